@@ -1,0 +1,220 @@
+"""The client's process: ``python -m bench.client``, started by ``bench.processes`` with a JSON specification.
+
+It connects, makes one verified call, says that it is ready, waits for *go*, runs the timed loop, and hands
+over its samples as raw int64. For the transport ``inproc`` the server is a thread in here.
+"""
+
+import gc
+import inspect
+import queue
+import resource
+import threading
+import time
+from typing import Any
+
+from bench import loops, systems
+from bench.contract import Binding
+from bench.link import Link, Message, fail, pin, run_child, wait_until
+from bench.server import Echo, receive
+
+
+class Inside(threading.Thread):
+    """The server (or a stream's receiver) as a thread of this process: what ``inproc`` means."""
+
+    def __init__(self, link: Link, spec: Message, system: Any, options: Any) -> None:
+        """Prepare; ``start`` serves."""
+        super().__init__(name="server", daemon=True)
+        self.outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.echo = Echo(lambda address, pids: self.outbox.put(address))
+        self._link, self._spec, self._system, self._options = link, spec, system, options
+        self._cpu_at_end: int | None = None
+
+    def run(self) -> None:
+        """Serve until the process ends, or receive one stream."""
+        try:
+            pin(self._spec["server_cpus"])
+            self._serve(Binding("inproc", ""))
+            self._cpu_at_end = time.thread_time_ns()
+        except BaseException as error:
+            fail(self._link, error)
+
+    def _serve(self, binding: Binding) -> None:
+        if self._spec["load"] != "stream":
+            return self._system.serve(binding, self._options, self.echo)
+        receiver = self._system.Receiver(binding, self._options)
+        self.outbox.put(receiver.address)
+        payload = loops.make_payloads(self._spec["payload_bytes"], self._spec["seed"], count=1)[0]
+        marks = receive(receiver, payload, lambda: self.outbox.put("received"))
+        return self.outbox.put(marks)
+
+    def cpu_ns(self) -> int | None:
+        """Return the CPU time that the thread has used so far, or in all."""
+        if self.is_alive() and self.ident is not None:
+            return time.clock_gettime_ns(time.pthread_getcpuclockid(self.ident))
+        return self._cpu_at_end
+
+
+class Meter:
+    """What this process used between the window's edges; the server thread's share is told apart."""
+
+    def __init__(self, inside: Inside | None) -> None:
+        """Read what is slow to read, while it is not yet urgent."""
+        self._inside = inside if inside is not None and inside.is_alive() else None
+        self._collections = self._collected()
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        self._voluntary, self._involuntary = usage.ru_nvcsw, usage.ru_nivcsw
+
+    def start(self) -> None:
+        """Mark the window's first edge."""
+        self._server_ns = self._server()
+        self._process_ns = time.process_time_ns()
+
+    def stop(self) -> Message:
+        """Return what was used since ``start``; the server's part is None where it has a process of its own."""
+        process_ns = time.process_time_ns() - self._process_ns
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        server_ns = self._server() - self._server_ns if self._inside else None
+        return {
+            "client_cpu_ns": process_ns - (server_ns or 0),
+            "server_cpu_ns": server_ns,
+            "voluntary_switches": usage.ru_nvcsw - self._voluntary,
+            "involuntary_switches": usage.ru_nivcsw - self._involuntary,
+            "gc_collections": self._collected() - self._collections,
+        }
+
+    def _server(self) -> int:
+        return (self._inside.cpu_ns() or 0) if self._inside else 0
+
+    @staticmethod
+    def _collected() -> int:
+        return sum(generation["collections"] for generation in gc.get_stats())
+
+
+class Caller:
+    """A closed load: call, wait, call again. Serves plain and ``async def`` clients alike."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
+        """Prepare the client and the buffers."""
+        self._client = system.Client(address, options)
+        self._payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
+        self._sent = loops.zeros(spec["max_calls"])
+        self._received = loops.zeros(spec["max_calls"])
+        self._calls = 0
+        self._is_async = inspect.iscoroutinefunction(self._client.call)
+        self._run = self._make_runner() if self._is_async else (lambda result: result)
+
+    @staticmethod
+    def _make_runner() -> Any:
+        import asyncio
+
+        return asyncio.Runner().run
+
+    def first(self) -> int:
+        """Connect and make one verified call; return its time in ns."""
+        self._run(self._client.open())
+        began = time.perf_counter_ns()
+        reply = self._run(self._client.call(self._payloads[0]))
+        took = time.perf_counter_ns() - began
+        if reply != self._payloads[0]:
+            raise loops.wrong_answer(self._payloads[0], reply, 0)
+        return took
+
+    def load(self, until_ns: int) -> None:
+        """Run the timed loop."""
+        loop = loops.closed_async if self._is_async else loops.closed
+        arguments = (self._client.call, self._payloads, self._sent, self._received, until_ns)
+        self._calls = self._run(loop(*arguments))  # type: ignore[arg-type]
+
+    def report(self) -> tuple[Message, list[Any]]:
+        """Return the number of calls, and the send and receive times."""
+        n = self._calls
+        return {"calls": n}, [memoryview(self._sent)[:n], memoryview(self._received)[:n]]
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._run(self._client.close())
+
+
+class Streamer:
+    """A one-way stream's sender."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
+        """Prepare the sender."""
+        self._sender = system.Sender(address, options)
+        self._payload = loops.make_payloads(spec["payload_bytes"], spec["seed"], count=1)[0]
+        self._marks = loops.Marks()
+
+    def first(self) -> None:
+        """Connect and send one message, which the receiver verifies."""
+        self._sender.open()
+        self._sender.send(self._payload)
+
+    def load(self, until_ns: int) -> None:
+        """Send until the window's end."""
+        self._marks = loops.send_stream(self._sender.send, self._payload, until_ns)
+
+    def report(self) -> tuple[Message, list[Any]]:
+        """Return the number of messages, and the marks (times, counts)."""
+        return {"calls": self._marks.messages[-1]}, [self._marks.times, self._marks.messages]
+
+    def close(self) -> None:
+        """Disconnect when everything has left."""
+        self._sender.close()
+
+
+def prepare(link: Link, spec: Message) -> tuple[Caller | Streamer, Inside | None]:
+    """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
+    system = systems.load(spec["system"])
+    options = system.Options(**spec["options"])
+    inside = Inside(link, spec, system, options) if spec["transport"] == "inproc" else None
+    if inside:
+        inside.start()
+    address = inside.outbox.get() if inside else link.receive()["address"]
+    kind = Streamer if spec["load"] == "stream" else Caller
+    return kind(system, options, address, spec), inside
+
+
+def get_ready(link: Link, load: Caller | Streamer, inside: Inside | None) -> None:
+    """Make the first, verified, call, and say that it went well."""
+    first_ns = load.first()
+    if inside and isinstance(load, Streamer):
+        inside.outbox.get()
+    gc.collect()
+    gc.freeze()
+    link.send("ready", first_ns=first_ns)
+
+
+def drain(link: Link, inside: Inside | None) -> loops.Marks | None:
+    """Wait until all that was sent one way has arrived, so that its cost is in the CPU clocks."""
+    if inside:
+        return inside.outbox.get()  # type: ignore[no-any-return]
+    link.send("sent")
+    link.receive()
+    return None
+
+
+def main(link: Link) -> None:
+    """Get ready, run one window, report, disconnect."""
+    spec = link.receive()
+    pin(spec["cpus"])
+    load, inside = prepare(link, spec)
+    get_ready(link, load, inside)
+    go = link.receive()
+    meter = Meter(inside)
+    wait_until(go["at_ns"])
+    meter.start()
+    load.load(go["until_ns"])
+    marks = drain(link, inside) if isinstance(load, Streamer) else None
+    used = meter.stop()
+    load.close()
+    fields, blobs = load.report()
+    if marks:
+        blobs += [marks.times, marks.messages]
+    elif inside and inside.is_alive():
+        fields |= inside.echo.count()
+    link.send("done", blobs, **fields, **used)
+    link.receive()
+
+
+if __name__ == "__main__":
+    run_child(main)

@@ -1,0 +1,103 @@
+"""What a system's file provides, and what it is given.
+
+A file in ``bench/systems`` is one system; its stem is the system's name. It defines:
+
+===========================  ============================================================================
+the docstring's first line   what it is: the legend's and ``bench list``'s text
+``TRANSPORTS``               a tuple out of ``"inproc"``, ``"ipc"``, ``"tcp"``
+``REQUIRES``                 distributions to install for it, a tuple (may be empty)
+``Options``                  a frozen dataclass: field = option, with type and default
+``serve``                    ``serve(binding, options, service)``: bind, ``service.announce(address)``, then
+                             answer each request with ``service.answer(payload)`` until the process ends
+``Client``                   ``Client(address, options)``, then ``open()``, ``call(payload) -> bytes``
+                             (exactly what is timed), ``close()``
+``Receiver``, ``Sender``     for one-way streams, if it has them: ``Receiver(binding, options)`` with
+                             ``address``, ``receive() -> bytes``, ``close()``; ``Sender(address, options)``
+                             with ``open()``, ``send(payload)``, ``close()``
+===========================  ============================================================================
+
+``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.
+For ``inproc``, ``serve`` or the ``Receiver`` lives in a thread of the client's process.
+Imported by servers and clients: keep this module light.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from bench.errors import UsageError
+
+TRANSPORTS = ("inproc", "ipc", "tcp")
+
+
+class Address(NamedTuple):
+    """Where a server listens: ``tcp://host:port``, ``ipc:///path`` or ``inproc://name``."""
+
+    transport: str
+    host: str
+    port: int
+    path: str
+
+
+def parse_address(text: str) -> Address:
+    """Split an address into its parts; UsageError says what form is wanted."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as reason:
+        raise UsageError(f"address {text!r}: {reason}; write tcp://HOST:PORT or ipc:///PATH") from reason
+    complete = {
+        "tcp": bool(parts.hostname) and port is not None,
+        "ipc": bool(parts.path) and not parts.netloc,
+        "inproc": bool(parts.netloc),
+    }
+    if not complete.get(parts.scheme, False):
+        raise UsageError(f"address {text!r} is incomplete; write tcp://HOST:PORT or ipc:///PATH")
+    return Address(parts.scheme, parts.hostname or "", port or 0, parts.path)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Where a server shall listen.
+
+    Without an ``address`` from the user it listens on the loopback interface at a port that the system
+    picks, or at a socket file in ``directory``, which is private (mode 0700) and removed at the end.
+    """
+
+    transport: str
+    directory: str
+    address: str | None = None
+
+    def endpoint(self) -> str:
+        """Return the address to bind, with port 0 where the system shall pick one."""
+        if self.address is not None:
+            return self.address
+        places = {
+            "inproc": "inproc://echo",
+            "ipc": f"ipc://{self.directory}/echo.sock",
+            "tcp": "tcp://127.0.0.1:0",
+        }
+        return places[self.transport]
+
+
+class Service(Protocol):
+    """What ``serve`` is given: the application behind the system, and how to say "I listen"."""
+
+    answer: Callable[[bytes], bytes]
+
+    def announce(self, address: str, pids: Mapping[str, int] | None = None) -> None:
+        """Tell that requests are accepted at ``address``; ``pids`` names helper processes by role."""
+
+
+class System(Protocol):
+    """A system's module, as the rest of the package sees it."""
+
+    __name__: str
+    TRANSPORTS: tuple[str, ...]
+    REQUIRES: tuple[str, ...]
+    Options: type[Any]
+    Client: type[Any]
+
+    def serve(self, binding: Binding, options: Any, service: Service) -> None:
+        """Listen and answer until the process ends."""

@@ -1,0 +1,95 @@
+"""CPU time, memory and context switches of other processes, read from outside without disturbing them."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+
+def resolution_ns() -> int:
+    """Return the step of ``process_ns``: 1 on Linux, one clock tick (mostly 10 ms) elsewhere."""
+    return 1 if sys.platform == "linux" else 10_000_000
+
+
+def process_ns(pid: int) -> int:
+    """Return the CPU time that a process has used so far, in ns; ProcessLookupError if it is gone."""
+    if sys.platform == "linux":
+        try:
+            return time.clock_gettime_ns(((~pid) << 3) | 2)  # CPUCLOCK_SCHED of that process
+        except OSError as reason:
+            raise ProcessLookupError(pid) from reason
+    times = psutil.Process(pid).cpu_times()
+    return int((times.user + times.system) * 1e9)
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all its descendants."""
+    return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+
+
+def total_ns(pids: Iterable[int]) -> int:
+    """Return the CPU time of several processes together; one that has ended counts nothing more."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            total += process_ns(pid)
+    return total
+
+
+def switches(pids: Iterable[int]) -> tuple[int, int] | None:
+    """Return voluntary and involuntary context switches over all threads, or None off Linux."""
+    if sys.platform != "linux":
+        return None
+    totals = {"voluntary_ctxt_switches": 0, "nonvoluntary_ctxt_switches": 0}
+    for pid in pids:
+        for status in Path(f"/proc/{pid}/task").glob("*/status"):
+            with contextlib.suppress(OSError):
+                _add_switches(status.read_text(), totals)
+    return totals["voluntary_ctxt_switches"], totals["nonvoluntary_ctxt_switches"]
+
+
+def _add_switches(status: str, totals: dict[str, int]) -> None:
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name in totals:
+            totals[name] += int(value)
+
+
+class LoadMeter:
+    """CPU load and memory of each role over time, read from the parent with psutil at 5 Hz or less."""
+
+    INTERVAL_S = 0.2
+
+    def __init__(self, roles: dict[str, list[int]], origin_ns: int) -> None:
+        """Begin; times are counted from ``origin_ns`` (``perf_counter_ns``)."""
+        self._roles = {role: [psutil.Process(pid) for pid in pids] for role, pids in roles.items()}
+        self._origin_ns = origin_ns
+        self._last: dict[str, tuple[int, float]] = {}
+        self.rows: list[tuple[str, int, float | None, int]] = []
+
+    def tick(self) -> None:
+        """Record one row per role: role, time since the origin (ns), CPU % since the last row, RSS (bytes)."""
+        for role, processes in self._roles.items():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                self._read(role, processes)
+
+    def _read(self, role: str, processes: list[psutil.Process]) -> None:
+        now, cpu_s, rss = time.perf_counter_ns(), 0.0, 0
+        for process in processes:
+            with process.oneshot():
+                times = process.cpu_times()
+                cpu_s += times.user + times.system
+                rss += process.memory_info().rss
+        percent = None
+        if role in self._last:
+            then, cpu_then = self._last[role]
+            percent = 100 * (cpu_s - cpu_then) / ((now - then) / 1e9)
+        self._last[role] = now, cpu_s
+        self.rows.append((role, now - self._origin_ns, percent, rss))
+
+    def peak_rss(self, role: str) -> int | None:
+        """Return the largest memory seen for a role, in bytes."""
+        return max((rss for name, _, _, rss in self.rows if name == role), default=None)

@@ -1,0 +1,43 @@
+"""The errors that users see: each says what happened, why, and what to do.
+
+BenchError
+├── UsageError          a parameter or argument cannot be used as given
+├── NotInstalledError   a system's library is missing here
+├── SystemFailedError   a server or client died, hung, or answered wrongly
+├── TransportError      a system's library failed (raised by files in bench/systems)
+└── DataError           a run on disk cannot be written or read
+
+Programs exit with ``exit_status``; notebooks show the message alone, without a traceback.
+"""
+
+
+class BenchError(Exception):
+    """Base of all errors raised on purpose by this package."""
+
+    exit_status = 1
+
+    def _render_traceback_(self) -> list[str]:
+        """Show one line in a notebook (IPython asks for this method)."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+class UsageError(BenchError):
+    """A parameter or argument cannot be used as given."""
+
+    exit_status = 2
+
+
+class NotInstalledError(BenchError):
+    """A system's library is not installed."""
+
+
+class SystemFailedError(BenchError):
+    """A server or client died, hung, never became ready, or answered wrongly."""
+
+
+class TransportError(BenchError):
+    """A system's own library failed; its exception is the cause."""
+
+
+class DataError(BenchError):
+    """A run folder cannot be written, read or understood."""

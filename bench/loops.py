@@ -1,0 +1,139 @@
+"""The timed loops: nothing here knows which system answers.
+
+Times are ``time.perf_counter_ns``. Callers own the preallocated ``array("q")`` buffers, so that nothing
+grows while the clock runs. Requests rotate through a few payloads that differ, so that a reply to an
+earlier request is not mistaken for the right one.
+"""
+
+import itertools
+import time
+from array import array
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+
+from bench.errors import SystemFailedError
+
+END = b""  # ends a one-way stream: no payload is empty
+
+
+def make_payloads(size: int, seed: int, count: int = 16) -> list[bytes]:
+    """Return ``count`` payloads of ``size`` bytes that do not compress and differ where size allows it."""
+    import random
+
+    source = random.Random(seed)
+    return [source.randbytes(size) for _ in range(count)]
+
+
+def zeros(count: int) -> "array[int]":
+    """Return a preallocated buffer of int64."""
+    return array("q", bytes(8)) * count
+
+
+def wrong_answer(payload: bytes, reply: bytes, number: int) -> SystemFailedError:
+    """Return the error for an echo that differs."""
+    if len(reply) != len(payload):
+        what = f"{len(reply)} bytes instead of {len(payload)}"
+    else:
+        first = next(i for i, (a, b) in enumerate(zip(payload, reply, strict=True)) if a != b)
+        what = f"{len(reply)} bytes that differ from byte {first} on"
+    return SystemFailedError(
+        f"request {number} was answered with {what}: the server does not echo; "
+        "check that the right server listens there and that it was started by this version"
+    )
+
+
+def closed(
+    call: Callable[[bytes], bytes],
+    payloads: Iterable[bytes],
+    sent: "array[int]",
+    received: "array[int]",
+    until_ns: int,
+) -> int:
+    """Call, wait, call again until ``until_ns`` or the buffers are full; return the number of calls."""
+    clock = time.perf_counter_ns
+    index = -1
+    for index, payload in zip(range(len(sent)), itertools.cycle(payloads)):  # noqa: B905, B007
+        t_send = clock()
+        reply = call(payload)
+        t_recv = clock()
+        sent[index] = t_send
+        received[index] = t_recv
+        if reply != payload:
+            raise wrong_answer(payload, reply, index)
+        if t_recv >= until_ns:
+            break
+    return index + 1
+
+
+async def closed_async(
+    call: Callable[[bytes], Awaitable[bytes]],
+    payloads: Iterable[bytes],
+    sent: "array[int]",
+    received: "array[int]",
+    until_ns: int,
+) -> int:
+    """Do what ``closed`` does, for a client whose ``call`` is awaited."""
+    clock = time.perf_counter_ns
+    index = -1
+    for index, payload in zip(range(len(sent)), itertools.cycle(payloads)):  # noqa: B905, B007
+        t_send = clock()
+        reply = await call(payload)
+        t_recv = clock()
+        sent[index] = t_send
+        received[index] = t_recv
+        if reply != payload:
+            raise wrong_answer(payload, reply, index)
+        if t_recv >= until_ns:
+            break
+    return index + 1
+
+
+class Marks:
+    """A progress record of a stream: at a time (ns), this many messages had passed."""
+
+    def __init__(self) -> None:
+        """Begin without marks."""
+        self.times = array("q")
+        self.messages = array("q")
+
+    def add(self, time_ns: int, messages: int) -> None:
+        """Append one mark."""
+        self.times.append(time_ns)
+        self.messages.append(messages)
+
+
+def batch_for(size: int) -> int:
+    """Return how many messages pass between two marks: about 1 MB, at most 256."""
+    return max(1, min(256, 1_000_000 // size))
+
+
+def send_stream(send: Callable[[bytes], object], payload: bytes, until_ns: int) -> Marks:
+    """Send one-way messages until ``until_ns``, then END; one mark when each batch has been handed over."""
+    clock, batch, count, marks = time.perf_counter_ns, batch_for(len(payload)), 0, Marks()
+    now = clock()
+    marks.add(now, 0)
+    while now < until_ns:
+        deque(map(send, itertools.repeat(payload, batch)), maxlen=0)
+        count += batch
+        now = clock()
+        marks.add(now, count)
+    send(END)
+    return marks
+
+
+def receive_stream(receive: Callable[[], bytes], payload: bytes) -> Marks:
+    """Receive until END; mark the first message and then each batch; verify every byte.
+
+    A batch is gathered and compared by ``list`` and ``list.count``, at a fraction of the cost of a ``for``.
+    """
+    messages, count, marks = iter(receive, END), 0, Marks()
+    for wanted in itertools.chain((1,), itertools.repeat(batch_for(len(payload)))):
+        batch = list(itertools.islice(messages, wanted))
+        if not batch:
+            break
+        marks.add(time.perf_counter_ns(), count + len(batch))
+        if batch.count(payload) != len(batch):
+            offset, wrong = next((i, m) for i, m in enumerate(batch) if m != payload)
+            raise wrong_answer(payload, wrong, count + offset)
+        count += len(batch)
+    return marks

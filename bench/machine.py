@@ -1,0 +1,120 @@
+"""The machine record: one small function for each fact about the place where a run was measured."""
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench import placement
+
+PACKAGES = ("pyzmq", "psutil", "numpy", "pandas", "pyarrow", "matplotlib", "seaborn", "papermill", "jupyterlab")
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text("utf-8").strip()
+    except OSError:
+        return None
+
+
+def machine_id() -> str:
+    """Return a name for this machine that tells nothing about it: a salted hash."""
+    known = _read("/etc/machine-id") or platform.node()
+    text = f"{known}|{cpu_model()}|{psutil.virtual_memory().total}"
+    return hashlib.blake2b(text.encode(), key=b"roundtrip machine id", digest_size=4).hexdigest()
+
+
+def cpu_model() -> str:
+    """Return the processor's name."""
+    for line in (_read("/proc/cpuinfo") or "").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def governor() -> str | None:
+    """Return the frequency governor, or None where there is none (mostly: a virtual machine)."""
+    return _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+def is_virtual() -> bool | None:
+    """Return whether this is a virtual machine, or None where that cannot be told."""
+    flags = _read("/proc/cpuinfo")
+    return None if flags is None else "hypervisor" in flags
+
+
+def clock_source() -> str | None:
+    """Return what the kernel's clock reads."""
+    return _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+def cpu_limit() -> float | None:
+    """Return how many CPUs the control group (a container) allows, or None for no limit."""
+    quota, _, period = (_read("/sys/fs/cgroup/cpu.max") or "max").partition(" ")
+    return None if quota == "max" else int(quota) / int(period)
+
+
+def clock_cost_ns(calls: int = 20_000) -> float:
+    """Return what one reading of the clock costs, in ns."""
+    clock = time.perf_counter_ns
+    began = clock()
+    for _ in range(calls):
+        clock()
+    return (clock() - began) / calls
+
+
+def steal_s() -> float | None:
+    """Return the CPU time that other virtual machines took from this one since it started, or None."""
+    return getattr(psutil.cpu_times(), "steal", None)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that matter."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def git_revision() -> dict[str, Any]:
+    """Return the checkout's revision and whether files differ from it; None outside a checkout."""
+    here = Path(__file__).parent
+
+    def git(*words: str) -> str:
+        answer = subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, check=True)
+        return answer.stdout.strip()
+
+    try:
+        return {"revision": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain", "-uno"))}
+    except (OSError, subprocess.CalledProcessError):
+        return {"revision": None, "dirty": None}
+
+
+def record() -> dict[str, Any]:
+    """Return the machine record of a manifest; no host or user name is in it."""
+    return {
+        "machine_id": machine_id(),
+        "system": platform.system(),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "cpu_model": cpu_model(),
+        "cpus": os.cpu_count(),
+        "cpus_allowed": len(placement.allowed()),
+        "cpu_limit": cpu_limit(),
+        "virtual": is_virtual(),
+        "governor": governor(),
+        "clock_source": clock_source(),
+        "clock_cost_ns": round(clock_cost_ns(), 1),
+        "memory_bytes": psutil.virtual_memory().total,
+        "python": sys.implementation.name,
+    }

@@ -1,0 +1,110 @@
+"""What users type, made into values: names, lists, sizes and counts, or an error that says what is wanted.
+
+Notebook parameters may arrive as numbers, as lists, or (``papermill -p``) as strings that hold either.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import yaml
+
+from bench.errors import UsageError
+from bench.systems import unknown
+
+
+def literal(value: object) -> object:
+    """Return the value that a string spells as YAML or JSON ("[1, 2]" is a list); others as they are."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError as reason:
+        raise UsageError(f"cannot read {value!r}: write a name, a number or a list like [100, 1000]") from reason
+
+
+def as_list(value: object) -> list[object]:
+    """Return a list of what may be one value, a list, or a string that spells either."""
+    value = literal(value)
+    if isinstance(value, str) and "," in value:
+        return [part.strip() for part in value.split(",")]
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def names(value: object, what: str, known: Sequence[str]) -> list[str]:
+    """Return the chosen names, each once: one name, a list, or "all"; UsageError lists those that exist."""
+    chosen = as_list(value)
+    if chosen == ["all"]:
+        return list(known)
+    for name in chosen:
+        if name not in known:
+            raise unknown(what, name, known)
+    if not chosen:
+        raise UsageError(f"{what} is an empty list: there are {', '.join(known)}")
+    return list(dict.fromkeys(str(name) for name in chosen))
+
+
+def positive(value: object, what: str, at_most: float, whole: bool = True) -> float:
+    """Return a number above zero and up to ``at_most``; UsageError says which are allowed."""
+    number = literal(value)
+    wanted = f"{what} must be a {'whole ' if whole else ''}number above 0 and at most {at_most:,.15g}"
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise UsageError(f"{wanted}, not {value!r}")
+    if whole and number != int(number) or not 0 < number <= at_most:
+        raise UsageError(f"{wanted}, not {value!r}")
+    return int(number) if whole else float(number)
+
+
+def positives(value: object, what: str, at_most: float) -> list[int]:
+    """Return a list of whole numbers, each once; takes one number, a list, or a string that spells either."""
+    numbers = [int(positive(item, what, at_most)) for item in as_list(value)]
+    if not numbers:
+        raise UsageError(f"{what} is an empty list: give at least one number")
+    return list(dict.fromkeys(numbers))
+
+
+def mapping(value: object, what: str) -> dict[str, Any]:
+    """Return a mapping, as given or as a string spells it ("{nodelay: false}"); nothing is an empty one."""
+    found = literal(value)
+    if found in (None, ""):
+        return {}
+    if not isinstance(found, dict):
+        raise UsageError(f"{what} must be a mapping like {{name: value}}, not {value!r}")
+    return {str(key): item for key, item in found.items()}
+
+
+def option_values(kind: type[Any], given: dict[str, Any], system: str) -> dict[str, Any]:
+    """Return all options of a system with their values; UsageError says which options or values there are."""
+    known = {field.name: field for field in fields(kind)}
+    if not known and given:
+        raise UsageError(f"{system} has no options, so {', '.join(given)} cannot be set")
+    values = {name: field.default for name, field in known.items()}
+    for name, value in given.items():
+        if name not in known:
+            raise unknown(f"option of {system}", name, known)
+        values[name] = _typed(value, type(values[name]), f"option {name} of {system}")
+    try:
+        kind(**values)
+    except ValueError as reason:
+        raise UsageError(f"option of {system}: {reason}") from reason
+    return values
+
+
+def _typed(value: object, kind: type[Any], what: str) -> object:
+    value = value if kind is str else literal(value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{what} must be {_a(kind)}, not {value!r}")
+    return value
+
+
+def _a(kind: type[Any]) -> str:
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}.get(kind, kind.__name__)
+
+
+def listed(items: Iterable[object]) -> str:
+    """Return items as prose: "a, b and c"."""
+    *head, last = [str(item) for item in items]
+    return f"{', '.join(head)} and {last}" if head else last

@@ -1,0 +1,72 @@
+"""Placement: which CPUs the roles may use. It changes a raw round trip by more than ten, so it is a factor."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.errors import UsageError
+
+PLACEMENTS = {
+    "split": "the server alone on one CPU, clients on the others",
+    "same": "server and clients all on one CPU",
+    "free": "wherever the kernel puts them",
+}
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The CPUs of one start; None means not pinned."""
+
+    server: tuple[int, ...] | None
+    clients: tuple[tuple[int, ...] | None, ...]
+
+
+def allowed() -> list[int]:
+    """Return the CPUs that this process may use, one of each physical core before any sibling."""
+    if not hasattr(os, "sched_getaffinity"):
+        return list(range(os.cpu_count() or 1))
+    cpus = sorted(os.sched_getaffinity(0))
+    return sorted(cpus, key=lambda cpu: (_rank_in_core(cpu), cpu))
+
+
+def _rank_in_core(cpu: int) -> int:
+    """Return 0 for the first hardware thread of a core, 1 for its sibling."""
+    file = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list")
+    try:
+        siblings = file.read_text().strip().replace("-", ",").split(",")
+    except OSError:
+        return 0
+    return 0 if int(siblings[0]) == cpu else 1
+
+
+def why_not() -> str | None:
+    """Return why processes cannot be placed on this machine, or None if they can."""
+    if not hasattr(os, "sched_setaffinity"):
+        return "this operating system has no call that pins a process to a CPU"
+    if len(allowed()) < 2:
+        return "this process may use one CPU only, so there is nothing to choose"
+    return None
+
+
+def default() -> str:
+    """Return the placement used when the user names none: ``split`` where it is possible.
+
+    Evidence stands in the README under "Placement".
+    """
+    return "free" if why_not() else "split"
+
+
+def assign(placement: str, clients: int) -> Placement:
+    """Return the CPUs for one server and some clients; UsageError where the machine cannot do it.
+
+    The lowest CPU, which tends to take interrupts, goes to the clients in ``split`` and stays unused in ``same``.
+    """
+    if placement == "free":
+        return Placement(None, (None,) * clients)
+    if reason := why_not():
+        raise UsageError(f"placement {placement!r} is not possible: {reason}; use placement free")
+    cpus = allowed()
+    if placement == "same":
+        return Placement((cpus[-1],), ((cpus[-1],),) * clients)
+    others = cpus[:1] + cpus[2:]
+    return Placement((cpus[1],), tuple((others[i % len(others)],) for i in range(clients)))

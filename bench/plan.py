@@ -1,0 +1,145 @@
+"""A plan: which cases an experiment measures, how often and how long; fixed before the first start."""
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from bench import params, placement, systems
+from bench.contract import parse_address
+from bench.errors import UsageError
+
+MOST_BYTES = 64 * 1024 * 1024
+MOST_CLIENTS = 256
+START_S = 0.13  # what one start costs beside its window: two interpreters, connecting, writing
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of factors: everything needed to run one measurement."""
+
+    system: str
+    transport: str
+    payload_bytes: int = 1000
+    options: dict[str, Any] = field(default_factory=dict)
+    placement: str = "split"
+    load: str = "closed"
+    clients: int = 1
+    target: str | None = None
+    max_calls: int = 200_000
+
+    def __post_init__(self) -> None:
+        """Refuse a combination that cannot be measured."""
+        provided = systems.constant(self.system, "TRANSPORTS")
+        if self.transport not in provided:
+            raise UsageError(f"{self.system} has no transport {self.transport!r}: it has {', '.join(provided)}")
+        if self.transport == "inproc" and self.clients != 1:
+            raise UsageError("inproc lives in one process, so it takes clients 1; use ipc or tcp for more")
+        if self.target is not None and parse_address(self.target).transport != self.transport:
+            raise UsageError(f"target {self.target} is not reached over {self.transport}")
+        module = systems.load(self.system)
+        if self.load == "stream" and not hasattr(module, "Receiver"):
+            raise UsageError(f"{self.system} has no one-way streams (no Sender and Receiver in its file)")
+        object.__setattr__(self, "options", params.option_values(module.Options, self.options, self.system))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much to measure: starts of each case, and the window of each start.
+
+    The window shrinks from ``window_s`` down to ``least_window_s`` where the cases would otherwise take
+    more than ``measuring_s`` in all.
+    """
+
+    starts: int
+    window_s: float
+    least_window_s: float
+    measuring_s: float
+
+
+PROFILES = {
+    "smoke": Profile(starts=2, window_s=0.1, least_window_s=0.1, measuring_s=5),
+    "class": Profile(starts=6, window_s=1.0, least_window_s=0.2, measuring_s=36),
+    "full": Profile(starts=12, window_s=5.0, least_window_s=2.0, measuring_s=1200),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cases of one experiment and how they are repeated."""
+
+    notebook: str
+    cases: tuple[Case, ...]
+    starts: int
+    window_s: float
+    seed: int
+    profile: str
+
+    @property
+    def expected_s(self) -> float:
+        """How long all starts will take, in seconds; a case whose calls are limited may end sooner."""
+        return self.starts * sum(self.window_s * (case.system != "loopback") + START_S for case in self.cases)
+
+    @property
+    def hash8(self) -> str:
+        """Eight hexadecimal digits that are equal for equal plans."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:8]
+
+    def order(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (start, block, case index): every case once a block, in a random order that the seed fixes."""
+        chance = random.Random(self.seed)
+        indices = list(range(len(self.cases)))
+        for block in range(self.starts):
+            chance.shuffle(indices)
+            for place, case in enumerate(indices):
+                yield block * len(indices) + place, block, case
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON holds it."""
+        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        """Say what will be measured and how long that takes."""
+        return (
+            f"{len(self.cases)} cases x {self.starts} starts, windows of {self.window_s:g} s, "
+            f"profile {self.profile}: about {self.expected_s:.0f} s"
+        )
+
+
+def make_plan(
+    notebook: str,
+    cases: list[Case],
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Return a validated plan; ``starts`` and ``window_s`` override the profile's."""
+    (profile,) = params.names(profile, "profile", list(PROFILES))
+    usual = PROFILES[profile]
+    starts = usual.starts if starts is None else int(params.positive(starts, "starts", 1000))
+    if window_s is None:
+        share = usual.measuring_s / (starts * sum(case.system != "loopback" for case in cases) or 1)
+        window_s = round(min(usual.window_s, max(usual.least_window_s, share)), 2)
+    else:
+        window_s = params.positive(window_s, "window_s", 3600, whole=False)
+    return Plan(notebook, tuple(cases), starts, window_s, int(params.positive(seed, "seed", 2**31)), profile)
+
+
+def plan_from_dict(stored: dict[str, Any]) -> Plan:
+    """Return the plan that a manifest holds, without asking whether its systems are installed here."""
+    cases = []
+    for item in stored["cases"]:
+        case = object.__new__(Case)
+        case.__dict__.update(item)
+        cases.append(case)
+    return replace(Plan(**{**stored, "cases": ()}), cases=tuple(cases))
+
+
+def placements(value: object) -> list[str]:
+    """Return the placements asked for; "default" is this machine's default."""
+    if value in ("default", None):
+        return [placement.default()]
+    return params.names(value, "placement", list(placement.PLACEMENTS))

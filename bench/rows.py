@@ -1,0 +1,48 @@
+"""From what a start measured to the rows of the run's tables."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench import schema
+from bench.plan import Case
+from bench.stage import Measured, Times
+
+
+def tables(start: int, block: int, index: int, case: Case, measured: Measured) -> dict[str, pa.Table]:
+    """Return one start's rows of each table."""
+    ledger = {"start": start, "block": block, "case": index} | _factors(case) | measured.ledger
+    return {
+        "samples": _joined("samples", [_samples(start, *client) for client in enumerate(measured.calls)]),
+        "marks": _joined("marks", [_marks(start, *mark) for mark in measured.marks]),
+        "load": schema.make("load", [_load(start, *row) for row in measured.load]),
+        "ledger": schema.make("ledger", [ledger]),
+    }
+
+
+def _joined(name: str, parts: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(parts) if parts else schema.TABLES[name].empty_table()
+
+
+def _factors(case: Case) -> dict[str, Any]:
+    same = ("system", "transport", "payload_bytes", "placement", "load", "clients", "target")
+    return {name: getattr(case, name) for name in same} | {"options": json.dumps(case.options, sort_keys=True)}
+
+
+def _samples(start: int, client: int, times: Times) -> pa.Table:
+    sent, received = times
+    n = len(sent)
+    columns = {"start": np.full(n, start, "i4"), "client": np.full(n, client, "i4"), "lag_ns": np.zeros(n, "i8")}
+    return schema.make("samples", columns | {"t_send_ns": sent, "rtt_ns": received - sent})
+
+
+def _marks(start: int, role: str, times: Times, messages: Times) -> pa.Table:
+    n = len(times)
+    columns = {"start": np.full(n, start, "i4"), "role": [role] * n, "t_ns": times, "messages": messages}
+    return schema.make("marks", columns)
+
+
+def _load(start: int, role: str, t_ns: int, percent: float | None, rss: int) -> dict[str, Any]:
+    return {"start": start, "role": role, "t_ns": t_ns, "cpu_percent": percent, "rss_bytes": rss}

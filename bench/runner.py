@@ -1,0 +1,51 @@
+"""From a plan to a run on disk: for each start fresh processes, one window, and the result stored at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+from bench import machine, rows, store
+from bench.errors import SystemFailedError
+from bench.plan import Case, Plan
+from bench.stage import measure
+
+Progress = Callable[[Case], None]
+
+
+def run(plan: Plan, resume: bool = False, progress: Progress = lambda case: None) -> store.Folder:
+    """Measure what a plan asks for, and return the run's folder.
+
+    With ``resume`` the latest interrupted run of the same plan is continued. When a start fails, what was
+    measured before it is on disk, the failure is in the manifest, and SystemFailedError is raised.
+    """
+    folder = (store.unfinished(plan) if resume else None) or store.create(plan, facts())
+    done = folder.done()
+    for start, block, index in plan.order():
+        if start not in done:
+            _one(folder, plan, start, block, index)
+        progress(plan.cases[index])
+    folder.update(finished=True)
+    return folder
+
+
+def facts() -> dict[str, Any]:
+    """Return what a manifest says about where and with what a run was measured."""
+    return {"machine": machine.record(), "versions": machine.versions(), "git": machine.git_revision()}
+
+
+def _one(folder: store.Folder, plan: Plan, start: int, block: int, index: int) -> None:
+    """Measure one start and store it, or store why it failed."""
+    case = plan.cases[index]
+    try:
+        measured = measure(case, plan.window_s, seed=plan.seed + start)
+    except SystemFailedError as error:
+        failures = folder.manifest().get("failures", [])
+        folder.update(failures=[*failures, {"start": start, "case": index, "error": str(error)}])
+        kept = f"{len(folder.done())} starts before it are kept in {folder.id}"
+        raise SystemFailedError(f"{describe(case)}: {error} ({kept})") from error
+    folder.append(start, rows.tables(start, block, index, case, measured))
+
+
+def describe(case: Case) -> str:
+    """Return a case in a few words."""
+    clients = f", {case.clients} clients" if case.clients > 1 else ""
+    return f"{case.system} over {case.target or case.transport}, {case.payload_bytes} B{clients}"

@@ -1,0 +1,129 @@
+"""The tables of a run on disk: columns, types, units and meanings; version and validation.
+
+A run folder holds ``manifest.json`` and four tables of Parquet files, one file for each start:
+
+- ``ledger``: one row per start: what was measured, what it cost, what was counted
+- ``samples``: one row per request of a closed load
+- ``marks``: progress of one-way streams, at both ends
+- ``load``: CPU load and memory of each role over time
+
+All times in ``samples``, ``marks`` and ``load`` count from the start's *go*. A start is complete when its
+ledger row is on disk, which is written last. A null means: not known, or does not apply; never zero.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+
+VERSION = 1
+
+
+def _field(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
+    return pa.field(name, kind, metadata={"unit": unit, "meaning": meaning})
+
+
+def _schema(name: str, fields: list[pa.Field]) -> pa.Schema:
+    return pa.schema(fields, metadata={"roundtrip.table": name, "roundtrip.version": str(VERSION)})
+
+
+_START = _field("start", pa.int32(), "", "number of the start, in the order of measuring")
+_CLIENT = _field("client", pa.int32(), "", "number of the client, from 0")
+
+SAMPLES = _schema(
+    "samples",
+    [
+        _START,
+        _CLIENT,
+        _field("t_send_ns", pa.int64(), "ns", "when the request was handed to the library"),
+        _field("lag_ns", pa.int64(), "ns", "t_send minus the intended send time; 0 in a closed loop"),
+        _field("rtt_ns", pa.int64(), "ns", "request handed to the library until the whole reply is in hand"),
+    ],
+)
+
+MARKS = _schema(
+    "marks",
+    [
+        _START,
+        _field("role", pa.string(), "", "client: handed over for sending; server: received"),
+        _field("t_ns", pa.int64(), "ns", "when"),
+        _field("messages", pa.int64(), "1", "how many messages had passed by then"),
+    ],
+)
+
+LOAD = _schema(
+    "load",
+    [
+        _START,
+        _field("role", pa.string(), "", "client, server, router, or client+server where they share a process"),
+        _field("t_ns", pa.int64(), "ns", "when"),
+        _field("cpu_percent", pa.float64(), "%", "CPU load since the row before; 100 is one CPU"),
+        _field("rss_bytes", pa.int64(), "B", "resident memory"),
+    ],
+)
+
+LEDGER = _schema(
+    "ledger",
+    [
+        _START,
+        _field("block", pa.int32(), "", "every case is measured once in a block"),
+        _field("case", pa.int32(), "", "number of the case in the plan"),
+        _field("system", pa.string(), "", "RPC or messaging stack"),
+        _field("transport", pa.string(), "", "inproc, ipc or tcp"),
+        _field("options", pa.string(), "JSON", "the system's options"),
+        _field("payload_bytes", pa.int64(), "B", "application bytes of one request"),
+        _field("placement", pa.string(), "", "split, same or free"),
+        _field("client_cpus", pa.string(), "", "CPUs that the clients might use; null: any"),
+        _field("server_cpus", pa.string(), "", "CPUs that the server might use; null: any"),
+        _field("load", pa.string(), "", "closed or stream"),
+        _field("clients", pa.int32(), "", "number of parallel clients"),
+        _field("target", pa.string(), "", "address of a server not started here"),
+        _field("utc", pa.string(), "", "when the window began"),
+        _field("ready_s", pa.float64(), "s", "from asking for the server until it listened"),
+        _field("window_s", pa.float64(), "s", "from go until the last client was done"),
+        _field("first_rtt_ns", pa.int64(), "ns", "the first call of the first client, cold, before the window"),
+        _field("calls", pa.int64(), "1", "requests completed, or messages sent"),
+        _field("server_calls", pa.int64(), "1", "requests that the server counted, or messages received"),
+        _field("errors", pa.int64(), "1", "requests that failed"),
+        _field("client_cpu_ns", pa.int64(), "ns", "CPU time of all clients in the window"),
+        _field("server_cpu_ns", pa.int64(), "ns", "CPU time of the server in the window"),
+        _field("router_cpu_ns", pa.int64(), "ns", "CPU time of the router in the window"),
+        _field("client_rss_bytes", pa.int64(), "B", "largest resident memory seen, all clients together"),
+        _field("server_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
+        _field("voluntary_switches", pa.int64(), "1", "context switches of the clients, by waiting"),
+        _field("involuntary_switches", pa.int64(), "1", "context switches of the clients, by force"),
+        _field("server_voluntary_switches", pa.int64(), "1", "context switches of the server, by waiting"),
+        _field("server_involuntary_switches", pa.int64(), "1", "context switches of the server, by force"),
+        _field("gc_collections", pa.int64(), "1", "garbage collections in the clients during the window"),
+    ],
+)
+
+TABLES = {"ledger": LEDGER, "samples": SAMPLES, "marks": MARKS, "load": LOAD}
+
+
+def problem(table: pa.Table, name: str) -> str | None:
+    """Return why a table read from disk is not of this schema, or None if it is."""
+    stored = (table.schema.metadata or {}).get(b"roundtrip.table")
+    if stored != name.encode():
+        return f"it is not a {name} table of this project"
+    version = int(table.schema.metadata.get(b"roundtrip.version", b"0"))
+    if version > VERSION:
+        return f"its schema version {version} is newer than this program's ({VERSION}); update Roundtrip"
+    for wanted in TABLES[name]:
+        if wanted.name in table.schema.names and table.schema.field(wanted.name).type != wanted.type:
+            return f"its column {wanted.name} is {table.schema.field(wanted.name).type}, not {wanted.type}"
+    return None
+
+
+def conform(table: pa.Table, name: str) -> pa.Table:
+    """Return a table of this or an older version with today's columns; missing ones are null."""
+    schema = TABLES[name]
+    columns = [
+        table[f.name] if f.name in table.schema.names else pa.nulls(len(table), f.type) for f in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def make(name: str, rows: Any) -> pa.Table:
+    """Return a validated table from a list of rows or a mapping of columns."""
+    build = pa.Table.from_pylist if isinstance(rows, list) else pa.Table.from_pydict
+    return build(rows, schema=TABLES[name])

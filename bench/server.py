@@ -1,0 +1,89 @@
+"""The server's process: ``python -m bench.server``, started by ``bench.processes`` with a JSON specification.
+
+Light on purpose: it imports the one system that it serves, and nothing that analyses or draws.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bench import systems
+from bench.contract import Binding
+from bench.errors import SystemFailedError
+from bench.link import Link, Message, pin, run_child
+from bench.loops import Marks, make_payloads, receive_stream, wrong_answer
+
+
+class Echo:
+    """The application behind every system: it returns its argument and counts."""
+
+    def __init__(self, on_announce: Callable[[str, Mapping[str, int]], None]) -> None:
+        """Keep whom to tell when the system listens."""
+        self._on_announce = on_announce
+        self._calls = itertools.count()  # its ``next`` is atomic, whatever threads answer
+        self.answer = self._make_answer()
+
+    def _make_answer(self) -> Callable[[bytes], bytes]:
+        calls = self._calls
+
+        def answer(payload: bytes) -> bytes:
+            next(calls)
+            return payload
+
+        return answer
+
+    def announce(self, address: str, pids: Mapping[str, int] | None = None) -> None:
+        """Tell that requests are accepted at ``address``."""
+        self._on_announce(address, pids or {})
+
+    def count(self) -> Message:
+        """Return how many requests were answered (asked once, at the end)."""
+        return {"count": next(self._calls)}
+
+
+def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Marks:
+    """Verify the first message, tell, and receive the stream behind it."""
+    first = receiver.receive()
+    if first != payload:
+        raise wrong_answer(payload, first, 0)
+    on_first()
+    marks = receive_stream(receiver.receive, payload)
+    receiver.close()
+    return marks
+
+
+def serve_calls(link: Link, spec: Message, system: Any, binding: Binding, options: Any) -> None:
+    """Serve requests until told to leave."""
+    echo = Echo(lambda address, pids: link.send("listening", address=address, pids=dict(pids)))
+    link.on_request["count"] = echo.count
+    system.serve(binding, options, echo)
+    if spec["transport"] != "inproc":
+        raise SystemFailedError(f"serve() of {spec['system']} returned instead of answering")
+
+
+def serve_stream(link: Link, spec: Message, system: Any, binding: Binding, options: Any) -> None:
+    """Receive one stream, report its marks, and wait to be told to leave."""
+    receiver = system.Receiver(binding, options)
+    link.send("listening", address=receiver.address, pids={})
+    payload = make_payloads(spec["payload_bytes"], spec["seed"], count=1)[0]
+    marks = receive(receiver, payload, lambda: link.send("received"))
+    link.send("marks", (marks.times, marks.messages))
+    threading.Event().wait()
+
+
+def main(link: Link) -> None:
+    """Read the specification and serve."""
+    spec = link.receive()
+    pin(spec["cpus"])
+    if spec["transport"] == "ipc" and spec["bind"] is None:
+        link.make_directory(spec["directory"])
+    system = systems.load(spec["system"])
+    options = system.Options(**spec["options"])
+    binding = Binding(spec["transport"], spec["directory"], spec["bind"])
+    serve = serve_stream if spec["load"] == "stream" else serve_calls
+    serve(link, spec, system, binding, options)
+
+
+if __name__ == "__main__":
+    run_child(main)

@@ -1,0 +1,190 @@
+"""One start on stage: its processes are started, made ready, measured over one window, and ended."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench import cpu, placement
+from bench.link import Message
+from bench.plan import Case
+from bench.processes import Child, collect, private_directory, stop_all
+
+READY_S = 15.0  # until a server listens and its clients have made a verified call
+PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
+GO_AHEAD_NS = 3_000_000  # from the order to go until all clients begin, at one instant
+
+Times = npt.NDArray[np.int64]
+
+
+@dataclass
+class Measured:
+    """What one start measured; all times in ns since *go*.
+
+    ledger: the columns of the ledger that a start knows. calls: for each client send and receive times,
+    shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
+    ``cpu.LoadMeter``.
+    """
+
+    ledger: dict[str, Any]
+    calls: list[Times] = field(default_factory=list)
+    marks: list[tuple[str, Times, Times]] = field(default_factory=list)
+    load: list[tuple[str, int, float | None, int]] = field(default_factory=list)
+
+
+def measure(case: Case, window_s: float, seed: int) -> Measured:
+    """Start fresh processes for a case, run one window, end them, and return what was measured."""
+    stage = Stage(case, seed)
+    try:
+        stage.spawn()
+        stage.get_ready()
+        stage.run_window(window_s)
+        return stage.result()
+    finally:
+        stop_all(stage.children)
+
+
+class Stage:
+    """The processes of one start: a server (unless it is inside the client, or a target) and the clients."""
+
+    def __init__(self, case: Case, seed: int) -> None:
+        """Choose the CPUs; nothing is started yet."""
+        self._case = case
+        self._seed = seed
+        self._places = placement.assign(case.placement, case.clients)
+        self._is_stream = case.load == "stream"
+        self._inside = case.transport == "inproc"
+        self.children: list[Child] = []
+        self._server: list[Child] = []  # one, or none
+        self._clients: list[Child] = []
+
+    def spawn(self) -> None:
+        """Start all processes side by side; the clients wait for the server's address."""
+        self._asked = time.perf_counter()
+        if not self._inside and self._case.target is None:
+            directory = private_directory()
+            self._server = [self._child("server", cpus=self._places.server, directory=directory, bind=None)]
+        for number, cpus in enumerate(self._places.clients):
+            server_cpus, most = self._places.server, self._case.max_calls
+            client = self._child("client", number, cpus=cpus, server_cpus=server_cpus, max_calls=most)
+            self._clients.append(client)
+
+    def _child(self, role: str, number: int = 0, **spec: Any) -> Child:
+        case = self._case
+        spec |= {"system": case.system, "transport": case.transport, "options": case.options, "load": case.load}
+        spec |= {"payload_bytes": case.payload_bytes, "seed": self._seed * 1000 + number}
+        child = Child(f"{case.system} {role}", f"bench.{role}", spec)
+        self.children.append(child)
+        return child
+
+    def get_ready(self) -> None:
+        """Return when the server listens and every client has made a verified call."""
+        listening: Message = {"address": self._case.target, "pids": {}}
+        self._ready_s = None
+        if self._server:
+            (listening,) = collect("listening", self._server, READY_S)
+            self._ready_s = time.perf_counter() - self._asked
+        if not self._inside:
+            for client in self._clients:
+                client.send("address", address=listening["address"])
+        self._ready = collect("ready", self._clients, READY_S, self._server)
+        if self._is_stream:
+            collect("received", self._server, READY_S, self._clients)
+        self._pids = self._roles(listening["pids"])
+
+    def _roles(self, helpers: dict[str, int]) -> dict[str, list[int]]:
+        """Return the process ids of each role, whole process trees."""
+        clients = [client.pid for client in self._clients]
+        if self._inside:
+            return {"client+server": clients}
+        roles = {"client": clients} | {role: cpu.family(pid) for role, pid in helpers.items()}
+        known = {pid for pids in roles.values() for pid in pids}
+        for server in self._server:
+            roles["server"] = [pid for pid in cpu.family(server.pid) if pid not in known]
+        return roles
+
+    def run_window(self, window_s: float) -> None:
+        """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
+        before = self._read()
+        self._utc = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS
+        self._meter = cpu.LoadMeter(self._pids, self._go_ns)
+        self._meter.tick()
+        for client in self._clients:
+            client.send("go", at_ns=self._go_ns, until_ns=self._go_ns + int(window_s * 1e9))
+        self._wait(window_s + PATIENCE_S)
+        self._used = {name: value - before[name] for name, value in self._read().items()}
+        self._meter.tick()
+
+    def _wait(self, limit_s: float) -> None:
+        """Wait for the end of the load; of a stream, until everything sent has been received."""
+        tick = self._meter.tick
+        self._received: list[Message] = []
+        if self._is_stream and self._server:
+            collect("sent", self._clients, limit_s, self._server, tick)
+            self._received = collect("marks", self._server, limit_s, self._clients, tick)
+            for client in self._clients:
+                client.send("stop")
+        self._done = collect("done", self._clients, limit_s, self._server, tick)
+
+    def _read(self) -> dict[str, int]:
+        """Return CPU time and context switches of the processes that are not clients."""
+        others = {role: pids for role, pids in self._pids.items() if not role.startswith("client")}
+        found = {f"{role}_cpu_ns": cpu.total_ns(pids) for role, pids in others.items()}
+        if "server" in others and (switches := cpu.switches(others["server"])):
+            found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
+        return found
+
+    def result(self) -> Measured:
+        """Return what the window measured; the server is asked for its count first."""
+        arrays = [[np.frombuffer(blob, "i8") for blob in done["blobs"]] for done in self._done]
+        measured = Measured({}, load=self._meter.rows)
+        if self._is_stream:
+            arrays[0] += [np.frombuffer(blob, "i8") for message in self._received for blob in message["blobs"]]
+            sent_at, sent, received_at, received = arrays[0]
+            ends = (("client", sent_at, sent), ("server", received_at, received))
+            measured.marks = [(role, times - self._go_ns, count) for role, times, count in ends]
+            server_calls, last_ns = int(received[-1]), int(received_at[-1]) - self._go_ns
+        else:
+            measured.calls = [np.stack(pair) - self._go_ns for pair in arrays]
+            server_calls, last_ns = self._count(), max(int(pair[1][-1]) for pair in measured.calls)
+        measured.ledger = self._ledger(server_calls, last_ns)
+        return measured
+
+    def _count(self) -> int | None:
+        """Return how many requests the server counted in the window, or None if it cannot be asked."""
+        for server in self._server:
+            server.send("count")
+        counted = collect("count", self._server, PATIENCE_S) or self._done
+        total = counted[0].get("count")
+        return None if total is None else total - len(self._clients)  # each made one call to get ready
+
+    def _ledger(self, server_calls: int | None, last_ns: int) -> dict[str, Any]:
+        def total(name: str) -> int | None:
+            values = [done[name] for done in self._done]
+            return None if None in values else sum(values)
+
+        inside = {"server_cpu_ns": total("server_cpu_ns")} if self._inside else {}
+        summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
+        return {
+            "client_cpus": _cpus(self._places.clients[0] and sum(map(tuple, self._places.clients), ())),
+            "server_cpus": _cpus(self._places.server) if self._server or self._inside else None,
+            "utc": self._utc,
+            "ready_s": self._ready_s,
+            "window_s": last_ns / 1e9,
+            "first_rtt_ns": self._ready[0]["first_ns"],
+            "server_calls": server_calls,
+            "errors": 0,
+            "client_rss_bytes": self._meter.peak_rss("client+server" if self._inside else "client"),
+            "server_rss_bytes": self._meter.peak_rss("server"),
+            **{name: total(name) for name in summed},
+            **inside,
+            **self._used,
+        }
+
+
+def _cpus(cpus: tuple[int, ...] | None) -> str | None:
+    return ",".join(map(str, sorted(set(cpus)))) if cpus else None

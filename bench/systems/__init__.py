@@ -1,0 +1,73 @@
+"""Systems under test: one file each, found by looking in the folder, imported only when asked for.
+
+More folders can be named in the environment variable ``ROUNDTRIP_SYSTEMS`` (separated as in ``PATH``):
+a system of your own needs no change here. What a file must hold stands in ``bench/contract.py``.
+"""
+
+import ast
+import difflib
+import importlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+from bench.contract import System
+from bench.errors import NotInstalledError, UsageError
+
+__path__ += [folder for folder in os.environ.get("ROUNDTRIP_SYSTEMS", "").split(os.pathsep) if folder]
+
+
+def _files() -> dict[str, Path]:
+    """Return each system's file by its name; an earlier folder wins."""
+    found: dict[str, Path] = {}
+    for folder in __path__:
+        for file in sorted(Path(folder).glob("[a-z]*.py")):
+            found.setdefault(file.stem, file)
+    return found
+
+
+def names() -> list[str]:
+    """Return the names of all systems, in alphabetical order, without importing any."""
+    return sorted(_files())
+
+
+def unknown(what: str, name: object, known: Iterable[str]) -> UsageError:
+    """Return the error for a name that does not exist: it lists those that do."""
+    known = list(known)
+    near = difflib.get_close_matches(str(name), known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return UsageError(f"unknown {what} {name!r}: there are {', '.join(known)}{hint}")
+
+
+def _file(name: str) -> Path:
+    try:
+        return _files()[name]
+    except KeyError:
+        raise unknown("system", name, names()) from None
+
+
+def describe(name: str) -> str:
+    """Return the first line of the system's docstring, without importing it."""
+    text = ast.get_docstring(ast.parse(_file(name).read_text("utf-8"))) or name
+    return text.splitlines()[0]
+
+
+def constant(name: str, variable: str) -> Any:
+    """Return a literal that the system's file assigns at top level, without importing it."""
+    for node in ast.parse(_file(name).read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and any(ast.unparse(t) == variable for t in node.targets):
+            return ast.literal_eval(node.value)
+    raise UsageError(f"system {name!r} defines no {variable}: see bench/contract.py for what a file must hold")
+
+
+def load(name: str) -> System:
+    """Import one system; NotInstalledError names the command that installs what it lacks."""
+    _file(name)
+    try:
+        return cast(System, importlib.import_module(f"bench.systems.{name}"))
+    except ImportError as missing:
+        wanted = " ".join(constant(name, "REQUIRES"))
+        raise NotInstalledError(
+            f"system {name!r} cannot be imported ({missing}); install it: python -m pip install {wanted}"
+        ) from missing

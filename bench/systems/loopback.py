@@ -1,0 +1,35 @@
+"""Loopback: answers at once inside the client; what remains is the instrument's own floor."""
+
+from dataclasses import dataclass
+
+from bench.contract import Binding, Service
+
+TRANSPORTS = ("inproc",)
+REQUIRES = ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """No options."""
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Announce, and leave: nothing is ever sent."""
+    service.announce(binding.endpoint())
+
+
+class Client:
+    """A client whose call returns its argument: the pipeline around it is the real one."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Take what every client takes."""
+
+    def open(self) -> None:
+        """Connect to nothing."""
+
+    def call(self, payload: bytes) -> bytes:
+        """Return the payload."""
+        return payload
+
+    def close(self) -> None:
+        """Release nothing."""
