@@ -38,6 +38,7 @@ class Child:
         self._directory = spec.get("directory")
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, so nothing can be left over
         self._buffer = bytearray()
+        self._inbox: list[Message] = []
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
@@ -61,14 +62,19 @@ class Child:
         assert self._process.stdout
         return self._process.stdout.fileno()
 
-    def read(self) -> bool:
-        """Take in what has arrived; return False when the child has closed its end."""
+    def read(self) -> None:
+        """Take in what has arrived; raise what the child reports, or that it has died."""
         data = os.read(self.fileno(), 1 << 20)
         self._buffer += data
-        return bool(data)
+        while message := self._next_message():
+            if message["kind"] == "error":
+                raise SystemFailedError(f"the {self.name} failed: {message['text']}")
+            self._inbox.append(message)
+        if not data:
+            raise self._died()
 
-    def next_message(self) -> Message | None:
-        """Return the next whole message that has arrived, its raw bytes under "blobs", or None."""
+    def _next_message(self) -> Message | None:
+        """Return the next whole message in the buffer, its raw bytes under "blobs", or None."""
         end = self._buffer.find(b"\n") + 1
         if not end:
             return None
@@ -82,6 +88,14 @@ class Child:
         del self._buffer[:end]
         return message | {"blobs": blobs}
 
+    def take(self, kind: str) -> Message | None:
+        """Return the oldest message of this kind that has arrived, or None; others wait."""
+        for message in self._inbox:
+            if message["kind"] == kind:
+                self._inbox.remove(message)
+                return message
+        return None
+
     def log_tail(self, lines: int = 6) -> str:
         """Return the end of what the child printed, on one line."""
         size = os.fstat(self._log.fileno()).st_size
@@ -89,7 +103,7 @@ class Child:
         tail = [line.strip() for line in text.splitlines() if line.strip()][-lines:]
         return " | ".join(tail) or "(its log is empty)"
 
-    def died(self) -> SystemFailedError:
+    def _died(self) -> SystemFailedError:
         """Return the error for a child that ended by itself."""
         status = self._process.wait(5)
         how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
@@ -138,37 +152,26 @@ def collect(
     """
     got: dict[Child, Message] = {}
     end = time.monotonic() + deadline_s
+    next_tick = time.monotonic() + TICK_S
     with selectors.DefaultSelector() as selector:
         for child in {*wanted, *others}:
             selector.register(child, selectors.EVENT_READ, child)
-        next_tick = time.monotonic() + TICK_S
-        while len(got) < len(wanted):
-            ready = selector.select(max(0, min(next_tick, end) - time.monotonic()))
-            for key, _ in ready:
-                _take(key.data, kind, got)
+        while missing := [child for child in wanted if child not in got]:
+            got |= {child: message for child in missing if (message := child.take(kind))}
+            if len(got) == len(wanted):
+                break
+            for key, _ in selector.select(max(0, min(next_tick, end) - time.monotonic())):
+                key.data.read()
             if time.monotonic() >= next_tick:
                 tick()
                 next_tick = time.monotonic() + TICK_S
-            if time.monotonic() >= end and len(got) < len(wanted):
-                raise _late(kind, [child for child in wanted if child not in got], deadline_s)
+            if time.monotonic() >= end:
+                raise _late(kind, missing[0], deadline_s)
     return [got[child] for child in wanted]
 
 
-def _take(child: Child, kind: str, got: dict[Child, Message]) -> None:
-    """Read what a child sent; keep the message of the awaited kind; raise what it reports."""
-    alive = child.read()
-    while message := child.next_message():
-        if message["kind"] == "error":
-            raise SystemFailedError(f"the {child.name} failed: {message['text']}")
-        if message["kind"] == kind:
-            got[child] = message
-    if not alive and child not in got:
-        raise child.died()
-
-
-def _late(kind: str, missing: Sequence[Child], deadline_s: float) -> SystemFailedError:
+def _late(kind: str, child: Child, deadline_s: float) -> SystemFailedError:
     doing = {"listening": "did not listen", "ready": "was not ready", "received": "received nothing"}
-    child = missing[0]
     return SystemFailedError(
         f"the {child.name} {doing.get(kind, 'did not finish')} within {deadline_s:.0f} s: it or its peer hangs; "
         f"the end of its log: {child.log_tail()}"
