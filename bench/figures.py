@@ -1,0 +1,491 @@
+"""Figures: panels drawn from a run's frames, put together for each notebook, saved with their provenance.
+
+A panel is a function of a run and an Axes. Nothing here measures, and no style is set at import.
+"""
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+
+from bench import paths, stats
+from bench.params import listed
+from bench.results import Run, column
+
+Panel = Callable[[Run, Axes], None]
+
+LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
+MARKERS = {"inproc": "^", "ipc": "o", "tcp": "s"}
+ROLE_COLOURS = {"client": "#0173b2", "server": "#de8f05", "router": "#029e73"}  # seaborn's "colorblind"
+GREY = "#6b6b6b"
+MOST_DOTS = 60_000
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Apply the house style inside a ``with`` block: readable in print and on a projector."""
+    fixed = {
+        "svg.hashsalt": "roundtrip",  # the same run gives the same bytes
+        "figure.dpi": 100,
+        "savefig.dpi": 150,
+        "axes.titleweight": "bold",
+        "axes.titlesize": 12,
+        "axes.titlelocation": "left",
+        "font.size": 11,
+        "axes.labelsize": 11,
+        "legend.fontsize": 10,
+        "grid.color": "#dddddd",
+    }
+    with mpl.rc_context(), sns.axes_style("whitegrid"):
+        mpl.rcParams.update(fixed)
+        yield
+
+
+# --- words and scales ---------------------------------------------------------------------------------
+
+
+def duration(us: float) -> str:
+    """Return a time given in us with three digits and a unit that suits it."""
+    for limit, factor, unit in ((1, 1e3, "ns"), (1e3, 1, "µs"), (1e6, 1e-3, "ms")):
+        if us < limit:
+            return f"{_three(us * factor)} {unit}"
+    return f"{_three(us * 1e-6)} s"
+
+
+def quantity(value: float, unit: str = "") -> str:
+    """Return a number with three digits and k, M or G."""
+    for limit, factor, letter in ((1e3, 1, ""), (1e6, 1e-3, "k"), (1e9, 1e-6, "M")):
+        if abs(value) < limit:
+            return f"{_three(value * factor)} {letter}{unit}".rstrip()
+    return f"{_three(value * 1e-9)} G{unit}"
+
+
+def _three(value: float) -> str:
+    if value != value:
+        return "n/a"
+    digits = max(0, 2 - int(np.floor(np.log10(abs(value))))) if value else 0
+    return f"{value:.{min(digits, 2)}f}"
+
+
+def _log_axis(axis: Any, text: Callable[[float], str]) -> None:
+    """Label a logarithmic axis in words: 1, 10, 100 and, where that leaves fewer than three, 2 and 5 too."""
+    low, high = axis.get_view_interval()
+    decades = np.log10(high / low)
+    subs = (1.0,) if decades > 3 else (1.0, 2.0, 5.0) if decades > 1 else (1, 1.5, 2, 3, 4, 5, 6, 7, 8)
+    axis.set_major_locator(LogLocator(subs=subs, numticks=20))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _time_axis(axis: Any) -> None:
+    _log_axis(axis, duration)
+
+
+def colours(run: Run) -> dict[int, Any]:
+    """Return a colour for each case, of a palette that colour-blind people can tell apart; loopback is grey."""
+    cases = [i for i, case in enumerate(run.plan.cases) if case.system != "loopback"]
+    palette = sns.color_palette("colorblind", 10)
+    chosen = {case: palette[place % len(palette)] for place, case in enumerate(cases)}
+    return {i: chosen.get(i, GREY) for i in range(len(run.plan.cases))}
+
+
+def _first_size(run: Run) -> list[int]:
+    """Return the closed-loop cases of the first payload size: those that single-size panels show."""
+    cases = run.cases[run.cases["load"] == "closed"]
+    return [int(case) for case in cases.index[cases["payload_bytes"] == cases["payload_bytes"].iloc[0]]]
+
+
+# --- panels: one round trip ---------------------------------------------------------------------------
+
+
+def calls_in_order(run: Run, axes: Axes) -> None:
+    """Draw every call in order: a lane for each case, its starts one behind the other, time inside each."""
+    shown, colour = _first_size(run), colours(run)
+    for lane, case in enumerate(shown):
+        starts = run.ledger.index[run.ledger["case"] == case]
+        for place, start in enumerate(starts):
+            _lane(run, axes, start, lane + 0.04 + 0.92 * place / len(starts), 0.92 / len(starts), colour[case])
+    axes.set_yscale("log")
+    axes.set_xlim(0, len(shown))
+    axes.xaxis.grid(False)
+    for edge in range(1, len(shown)):
+        axes.axvline(edge, color="#bbbbbb", lw=0.8)
+    axes.set_xticks(np.arange(len(shown)) + 0.5, [run.labels[case].replace(" ", "\n", 1) for case in shown])
+    axes.set_ylabel("RTT")
+    _time_axis(axes.yaxis)
+    axes.set_title("Every call, in order: starts side by side")
+
+
+def _lane(run: Run, axes: Axes, start: int, left: float, width: float, colour: Any) -> None:
+    """Draw one start's calls as dots and their running median as a line; the warm-up is pale."""
+    rows = run.samples[run.samples["start"] == start]
+    rows = rows.iloc[:: max(1, len(rows) * len(run.ledger) // MOST_DOTS)] if len(rows) > 400 else rows
+    time, rtt = rows["t_send_ns"].to_numpy(), rows["rtt_ns"].to_numpy() / 1e3
+    x = left + 0.94 * width * time / max(time[-1], 1)
+    face = sns.desaturate(colour, 1)
+    for warm, alpha in ((False, 0.12), (True, 0.35)):
+        of = rows["warm"].to_numpy() == warm
+        axes.plot(x[of], rtt[of], ".", ms=1.6, mew=0, color=face, alpha=alpha, rasterized=True)
+    bins = np.array_split(np.arange(len(x)), min(25, len(x)))
+    middle = [np.median(rtt[b]) for b in bins]
+    axes.plot([x[b].mean() for b in bins], middle, color="black", lw=1, solid_capstyle="butt")
+
+
+def distribution(run: Run, axes: Axes) -> None:
+    """Draw the distribution of all calls after the warm-up, with its upper tail stretched."""
+    colour = colours(run)
+    for case in _first_size(run):
+        rtt = run.rtt_us(case)
+        values, fractions = stats.distribution(rtt)
+        transport = run.plan.cases[case].transport
+        y = -np.log10(np.maximum(1 - fractions + 0.5 / max(len(rtt), 1), 1e-9))
+        label = f"{run.labels[case]}, n = {len(rtt):,}"
+        axes.plot(values, y, ls=LINE_STYLES[transport], color=colour[case], lw=1.8, label=label)
+        carried = [p for p in stats.QUANTILES if len(rtt) >= stats.needed_samples(p)]
+        marks = [stats.quantile(rtt, p) for p in carried]
+        axes.plot(marks, [-np.log10(1 - p) for p in carried], MARKERS[transport], color=colour[case], ms=5)
+    axes.set_xscale("log")
+    _time_axis(axes.xaxis)
+    ticks = (0, 0.5, 0.9, 0.99, 0.999, 0.9999)
+    axes.yaxis.set_major_locator(FixedLocator([-np.log10(1 - p) for p in ticks]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * (1 - 10**-y):.6g} %"))
+    axes.set_ylim(0, 4.6)
+    axes.set_xlabel("RTT")
+    axes.set_ylabel("calls that took no longer")
+    axes.legend(loc="lower right", frameon=True, framealpha=0.9, handlelength=2.6)
+    axes.set_title("Distribution, with p50, p90, p99, p99.9")
+
+
+def medians(run: Run, axes: Axes) -> None:
+    """Draw each case's median over its starts, the starts themselves, and their range; or against payload."""
+    if _is_sweep(run):
+        return _over_payload(run, axes, column(0.5), "median RTT", _time_axis, "Median RTT against payload")
+    colour, cases = colours(run), run.cases.dropna(subset=column(0.5))
+    for y, (case, row) in enumerate(cases.iterrows()):
+        each = run.starts.loc[run.starts["case"] == case, column(0.5)]
+        low, high = row[f"{column(0.5)}_low"], row[f"{column(0.5)}_high"]
+        axes.plot([low, high], [y, y], color=colour[case], lw=6, alpha=0.35, solid_capstyle="round")
+        axes.plot(each, [y] * len(each), "o", ms=4, color=colour[case])
+        axes.plot(row[column(0.5)], y, "|", ms=16, mew=2, color="black")
+        text = duration(row[column(0.5)])
+        axes.annotate(text, (high, y), (10, 0), textcoords="offset points", va="center", fontsize=10.5)
+    axes.set_xscale("log")
+    axes.margins(x=0.16)
+    _time_axis(axes.xaxis)
+    _case_axis(axes, list(cases["label"]))
+    axes.set_xlabel("median RTT of a start")
+    axes.set_title("Median: each start, their range and middle")
+    return None
+
+
+def cpu_per_call(run: Run, axes: Axes) -> None:
+    """Draw the CPU time that one call costs the client and the server; what is not known is said."""
+    if _is_sweep(run):
+        return _over_payload(run, axes, "cpu", "CPU per call", _time_axis, "CPU per call, client and server together")
+    cases = run.cases.dropna(subset="client_cpu_us_per_call")
+    left, widest = np.zeros(len(cases)), _total_cpu(cases).max()
+    for role, colour in ROLE_COLOURS.items():
+        values = cases[f"{role}_cpu_us_per_call"]
+        if values.notna().any():
+            axes.barh(range(len(cases)), values.fillna(0), left=left, color=colour, label=role, height=0.62)
+            left = left + values.fillna(0).to_numpy()
+    for y, (_, row) in enumerate(cases.iterrows()):
+        text = duration(left[y]) + _unknown_cpu(row)
+        axes.annotate(text, (left[y], y), (6, 0), textcoords="offset points", va="center", fontsize=10.5)
+    axes.set_xlim(0, widest * 1.45)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    _case_axis(axes, list(cases["label"]))
+    axes.yaxis.grid(False)
+    axes.set_xlabel("CPU time of one call [µs]")
+    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    axes.set_title("CPU per call")
+    return None
+
+
+def _total_cpu(cases: pd.DataFrame) -> "pd.Series[float]":
+    return cases[[f"{role}_cpu_us_per_call" for role in ROLE_COLOURS]].sum(axis=1)
+
+
+def _unknown_cpu(row: "pd.Series[Any]") -> str:
+    if row["target"]:
+        return " (server: not known)"
+    return " (no server)" if row["system"] == "loopback" else ""
+
+
+def _case_axis(axes: Axes, labels: list[str]) -> None:
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+
+
+def _is_sweep(run: Run) -> bool:
+    """Return whether several payload sizes were measured with calls."""
+    calls = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")]
+    return calls["payload_bytes"].nunique() > 1
+
+
+def _over_payload(run: Run, axes: Axes, name: str, what: str, scale: Callable[[Any], None], title: str) -> None:
+    cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")].copy()
+    if name == "cpu":
+        cases["cpu"], cases["cpu_low"], cases["cpu_high"] = _total_cpu(cases), np.nan, np.nan
+    groups = cases.groupby(["system", "transport"], sort=False)
+    _lines(axes, groups, "payload_bytes", name, sns.color_palette("colorblind"))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    _payload_axis(axes, cases["payload_bytes"])
+    scale(axes.yaxis)
+    axes.set_ylabel(what)
+    axes.legend(frameon=True, framealpha=0.9)
+    axes.set_title(title)
+
+
+def _lines(axes: Axes, groups: Any, x: str, y: str, palette: Any, label: str = "{}") -> None:
+    """Draw one line for each group, with the range over starts as a band."""
+    for place, (key, rows) in enumerate(groups):
+        rows = rows.sort_values(x)
+        transport, name = key[-1], label.format(" ".join(key))
+        draw = {"color": palette[place % len(palette)], "ls": LINE_STYLES[transport]}
+        axes.plot(rows[x], rows[y], marker=MARKERS[transport], ms=6, lw=1.8, label=name, **draw)
+        axes.fill_between(rows[x], rows[f"{y}_low"], rows[f"{y}_high"], color=draw["color"], alpha=0.2, lw=0)
+
+
+def _payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:
+    ticks = sorted(sizes.unique())
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(FixedLocator([]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value, "B")))
+    axes.set_xlabel("payload")
+
+
+# --- panels: throughput -------------------------------------------------------------------------------
+
+
+def _streams(run: Run) -> pd.DataFrame:
+    return run.cases[run.cases["load"] == "stream"]
+
+
+def stream_messages(run: Run, axes: Axes) -> None:
+    """Draw one-way messages per second against payload: received, and as the sender saw it."""
+    cases = _streams(run)
+    _stream_lines(run, axes, "rate_per_s")
+    for place, (_, rows) in enumerate(cases.groupby(["system", "transport"], sort=False)):
+        colour = sns.color_palette("colorblind")[place]
+        axes.plot(rows["payload_bytes"], rows["send_rate_per_s"], "x", ms=8, color=colour)
+    if len(cases):
+        axes.plot([], [], "x", ms=8, color=GREY, label="sender's rate")
+        axes.legend(frameon=True, framealpha=0.9)
+    _log_axis(axes.yaxis, quantity)
+    axes.set_ylabel("messages per second")
+    axes.set_title("One way: messages per second received")
+
+
+def stream_bits(run: Run, axes: Axes) -> None:
+    """Draw one-way payload megabits per second against payload."""
+    _stream_lines(run, axes, "rate_mbit_per_s")
+    _log_axis(axes.yaxis, lambda value: f"{value:,.0f}")
+    axes.set_ylabel("payload received [Mb/s]")
+    axes.set_title("One way: megabits per second received")
+
+
+def _stream_lines(run: Run, axes: Axes, name: str) -> None:
+    cases = _streams(run)
+    if cases.empty:
+        return _nothing(axes, "no one-way streams in this run")
+    _lines(axes, cases.groupby(["system", "transport"], sort=False), "payload_bytes", name, sns.color_palette("colorblind"))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    _payload_axis(axes, cases["payload_bytes"])
+    axes.legend(frameon=True, framealpha=0.9)
+    return None
+
+
+def _nothing(axes: Axes, why: str) -> None:
+    axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes, color=GREY)
+
+
+def _parallel(run: Run) -> pd.DataFrame:
+    cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")].copy()
+    cases["where"] = cases["target"].fillna(cases["transport"])
+    return cases
+
+
+def calls_by_clients(run: Run, axes: Axes) -> None:
+    """Draw calls per second against the number of parallel clients."""
+    cases = _parallel(run)
+    if cases.empty:
+        return _nothing(axes, "no parallel clients in this run")
+    palette = sns.color_palette("colorblind")[1:]
+    _lines(axes, cases.groupby(["system", "transport"], sort=False), "clients", "rate_per_s", palette)
+    _client_axis(axes, cases)
+    axes.set_ylim(0)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value)))
+    axes.set_ylabel("calls per second")
+    axes.legend(frameon=True, framealpha=0.9)
+    axes.set_title("Calls per second, parallel clients")
+    return None
+
+
+def _client_axis(axes: Axes, cases: pd.DataFrame) -> None:
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(sorted(cases["clients"].unique())))
+    axes.xaxis.set_minor_locator(FixedLocator([]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("parallel client processes")
+
+
+def load_by_clients(run: Run, axes: Axes) -> None:
+    """Draw the CPU load of clients and server against the number of parallel clients."""
+    cases = _parallel(run)
+    if cases.empty:
+        return _nothing(axes, "no parallel clients in this run")
+    for (_, transport), rows in cases.groupby(["system", "transport"], sort=False):
+        for role in ("client", "server", "router"):
+            if rows[f"{role}_cpu_percent"].notna().any():
+                _load_line(axes, rows.sort_values("clients"), role, str(transport))
+    _client_axis(axes, cases)
+    axes.axhline(100, color="#888888", lw=1, ls=(0, (2, 2)))
+    axes.set_ylim(0)
+    axes.set_ylabel("CPU load [% of one CPU]")
+    axes.legend(frameon=True, framealpha=0.9, ncols=2)
+    unknown = " (the target's own is not known)" if cases["target"].notna().any() else ""
+    axes.set_title(f"CPU load by role{unknown}")
+    return None
+
+
+def _load_line(axes: Axes, rows: pd.DataFrame, role: str, transport: str) -> None:
+    name = "all clients" if role == "client" else role
+    draw = {"color": ROLE_COLOURS[role], "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
+    axes.plot(rows["clients"], rows[f"{role}_cpu_percent"], lw=1.8, ms=6, label=f"{name}, {transport}", **draw)
+
+
+# --- panels: placement --------------------------------------------------------------------------------
+
+
+def placements(run: Run, axes: Axes) -> None:
+    """Draw each start's median under each placement, one colour for each placement."""
+    _by_placement(run, axes, column(0.5))
+    axes.set_xscale("log")
+    _time_axis(axes.xaxis)
+    axes.set_xlabel("median RTT of a start")
+    axes.set_title("Median RTT: each start, by placement")
+
+
+def placement_cpu(run: Run, axes: Axes) -> None:
+    """Draw the CPU time of a call, client and server together, under each placement."""
+    starts = run.starts
+    starts["cpu_us_per_call"] = starts["client_cpu_us_per_call"] + starts["server_cpu_us_per_call"]
+    _by_placement(run, axes, "cpu_us_per_call")
+    axes.set_xlim(0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("CPU time of one call, both sides [µs]")
+    axes.set_title("What a call costs in CPU, by placement")
+
+
+def placement_switches(run: Run, axes: Axes) -> None:
+    """Draw how often the server gave up its CPU for each call: by waiting, and by force."""
+    starts = run.starts
+    starts["switches_per_call"] = starts["server_voluntary_switches"] / starts["calls"]
+    _by_placement(run, axes, "switches_per_call")
+    axes.set_xlim(0)
+    axes.set_xlabel("times that the server waited, for each call")
+    axes.set_title("Sleeps and wake-ups of the server, by placement")
+
+
+def _by_placement(run: Run, axes: Axes, name: str) -> None:
+    rows = run.starts.copy()
+    rows["pair"] = rows["system"] + " " + rows["transport"]
+    order = [text for text in dict.fromkeys(f"{c.system} {c.transport}" for c in run.plan.cases)]
+    palette = dict(zip(("split", "same", "free"), sns.color_palette("colorblind"), strict=False))
+    sns.stripplot(
+        rows, x=name, y="pair", hue="placement", order=order, hue_order=list(palette), palette=palette,
+        dodge=True, jitter=False, size=6, alpha=0.8, ax=axes,
+    )  # fmt: skip
+    axes.set_ylabel("")
+    axes.legend(frameon=True, framealpha=0.9, title=None)
+
+
+# --- whole figures ------------------------------------------------------------------------------------
+
+LAYOUTS: dict[str, tuple[Panel, ...]] = {
+    "latency": (calls_in_order, distribution, medians, cpu_per_call),
+    "throughput": (stream_messages, stream_bits, calls_by_clients, load_by_clients),
+    "placement": (placements, calls_in_order, placement_cpu, placement_switches),
+}
+
+TITLES = {
+    "latency": "How long is one round trip?",
+    "throughput": "How many messages per second?",
+    "placement": "Which CPU did it run on?",
+}
+
+
+def panel(run: Run, draw: Panel, size: tuple[float, float] = (10, 4.2)) -> Figure:
+    """Return a figure that shows one panel."""
+    with style():
+        figure = Figure(figsize=size, layout="constrained")
+        draw(run, figure.subplots())
+    return figure
+
+
+def whole(run: Run) -> Figure:
+    """Return the notebook's figure: four panels, title and caption."""
+    with style():
+        figure = Figure(figsize=(14, 10.4), layout="constrained")
+        for axes, draw in zip(figure.subplots(2, 2).flat, LAYOUTS[run.plan.notebook], strict=True):
+            draw(run, axes)
+        figure.suptitle(TITLES[run.plan.notebook], fontsize=17, fontweight="bold", x=0.01, ha="left")
+        figure.supxlabel(caption(run), fontsize=9.5, x=0.01, ha="left", color="#444444")
+    return figure
+
+
+def caption(run: Run) -> str:
+    """Return what the reader must know to judge the figure: n, starts, window, placement, machine, run."""
+    cases, machine = run.cases, run.manifest["machine"]
+    n = run.samples["warm"].sum()
+    sizes = listed(f"{size:,} B" for size in sorted(cases["payload_bytes"].unique()))
+    places = listed(cases["placement"].unique())
+    target = " Server not started here: its CPU is not known." if cases["target"].notna().any() else ""
+    return (
+        f"{int(cases['starts'].min())} starts of each case, windows of {run.plan.window_s:g} s; n = {n:,} calls after "
+        f"the warm-up; payload {sizes}; placement {places}.{target}\n"
+        f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
+        f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}."
+    )
+
+
+def provenance(run: Run) -> dict[str, str]:
+    """Return what is written into a figure's metadata: which run, which data, which revision drew it from."""
+    git = run.manifest["git"]
+    dirty = " (with changes)" if git["dirty"] else ""
+    text = f"run={run.id} data={run.folder.data_hash()} revision={git['revision']}{dirty} notebook={run.plan.notebook}"
+    return {"Title": TITLES[run.plan.notebook], "Description": text}
+
+
+def save(run: Run, figure: Figure | None = None) -> list[Path]:
+    """Write the notebook's figure as SVG and PNG into ``figures/``; the same run gives the same bytes."""
+    figure = whole(run) if figure is None else figure
+    folder = paths.figures()
+    folder.mkdir(parents=True, exist_ok=True)
+    targets = [folder / f"{run.plan.notebook}.{kind}" for kind in ("svg", "png")]
+    with style():
+        for target in targets:
+            _write(figure, target, provenance(run))
+    return targets
+
+
+def _write(figure: Figure, target: Path, metadata: dict[str, str]) -> None:
+    kind = target.suffix[1:]
+    extra: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, metadata=metadata | extra)
+    temporary = target.with_name(f".{target.name}.part")
+    temporary.write_bytes(buffer.getvalue())
+    temporary.replace(target)

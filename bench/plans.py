@@ -1,0 +1,128 @@
+"""The plans of the notebooks: from a notebook's parameters to the cases that answer its question.
+
+One function for each notebook, of the same name; its arguments are the notebook's parameters.
+"""
+
+from typing import Any
+
+from bench import params, systems
+from bench.contract import parse_address
+from bench.errors import UsageError
+from bench.placement import PLACEMENTS, why_not
+from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placements
+
+FLOOR = "sockets"  # the system that others are held against
+INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
+
+
+def latency(
+    system: object = "zeromq",
+    transport: object = "all",
+    payload_bytes: object = 1000,
+    options: object = None,
+    placement: object = "default",
+    target: object = "",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan sequential round trips of one or more systems, of raw sockets, and of the instrument itself."""
+    sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
+    chosen = params.names(system, "system", systems.names())
+    (where,) = placements(placement)
+    shared = {"placement": where}
+    cases = _subjects(chosen, transport, target, options, sizes, shared)
+    if not target:
+        floors = [(t, size) for t in _transports_of(cases, FLOOR) for size in sizes]
+        cases += [Case(FLOOR, t, size, **shared) for t, size in floors if FLOOR not in chosen]
+    if INSTRUMENT not in chosen:
+        cases.append(Case(INSTRUMENT, "inproc", sizes[0], max_calls=20_000, **shared))
+    return make_plan("latency", cases, profile, starts, window_s, seed)
+
+
+def _transports_of(cases: list[Case], system: str) -> list[str]:
+    """Return the transports of these cases that another system has as well."""
+    provided = systems.constant(system, "TRANSPORTS")
+    return [t for t in dict.fromkeys(case.transport for case in cases) if t in provided]
+
+
+def _subjects(
+    chosen: list[str], transport: object, target: object, options: object, sizes: list[int], shared: dict[str, Any]
+) -> list[Case]:
+    """Return the cases of the systems asked for: transports times sizes, or the one target."""
+    given = params.mapping(options, "options")
+    return [
+        Case(name, where, size, given, target=str(target) if target else None, **shared)
+        for name in chosen
+        for where in _transports(name, transport, target)
+        for size in sizes
+    ]
+
+
+def _transports(system: str, transport: object, target: object) -> list[str]:
+    provided = systems.constant(system, "TRANSPORTS")
+    if not target:
+        return params.names(transport, f"transport of {system}", provided)
+    reached = parse_address(str(target)).transport
+    if reached == "inproc":
+        raise UsageError("a target is another process: its address begins with tcp:// or ipc://")
+    return params.names(reached, f"transport of {system}", provided)
+
+
+def throughput(
+    system: object = "zeromq",
+    transport: object = "all",
+    payload_bytes: object = (100, 1000, 10_000, 100_000),
+    call_bytes: object = 1000,
+    clients: object = (1, 2, 4, 8),
+    options: object = None,
+    placement: object = "default",
+    target: object = "",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan one-way streams over payload sizes, and calls by parallel client processes.
+
+    A target gets the calls only: what a stream's receiver took in cannot be seen from here.
+    """
+    (name,) = params.names(system, "system", systems.names())
+    (where,) = placements(placement)
+    given = params.mapping(options, "options")
+    cases: list[Case] = []
+    for by in _transports(name, transport, target):
+        if not target and hasattr(systems.load(name), "Receiver"):
+            sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
+            cases += [Case(name, by, size, given, where, "stream") for size in sizes]
+        if by != "inproc":
+            size = int(params.positive(call_bytes, "call_bytes", MOST_BYTES))
+            callers = params.positives(clients, "clients", MOST_CLIENTS)
+            cases += [Case(name, by, size, given, where, "closed", n, str(target) or None) for n in callers]
+    if not cases:
+        raise UsageError(f"nothing to measure: {name} over {transport} has neither streams nor parallel clients")
+    return make_plan("throughput", cases, profile, starts, window_s, seed)
+
+
+def placement(
+    system: object = "zeromq",
+    transport: object = "[ipc, tcp]",
+    payload_bytes: object = 1000,
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan the same round trips, of a system and of raw sockets, under each placement."""
+    if reason := why_not():
+        raise UsageError(f"placements cannot be compared: {reason}; draw the reference run: -p source reference")
+    size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    chosen = list(dict.fromkeys([*params.names(system, "system", systems.names()), FLOOR]))
+    cases = [
+        Case(name, by, size, placement=where)
+        for name in chosen
+        for by in _transports(name, transport, "")
+        for where in PLACEMENTS
+    ]
+    return make_plan("placement", cases, profile, starts, window_s, seed)

@@ -1,0 +1,150 @@
+"""A run as frames: its tables in pandas, and what follows from them for each start and case."""
+
+import json
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bench import stats
+from bench.plan import Case, Plan, plan_from_dict
+from bench.store import Folder
+
+ROLES = ("client", "server", "router")
+
+
+class Run:
+    """A run loaded from its folder; everything is read when it is first asked for."""
+
+    def __init__(self, folder: Folder) -> None:
+        """Read the manifest."""
+        self.folder = folder
+        self.manifest = folder.manifest()
+        self.id: str = self.manifest.get("id", folder.id)
+        self.plan: Plan = plan_from_dict(self.manifest["plan"])
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """One row per call: start, client, t_send_ns, lag_ns, rtt_ns; ``case``; ``warm`` after the warm-up."""
+        frame: pd.DataFrame = self.folder.read("samples").to_pandas()
+        starts = self.ledger[["case", "warm_up_ns"]].reindex(frame["start"])
+        frame["case"] = starts["case"].to_numpy()
+        frame["warm"] = frame["t_send_ns"].to_numpy() >= starts["warm_up_ns"].to_numpy()
+        return frame
+
+    @cached_property
+    def marks(self) -> pd.DataFrame:
+        """Progress of one-way streams: start, role, t_ns, messages."""
+        return self.folder.read("marks").to_pandas()  # type: ignore[no-any-return]
+
+    @cached_property
+    def load(self) -> pd.DataFrame:
+        """CPU load and memory over time: start, role, t_ns, cpu_percent, rss_bytes."""
+        return self.folder.read("load").to_pandas()  # type: ignore[no-any-return]
+
+    @cached_property
+    def ledger(self) -> pd.DataFrame:
+        """One row per start (index ``start``), with CPU per call in us and the length of the warm-up."""
+        frame: pd.DataFrame = self.folder.read("ledger").to_pandas().set_index("start")
+        for role in ROLES:
+            frame[f"{role}_cpu_us_per_call"] = frame[f"{role}_cpu_ns"] / frame["calls"] / 1e3
+            frame[f"{role}_cpu_percent"] = frame[f"{role}_cpu_ns"] / frame["window_s"] / 1e7
+        shortest = frame.groupby("case")["window_s"].transform("min")
+        frame["warm_up_ns"] = shortest.map(stats.warm_up_ns)
+        return frame
+
+    @cached_property
+    def starts(self) -> pd.DataFrame:
+        """The ledger with quantiles of the RTT (us), rates per second, and Mb/s, one row per start."""
+        frame = self.ledger.copy()
+        warm = self.samples[self.samples["warm"]]
+        by_start = {start: rows["rtt_ns"].to_numpy() / 1e3 for start, rows in warm.groupby("start")}
+        for p in stats.QUANTILES:
+            frame[column(p)] = pd.Series({start: stats.quantile(rtt, p) for start, rtt in by_start.items()}, dtype=float)
+        frame["mean_rtt_us"] = pd.Series({start: rtt.mean() for start, rtt in by_start.items()}, dtype=float)
+        frame["rate_per_s"] = pd.Series(self._call_rates() | self._stream_rates("server"), dtype=float)
+        frame["send_rate_per_s"] = pd.Series(self._stream_rates("client"), dtype=float)
+        frame["rate_mbit_per_s"] = frame["rate_per_s"] * frame["payload_bytes"] * 8 / 1e6
+        return frame
+
+    def _call_rates(self) -> dict[int, float]:
+        rates = {}
+        for start, rows in self.samples.groupby("start"):
+            send, client = rows["t_send_ns"].to_numpy(), rows["client"].to_numpy()
+            rates[start] = stats.closed_rate(send, send + rows["rtt_ns"].to_numpy(), client)
+        return rates
+
+    def _stream_rates(self, role: str) -> dict[int, float]:
+        rows = self.marks[self.marks["role"] == role].groupby("start")
+        return {n: stats.stream_rate(m["t_ns"].to_numpy(), m["messages"].to_numpy()) for n, m in rows}
+
+    @cached_property
+    def cases(self) -> pd.DataFrame:
+        """One row per measured case: label, factors, starts, n, and (value, lowest, highest) over its starts.
+
+        ``p50_rtt_us`` is the median of the start medians, ``p50_rtt_us_low`` and ``_high`` the smallest and
+        the largest of them; likewise for the other columns of ``starts``.
+        """
+        rows = [self._case(index, case) for index, case in enumerate(self.plan.cases)]
+        return pd.DataFrame([row for row in rows if row["starts"]]).set_index("case")
+
+    def _case(self, index: int, case: Case) -> dict[str, Any]:
+        mine = self.starts[self.starts["case"] == index]
+        row = {"case": index, "label": self.labels[index], "starts": len(mine), "n": self.count(index)}
+        row |= {name: getattr(case, name) for name in FACTORS} | {"options": json.dumps(case.options)}
+        for name in NUMBERS:
+            row[name], row[f"{name}_low"], row[f"{name}_high"] = stats.across_starts(mine[name].to_list())
+        return row
+
+    def count(self, case: int) -> int:
+        """Return how many calls of a case quantiles are taken from: those after the warm-up."""
+        return len(self.rtt_us(case))
+
+    def rtt_us(self, case: int) -> "np.ndarray[Any, Any]":
+        """Return the RTT of all calls of a case after the warm-up, all starts together, in us."""
+        return self._warm_rtt.get(case, np.empty(0))
+
+    @cached_property
+    def _warm_rtt(self) -> dict[int, Any]:
+        warm = self.samples[self.samples["warm"]]
+        return {case: rows["rtt_ns"].to_numpy() / 1e3 for case, rows in warm.groupby("case")}
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The shortest text for each case that tells it from the others."""
+        return labels(self.plan.cases)
+
+
+FACTORS = ("system", "transport", "payload_bytes", "placement", "load", "clients", "target")
+NUMBERS = (
+    *(f"p{100 * p:g}".replace(".", "_") + "_rtt_us" for p in stats.QUANTILES),
+    "mean_rtt_us",
+    "rate_per_s",
+    "send_rate_per_s",
+    "rate_mbit_per_s",
+    *(f"{role}_cpu_us_per_call" for role in ROLES),
+    *(f"{role}_cpu_percent" for role in ROLES),
+)
+
+
+def column(p: float) -> str:
+    """Return the column of a quantile: p50_rtt_us, p99_9_rtt_us."""
+    return f"p{100 * p:g}".replace(".", "_") + "_rtt_us"
+
+
+def labels(cases: tuple[Case, ...]) -> list[str]:
+    """Return a label for each case: system and transport, and whatever else differs between them."""
+    peers = [case for case in cases if case.system != "loopback"]
+    varied = [name for name in ("payload_bytes", "placement", "clients") if len({getattr(c, name) for c in peers}) > 1]
+    return [_label(case, varied, peers) for case in cases]
+
+
+def _label(case: Case, varied: list[str], peers: list[Case]) -> str:
+    if case.system == "loopback":
+        return "loopback (no server)"
+    text = f"{case.system} {case.target or case.transport}"
+    show = {"payload_bytes": f"{case.payload_bytes:,} B", "placement": case.placement, "clients": f"{case.clients} clients"}
+    mine = [peer.options for peer in peers if peer.system == case.system]
+    options = [f"{name}={value}" for name, value in case.options.items() if len({str(o[name]) for o in mine}) > 1]
+    return " ".join([text, *(show[name] for name in varied), *options])
