@@ -206,7 +206,6 @@ def main(link: Link) -> None:
     load.load(go["until_ns"])
     marks = drain(link, inside) if isinstance(load, Streamer) else None
     used = meter.stop()
-    load.close()
     fields, blobs = load.report()
     if marks:
         blobs += [marks.times, marks.messages]
@@ -214,6 +213,8 @@ def main(link: Link) -> None:
         fields |= inside.echo.count()
     link.send("done", blobs, **fields, **used)
     link.receive()
+    load.close()
+    link.send("closed")
 
 
 if __name__ == "__main__":

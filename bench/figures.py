@@ -15,7 +15,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from bench import paths, stats
 from bench.params import listed
@@ -26,6 +26,7 @@ Panel = Callable[[Run, Axes], None]
 LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 MARKERS = {"inproc": "^", "ipc": "o", "tcp": "s"}
 ROLE_COLOURS = {"client": "#0173b2", "server": "#de8f05", "router": "#029e73"}  # seaborn's "colorblind"
+PLACEMENT_COLOURS = {"split": "#0173b2", "same": "#de8f05", "free": "#029e73"}
 GREY = "#6b6b6b"
 MOST_DOTS = 60_000
 
@@ -69,6 +70,12 @@ def quantity(value: float, unit: str = "") -> str:
     return f"{_three(value * 1e-9)} G{unit}"
 
 
+def _plain(text: str) -> str:
+    """Return a number's text without zeros that say nothing: 1.00 ms is 1 ms on an axis."""
+    number, _, unit = text.partition(" ")
+    return f"{float(number):g} {unit}".rstrip()
+
+
 def _three(value: float) -> str:
     if value != value:
         return "n/a"
@@ -82,8 +89,8 @@ def _log_axis(axis: Any, text: Callable[[float], str]) -> None:
     decades = np.log10(high / low)
     subs = (1.0,) if decades > 3 else (1.0, 2.0, 5.0) if decades > 1 else (1, 1.5, 2, 3, 4, 5, 6, 7, 8)
     axis.set_major_locator(LogLocator(subs=subs, numticks=20))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(text(value))))
+    axis.set_minor_locator(NullLocator())
 
 
 def _time_axis(axis: Any) -> None:
@@ -99,8 +106,8 @@ def colours(run: Run) -> dict[int, Any]:
 
 
 def _first_size(run: Run) -> list[int]:
-    """Return the closed-loop cases of the first payload size: those that single-size panels show."""
-    cases = run.cases[run.cases["load"] == "closed"]
+    """Return the cases with a server of the first payload size: those that panels of single calls show."""
+    cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")]
     return [int(case) for case in cases.index[cases["payload_bytes"] == cases["payload_bytes"].iloc[0]]]
 
 
@@ -140,51 +147,79 @@ def _lane(run: Run, axes: Axes, start: int, left: float, width: float, colour: A
     axes.plot([x[b].mean() for b in bins], middle, color="black", lw=1, solid_capstyle="butt")
 
 
+def _tail_scale(fractions: Any) -> Any:
+    """Return heights for fractions: linear up to 90 %, then one step for each further nine."""
+    fractions = np.asarray(fractions, float)
+    tail = 1 - np.log10(np.maximum(1 - fractions, 1e-9))
+    return np.where(fractions < 0.9, 2 * fractions / 0.9, tail)
+
+
 def distribution(run: Run, axes: Axes) -> None:
-    """Draw the distribution of all calls after the warm-up, with its upper tail stretched."""
+    """Draw the distribution of all calls after the warm-up; above 90 % each further nine has equal height."""
     colour = colours(run)
     for case in _first_size(run):
-        rtt = run.rtt_us(case)
-        values, fractions = stats.distribution(rtt)
         transport = run.plan.cases[case].transport
-        y = -np.log10(np.maximum(1 - fractions + 0.5 / max(len(rtt), 1), 1e-9))
-        label = f"{run.labels[case]}, n = {len(rtt):,}"
-        axes.plot(values, y, ls=LINE_STYLES[transport], color=colour[case], lw=1.8, label=label)
-        carried = [p for p in stats.QUANTILES if len(rtt) >= stats.needed_samples(p)]
-        marks = [stats.quantile(rtt, p) for p in carried]
-        axes.plot(marks, [-np.log10(1 - p) for p in carried], MARKERS[transport], color=colour[case], ms=5)
+        _distribution_line(run, axes, case, colour[case], LINE_STYLES[transport], MARKERS[transport])
+    _distribution_axes(axes)
+    axes.set_title("Distribution, with p50, p90, p99, p99.9")
+
+
+def _distribution_line(run: Run, axes: Axes, case: int, colour: Any, line: str, marker: str) -> None:
+    rtt = run.rtt_us(case)
+    values, fractions = stats.distribution(rtt)
+    label = f"{run.labels[case]}, n = {len(rtt):,}"
+    axes.plot(values, _tail_scale(fractions), lw=1.8, label=label, color=colour, ls=line)
+    carried = [p for p in stats.QUANTILES if len(rtt) >= stats.needed_samples(p)]
+    axes.plot([stats.quantile(rtt, p) for p in carried], _tail_scale(carried), marker, color=colour, ms=5.5)
+
+
+def _distribution_axes(axes: Axes) -> None:
     axes.set_xscale("log")
+    axes.margins(x=0.02)
     _time_axis(axes.xaxis)
-    ticks = (0, 0.5, 0.9, 0.99, 0.999, 0.9999)
-    axes.yaxis.set_major_locator(FixedLocator([-np.log10(1 - p) for p in ticks]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * (1 - 10**-y):.6g} %"))
-    axes.set_ylim(0, 4.6)
+    ticks = (0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999)
+    axes.set_yticks(_tail_scale(ticks), [f"{100 * p:.6g} %" for p in ticks])
+    axes.set_ylim(0, 5.4)
+    axes.axhline(2, color="#999999", lw=1)
     axes.set_xlabel("RTT")
     axes.set_ylabel("calls that took no longer")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9, handlelength=2.6)
-    axes.set_title("Distribution, with p50, p90, p99, p99.9")
+    axes.legend(loc="upper left", frameon=True, framealpha=0.9, handlelength=2.6)
 
 
 def medians(run: Run, axes: Axes) -> None:
     """Draw each case's median over its starts, the starts themselves, and their range; or against payload."""
     if _is_sweep(run):
         return _over_payload(run, axes, column(0.5), "median RTT", _time_axis, "Median RTT against payload")
-    colour, cases = colours(run), run.cases.dropna(subset=column(0.5))
+    cases, colour = run.cases.dropna(subset=column(0.5)), colours(run)
     for y, (case, row) in enumerate(cases.iterrows()):
-        each = run.starts.loc[run.starts["case"] == case, column(0.5)]
-        low, high = row[f"{column(0.5)}_low"], row[f"{column(0.5)}_high"]
-        axes.plot([low, high], [y, y], color=colour[case], lw=6, alpha=0.35, solid_capstyle="round")
-        axes.plot(each, [y] * len(each), "o", ms=4, color=colour[case])
-        axes.plot(row[column(0.5)], y, "|", ms=16, mew=2, color="black")
-        text = duration(row[column(0.5)])
-        axes.annotate(text, (high, y), (10, 0), textcoords="offset points", va="center", fontsize=10.5)
-    axes.set_xscale("log")
-    axes.margins(x=0.16)
-    _time_axis(axes.xaxis)
+        if row["system"] != "loopback":
+            each = run.starts.loc[run.starts["case"] == case, column(0.5)]
+            _range_row(axes, y, each, colour[case], duration)
+        else:
+            text = f"◂ {duration(row[column(0.5)])}, off the axis"
+            axes.text(0.02, y, text, transform=axes.get_yaxis_transform(), va="center")
+    _rtt_axis(axes)
     _case_axis(axes, list(cases["label"]))
-    axes.set_xlabel("median RTT of a start")
     axes.set_title("Median: each start, their range and middle")
     return None
+
+
+def _range_row(axes: Axes, y: float, each: "pd.Series[float]", colour: Any, text: Callable[[float], str]) -> None:
+    """Draw one value of each start as dots, their range as a bar, their median as a stroke and in words."""
+    middle, low, high = stats.across_starts(each.to_list())
+    axes.plot([low, high], [y, y], color=colour, lw=7, alpha=0.3, solid_capstyle="round")
+    axes.plot(each, [y] * len(each), "o", ms=5, mec="white", mew=0.6, color=colour)
+    axes.plot(middle, y, "|", ms=16, mew=2, color="black")
+    axes.annotate(text(middle), (high, y), (12, 0), textcoords="offset points", va="center", fontsize=10.5)
+
+
+def _rtt_axis(axes: Axes) -> None:
+    """Make room for the words behind the rows, on a logarithmic time axis."""
+    axes.set_xscale("log")
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(low / (high / low) ** 0.12, high * (high / low) ** 0.22 * 1.08)
+    _time_axis(axes.xaxis)
+    axes.set_xlabel("median RTT of a start")
 
 
 def cpu_per_call(run: Run, axes: Axes) -> None:
@@ -261,7 +296,7 @@ def _payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:
     ticks = sorted(sizes.unique())
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(FixedLocator([]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value, "B")))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(quantity(value, "B"))))
     axes.set_xlabel("payload")
 
 
@@ -290,7 +325,7 @@ def stream_messages(run: Run, axes: Axes) -> None:
 def stream_bits(run: Run, axes: Axes) -> None:
     """Draw one-way payload megabits per second against payload."""
     _stream_lines(run, axes, "rate_mbit_per_s")
-    _log_axis(axes.yaxis, lambda value: f"{value:,.0f}")
+    _log_axis(axes.yaxis, lambda value: f"{value:.6g}")
     axes.set_ylabel("payload received [Mb/s]")
     axes.set_title("One way: megabits per second received")
 
@@ -326,7 +361,7 @@ def calls_by_clients(run: Run, axes: Axes) -> None:
     _lines(axes, cases.groupby(["system", "transport"], sort=False), "clients", "rate_per_s", palette)
     _client_axis(axes, cases)
     axes.set_ylim(0)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(quantity(value))))
     axes.set_ylabel("calls per second")
     axes.legend(frameon=True, framealpha=0.9)
     axes.set_title("Calls per second, parallel clients")
@@ -352,7 +387,7 @@ def load_by_clients(run: Run, axes: Axes) -> None:
                 _load_line(axes, rows.sort_values("clients"), role, str(transport))
     _client_axis(axes, cases)
     axes.axhline(100, color="#888888", lw=1, ls=(0, (2, 2)))
-    axes.set_ylim(0)
+    axes.set_ylim(0, max(108, axes.dataLim.intervaly[1] * 1.08))
     axes.set_ylabel("CPU load [% of one CPU]")
     axes.legend(frameon=True, framealpha=0.9, ncols=2)
     unknown = " (the target's own is not known)" if cases["target"].notna().any() else ""
@@ -370,46 +405,56 @@ def _load_line(axes: Axes, rows: pd.DataFrame, role: str, transport: str) -> Non
 
 
 def placements(run: Run, axes: Axes) -> None:
-    """Draw each start's median under each placement, one colour for each placement."""
-    _by_placement(run, axes, column(0.5))
-    axes.set_xscale("log")
-    _time_axis(axes.xaxis)
-    axes.set_xlabel("median RTT of a start")
+    """Draw each start's median under each placement."""
+    _by_placement(run, axes, run.starts[column(0.5)], duration)
+    _rtt_axis(axes)
     axes.set_title("Median RTT: each start, by placement")
+
+
+def placement_distribution(run: Run, axes: Axes) -> None:
+    """Draw the distribution of raw sockets' calls, and of the system's, under each placement; one transport."""
+    transport = run.plan.cases[0].transport
+    for case in _first_size(run):
+        of = run.plan.cases[case]
+        if of.transport == transport:
+            line, marker = ("-", "o") if of.system == "sockets" else ("--", "s")
+            _distribution_line(run, axes, case, PLACEMENT_COLOURS[of.placement], line, marker)
+    _distribution_axes(axes)
+    axes.set_title(f"Distribution over {transport}")
 
 
 def placement_cpu(run: Run, axes: Axes) -> None:
     """Draw the CPU time of a call, client and server together, under each placement."""
-    starts = run.starts
-    starts["cpu_us_per_call"] = starts["client_cpu_us_per_call"] + starts["server_cpu_us_per_call"]
-    _by_placement(run, axes, "cpu_us_per_call")
-    axes.set_xlim(0)
+    _by_placement(run, axes, _total_cpu(run.starts), duration)
+    axes.set_xlim(0, axes.dataLim.intervalx[1] * 1.18)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("CPU time of one call, both sides [µs]")
     axes.set_title("What a call costs in CPU, by placement")
 
 
 def placement_switches(run: Run, axes: Axes) -> None:
-    """Draw how often the server gave up its CPU for each call: by waiting, and by force."""
-    starts = run.starts
-    starts["switches_per_call"] = starts["server_voluntary_switches"] / starts["calls"]
-    _by_placement(run, axes, "switches_per_call")
-    axes.set_xlim(0)
-    axes.set_xlabel("times that the server waited, for each call")
+    """Draw how often the server went to sleep for each call."""
+    _by_placement(run, axes, run.starts["server_voluntary_switches"] / run.starts["calls"], lambda v: f"{v:.2f}")
+    axes.set_xlim(0, axes.dataLim.intervalx[1] * 1.18)
+    axes.set_xlabel("times that the server went to sleep, for each call")
     axes.set_title("Sleeps and wake-ups of the server, by placement")
 
 
-def _by_placement(run: Run, axes: Axes, name: str) -> None:
-    rows = run.starts.copy()
-    rows["pair"] = rows["system"] + " " + rows["transport"]
-    order = [text for text in dict.fromkeys(f"{c.system} {c.transport}" for c in run.plan.cases)]
-    palette = dict(zip(("split", "same", "free"), sns.color_palette("colorblind"), strict=False))
-    sns.stripplot(
-        rows, x=name, y="pair", hue="placement", order=order, hue_order=list(palette), palette=palette,
-        dodge=True, jitter=False, size=6, alpha=0.8, ax=axes,
-    )  # fmt: skip
-    axes.set_ylabel("")
-    axes.legend(frameon=True, framealpha=0.9, title=None)
+def _by_placement(run: Run, axes: Axes, values: "pd.Series[float]", text: Callable[[float], str]) -> None:
+    """Draw a row for each case, grouped by system and transport, coloured by placement."""
+    pairs = list(dict.fromkeys((case.system, case.transport) for case in run.plan.cases))
+    for case in run.cases.index:
+        of = run.plan.cases[case]
+        y = 4 * pairs.index((of.system, of.transport)) + list(PLACEMENT_COLOURS).index(of.placement)
+        _range_row(axes, y, values[run.starts["case"] == case], PLACEMENT_COLOURS[of.placement], text)
+    for edge in range(1, len(pairs)):
+        axes.axhline(4 * edge - 1, color="#bbbbbb", lw=0.8)
+    for name, colour in PLACEMENT_COLOURS.items():
+        axes.plot([], [], lw=7, color=colour, label=name)
+    axes.yaxis.grid(False)
+    axes.set_yticks([4 * place + 1 for place in range(len(pairs))], [" ".join(pair) for pair in pairs])
+    axes.set_ylim(4 * len(pairs) - 1, -1)
+    axes.legend(loc="best", frameon=True, framealpha=0.9, title=None)
 
 
 # --- whole figures ------------------------------------------------------------------------------------
@@ -417,7 +462,7 @@ def _by_placement(run: Run, axes: Axes, name: str) -> None:
 LAYOUTS: dict[str, tuple[Panel, ...]] = {
     "latency": (calls_in_order, distribution, medians, cpu_per_call),
     "throughput": (stream_messages, stream_bits, calls_by_clients, load_by_clients),
-    "placement": (placements, calls_in_order, placement_cpu, placement_switches),
+    "placement": (placements, placement_distribution, placement_cpu, placement_switches),
 }
 
 TITLES = {

@@ -136,15 +136,19 @@ def column(p: float) -> str:
 def labels(cases: tuple[Case, ...]) -> list[str]:
     """Return a label for each case: system and transport, and whatever else differs between them."""
     peers = [case for case in cases if case.system != "loopback"]
-    varied = [name for name in ("payload_bytes", "placement", "clients") if len({getattr(c, name) for c in peers}) > 1]
-    return [_label(case, varied, peers) for case in cases]
+    return [_label(case, [peer for peer in peers if peer.load == case.load]) for case in cases]
 
 
-def _label(case: Case, varied: list[str], peers: list[Case]) -> str:
+def _label(case: Case, peers: list[Case]) -> str:
     if case.system == "loopback":
         return "loopback (no server)"
-    text = f"{case.system} {case.target or case.transport}"
-    show = {"payload_bytes": f"{case.payload_bytes:,} B", "placement": case.placement, "clients": f"{case.clients} clients"}
+    words = {
+        "load": "one way" if case.load == "stream" else "",
+        "payload_bytes": f"{case.payload_bytes:,} B",
+        "placement": case.placement,
+        "clients": f"{case.clients} client{'s' * (case.clients > 1)}",
+    }
+    shown = [text for name, text in words.items() if len({getattr(peer, name) for peer in peers}) > 1]
     mine = [peer.options for peer in peers if peer.system == case.system]
-    options = [f"{name}={value}" for name, value in case.options.items() if len({str(o[name]) for o in mine}) > 1]
-    return " ".join([text, *(show[name] for name in varied), *options])
+    shown += [f"{name}={value}" for name, value in case.options.items() if len({str(o[name]) for o in mine}) > 1]
+    return " ".join([case.system, case.target or case.transport, *shown])

@@ -42,7 +42,9 @@ def measure(case: Case, window_s: float, seed: int) -> Measured:
         stage.spawn()
         stage.get_ready()
         stage.run_window(window_s)
-        return stage.result()
+        measured = stage.result()
+        stage.disconnect()
+        return measured
     finally:
         stop_all(stage.children)
 
@@ -153,6 +155,12 @@ class Stage:
             server_calls, last_ns = self._count(), max(int(pair[1][-1]) for pair in measured.calls)
         measured.ledger = self._ledger(server_calls, last_ns)
         return measured
+
+    def disconnect(self) -> None:
+        """Let the clients close their connections in order."""
+        for client in self._clients:
+            client.send("close")
+        collect("closed", self._clients, PATIENCE_S, self._server)
 
     def _count(self) -> int | None:
         """Return how many requests the server counted in the window, or None if it cannot be asked."""
