@@ -1,3 +1,30 @@
-"""Roundtrip: measure remote procedure calls, and say how far the numbers can be trusted."""
+"""Roundtrip: measure remote procedure calls, and say how far the numbers can be trusted.
+
+In a notebook: ``run = bench.measure("latency", transport="ipc")``, then ``bench.trust(run)``,
+``bench.show(run, "medians")``, ``bench.tell(run)``, ``bench.save(run)``; ``bench.runs()`` asks all runs.
+Names are imported when first used: a server's process imports this package too, and must stay light.
+"""
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "bench.lab": ("measure", "trust", "table", "show", "tell", "zeromq_lines", "save"),
+    "bench.across": ("runs", "query"),
+}
+__all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from where it is defined."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(home), name)
+    raise AttributeError(f"module 'bench' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that a notebook can complete them."""
+    return sorted(__all__)

@@ -98,11 +98,14 @@ def _time_axis(axis: Any) -> None:
 
 
 def colours(run: Run) -> dict[int, Any]:
-    """Return a colour for each case, of a palette that colour-blind people can tell apart; loopback is grey."""
-    cases = [i for i, case in enumerate(run.plan.cases) if case.system != "loopback"]
+    """Return a colour for each case, the same for equal system and transport; loopback is grey.
+
+    The palette is one that colour-blind people can tell apart.
+    """
+    pairs = list(dict.fromkeys((case.system, case.transport) for case in run.plan.cases if case.system != "loopback"))
     palette = sns.color_palette("colorblind", 10)
-    chosen = {case: palette[place % len(palette)] for place, case in enumerate(cases)}
-    return {i: chosen.get(i, GREY) for i in range(len(run.plan.cases))}
+    chosen = {pair: palette[place % len(palette)] for place, pair in enumerate(pairs)}
+    return {i: chosen.get((case.system, case.transport), GREY) for i, case in enumerate(run.plan.cases)}
 
 
 def _first_size(run: Run) -> list[int]:
@@ -183,7 +186,7 @@ def _distribution_axes(axes: Axes) -> None:
     axes.axhline(2, color="#999999", lw=1)
     axes.set_xlabel("RTT")
     axes.set_ylabel("calls that took no longer")
-    axes.legend(loc="upper left", frameon=True, framealpha=0.9, handlelength=2.6)
+    axes.legend(loc="best", frameon=True, framealpha=0.9, handlelength=2.6, fontsize=9.5)
 
 
 def medians(run: Run, axes: Axes) -> None:
@@ -271,8 +274,7 @@ def _over_payload(run: Run, axes: Axes, name: str, what: str, scale: Callable[[A
     cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")].copy()
     if name == "cpu":
         cases["cpu"], cases["cpu_low"], cases["cpu_high"] = _total_cpu(cases), np.nan, np.nan
-    groups = cases.groupby(["system", "transport"], sort=False)
-    _lines(axes, groups, "payload_bytes", name, sns.color_palette("colorblind"))
+    _lines(run, axes, cases, "payload_bytes", name)
     axes.set_xscale("log")
     axes.set_yscale("log")
     _payload_axis(axes, cases["payload_bytes"])
@@ -282,14 +284,14 @@ def _over_payload(run: Run, axes: Axes, name: str, what: str, scale: Callable[[A
     axes.set_title(title)
 
 
-def _lines(axes: Axes, groups: Any, x: str, y: str, palette: Any, label: str = "{}") -> None:
-    """Draw one line for each group, with the range over starts as a band."""
-    for place, (key, rows) in enumerate(groups):
+def _lines(run: Run, axes: Axes, cases: pd.DataFrame, x: str, y: str) -> None:
+    """Draw one line for each system and transport, with the range over starts as a band."""
+    for (system, transport), rows in cases.groupby(["system", "transport"], sort=False):
         rows = rows.sort_values(x)
-        transport, name = key[-1], label.format(" ".join(key))
-        draw = {"color": palette[place % len(palette)], "ls": LINE_STYLES[transport]}
-        axes.plot(rows[x], rows[y], marker=MARKERS[transport], ms=6, lw=1.8, label=name, **draw)
-        axes.fill_between(rows[x], rows[f"{y}_low"], rows[f"{y}_high"], color=draw["color"], alpha=0.2, lw=0)
+        colour = colours(run)[rows.index[0]]
+        draw = {"color": colour, "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
+        axes.plot(rows[x], rows[y], ms=6, lw=1.8, label=f"{system} {transport}", **draw)
+        axes.fill_between(rows[x], rows[f"{y}_low"], rows[f"{y}_high"], color=colour, alpha=0.2, lw=0)
 
 
 def _payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:
@@ -311,9 +313,8 @@ def stream_messages(run: Run, axes: Axes) -> None:
     """Draw one-way messages per second against payload: received, and as the sender saw it."""
     cases = _streams(run)
     _stream_lines(run, axes, "rate_per_s")
-    for place, (_, rows) in enumerate(cases.groupby(["system", "transport"], sort=False)):
-        colour = sns.color_palette("colorblind")[place]
-        axes.plot(rows["payload_bytes"], rows["send_rate_per_s"], "x", ms=8, color=colour)
+    for case, row in cases.iterrows():
+        axes.plot(row["payload_bytes"], row["send_rate_per_s"], "x", ms=8, color=colours(run)[case])
     if len(cases):
         axes.plot([], [], "x", ms=8, color=GREY, label="sender's rate")
         axes.legend(frameon=True, framealpha=0.9)
@@ -334,7 +335,7 @@ def _stream_lines(run: Run, axes: Axes, name: str) -> None:
     cases = _streams(run)
     if cases.empty:
         return _nothing(axes, "no one-way streams in this run")
-    _lines(axes, cases.groupby(["system", "transport"], sort=False), "payload_bytes", name, sns.color_palette("colorblind"))
+    _lines(run, axes, cases, "payload_bytes", name)
     axes.set_xscale("log")
     axes.set_yscale("log")
     _payload_axis(axes, cases["payload_bytes"])
@@ -357,8 +358,7 @@ def calls_by_clients(run: Run, axes: Axes) -> None:
     cases = _parallel(run)
     if cases.empty:
         return _nothing(axes, "no parallel clients in this run")
-    palette = sns.color_palette("colorblind")[1:]
-    _lines(axes, cases.groupby(["system", "transport"], sort=False), "clients", "rate_per_s", palette)
+    _lines(run, axes, cases, "clients", "rate_per_s")
     _client_axis(axes, cases)
     axes.set_ylim(0)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(quantity(value))))

@@ -50,9 +50,16 @@ class Run:
         for role in ROLES:
             frame[f"{role}_cpu_us_per_call"] = frame[f"{role}_cpu_ns"] / frame["calls"] / 1e3
             frame[f"{role}_cpu_percent"] = frame[f"{role}_cpu_ns"] / frame["window_s"] / 1e7
+        for role in ("client", "server"):
+            frame[f"{role}_cpu_share"] = frame[f"{role}_cpu_percent"] / 100 / self._cpus(frame[f"{role}_cpus"])
         shortest = frame.groupby("case")["window_s"].transform("min")
         frame["warm_up_ns"] = shortest.map(stats.warm_up_ns)
         return frame
+
+    def _cpus(self, allowed: "pd.Series[str]") -> "pd.Series[int]":
+        """Return how many CPUs a role could use in each start."""
+        everywhere = int(self.manifest["machine"]["cpus_allowed"])
+        return allowed.map(lambda cpus: len(cpus.split(",")) if isinstance(cpus, str) else everywhere)
 
     @cached_property
     def starts(self) -> pd.DataFrame:
@@ -125,6 +132,8 @@ NUMBERS = (
     "rate_mbit_per_s",
     *(f"{role}_cpu_us_per_call" for role in ROLES),
     *(f"{role}_cpu_percent" for role in ROLES),
+    "client_cpu_share",
+    "server_cpu_share",
 )
 
 

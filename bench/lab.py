@@ -1,0 +1,120 @@
+"""The verbs of the notebooks: measure, trust, show, tell, save. Each delivers in one line.
+
+``measure`` is where a notebook's parameters become a run; the other verbs only look at it.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pandas as pd
+from IPython.display import HTML, Image, Markdown, display
+
+from bench import checks, figures, narrative, paths, params, placement, plans, runner, store, tables
+from bench.errors import UsageError
+from bench.plan import Case, Plan
+from bench.results import Run
+
+
+def measure(notebook: str, source: object = "measure", resume: object = False, **parameters: Any) -> Run:
+    """Measure what a notebook's parameters ask for, or load a stored run; return it.
+
+    ``source`` is ``measure``, ``reference`` (the small run that comes with the project) or a run's id.
+    Says beforehand what will be measured and how long that takes.
+    """
+    if source != "measure":
+        return _load(notebook, str(source))
+    if notebook == "placement" and (reason := placement.why_not()):
+        print(f"Skipped: {reason}. What follows is drawn from the reference run of another machine.")
+        return _load(notebook, "reference")
+    plan = getattr(plans, notebook)(**parameters)
+    print(plan, flush=True)
+    with _progress(plan) as step:
+        folder = runner.run(plan, resume=bool(params.literal(resume)), progress=step)
+    run = Run(folder)
+    folder.update(checks=[one.as_dict() for one in checks.check(run)])
+    print(f"Stored in {paths.shown(folder.path)}")
+    return run
+
+
+def _load(notebook: str, source: str) -> Run:
+    run = Run(store.find(f"reference/{notebook}" if source == "reference" else source))
+    if run.plan.notebook != notebook:
+        raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
+    print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({run.plan})")
+    return run
+
+
+@contextmanager
+def _progress(plan: Plan) -> Iterator[Any]:
+    """Show a bar while measuring takes longer than two seconds, where a person can see it."""
+    total = plan.starts * len(plan.cases)
+    with _bar(total, plan.expected_s) as bar:
+
+        def step(case: Case) -> None:
+            bar.set_postfix_str(runner.describe(case), refresh=False)
+            bar.update()
+
+        yield step
+
+
+def _bar(total: int, expected_s: float) -> Any:
+    options: dict[str, Any] = {"total": total, "unit": "start", "leave": False, "disable": expected_s < 2}
+    if terminal := os.environ.get("ROUNDTRIP_TERMINAL"):  # set by `bench run`: the terminal it was typed in
+        from tqdm import tqdm
+
+        return tqdm(**options, file=open(terminal, "w"), dynamic_ncols=True)  # noqa: SIM115, PTH123
+    if "ipykernel" in sys.modules and not os.environ.get("ROUNDTRIP_UNATTENDED"):
+        from tqdm.notebook import tqdm as in_notebook
+
+        return in_notebook(**options)
+    from tqdm import tqdm
+
+    return tqdm(**options | {"disable": options["disable"] or not sys.stderr.isatty()})
+
+
+def trust(run: Run) -> None:
+    """Show every check: may this result be believed?"""
+    _show(tables.checks(checks.check(run)))
+
+
+def table(run: Run) -> None:
+    """Show the results as tables: calls, and one-way streams if there are any."""
+    for frame in (tables.calls(run), tables.streams(run)):
+        if len(frame):
+            _show(frame)
+
+
+def _show(frame: pd.DataFrame) -> None:
+    display(HTML(frame.to_html(justify="left")))
+
+
+def show(run: Run, *panels: str) -> None:
+    """Show panels of the notebook's figure, named as the functions in ``bench.figures``."""
+    for name in panels:
+        figure = figures.panel(run, getattr(figures, name))
+        buffer = io.BytesIO()
+        with figures.style():
+            figure.savefig(buffer, format="png", dpi=90)
+        display(Image(buffer.getvalue(), width=900, alt=name.replace("_", " ")))
+
+
+def tell(run: Run, what: str = "conclusion") -> None:
+    """Show sentences computed from the run: ``conclusion`` or another function of ``bench.narrative``."""
+    display(Markdown(getattr(narrative, what)(run)))
+
+
+def zeromq_lines(run: Run) -> None:
+    """Print each case in the form of libzmq's own tools, RTT and RTT/2."""
+    print(tables.zeromq_lines(run))
+
+
+def save(run: Run) -> None:
+    """Save the whole figure as SVG and PNG, and show it with its caption."""
+    files = figures.save(run)
+    display(Image(filename=str(files[-1]), width=1000, alt=figures.TITLES[run.plan.notebook]))
+    display(Markdown(f"*{figures.caption(run)}*"))
+    print(f"Saved {' and '.join(paths.shown(file) for file in files)}")
