@@ -1,0 +1,124 @@
+"""``python -m bench``: list, doctor, run, runs, show, explain, serve, keep.
+
+Errors are one line on stderr that ends with a remedy; exit status 1 for a failure, 2 for bad usage. With
+``--debug`` the traceback is shown as well.
+"""
+
+import sys
+from typing import Any
+
+import click
+
+from bench.errors import BenchError
+
+PARAMETER = click.option(
+    "-p", "parameters", multiple=True, nargs=2, metavar="NAME VALUE", help="Set a notebook's parameter; repeatable."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cli(context: click.Context, debug: bool) -> None:
+    """Measure remote procedure calls, and say how far the numbers can be trusted."""
+    context.obj = debug
+
+
+@cli.command("list")
+def list_() -> None:
+    """List the systems: transports, options, and how to install what is missing."""
+    from bench.listing import systems_text
+
+    click.echo(systems_text())
+
+
+@cli.command()
+def doctor() -> None:
+    """Look at this machine: clock, noise, placement, and what will disturb a measurement."""
+    from bench.doctor import findings
+
+    for finding in findings():
+        click.echo(str(finding))
+
+
+@cli.command()
+@click.argument("notebooks", nargs=-1, metavar="NOTEBOOK...")
+@click.option("--all", "every", is_flag=True, help="Run every notebook.")
+@PARAMETER
+def run(notebooks: tuple[str, ...], every: bool, parameters: tuple[tuple[str, str], ...]) -> None:
+    """Run notebooks by papermill, into data/executed and figures."""
+    from bench.execute import execute
+
+    execute(list(notebooks), every, dict(parameters), click.echo)
+
+
+@cli.command()
+def runs() -> None:
+    """List your runs."""
+    from bench import across, paths
+
+    frame = across.runs()
+    click.echo(frame.to_string() if len(frame) else f"no runs in {paths.shown(paths.runs())} yet: run a notebook")
+
+
+@cli.command()
+@click.argument("run", default="latest")
+def show(run: str) -> None:
+    """Show a run's plan, checks and results. RUN is an id or a part of it, "latest", or reference/NOTEBOOK."""
+    from bench.listing import run_text
+
+    click.echo(run_text(run))
+
+
+@cli.command()
+@click.argument("figure")
+def explain(figure: str) -> None:
+    """Tell which run a figure was drawn from, and how to draw or measure it again."""
+    from bench.listing import figure_text
+
+    click.echo(figure_text(figure))
+
+
+@cli.command()
+@click.argument("system")
+@click.argument("address")
+@click.option("-o", "--options", default="", help='The system\'s options, for example "{nodelay: false}".')
+def serve(system: str, address: str, options: str) -> None:
+    """Serve SYSTEM at ADDRESS (tcp://HOST:PORT or ipc:///PATH) until Ctrl-C: a target for other machines."""
+    from bench.serving import serve as serve_until_interrupted
+
+    serve_until_interrupted(system, address, options, click.echo)
+
+
+@cli.command()
+@click.argument("run")
+@click.argument("folder", type=click.Path(file_okay=False))
+def keep(run: str, folder: str) -> None:
+    """Copy RUN into FOLDER with one file for each table, to archive or publish it."""
+    from pathlib import Path
+
+    from bench import store
+
+    click.echo(f"kept {store.keep(store.find(run), Path(folder)).path}")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; the only place that turns errors into exit statuses."""
+    status, text = 0, ""
+    debug = "--debug" in (sys.argv[1:] if arguments is None else arguments)
+    try:
+        outcome: Any = cli.main(arguments, prog_name="bench", standalone_mode=False)
+        status = outcome if isinstance(outcome, int) else 0
+    except BenchError as error:
+        status, text = error.exit_status, str(error)
+    except click.UsageError as error:
+        status, text = 2, f"{error.format_message()} (python -m bench --help shows the usage)"
+    except click.ClickException as error:
+        status, text = error.exit_code, error.format_message()
+    except (click.Abort, KeyboardInterrupt):
+        status, text = 130, "interrupted: what was measured before is kept; go on with -p resume true"
+    if text and debug:
+        raise
+    if text:
+        click.echo(f"bench: {' '.join(text.split())}", err=True)
+    sys.exit(status)
