@@ -17,7 +17,17 @@ def runs() -> pd.DataFrame:
     return pd.DataFrame([row for row in rows if row], columns=list(_COLUMNS)).set_index("run")
 
 
-_COLUMNS = ("run", "created", "notebook", "profile", "cases", "starts_done", "starts_planned", "finished", "machine_id")
+_COLUMNS = (
+    "run",
+    "created",
+    "notebook",
+    "profile",
+    "cases",
+    "starts_done",
+    "starts_planned",
+    "finished",
+    "machine_id",
+)
 
 
 def _row(folder: Folder) -> dict[str, Any] | None:

@@ -37,7 +37,9 @@ def counts(run: Run) -> Check:
     wrong = known[known["server_calls"] != known["calls"]]
     if len(wrong):
         row = wrong.iloc[0]
-        found = f"in {len(wrong)} starts the counts differ: {row['calls']} calls, the server saw {row['server_calls']:.0f}"
+        found = (
+            f"in {len(wrong)} starts the counts differ: {row['calls']} calls, the server saw {row['server_calls']:.0f}"
+        )
         return Check("counts", INVALID, found, "another server answered, or messages were lost: look for stale servers")
     calls, unseen = int(run.ledger["calls"].sum()), len(run.ledger) - len(known)
     outside = f"; in {unseen} starts no server could be asked" if unseen else ""
@@ -81,7 +83,12 @@ def client_share(run: Run) -> Check:
     if not (share > 0.8).any():
         return Check("client", PASS, "no group of parallel clients used more than 80 % of its CPUs")
     found = f"{(share > 0.8).sum()} cases: the clients kept their CPUs up to {share.max():.0%} busy"
-    return Check("client", CAUTION, found, "there the rate tells what these clients can send, not what the server can do")
+    return Check(
+        "client",
+        CAUTION,
+        found,
+        "there the rate tells what these clients can send, not what the server can do",
+    )
 
 
 ALL: tuple[Callable[[Run], Check], ...] = (complete, counts, starts, samples, instrument, client_share)

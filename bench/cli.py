@@ -12,7 +12,12 @@ import click
 from bench.errors import BenchError
 
 PARAMETER = click.option(
-    "-p", "parameters", multiple=True, nargs=2, metavar="NAME VALUE", help="Set a notebook's parameter; repeatable."
+    "-p",
+    "parameters",
+    multiple=True,
+    nargs=2,
+    metavar="NAME VALUE",
+    help="Set a notebook's parameter; repeatable.",
 )
 
 

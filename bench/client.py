@@ -123,7 +123,7 @@ class Caller:
         """Run the timed loop."""
         loop = loops.closed_async if self._is_async else loops.closed
         arguments = (self._client.call, self._payloads, self._sent, self._received, until_ns)
-        self._calls = self._run(loop(*arguments))  # type: ignore[arg-type]
+        self._calls = self._run(loop(*arguments))
 
     def report(self) -> tuple[Message, list[Any]]:
         """Return the number of calls, and the send and receive times."""
@@ -187,7 +187,7 @@ def get_ready(link: Link, load: Caller | Streamer, inside: Inside | None) -> Non
 def drain(link: Link, inside: Inside | None) -> loops.Marks | None:
     """Wait until all that was sent one way has arrived, so that its cost is in the CPU clocks."""
     if inside:
-        return inside.outbox.get()  # type: ignore[no-any-return]
+        return inside.outbox.get()
     link.send("sent")
     link.receive()
     return None
@@ -215,6 +215,7 @@ def main(link: Link) -> None:
     link.receive()
     load.close()
     link.send("closed")
+    link.receive()  # never comes: the end of the input ends this process
 
 
 if __name__ == "__main__":

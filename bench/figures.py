@@ -34,7 +34,7 @@ MOST_DOTS = 60_000
 @contextmanager
 def style() -> Iterator[None]:
     """Apply the house style inside a ``with`` block: readable in print and on a projector."""
-    fixed = {
+    fixed: dict[Any, Any] = {
         "svg.hashsalt": "roundtrip",  # the same run gives the same bytes
         "figure.dpi": 100,
         "savefig.dpi": 150,
@@ -397,7 +397,7 @@ def load_by_clients(run: Run, axes: Axes) -> None:
 
 def _load_line(axes: Axes, rows: pd.DataFrame, role: str, transport: str) -> None:
     name = "all clients" if role == "client" else role
-    draw = {"color": ROLE_COLOURS[role], "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
+    draw: dict[str, Any] = {"color": ROLE_COLOURS[role], "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
     axes.plot(rows["clients"], rows[f"{role}_cpu_percent"], lw=1.8, ms=6, label=f"{name}, {transport}", **draw)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 from IPython.display import HTML, Image, Markdown, display
 
-from bench import checks, figures, narrative, paths, params, placement, plans, runner, store, tables
+from bench import checks, figures, narrative, params, paths, placement, plans, runner, store, tables
 from bench.errors import UsageError
 from bench.plan import Case, Plan
 from bench.results import Run
@@ -66,7 +66,7 @@ def _bar(total: int, expected_s: float) -> Any:
     if terminal := os.environ.get("ROUNDTRIP_TERMINAL"):  # set by `bench run`: the terminal it was typed in
         from tqdm import tqdm
 
-        return tqdm(**options, file=open(terminal, "w"), dynamic_ncols=True)  # noqa: SIM115, PTH123
+        return tqdm(**options, file=open(terminal, "w"), dynamic_ncols=True)  # noqa: PTH123
     if "ipykernel" in sys.modules and not os.environ.get("ROUNDTRIP_UNATTENDED"):
         from tqdm.notebook import tqdm as in_notebook
 

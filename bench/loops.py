@@ -52,7 +52,7 @@ def closed(
     """Call, wait, call again until ``until_ns`` or the buffers are full; return the number of calls."""
     clock = time.perf_counter_ns
     index = -1
-    for index, payload in zip(range(len(sent)), itertools.cycle(payloads)):  # noqa: B905, B007
+    for index, payload in zip(range(len(sent)), itertools.cycle(payloads)):
         t_send = clock()
         reply = call(payload)
         t_recv = clock()
@@ -75,7 +75,7 @@ async def closed_async(
     """Do what ``closed`` does, for a client whose ``call`` is awaited."""
     clock = time.perf_counter_ns
     index = -1
-    for index, payload in zip(range(len(sent)), itertools.cycle(payloads)):  # noqa: B905, B007
+    for index, payload in zip(range(len(sent)), itertools.cycle(payloads)):
         t_send = clock()
         reply = await call(payload)
         t_recv = clock()

@@ -14,7 +14,17 @@ import psutil
 
 from bench import placement
 
-PACKAGES = ("pyzmq", "psutil", "numpy", "pandas", "pyarrow", "matplotlib", "seaborn", "papermill", "jupyterlab")
+PACKAGES = (
+    "pyzmq",
+    "psutil",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "seaborn",
+    "papermill",
+    "jupyterlab",
+)
 
 
 def _read(path: str) -> str | None:

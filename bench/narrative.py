@@ -71,7 +71,9 @@ def cpu(run: Run) -> str:
     for _, row in cases[cases["load"] == "closed"].iterrows():
         both = row["client_cpu_us_per_call"] + row["server_cpu_us_per_call"]
         share = both / row["mean_rtt_us"]
-        sentences.append(f"{row['label']}: {duration(both)} of CPU for {duration(row['mean_rtt_us'])} of waiting ({share:.0%})")
+        sentences.append(
+            f"{row['label']}: {duration(both)} of CPU for {duration(row['mean_rtt_us'])} of waiting ({share:.0%})"
+        )
     text = f"CPU of both sides against the mean RTT: {'; '.join(sentences)}." if sentences else ""
     if run.cases["target"].notna().any():
         text += " The target's own CPU time cannot be seen from here: it is absent, not zero."
@@ -80,7 +82,10 @@ def cpu(run: Run) -> str:
 
 def throughput(run: Run) -> str:
     """Say how much gets through, and what the limit was."""
-    parts = [_streams(run), *(_limit(run, rows) for _, rows in _parallel(run).groupby("transport", sort=False))]
+    parts = [
+        _streams(run),
+        *(_limit(run, rows) for _, rows in _parallel(run).groupby("transport", sort=False)),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -109,7 +114,9 @@ def _limit(run: Run, rows: pd.DataFrame) -> str:
     )
     if best["clients"] > one["clients"]:
         factor = best["rate_per_s"] / one["rate_per_s"]
-        grown += f", and the most, {quantity(best['rate_per_s'])}, come with {_clients(best)}: {factor:.1f} times as many"
+        grown += (
+            f", and the most, {quantity(best['rate_per_s'])}, come with {_clients(best)}: {factor:.1f} times as many"
+        )
     return f"{grown}. {_why(best)}"
 
 

@@ -51,7 +51,7 @@ def positive(value: object, what: str, at_most: float, whole: bool = True) -> fl
     wanted = f"{what} must be a {'whole ' if whole else ''}number above 0 and at most {at_most:,.15g}"
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
         raise UsageError(f"{wanted}, not {value!r}")
-    if whole and number != int(number) or not 0 < number <= at_most:
+    if (whole and number != int(number)) or not 0 < number <= at_most:
         raise UsageError(f"{wanted}, not {value!r}")
     return int(number) if whole else float(number)
 

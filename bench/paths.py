@@ -25,8 +25,8 @@ def reference() -> Path:
 
 
 def executed() -> Path:
-    """Return the folder of executed notebooks."""
-    return home() / "data" / "executed"
+    """Return the folder of executed notebooks (``ROUNDTRIP_EXECUTED`` names another)."""
+    return Path(os.environ.get("ROUNDTRIP_EXECUTED") or home() / "data" / "executed")
 
 
 def notebooks() -> Path:

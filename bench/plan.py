@@ -98,7 +98,7 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as JSON holds it."""
-        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+        return json.loads(json.dumps(asdict(self)))
 
     def __str__(self) -> str:
         """Say what will be measured and how long that takes."""

@@ -31,7 +31,7 @@ def latency(
     sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
     chosen = params.names(system, "system", systems.names())
     (where,) = placements(placement)
-    shared = {"placement": where}
+    shared: dict[str, Any] = {"placement": where}
     cases = _subjects(chosen, transport, target, options, sizes, shared)
     if not target:
         floors = [(t, size) for t in _transports_of(cases, FLOOR) for size in sizes]
@@ -48,7 +48,12 @@ def _transports_of(cases: list[Case], system: str) -> list[str]:
 
 
 def _subjects(
-    chosen: list[str], transport: object, target: object, options: object, sizes: list[int], shared: dict[str, Any]
+    chosen: list[str],
+    transport: object,
+    target: object,
+    options: object,
+    sizes: list[int],
+    shared: dict[str, Any],
 ) -> list[Case]:
     """Return the cases of the systems asked for: transports times sizes, or the one target."""
     given = params.mapping(options, "options")

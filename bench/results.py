@@ -36,12 +36,12 @@ class Run:
     @cached_property
     def marks(self) -> pd.DataFrame:
         """Progress of one-way streams: start, role, t_ns, messages."""
-        return self.folder.read("marks").to_pandas()  # type: ignore[no-any-return]
+        return self.folder.read("marks").to_pandas()
 
     @cached_property
     def load(self) -> pd.DataFrame:
         """CPU load and memory over time: start, role, t_ns, cpu_percent, rss_bytes."""
-        return self.folder.read("load").to_pandas()  # type: ignore[no-any-return]
+        return self.folder.read("load").to_pandas()
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
@@ -68,7 +68,9 @@ class Run:
         warm = self.samples[self.samples["warm"]]
         by_start = {start: rows["rtt_ns"].to_numpy() / 1e3 for start, rows in warm.groupby("start")}
         for p in stats.QUANTILES:
-            frame[column(p)] = pd.Series({start: stats.quantile(rtt, p) for start, rtt in by_start.items()}, dtype=float)
+            frame[column(p)] = pd.Series(
+                {start: stats.quantile(rtt, p) for start, rtt in by_start.items()}, dtype=float
+            )
         frame["mean_rtt_us"] = pd.Series({start: rtt.mean() for start, rtt in by_start.items()}, dtype=float)
         frame["rate_per_s"] = pd.Series(self._call_rates() | self._stream_rates("server"), dtype=float)
         frame["send_rate_per_s"] = pd.Series(self._stream_rates("client"), dtype=float)

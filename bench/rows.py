@@ -34,7 +34,11 @@ def _factors(case: Case) -> dict[str, Any]:
 def _samples(start: int, client: int, times: Times) -> pa.Table:
     sent, received = times
     n = len(sent)
-    columns = {"start": np.full(n, start, "i4"), "client": np.full(n, client, "i4"), "lag_ns": np.zeros(n, "i8")}
+    columns = {
+        "start": np.full(n, start, "i4"),
+        "client": np.full(n, client, "i4"),
+        "lag_ns": np.zeros(n, "i8"),
+    }
     return schema.make("samples", columns | {"t_send_ns": sent, "rtt_ns": received - sent})
 
 

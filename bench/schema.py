@@ -117,9 +117,7 @@ def problem(table: pa.Table, name: str) -> str | None:
 def conform(table: pa.Table, name: str) -> pa.Table:
     """Return a table of this or an older version with today's columns; missing ones are null."""
     schema = TABLES[name]
-    columns = [
-        table[f.name] if f.name in table.schema.names else pa.nulls(len(table), f.type) for f in schema
-    ]
+    columns = [table[f.name] if f.name in table.schema.names else pa.nulls(len(table), f.type) for f in schema]
     return pa.table(columns, schema=schema)
 
 

@@ -76,7 +76,12 @@ class Stage:
 
     def _child(self, role: str, number: int = 0, **spec: Any) -> Child:
         case = self._case
-        spec |= {"system": case.system, "transport": case.transport, "options": case.options, "load": case.load}
+        spec |= {
+            "system": case.system,
+            "transport": case.transport,
+            "options": case.options,
+            "load": case.load,
+        }
         spec |= {"payload_bytes": case.payload_bytes, "seed": self._seed * 1000 + number}
         child = Child(f"{case.system} {role}", f"bench.{role}", spec)
         self.children.append(child)
@@ -149,11 +154,10 @@ class Stage:
             sent_at, sent, received_at, received = arrays[0]
             ends = (("client", sent_at, sent), ("server", received_at, received))
             measured.marks = [(role, times - self._go_ns, count) for role, times, count in ends]
-            server_calls, last_ns = int(received[-1]), int(received_at[-1]) - self._go_ns
+            measured.ledger = self._ledger(int(received[-1]), int(received_at[-1]) - self._go_ns)
         else:
             measured.calls = [np.stack(pair) - self._go_ns for pair in arrays]
-            server_calls, last_ns = self._count(), max(int(pair[1][-1]) for pair in measured.calls)
-        measured.ledger = self._ledger(server_calls, last_ns)
+            measured.ledger = self._ledger(self._count(), max(int(pair[1][-1]) for pair in measured.calls))
         return measured
 
     def disconnect(self) -> None:
@@ -178,7 +182,7 @@ class Stage:
         inside = {"server_cpu_ns": total("server_cpu_ns")} if self._inside else {}
         summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
         return {
-            "client_cpus": _cpus(self._places.clients[0] and sum(map(tuple, self._places.clients), ())),
+            "client_cpus": _cpus(tuple(cpu for cpus in self._places.clients for cpu in cpus or ())),
             "server_cpus": _cpus(self._places.server) if self._server or self._inside else None,
             "utc": self._utc,
             "ready_s": self._ready_s,

@@ -5,7 +5,6 @@ Every file is written under a temporary name and renamed: what has its name is w
 
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from bench import paths, schema
 from bench.errors import DataError
 from bench.plan import Plan, plan_from_dict
 
-_DELTA = {name: "DELTA_BINARY_PACKED" for name in ("t_send_ns", "lag_ns", "rtt_ns", "t_ns", "messages")}
+_DELTA = dict.fromkeys(("t_send_ns", "lag_ns", "rtt_ns", "t_ns", "messages"), "DELTA_BINARY_PACKED")
 
 
 @contextmanager
@@ -29,7 +28,7 @@ def _writing(target: Path) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(3)}")
     try:
         yield temporary
-        os.replace(temporary, target)
+        temporary.replace(target)
     except OSError as reason:
         raise DataError(
             f"cannot write {paths.shown(target)}: {reason.strerror or reason}; free some space, or name another "
@@ -89,7 +88,7 @@ class Folder:
             ) from reason
         if content.get("version", 0) > schema.VERSION:
             raise DataError(f"run {self.id} was written by a newer Roundtrip; update this one")
-        return content  # type: ignore[no-any-return]
+        return content
 
     def plan(self) -> Plan:
         """Return the plan that the run follows."""

@@ -21,11 +21,17 @@ def calls(run: Run) -> pd.DataFrame:
     cases = run.cases[run.cases["load"] == "closed"]
     rows = []
     for case, row in cases.iterrows():
-        entry = {"case": row["label"], "payload [B]": row["payload_bytes"], "starts": row["starts"], "n": row["n"]}
+        entry = {
+            "case": row["label"],
+            "payload [B]": row["payload_bytes"],
+            "starts": row["starts"],
+            "n": row["n"],
+        }
         entry["median RTT (over starts)"] = _with_range(row, column(0.5), duration)
         entry |= {f"p{100 * p:g}": quantile_text(run, int(str(case)), p) for p in stats.QUANTILES[1:]}
         entry["calls/s"] = quantity(row["rate_per_s"])
-        entry |= {f"{role} CPU/call": _known(row[f"{role}_cpu_us_per_call"]) for role in ("client", "server")}
+        entry["client CPU/call"] = duration(row["client_cpu_us_per_call"])
+        entry["server CPU/call"] = _server_cpu(row)
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case")
 
@@ -35,8 +41,10 @@ def _with_range(row: "pd.Series[float]", name: str, text: object) -> str:
     return f"{text(row[name])} [{text(row[f'{name}_low'])}, {text(row[f'{name}_high'])}]"
 
 
-def _known(us: float) -> str:
-    return duration(us) if us == us else "not known"
+def _server_cpu(row: "pd.Series[float]") -> str:
+    if row["system"] == "loopback":
+        return "no server"
+    return "not known" if row["target"] else duration(row["server_cpu_us_per_call"])
 
 
 def streams(run: Run) -> pd.DataFrame:
@@ -50,8 +58,8 @@ def streams(run: Run) -> pd.DataFrame:
             "received/s": _with_range(row, "rate_per_s", quantity),
             "sent/s": quantity(row["send_rate_per_s"]),
             "Mb/s": f"{row['rate_mbit_per_s']:,.0f}",
-            "sender CPU/message": _known(row["client_cpu_us_per_call"]),
-            "receiver CPU/message": _known(row["server_cpu_us_per_call"]),
+            "sender CPU/message": duration(row["client_cpu_us_per_call"]),
+            "receiver CPU/message": duration(row["server_cpu_us_per_call"]),
         }
         for _, row in cases.iterrows()
     ]

@@ -131,17 +131,23 @@ class Client:
     def open(self) -> None:
         """Connect."""
         where = self._address
-        if where.transport == "ipc":
-            connection = socket.socket(socket.AF_UNIX)
-            connection.connect(where.path)
-        else:
-            connection = socket.create_connection((where.host, where.port))
+        try:
+            if where.transport == "ipc":
+                connection = socket.socket(socket.AF_UNIX)
+                connection.connect(where.path)
+            else:
+                connection = socket.create_connection((where.host, where.port))
+        except OSError as reason:
+            raise TransportError(f"cannot connect to {where.transport}://{_place(where)}: {reason}") from reason
         self._stream = Stream(connection, self._options)
 
     def call(self, payload: bytes) -> bytes:
         """Send one request and return its reply."""
-        self._stream.send(payload)
-        reply = self._stream.receive()
+        try:
+            self._stream.send(payload)
+            reply = self._stream.receive()
+        except OSError as reason:
+            raise TransportError(f"the call failed: {reason}") from reason
         if reply is None:
             raise TransportError("the server closed the connection instead of answering")
         return reply
@@ -149,3 +155,7 @@ class Client:
     def close(self) -> None:
         """Disconnect."""
         self._stream.close()
+
+
+def _place(address: Address) -> str:
+    return address.path if address.transport == "ipc" else f"{address.host}:{address.port}"

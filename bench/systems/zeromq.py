@@ -1,6 +1,9 @@
 """ZeroMQ: brokerless message sockets, REQ/REP for calls and PUSH/PULL for one-way streams."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import zmq
 
@@ -28,43 +31,49 @@ class Options:
             raise ValueError("high_water_mark must be at least 1")
 
 
-def _socket(kind: int, options: Options) -> "zmq.Socket[bytes]":
+def _socket(kind: int, options: Options) -> Any:
     """Return a socket of the process's one context (inproc needs it to be shared)."""
-    socket = zmq.Context.instance().socket(kind)
+    socket: Any = zmq.Context.instance().socket(kind)
     socket.set_hwm(options.high_water_mark)
     return socket
 
 
-def _bind(socket: "zmq.Socket[bytes]", binding: Binding) -> str:
+def _bind(socket: Any, binding: Binding) -> str:
     """Bind, and return the address that clients connect to."""
     try:
         socket.bind(binding.endpoint())
     except zmq.ZMQError as reason:
         raise TransportError(f"cannot listen at {binding.endpoint()}: {reason}") from reason
-    return socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0")
+    return str(socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"))
+
+
+def _verbs(socket: Any, options: Options) -> tuple[Callable[[bytes], object], Callable[[], bytes]]:
+    """Return the socket's own send and receive, or those that do without copying."""
+    if options.copy:
+        return socket.send, socket.recv
+    return partial(socket.send, copy=False), lambda: socket.recv(copy=False).bytes
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer requests with one REP socket."""
     socket = _socket(zmq.REP, options)
     service.announce(_bind(socket, binding))
-    receive, send, answer = socket.recv, socket.send, service.answer
-    if options.copy:
-        while True:
-            send(answer(receive()))
+    answer = service.answer
+    send, receive = _verbs(socket, options)
     while True:
-        send(answer(receive(copy=False).bytes), copy=False)
+        send(answer(receive()))
 
 
 class _Connection:
-    """A connected socket of one kind."""
+    """A socket that connects."""
 
     kind: int
+    linger: int  # ms that close() waits for messages still to be sent
 
     def __init__(self, address: str, options: Options) -> None:
         self._address = address
-        self._options = options
         self._socket = _socket(self.kind, options)
+        self._send, self._receive = _verbs(self._socket, options)
 
     def open(self) -> None:
         """Connect; the library does so in the background and keeps trying."""
@@ -73,41 +82,36 @@ class _Connection:
         except zmq.ZMQError as reason:
             raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
 
+    def close(self) -> None:
+        """Disconnect."""
+        self._socket.close(linger=self.linger)
+
 
 class Client(_Connection):
     """One REQ socket: send, then receive, in lock step."""
 
     kind = zmq.REQ
+    linger = 0
 
     def call(self, payload: bytes) -> bytes:
         """Send one request and return its reply."""
-        copy = self._options.copy
-        self._socket.send(payload, copy=copy)
-        reply = self._socket.recv(copy=copy)
-        return reply if copy else reply.bytes
-
-    def close(self) -> None:
-        """Disconnect at once; nothing is waited for."""
-        self._socket.close(linger=0)
+        try:
+            self._send(payload)
+            return self._receive()
+        except zmq.ZMQError as reason:
+            raise TransportError(f"the call failed: {reason}") from reason
 
 
 class Sender(_Connection):
     """The sending end of a one-way stream: a PUSH socket."""
 
     kind = zmq.PUSH
+    linger = -1  # until everything has left
 
-    def open(self) -> None:
-        """Connect."""
-        super().open()
-        self._send = self._socket.send
-
-    def send(self, payload: bytes) -> None:
-        """Queue one message; waits while the queue is full."""
-        self._socket.send(payload, copy=self._options.copy)
-
-    def close(self) -> None:
-        """Disconnect once everything queued has left."""
-        self._socket.close(linger=-1)
+    @property
+    def send(self) -> Callable[[bytes], object]:
+        """Queue one message, waiting while the queue is full: the library's own call, nothing around it."""
+        return self._send
 
 
 class Receiver:
@@ -117,11 +121,12 @@ class Receiver:
         """Bind; ``address`` is where senders connect."""
         self._socket = _socket(zmq.PULL, options)
         self.address = _bind(self._socket, binding)
-        self._copy = options.copy
+        self._receive = _verbs(self._socket, options)[1]
 
-    def receive(self) -> bytes:
-        """Return the next message; waits for it."""
-        return self._socket.recv() if self._copy else self._socket.recv(copy=False).bytes
+    @property
+    def receive(self) -> Callable[[], bytes]:
+        """Return the next message, waiting for it: the library's own call, nothing around it."""
+        return self._receive
 
     def close(self) -> None:
         """Release the socket."""

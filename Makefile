@@ -1,0 +1,49 @@
+# make figures: every notebook, into figures/ and data/executed/.   make test: all tests.   make lab: JupyterLab.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: figures test lab lint benchmark reference lock clean
+
+figures: $(READY)
+	@$(BIN)/python -m bench run --all
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lab: $(READY)
+	$(BIN)/jupyter lab notebooks
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+benchmark: $(READY)
+	@$(BIN)/python -m benchmarks
+
+# The committed runs behind `-p source reference`: measured anew on this machine.
+reference: $(READY)
+	for notebook in latency throughput placement; do \
+	  $(BIN)/python -m bench run $$notebook && \
+	  $(BIN)/python -m bench keep $$notebook data/reference/$$notebook || exit 1; \
+	done
+
+lock: $(READY)
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --fork-strategy fewest \
+	  --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --upgrade -q \
+	  -o requirements/lab.txt
+
+$(READY): requirements/lab.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Roundtrip needs Python 3.11 or newer: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import ensurepip' || { echo "Python has no venv: install it (Debian: apt-get install python3-venv)"; exit 1; }
+	@echo "Setting up .venv (about a minute, once)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/lab.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,114 @@
+"""``bench doctor``: what about this machine helps or disturbs a measurement, and what to do about it."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import psutil
+
+from bench import machine, paths, placement, stats
+from bench.plan import Case
+from bench.stage import measure
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fact; ``advice`` is empty where nothing needs doing."""
+
+    subject: str
+    found: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        """Return one line, and a second with the advice."""
+        mark = "caution" if self.advice else "ok"
+        return f"{mark:8}{self.subject}: {self.found}" + (f"\n{'':8}-> {self.advice}" if self.advice else "")
+
+
+def findings() -> Iterator[Finding]:
+    """Yield what is found, as it is found; takes a few seconds."""
+    for examine in EXAMINATIONS:
+        yield examine()
+
+
+def _processor() -> Finding:
+    kind = {True: "virtual machine", False: "real machine", None: "machine"}[machine.is_virtual()]
+    found = f"{machine.cpu_model()}, {len(placement.allowed())} CPUs for this process, {kind}"
+    return Finding("processor", found)
+
+
+def _clock() -> Finding:
+    cost, source = machine.clock_cost_ns(), machine.clock_source() or "unknown source"
+    slow = "its clock is slow to read; below 10 us read RTTs with care" if cost > 250 else ""
+    return Finding("clock", f"{source}, one reading costs {cost:.0f} ns", slow)
+
+
+def _governor() -> Finding:
+    governor = machine.governor()
+    if governor in (None, "performance"):
+        return Finding("frequency", f"governor {governor or 'not visible (as on most virtual machines)'}")
+    return Finding(
+        "frequency", f"governor {governor}", "for steadier starts: sudo cpupower frequency-set -g performance"
+    )
+
+
+def _limits() -> Finding:
+    limit = machine.cpu_limit()
+    if limit is None:
+        return Finding("control group", "no CPU limit")
+    return Finding("control group", f"limited to {limit:g} CPUs", "throttling shows up as stalls: lift the limit")
+
+
+def _others() -> Finding:
+    """Watch the machine idle for a second: what do others use, what does the hypervisor take?"""
+    steal = machine.steal_s()
+    busy = psutil.cpu_percent(interval=1.0) * (psutil.cpu_count() or 1)
+    taken = (machine.steal_s() or 0) - (steal or 0)
+    found = f"{busy:.0f} % of one CPU in use, {taken * 100:.0f} % stolen by the hypervisor"
+    quiet = busy < 15 and taken < 0.02
+    return Finding("other work", found, "" if quiet else "close browsers, builds, indexers; measure again when quiet")
+
+
+def _hiccups(samples: int = 400) -> Finding:
+    """Sleep 1 ms again and again; what is longer than asked is the machine's doing."""
+    overshoot = []
+    for _ in range(samples):
+        began = time.perf_counter_ns()
+        time.sleep(0.001)
+        overshoot.append((time.perf_counter_ns() - began) / 1e3 - 1000)
+    middle, worst = stats.across_starts(overshoot)[0], max(overshoot)
+    found = f"sleeping 1 ms takes {middle:.0f} us longer (median), {worst:.0f} us at worst"
+    return Finding(
+        "hiccups",
+        found,
+        "" if worst < 3000 else "expect stalls of this size in every tail: repeat with more starts",
+    )
+
+
+def _placements() -> Finding:
+    """Measure raw sockets briefly under each placement."""
+    if reason := placement.why_not():
+        return Finding("placement", reason, "the placement is free here: expect medians that move between starts")
+    parts = []
+    for where in placement.PLACEMENTS:
+        calls = measure(Case("sockets", "tcp", placement=where), 0.2, seed=1).calls[0]
+        parts.append(f"{where} {stats.quantile((calls[1] - calls[0]) / 1e3, 0.5):.0f} us")
+    return Finding("placement", f"raw sockets over tcp, median RTT: {', '.join(parts)}; default {placement.default()}")
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(paths.home()).free / 1e9
+    return Finding("disk", f"{free:.1f} GB free", "" if free > 1 else "a long run needs room: free some")
+
+
+def _temporary() -> Finding:
+    folder = tempfile.gettempdir()
+    advice = "" if len(folder) <= 60 else "too long for socket files: /tmp is used for them"
+    return Finding("temporary folder", folder, advice)
+
+
+EXAMINATIONS: tuple[Callable[[], Finding], ...] = (
+    _processor, _clock, _governor, _limits, _others, _hiccups, _placements, _disk, _temporary,
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""Notebooks run unattended: papermill with a progress line, an estimate, and where everything is."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench import paths, plans
+from bench.errors import BenchError, UsageError
+from bench.systems import unknown
+
+REST_S = 8.0  # what a notebook takes beside measuring: a kernel, imports, figures
+
+
+def execute(names: list[str], every: bool, parameters: dict[str, str], say: Callable[[str], None]) -> None:
+    """Execute notebooks into ``data/executed``; raise BenchError at the first that fails."""
+    notebooks = _chosen(names, every)
+    expected = {notebook: expected_s(notebook, parameters) for notebook in notebooks}
+    say(f"{len(notebooks)} notebooks, about {sum(expected.values()):.0f} s in all")
+    for notebook in notebooks:
+        say(f"{notebook.stem}: about {expected[notebook]:.0f} s")
+        began = time.monotonic()
+        target = _execute_one(notebook, parameters)
+        say(f"{notebook.stem}: took {time.monotonic() - began:.0f} s; executed notebook {paths.shown(target)}")
+    for figure in sorted(file for notebook in notebooks for file in paths.figures().glob(f"{notebook.stem}.*")):
+        say(f"figure {paths.shown(figure)}")
+
+
+def _chosen(names: list[str], every: bool) -> list[Path]:
+    known = {file.stem: file for file in sorted(paths.notebooks().glob("[a-z]*.ipynb")) if file.stem != "out"}
+    if every:
+        return [known.pop("latency"), *known.values()] if "latency" in known else list(known.values())
+    if not names:
+        raise UsageError(f"name a notebook, or --all: there are {', '.join(known)}")
+    stems = [Path(name).stem for name in names]
+    for stem in stems:
+        if stem not in known:
+            raise unknown("notebook", stem, known)
+    return [known[stem] for stem in stems]
+
+
+def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
+    """Return how long a notebook will take, in seconds: its plan's windows and starts, and the rest."""
+    import papermill
+
+    cell = papermill.inspect_notebook(str(notebook))
+    for name in parameters:
+        if name not in cell:
+            raise unknown(f"parameter of {notebook.name}", name, cell)
+    values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
+    make_plan = getattr(plans, notebook.stem, None)
+    if make_plan is None or values.pop("source", "measure") != "measure":
+        return REST_S
+    values.pop("resume", None)
+    return float(make_plan(**values).expected_s) + REST_S
+
+
+def _default(text: str) -> Any:
+    import ast
+
+    return ast.literal_eval(text)
+
+
+def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
+    """Execute one notebook by papermill; its own error, without the traceback, becomes the BenchError."""
+    import papermill
+    from traitlets.config import Config
+
+    target = paths.executed() / notebook.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if sys.stderr.isatty():
+        os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
+    os.environ["ROUNDTRIP_UNATTENDED"] = "1"
+    try:
+        papermill.execute_notebook(
+            str(notebook),
+            str(target),
+            parameters,
+            cwd=str(paths.home()),
+            progress_bar=False,
+            log_output=False,
+        )
+    except papermill.PapermillExecutionError as error:
+        raise BenchError(f"{notebook.name}: {error.ename}: {error.evalue}; see {paths.shown(target)}") from error
+    return target

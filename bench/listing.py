@@ -1,0 +1,93 @@
+"""What the command line tells about systems, runs and figures, as text."""
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from bench import paths, store, systems
+from bench.errors import DataError, NotInstalledError
+
+
+def systems_text() -> str:
+    """Return a block for each system: what it is, transports, options with defaults, whether installed."""
+    return "\n\n".join(_system_text(name) for name in systems.names())
+
+
+def _system_text(name: str) -> str:
+    lines = [
+        f"{name}: {systems.describe(name)}",
+        f"  transports  {', '.join(systems.constant(name, 'TRANSPORTS'))}",
+    ]
+    try:
+        module = systems.load(name)
+    except NotInstalledError as missing:
+        return "\n".join([*lines, f"  installed   no: {missing}"])
+    options = [f"{field.name}={json.dumps(field.default)}" for field in fields(module.Options)]
+    loads = "calls and one-way streams" if hasattr(module, "Receiver") else "calls"
+    return "\n".join([*lines, f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}"])
+
+
+def run_text(name: str) -> str:
+    """Return a run's plan, machine, checks and results."""
+    from bench import checks, narrative, tables
+    from bench.results import Run
+
+    run = Run(store.find(name))
+    if run.ledger.empty:
+        raise DataError(f"run {run.id} has no complete start; measure it again with -p resume true")
+    manifest = run.manifest
+    outcomes = checks.check(run)
+    passed = sum(one.verdict == checks.PASS for one in outcomes)
+    lines = [f"run       {run.id}", f"plan      {run.plan}", f"created   {manifest['created']}"]
+    lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
+    lines += [f"checks    {passed}/{len(outcomes)} passed"]
+    lines += [f"  {one.verdict:8}{one.name}: {one.found}{'; ' + one.advice if one.advice else ''}" for one in outcomes]
+    lines += [f"failure   start {one['start']}: {one['error']}" for one in manifest.get("failures", [])]
+    frames = [frame.to_string() for frame in (tables.calls(run), tables.streams(run)) if len(frame)]
+    return "\n\n".join(["\n".join(lines), *frames, narrative.conclusion(run)])
+
+
+def figure_text(name: str) -> str:
+    """Return which run a figure was drawn from, whether its data is here, and the commands to repeat it."""
+    facts = provenance(Path(name))
+    folder = _data_of(facts)
+    if folder is None:
+        where = "its data is not here: only a new measurement can repeat it"
+        source = f"python -m bench run {facts['notebook']}"
+    else:
+        same = "the same data" if folder.data_hash() == facts["data"] else "CHANGED data: the figure is older"
+        where = f"{paths.shown(folder.path)} holds {same}"
+        source = f"python -m bench run {facts['notebook']} -p source {_source(folder)}"
+    lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items()), f"found     {where}"]
+    return "\n".join([*lines, f"redraw    {source}", f"measure   python -m bench run {facts['notebook']}"])
+
+
+def _source(folder: store.Folder) -> str:
+    return "reference" if folder.path.parent == paths.reference() else folder.id
+
+
+def provenance(figure: Path) -> dict[str, str]:
+    """Return what a figure's metadata says about its origin; DataError if it says nothing."""
+    try:
+        content = figure.read_bytes()
+    except OSError as reason:
+        raise DataError(
+            f"cannot read {figure}: {reason.strerror}; figures lie in {paths.shown(paths.figures())}"
+        ) from reason
+    pattern = rb"run=(?P<run>\S+) data=(?P<data>\w+) revision=(?P<revision>\w+)[^=]* notebook=(?P<notebook>\w+)"
+    found = re.search(pattern, content)
+    if not found:
+        raise DataError(f"{figure} carries no provenance: it was not saved by this program, or was converted since")
+    return {key: value.decode() for key, value in found.groupdict().items()}
+
+
+def _data_of(facts: dict[str, str]) -> store.Folder | None:
+    """Return the run that a figure names, among your runs or the reference runs."""
+    for folder in (*store.all_runs(), store.Folder(paths.reference() / facts["notebook"])):
+        if (folder.path / "manifest.json").is_file() and facts["run"] in (
+            folder.id,
+            folder.manifest().get("id"),
+        ):
+            return folder
+    return None

@@ -1,0 +1,74 @@
+"""What all tests share: a place of their own for runs and figures, and systems that only tests need."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import systems
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path, monkeypatch):
+    """Keep runs, figures and executed notebooks of tests out of the user's folders."""
+    monkeypatch.setenv("ROUNDTRIP_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("ROUNDTRIP_FIGURES", str(tmp_path / "figures"))
+    monkeypatch.setenv("ROUNDTRIP_EXECUTED", str(tmp_path / "executed"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+@pytest.fixture
+def with_systems(monkeypatch):
+    """Return a function that adds a folder of systems, for this process and its children."""
+
+    def add(folder: Path = HERE / "systems") -> None:
+        monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(folder))
+        monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(folder)])
+
+    return add
+
+
+@pytest.fixture
+def command():
+    """Return a function that runs ``python -m bench`` and returns the finished process."""
+
+    def run(*words: str, **options) -> subprocess.CompletedProcess:
+        options = {"cwd": ROOT, "timeout": 100} | options
+        return subprocess.run([sys.executable, "-m", "bench", *words], capture_output=True, text=True, **options)
+
+    return run
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the process ids of all children of a process, and theirs."""
+    import psutil
+
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+
+
+def is_gone(pid: int) -> bool:
+    """Return whether no process of this id does anything any more."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"
+
+
+def wait_for(condition, seconds: float = 10) -> bool:
+    """Return whether a condition came true in time."""
+    import time
+
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return bool(condition())
+
+

@@ -1,0 +1,129 @@
+"""Plans: validated, repeatable, honest about their duration."""
+
+import pytest
+
+from bench import placement, plans, systems
+from bench.errors import UsageError
+from bench.plan import PROFILES, Case, make_plan, plan_from_dict
+
+
+def test_every_case_is_measured_once_in_each_block_in_an_order_that_the_seed_fixes():
+    plan = plans.latency(transport="ipc", starts=5, seed=3)
+    order = list(plan.order())
+    assert [start for start, _, _ in order] == list(range(5 * len(plan.cases)))
+    for block in range(5):
+        assert sorted(case for _, b, case in order if b == block) == list(range(len(plan.cases)))
+    assert order == list(plan.order())
+    assert order != list(plans.latency(transport="ipc", starts=5, seed=4).order())
+
+
+def test_a_plan_survives_its_manifest():
+    plan = plans.throughput(clients="[1, 2]", options="{copy: false}")
+    assert plan_from_dict(plan.as_dict()) == plan
+    assert plan_from_dict(plan.as_dict()).hash8 == plan.hash8
+    assert plans.throughput(clients=[1, 3]).hash8 != plan.hash8
+
+
+def test_latency_goes_with_the_floor_of_the_same_transports_and_the_instrument():
+    plan = plans.latency(transport="tcp", payload_bytes="[10, 20]")
+    assert [(c.system, c.transport, c.payload_bytes) for c in plan.cases] == [
+        ("zeromq", "tcp", 10),
+        ("zeromq", "tcp", 20),
+        ("sockets", "tcp", 10),
+        ("sockets", "tcp", 20),
+        ("loopback", "inproc", 10),
+    ]
+    assert [c.system for c in plans.latency(system="sockets", transport="ipc").cases] == ["sockets", "loopback"]
+    assert [c.system for c in plans.latency(transport="inproc").cases] == ["zeromq", "loopback"]
+
+
+def test_a_target_is_measured_alone_with_the_instrument_and_without_streams():
+    latency = plans.latency(target="tcp://127.0.0.1:5")
+    assert [(c.system, c.target) for c in latency.cases] == [("zeromq", "tcp://127.0.0.1:5"), ("loopback", None)]
+    throughput = plans.throughput(target="tcp://127.0.0.1:5")
+    assert {c.load for c in throughput.cases} == {"closed"}
+
+
+def test_profiles_shrink_windows_where_there_are_many_cases():
+    one, many = plans.latency(transport="ipc"), plans.throughput()
+    assert one.window_s == PROFILES["class"].window_s
+    assert PROFILES["class"].least_window_s <= many.window_s < one.window_s
+    assert many.window_s * many.starts * len(many.cases) <= 60
+
+
+def test_the_plan_says_what_it_will_do():
+    assert "3 cases x 6 starts, windows of 1 s, profile class: about" in str(plans.latency(transport="ipc"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"system": "zeromk"}, "did you mean zeromq"),
+        ({"transport": "udp"}, "there are inproc, ipc, tcp"),
+        ({"system": "sockets", "transport": "inproc"}, "there are ipc, tcp"),
+        ({"profile": "long"}, "there are smoke, class, full"),
+        ({"placement": "here"}, "there are split, same, free"),
+        ({"payload_bytes": 0}, "above 0"),
+        ({"payload_bytes": 10**12}, "at most"),
+        ({"starts": -3}, "starts must be"),
+        ({"window_s": "long"}, "window_s must be"),
+        ({"window_s": 10**6}, "window_s must be"),
+        ({"seed": 0}, "seed must be"),
+        ({"options": "{nagle: true}"}, "there are copy, high_water_mark"),
+        ({"options": "{high_water_mark: 0}"}, "at least 1"),
+        ({"target": "localhost:5555"}, "tcp://HOST:PORT"),
+        ({"target": "tcp://localhost"}, "tcp://HOST:PORT"),
+        ({"target": "tcp://localhost:99999"}, "tcp://HOST:PORT"),
+        ({"target": "inproc://x"}, "another process"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
+    with pytest.raises(UsageError, match=text) as caught:
+        plans.latency(**arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"system": "sockets", "transport": "all", "clients": 0}, "clients must be"),
+        ({"clients": 10_000}, "at most 256"),
+        ({"system": "loopback"}, "nothing to measure"),
+        ({"call_bytes": "x"}, "call_bytes"),
+    ],
+)
+def test_throughputs_that_cannot_be_measured(arguments, text):
+    with pytest.raises(UsageError, match=text):
+        plans.throughput(**arguments)
+
+
+def test_streams_need_a_system_that_has_them():
+    with pytest.raises(UsageError, match="no one-way streams"):
+        Case("sockets", "tcp", load="stream")
+    with pytest.raises(UsageError, match="inproc lives in one process"):
+        Case("zeromq", "inproc", clients=2)
+
+
+def test_one_cpu_leaves_only_the_free_placement(monkeypatch):
+    monkeypatch.setattr(placement, "allowed", lambda: [0])
+    assert placement.default() == "free"
+    assert placement.assign("free", 3).clients == (None, None, None)
+    with pytest.raises(UsageError, match="use placement free"):
+        placement.assign("split", 1)
+    with pytest.raises(UsageError, match="source reference"):
+        plans.placement()
+
+
+def test_split_keeps_the_server_alone(monkeypatch):
+    monkeypatch.setattr(placement, "allowed", lambda: [0, 2, 4, 6])
+    places = placement.assign("split", 4)
+    assert places.server == (2,)
+    assert places.clients == ((0,), (4,), (6,), (0,))
+    assert placement.assign("same", 2).clients == ((6,), (6,))
+
+
+def test_loopback_is_limited_so_that_it_stores_little():
+    plan = plans.latency(transport="ipc")
+    assert {c.system: c.max_calls for c in plan.cases}["loopback"] < 50_000
+    assert make_plan("x", [Case("loopback", "inproc")]).window_s == 1.0
+    assert "loopback" in systems.names()

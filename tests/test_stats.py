@@ -1,0 +1,81 @@
+"""Statistics have exact answers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bench import stats
+
+
+@pytest.mark.parametrize(
+    ("p", "answer"), [(0.5, 5000), (0.9, 9000), (0.99, 9900), (0.999, 9990), (0.9999, 9999), (1.0, 10000)]
+)
+def test_quantiles_of_1_to_10000_are_exact(p, answer):
+    values = np.random.default_rng(1).permutation(np.arange(1, 10_001))
+    assert stats.quantile(values, p) == answer
+
+
+@pytest.mark.parametrize("n", range(1, 60))
+def test_quantile_is_the_smallest_value_that_covers_its_fraction(n):
+    values = np.arange(1, n + 1)
+    for p in (0.01, 0.25, 0.5, 0.9, 0.95, 0.99):
+        found = stats.quantile(values, p)
+        assert found / n >= p - 1e-12
+        assert (found - 1) / n < p
+
+
+def test_quantile_of_few_values():
+    assert math.isnan(stats.quantile(np.array([]), 0.5))
+    assert stats.quantile(np.array([7]), 0.999) == 7
+    assert stats.quantile(np.array([3, 3, 3]), 0.5) == 3
+
+
+@pytest.mark.parametrize(
+    ("p", "needed"), [(0.5, 6), (0.9, 36), (0.95, 72), (0.99, 368), (0.999, 3_688), (0.9999, 36_887)]
+)
+def test_needed_samples(p, needed):
+    assert stats.needed_samples(p) == needed
+
+
+def test_range_over_starts():
+    assert stats.across_starts([3, 1, 2]) == (2, 1, 3)
+    assert stats.across_starts([3, math.nan, 1]) == (2, 1, 3)
+    assert all(math.isnan(value) for value in stats.across_starts([]))
+    assert stats.coverage(6) == pytest.approx(0.96875)
+    assert stats.coverage(1) == 0
+
+
+def test_warm_up_is_a_fifth_of_short_windows_and_at_most_200_ms():
+    assert stats.warm_up_ns(0.1) == 20_000_000
+    assert stats.warm_up_ns(1) == 200_000_000
+    assert stats.warm_up_ns(60) == 200_000_000
+
+
+def test_closed_rate_counts_only_while_all_clients_run():
+    send = np.array([0, 100, 0, 100, 200, 300]) * 1_000_000
+    recv = np.array([100, 200, 100, 200, 300, 400]) * 1_000_000
+    client = np.array([0, 0, 1, 1, 1, 1])
+    assert stats.closed_rate(send, recv, client) == pytest.approx(4 / 0.2)  # client 0 stopped at 200 ms
+    assert math.isnan(stats.closed_rate(send[:0], recv[:0], client[:0]))
+
+
+def test_stream_rate_has_one_interval_less_than_messages():
+    assert stats.stream_rate(np.array([0, 10**9]), np.array([1, 101])) == 100
+    assert math.isnan(stats.stream_rate(np.array([5]), np.array([1])))
+
+
+def test_distribution_ends_at_one_and_keeps_the_extremes():
+    values, fractions = stats.distribution(np.random.default_rng(2).permutation(np.arange(1, 100_001)))
+    assert values[0] == 1 and fractions[0] == 1e-5
+    assert values[-1] == 100_000 and fractions[-1] == 1
+    assert np.array_equal(values / 100_000, fractions)
+    assert len(values) <= 2001
+    assert np.all(np.diff(fractions) > 0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_distribution_of_few_values(n):
+    values, fractions = stats.distribution(np.arange(n))
+    assert list(values) == list(range(n))
+    assert fractions[-1] == 1
