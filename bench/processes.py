@@ -71,7 +71,7 @@ class Child:
                 raise SystemFailedError(f"the {self.name} failed: {message['text']}")
             self._inbox.append(message)
         if not data:
-            raise self._died()
+            raise SystemFailedError(self.obituary(patience_s=5) or f"the {self.name} closed its reports")
 
     def _next_message(self) -> Message | None:
         """Return the next whole message in the buffer, its raw bytes under "blobs", or None."""
@@ -103,11 +103,14 @@ class Child:
         tail = [line.strip() for line in text.splitlines() if line.strip()][-lines:]
         return " | ".join(tail) or "(its log is empty)"
 
-    def _died(self) -> SystemFailedError:
-        """Return the error for a child that ended by itself."""
-        status = self._process.wait(5)
+    def obituary(self, patience_s: float) -> str:
+        """Return how the child ended and the end of its log, or nothing if it still runs."""
+        try:
+            status = self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            return ""
         how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
-        return SystemFailedError(f"the {self.name} {how}; the end of its log: {self.log_tail()}")
+        return f"the {self.name} {how}; the end of its log: {self.log_tail()}"
 
     def ask_to_leave(self) -> None:
         """Close the child's input, which it takes as "leave now"."""

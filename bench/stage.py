@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import cpu, placement
+from bench.errors import SystemFailedError
 from bench.link import Message
 from bench.plan import Case
 from bench.processes import Child, collect, private_directory, stop_all
@@ -45,6 +46,8 @@ def measure(case: Case, window_s: float, seed: int) -> Measured:
         measured = stage.result()
         stage.disconnect()
         return measured
+    except SystemFailedError as error:
+        raise SystemFailedError(f"{error}{stage.obituary(str(error))}") from error
     finally:
         stop_all(stage.children)
 
@@ -159,6 +162,11 @@ class Stage:
             measured.calls = [np.stack(pair) - self._go_ns for pair in arrays]
             measured.ledger = self._ledger(self._count(), max(int(pair[1][-1]) for pair in measured.calls))
         return measured
+
+    def obituary(self, known: str) -> str:
+        """Return how the server ended, if it has and ``known`` does not say so: clients often notice first."""
+        words = [text for server in self._server if (text := server.obituary(patience_s=0.1)) and text not in known]
+        return "".join(f"; {text}" for text in words)
 
     def disconnect(self) -> None:
         """Let the clients close their connections in order."""

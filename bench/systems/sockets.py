@@ -88,7 +88,8 @@ def _listen(address: Address) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(address.path)
     else:
-        listener = socket.create_server((address.host, address.port))
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        listener = socket.create_server((address.host, address.port), family=family)
     listener.listen(128)
     return listener
 
@@ -112,7 +113,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     except OSError as reason:
         raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
     if address.transport == "tcp":
-        service.announce("tcp://{}:{}".format(*listener.getsockname()[:2]))
+        service.announce(f"tcp://{_place(address._replace(port=listener.getsockname()[1]))}")
     else:
         service.announce(binding.endpoint())
     while True:
@@ -158,4 +159,7 @@ class Client:
 
 
 def _place(address: Address) -> str:
-    return address.path if address.transport == "ipc" else f"{address.host}:{address.port}"
+    if address.transport == "ipc":
+        return address.path
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"{host}:{address.port}"

@@ -1,0 +1,161 @@
+"""``make benchmark``: what the laboratory adds, as ratios of interleaved runs. No test depends on it.
+
+A ratio is the laboratory over the bare loop, one pair per block; printed are its median and its quartiles. Keep the
+machine quiet: its noise is in every number, and a ratio's quartiles tell how much.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from bench import paths, placement, runner, schema, stats, store
+from bench.plan import Case, make_plan
+from bench.stage import measure
+
+BARE = str(Path(__file__).with_name("bare.py"))
+BLOCKS = int(os.environ.get("BLOCKS", "15"))
+WINDOW_S = 0.3
+
+
+def bare(kind: str, case: Case) -> float:
+    """Run one bare pair of processes with the laboratory's placement; return what the measuring one printed."""
+    places = placement.assign(case.placement, 1)
+    assert places.server and places.clients[0]
+    roles = ("server", "client") if kind == "calls" else ("receiver", "sender")
+    with tempfile.TemporaryDirectory() as folder:
+        first = _start(roles[0], case, places.server[0], folder)
+        assert first.stdout
+        second = _start(roles[1], case, places.clients[0][0], first.stdout.readline().strip())
+        said, _ = second.communicate()
+        if kind == "streams":
+            said, _ = first.communicate()
+        first.kill()
+        first.wait()
+        first.stdout.close()
+    return float(said)
+
+
+def _start(role: str, case: Case, cpu: int, place: str) -> "subprocess.Popen[str]":
+    words = [role, case.system, case.transport, str(cpu), place, str(case.payload_bytes), str(WINDOW_S)]
+    return subprocess.Popen([sys.executable, BARE, *words], stdout=subprocess.PIPE, text=True)
+
+
+def lab_rtt(case: Case) -> float:
+    """Return the laboratory's median RTT in ns."""
+    sent, received = measure(case, WINDOW_S, seed=1).calls[0]
+    return stats.quantile((received - sent)[sent > stats.warm_up_ns(WINDOW_S)], 0.5)
+
+
+def lab_rate(case: Case) -> float:
+    """Return the laboratory's messages per second at the receiver."""
+    _, (_, times, messages) = measure(case, WINDOW_S, seed=1).marks
+    return stats.stream_rate(times, messages)
+
+
+def compare(title: str, lab: Callable[[], float], other: Callable[[], float], unit: str, scale: float) -> None:
+    """Run both in turn, block by block, and print the ratio."""
+    pairs = [(lab(), other()) if block % 2 else (other(), lab())[::-1] for block in range(BLOCKS)]
+    ratios = [a / b for a, b in pairs]
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    both = [f"{statistics.median(values) * scale:10,.1f}" for values in zip(*pairs, strict=True)]
+    print(
+        f"{title:38} lab {both[0]} {unit}  bare {both[1]} {unit}  ratio {middle:.3f} [{low:.3f}, {high:.3f}]",
+        flush=True,
+    )
+
+
+def loops() -> None:
+    """What the timed loop adds to a call, by the loopback system."""
+    spans, costs = [], []
+    for block in range(BLOCKS):
+        sent, received = measure(Case("loopback", "inproc", max_calls=100_000), 1, seed=block).calls[0]
+        spans.append(float(np.median(received - sent)))
+        costs.append(float(np.median(np.diff(sent))))
+    print(f"{'timed loop, per call':38} {statistics.median(costs):.0f} ns (wanted <= 400)")
+    print(f"{'  of which in the measured span':38} {statistics.median(spans):.0f} ns (wanted <= 200)")
+
+
+def readiness() -> None:
+    """From asking for a server until it listens."""
+    for system in ("zeromq", "sockets"):
+        times = [measure(Case(system, "ipc"), 0.05, seed=1).ledger["ready_s"] for _ in range(BLOCKS)]
+        found = f"{statistics.median(times):.3f} s, at most {max(times):.3f} s (wanted <= 0.3)"
+        print(f"{f'{system} server ready':38} {found}")
+
+
+def storing() -> None:
+    """From samples in memory to Parquet on disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ROUNDTRIP_RUNS"] = folder
+        place = store.create(make_plan("benchmark", [Case("loopback", "inproc")]), runner.facts())
+        for count, wanted in ((10_000, "5 ms"), (1_000_000, "1,000 ms")):
+            rtt = np.random.default_rng(1).integers(50_000, 90_000, count)
+            columns = {"start": np.zeros(count, "i4"), "client": np.zeros(count, "i4"), "lag_ns": np.zeros(count, "i8")}
+            table = schema.make("samples", columns | {"t_send_ns": np.cumsum(rtt), "rtt_ns": rtt})
+            times = []
+            for start in range(7):
+                began = time.perf_counter()
+                place.append(start, {"samples": table})
+                times.append(1e3 * (time.perf_counter() - began))
+            size = place.files("samples")[0].stat().st_size / count
+            text = f"{statistics.median(times):.1f} ms, {size:.1f} bytes each (wanted <= {wanted})"
+            print(f"{f'storing {count:,} samples':38} {text}")
+
+
+def memory() -> None:
+    """The memory of a client that holds a million samples."""
+    rss = measure(Case("loopback", "inproc", max_calls=1_000_000), 3, seed=1).ledger["client_rss_bytes"]
+    print(f"{'client holding a million samples':38} {rss / 1e6:.0f} MB (wanted <= 150)")
+
+
+def notebook() -> None:
+    """`papermill latency.ipynb out.ipynb -p transport ipc`: how long, and how much of it is not measuring."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"ROUNDTRIP_RUNS": f"{folder}/runs", "ROUNDTRIP_FIGURES": f"{folder}/figures"}
+        words = [
+            "-m",
+            "papermill",
+            "latency.ipynb",
+            f"{folder}/out.ipynb",
+            "-p",
+            "transport",
+            "ipc",
+            "--no-progress-bar",
+        ]
+        began = time.perf_counter()
+        subprocess.run([sys.executable, *words], cwd=paths.notebooks(), check=True, stderr=subprocess.DEVNULL)
+        took = time.perf_counter() - began
+        windows = float(store.all_runs()[-1].read("ledger")["window_s"].to_numpy().sum())
+    found = f"{took:.1f} s (wanted <= 30), of which {took - windows:.1f} s outside windows (wanted <= 8)"
+    print(f"{'papermill latency.ipynb, ipc':38} {found}")
+
+
+def main() -> None:
+    """Print the whole table."""
+    print(f"{BLOCKS} blocks, windows of {WINDOW_S} s; load now {psutil.getloadavg()[0]:.2f}")
+    loops()
+    for where in ("same", "split"):
+        for system in ("zeromq", "sockets"):
+            for transport in ("ipc", "tcp"):
+                case = Case(system, transport, placement=where)
+                title = f"{system} {transport} {where}, p50 RTT"
+                compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
+    for transport in ("ipc", "tcp"):
+        case = Case("zeromq", transport, 100, load="stream")
+        title = f"zeromq {transport} one way, 100 B"
+        compare(title, lambda c=case: lab_rate(c), lambda c=case: bare("streams", c), "k/s", 1e-3)  # type: ignore[misc]
+    readiness()
+    storing()
+    memory()
+    notebook()
+
+
+main()

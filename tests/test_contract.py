@@ -1,0 +1,175 @@
+"""Every system keeps the contract, over each of its transports, in the real pipeline."""
+
+import dataclasses
+import queue
+import textwrap
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bench import params, systems
+from bench.contract import TRANSPORTS, Binding, parse_address
+from bench.errors import NotInstalledError, UsageError
+from bench.plan import Case
+from bench.stage import measure
+from bench.systems import sockets
+from conftest import HERE
+
+PAIRS = [(name, transport) for name in systems.names() for transport in systems.constant(name, "TRANSPORTS")]
+STREAMS = [pair for pair in PAIRS if hasattr(systems.load(pair[0]), "Receiver")]
+
+
+def variants(name):
+    """Return the defaults of a system's options, and each switch turned."""
+    kind = systems.load(name).Options
+    defaults = params.option_values(kind, {}, name)
+    turned = [{f.name: not f.default} for f in dataclasses.fields(kind) if isinstance(f.default, bool)]
+    return [defaults, *(defaults | one for one in turned)]
+
+
+VARIED = [(name, transport, options) for name, transport in PAIRS for options in variants(name)]
+
+
+@pytest.mark.parametrize(("name", "transport", "options"), VARIED)
+def test_calls_are_answered_and_counted(name, transport, options):
+    measured = measure(Case(name, transport, 100, options=options), window_s=0.05, seed=1)
+    (times,) = measured.calls
+    ledger = measured.ledger
+    assert times.shape == (2, ledger["calls"]) and ledger["calls"] > 1
+    assert np.all(times[1] >= times[0]) and np.all(np.diff(times[0]) > 0)
+    assert times[0, 0] >= 0 and ledger["first_rtt_ns"] > 0
+    assert ledger["client_cpu_ns"] > 0
+    if name != "loopback":
+        assert ledger["server_calls"] == ledger["calls"]
+        assert ledger["server_cpu_ns"] > 0
+
+
+@pytest.mark.parametrize(("name", "transport"), STREAMS)
+@pytest.mark.parametrize("size", [1, 1000, 300_000])
+def test_streams_arrive_whole(name, transport, size):
+    measured = measure(Case(name, transport, size, load="stream"), window_s=0.05, seed=1)
+    sent, received = measured.marks
+    assert sent[0] == "client" and received[0] == "server"
+    assert sent[2][-1] == received[2][-1] == measured.ledger["calls"] == measured.ledger["server_calls"]
+    assert measured.ledger["server_cpu_ns"] > 0 and measured.ledger["client_cpu_ns"] > 0
+
+
+@pytest.mark.parametrize(("name", "transport"), [pair for pair in PAIRS if pair[1] != "inproc"])
+@pytest.mark.parametrize("size", [1, 70_000, 2_000_000])
+def test_sizes_that_do_not_fit_one_read(name, transport, size):
+    measured = measure(Case(name, transport, size, max_calls=20), window_s=0.2, seed=1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] >= 1
+
+
+@pytest.mark.parametrize(("name", "transport"), [pair for pair in PAIRS if pair[1] != "inproc"])
+def test_parallel_clients_go_at_one_instant_and_are_all_counted(name, transport):
+    measured = measure(Case(name, transport, 100, clients=3), window_s=0.1, seed=1)
+    assert len(measured.calls) == 3
+    assert sum(times.shape[1] for times in measured.calls) == measured.ledger["server_calls"]
+    assert all(times[0, 0] >= 0 for times in measured.calls)
+
+
+@pytest.mark.parametrize("placement", ["split", "same", "free"])
+def test_the_placement_is_recorded(placement):
+    ledger = measure(Case("sockets", "tcp", placement=placement), window_s=0.05, seed=1).ledger
+    if placement == "free":
+        assert ledger["server_cpus"] is None and ledger["client_cpus"] is None
+    else:
+        assert (ledger["server_cpus"] == ledger["client_cpus"]) == (placement == "same")
+
+
+def test_load_and_memory_are_recorded_for_each_role():
+    measured = measure(Case("sockets", "tcp"), window_s=0.5, seed=1)
+    roles = {role for role, *_ in measured.load}
+    assert roles == {"client", "server"}
+    assert measured.ledger["client_rss_bytes"] > 1e6 and measured.ledger["server_rss_bytes"] > 1e6
+    assert any(percent is not None and percent > 0 for _, _, percent, _ in measured.load)
+
+
+def test_an_awaited_client_goes_through_the_same_pipeline(with_systems):
+    with_systems()
+    measured = measure(Case("aio", "tcp", 100), window_s=0.1, seed=1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 5
+
+
+def test_a_further_system_is_one_file_and_no_edits(tmp_path, with_systems, command):
+    (tmp_path / "pair.py").write_text(
+        textwrap.dedent('''
+            """Pair: sockets under another name, with an option of its own."""
+            from dataclasses import dataclass
+            from bench.systems import sockets
+            TRANSPORTS = ("ipc",)
+            REQUIRES = ()
+            @dataclass(frozen=True)
+            class Options:
+                """shout: nothing."""
+                shout: bool = False
+            def serve(binding, options, service):
+                sockets.serve(binding, sockets.Options(), service)
+            class Client(sockets.Client):
+                def __init__(self, address, options):
+                    assert options.shout
+                    super().__init__(address, sockets.Options())
+        ''')
+    )
+    with_systems(tmp_path)
+    assert "pair" in systems.names()
+    measured = measure(Case("pair", "ipc", options={"shout": "true"}), window_s=0.05, seed=1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 0
+    listed = command("list").stdout
+    assert "pair: Pair: sockets under another name" in listed and "shout=false" in listed
+
+
+def test_each_system_describes_itself():
+    for name in systems.names():
+        assert systems.describe(name).endswith((".", "calls"))
+        assert set(systems.constant(name, "TRANSPORTS")) <= set(TRANSPORTS)
+        module = systems.load(name)
+        documented = module.Options.__doc__
+        assert all(field.name in documented for field in dataclasses.fields(module.Options))
+
+
+def test_a_missing_library_names_the_command_that_installs_it(with_systems):
+    with_systems(HERE / "systems")
+    with pytest.raises(NotInstalledError, match="python -m pip install a-library-that-is-not-installed"):
+        systems.load("absent")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("tcp://127.0.0.1:80", ("tcp", "127.0.0.1", 80, "")),
+        ("tcp://[::1]:80", ("tcp", "::1", 80, "")),
+        ("ipc:///tmp/x.sock", ("ipc", "", 0, "/tmp/x.sock")),
+        ("inproc://echo", ("inproc", "echo", 0, "")),
+    ],
+)
+def test_addresses(text, parts):
+    assert tuple(parse_address(text)) == parts
+
+
+@pytest.mark.parametrize("text", ["", "tcp://", "tcp://host", "ipc://", "ipc://x", "udp://h:1", "h:1", "tcp://h:x"])
+def test_addresses_that_are_none(text):
+    with pytest.raises(UsageError, match="tcp://HOST:PORT"):
+        parse_address(text)
+
+
+def test_sockets_serve_version_6_addresses_too():
+    announced = queue.SimpleQueue()
+    service = SimpleNamespace(announce=announced.put, answer=bytes)
+    work = threading.Thread(
+        target=sockets.serve, args=(Binding("tcp", "", "tcp://[::1]:0"), sockets.Options(), service), daemon=True
+    )
+    work.start()
+    client = sockets.Client(announced.get(timeout=5), sockets.Options())
+    client.open()
+    assert client.call(b"hello") == b"hello"
+    client.close()
+
+
+def test_servers_bind_to_loopback_unless_the_user_names_an_address():
+    assert Binding("tcp", "/d").endpoint() == "tcp://127.0.0.1:0"
+    assert Binding("ipc", "/d").endpoint() == "ipc:///d/echo.sock"
+    assert Binding("tcp", "/d", "tcp://0.0.0.0:5").endpoint() == "tcp://0.0.0.0:5"

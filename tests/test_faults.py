@@ -1,0 +1,207 @@
+"""What goes wrong is said in one line with a remedy; nothing is lost, nothing is left running."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench import plans, runner, stage, store
+from bench.errors import DataError, SystemFailedError, TransportError
+from bench.plan import Case, make_plan
+from bench.stage import measure
+from bench.systems import sockets
+from conftest import ROOT, descendants, is_gone, wait_for
+
+EXPERIMENT = """
+from bench import plans, runner
+runner.run(plans.latency(transport="ipc", starts=50, window_s=0.3), progress=lambda case: print("done", flush=True))
+"""
+
+
+def faulty(fault, transport="tcp"):
+    return Case("faulty", transport, 100, {"fault": fault})
+
+
+@pytest.fixture
+def impatient(with_systems, monkeypatch):
+    """Use the faulty systems, and give up soon."""
+    with_systems()
+    monkeypatch.setattr(stage, "READY_S", 1.5)
+    monkeypatch.setattr(stage, "PATIENCE_S", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("dies_at_once", "server exited with status 7; the end of its log: cannot start: no luck today"),
+        ("never_listens", "server did not listen within 2 s"),
+        ("returns", r"serve\(\) of faulty returned instead of answering"),
+        ("lies_at_once", "request 0 was answered with 100 bytes that differ"),
+        ("dies_later", "server exited with status 3; the end of its log: the last words of the server"),
+        ("hangs_later", "client did not finish within 1 s"),
+        ("lies_later", "was answered with 100 bytes that differ from byte"),
+        ("cuts_later", "was answered with 99 bytes instead of 100"),
+    ],
+)
+def test_a_server_that_fails_is_quoted_and_nothing_is_left(impatient, tmp_path, fault, text):
+    before = descendants(os.getpid())
+    with pytest.raises(SystemFailedError, match=text) as caught:
+        measure(faulty(fault, "ipc"), window_s=0.3, seed=1)
+    assert "\n" not in str(caught.value)
+    assert descendants(os.getpid()) == before
+    assert not list(tmp_path.glob("roundtrip-*"))
+
+
+def test_what_was_measured_before_a_failure_is_kept_and_resumed(impatient, monkeypatch):
+    plan = make_plan("latency", [Case("sockets", "ipc"), faulty("lies_later")], starts=2, window_s=0.1)
+    with pytest.raises(SystemFailedError, match="starts before it are kept in"):
+        runner.run(plan)
+    (folder,) = store.all_runs()
+    (failure,) = folder.manifest()["failures"]
+    assert "was answered with" in failure["error"]
+    assert not folder.manifest()["finished"]
+    kept = folder.done()
+    monkeypatch.setattr(runner, "measure", lambda case, window_s, seed: measure(plan.cases[0], window_s, seed))
+    resumed = runner.run(plan, resume=True)
+    assert resumed.path == folder.path
+    assert resumed.done() == set(range(4)) > kept
+    assert resumed.manifest()["finished"]
+
+
+def test_resume_measures_only_what_is_missing():
+    plan = make_plan("latency", [Case("loopback", "inproc", max_calls=100)], starts=3, window_s=0.1)
+    folder = runner.run(plan)
+    stamps = {file: file.stat().st_mtime_ns for file in folder.files("ledger")}
+    folder.update(finished=False)
+    folder.files("ledger")[1].unlink()
+    again = runner.run(plan, resume=True)
+    assert again.path == folder.path and again.done() == {0, 1, 2}
+    changed = [file.name for file in again.files("ledger") if stamps[file] != file.stat().st_mtime_ns]
+    assert changed == ["00001.parquet"]
+    assert runner.run(plan, resume=True).path != folder.path  # a finished run is not gone on with
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(tmp_path, how):
+    with subprocess.Popen(
+        [sys.executable, "-c", EXPERIMENT], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        for _ in range(4):
+            assert process.stdout.readline() == "done\n"
+        assert wait_for(lambda: descendants(process.pid) and list(tmp_path.glob("roundtrip-*")))
+        children = descendants(process.pid)
+        process.send_signal(how)
+        process.wait(10)
+    assert wait_for(lambda: all(is_gone(child) for child in children)), "orphans"
+    assert wait_for(lambda: not list(tmp_path.glob("roundtrip-*"))), "a private directory is left"
+    (folder,) = store.all_runs()
+    assert len(folder.done()) >= 4
+    assert len(folder.read("samples")) > 100
+    assert not [file for file in folder.path.rglob(".*")] or how == signal.SIGKILL
+
+
+def test_two_experiments_at_once_do_not_clash():
+    code = "from bench import plans, runner; print(runner.run(plans.latency(transport='[ipc, tcp]', profile='smoke')).id)"
+    both = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    ids = {process.communicate(timeout=60)[0].strip() for process in both}
+    assert all(process.returncode == 0 for process in both)
+    assert len(ids) == 3 and "" not in ids
+    assert all(folder.manifest()["finished"] for folder in store.all_runs())
+
+
+def test_a_full_disk_is_explained_and_what_was_there_stays():
+    plan = make_plan("latency", [Case("sockets", "ipc")], starts=1, window_s=0.1)
+    folder = runner.run(plan)
+    tables = {"samples": folder.read("samples"), "ledger": folder.read("ledger")}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(DataError, match="free some space, or name another folder in ROUNDTRIP_RUNS"):
+            folder.append(1, tables)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert folder.done() == {0}
+    assert not list(folder.path.rglob(".*"))
+
+
+def test_a_place_that_cannot_be_written_is_named(monkeypatch):
+    monkeypatch.setenv("ROUNDTRIP_RUNS", "/proc/nowhere")
+    with pytest.raises(DataError, match="name another folder in ROUNDTRIP_RUNS"):
+        runner.run(plans.latency(transport="ipc", profile="smoke"))
+
+
+def test_an_address_in_use_is_reported(tmp_path):
+    taken = sockets._listen(sockets.parse_address("tcp://127.0.0.1:0"))
+    address = "tcp://127.0.0.1:{}".format(taken.getsockname()[1])
+    with pytest.raises(TransportError, match="cannot listen at .*: Address already in use"):
+        sockets.serve(sockets.Binding("tcp", str(tmp_path), address), sockets.Options(), None)
+    taken.close()
+
+
+def test_a_target_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr(stage, "READY_S", 1.0)
+    with pytest.raises(SystemFailedError, match="client failed: cannot connect to .*Connection refused"):
+        measure(Case("sockets", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
+    with pytest.raises(SystemFailedError, match="client was not ready within 1 s"):
+        measure(Case("zeromq", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
+
+
+def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_path):
+    address = f"ipc://{tmp_path}/served.sock"
+    words = [sys.executable, "-m", "bench", "serve", "sockets", address]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith(f"sockets listens at {address}; measure it with -p system sockets")
+        ledger = measure(Case("sockets", "ipc", target=address), 0.1, seed=1).ledger
+        assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] > 1
+        children = descendants(process.pid)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == f"answered {ledger['calls'] + 1:,} requests\n"
+        process.wait(10)
+    assert process.returncode == 0
+    assert wait_for(lambda: all(is_gone(child) for child in children))
+
+
+def test_serving_at_an_address_in_use_is_one_line(command):
+    taken = sockets._listen(sockets.parse_address("tcp://127.0.0.1:0"))
+    finished = command("serve", "zeromq", "tcp://127.0.0.1:{}".format(taken.getsockname()[1]))
+    taken.close()
+    assert finished.returncode == 1
+    assert "Address already in use" in finished.stderr and "choose another address" in finished.stderr
+    assert finished.stderr.count("\n") == 1
+
+
+def test_a_child_whose_parent_dies_before_it_speaks_leaves_too(tmp_path):
+    code = (
+        "import os, subprocess, sys\n"
+        "c = subprocess.Popen([sys.executable, '-m', 'bench.server'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "print(c.pid, flush=True); os._exit(0)"
+    )
+    child = int(subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout)
+    assert wait_for(lambda: is_gone(child))
+
+
+def test_the_private_directory_is_private(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.server"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    directory = Path(tmp_path / "private")
+    spec = {"kind": "spec", "system": "sockets", "transport": "ipc", "options": {}, "load": "closed", "cpus": None}
+    process.stdin.write(json.dumps(spec | {"bind": None, "directory": str(directory)}).encode() + b"\n")
+    process.stdin.flush()
+    assert b"listening" in process.stdout.readline()
+    assert directory.stat().st_mode & 0o777 == 0o700
+    process.stdin.close()
+    assert process.wait(5) == 0 and not directory.exists()
+    process.stdout.close()
+
+
+def test_ending_a_stage_takes_little_time():
+    began = time.monotonic()
+    measure(Case("zeromq", "ipc", clients=4), 0.05, seed=1)
+    assert time.monotonic() - began < 10  # not a speed: a deadline that would show a child which has to be killed

@@ -1,0 +1,114 @@
+"""The timed loops: every answer verified, nothing lost, limits kept."""
+
+import asyncio
+import queue
+import time
+
+import pytest
+
+from bench import loops
+from bench.errors import SystemFailedError
+
+FOREVER = 2**62
+
+
+def run_closed(call, size=100, calls=50, until=FOREVER):
+    sent, received = loops.zeros(calls), loops.zeros(calls)
+    done = loops.closed(call, loops.make_payloads(size, seed=1), sent, received, until)
+    return done, sent, received
+
+
+def test_closed_fills_its_buffers_in_order():
+    done, sent, received = run_closed(lambda payload: payload)
+    assert done == 50
+    times = [t for pair in zip(sent, received, strict=True) for t in pair]
+    assert times == sorted(times) and times[0] > 0
+
+
+def test_closed_stops_when_time_is_up_after_the_call_under_way():
+    done, sent, received = run_closed(lambda payload: payload, until=time.perf_counter_ns())
+    assert done == 1 and sent[0] > 0 and received[1] == 0
+
+
+def test_closed_async_does_the_same():
+    async def call(payload):
+        return payload
+
+    sent, received = loops.zeros(20), loops.zeros(20)
+    work = loops.closed_async(call, loops.make_payloads(8, 1), sent, received, FOREVER)
+    assert asyncio.run(work) == 20
+    assert list(sent) == sorted(sent) and sent[0] > 0
+
+
+def test_the_reply_to_an_earlier_request_is_noticed():
+    late = [b""]
+
+    def call(payload):
+        late.append(payload)
+        return late[-2] if len(late) > 10 else payload
+
+    with pytest.raises(SystemFailedError, match="request 9 was answered with 100 bytes that differ from byte 0 on"):
+        run_closed(call)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"), [(lambda p: p[:-1], "99 bytes instead of 100"), (lambda p: p[:50] + bytes(50), "differ from byte")]
+)
+def test_a_wrong_answer_ends_the_loop(answer, text):
+    with pytest.raises(SystemFailedError, match=text):
+        run_closed(answer)
+
+
+def test_a_wrong_answer_ends_the_async_loop_too():
+    async def call(payload):
+        return payload + b"x"
+
+    with pytest.raises(SystemFailedError, match="9 bytes instead of 8"):
+        asyncio.run(loops.closed_async(call, [bytes(8)], loops.zeros(3), loops.zeros(3), FOREVER))
+
+
+def test_payloads_have_their_size_differ_and_repeat_with_the_seed():
+    payloads = loops.make_payloads(10, seed=5)
+    assert {len(payload) for payload in payloads} == {10}
+    assert len(set(payloads)) == len(payloads) == 16
+    assert payloads == loops.make_payloads(10, seed=5) != loops.make_payloads(10, seed=6)
+
+
+@pytest.mark.parametrize(("size", "batch"), [(1, 256), (100, 256), (10_000, 100), (5_000_000, 1)])
+def test_batches_hold_about_a_megabyte(size, batch):
+    assert loops.batch_for(size) == batch
+
+
+def stream(messages, payload):
+    line = queue.SimpleQueue()
+    for message in messages:
+        line.put(message)
+    return loops.receive_stream(line.get, payload)
+
+
+@pytest.mark.parametrize("count", [1, 2, 256, 257, 258, 1000])
+def test_every_message_of_a_stream_is_counted(count):
+    marks = stream([b"abc"] * count + [loops.END], b"abc")
+    assert marks.messages[0] == 1
+    assert marks.messages[-1] == count
+    assert list(marks.times) == sorted(marks.times)
+
+
+@pytest.mark.parametrize("place", [0, 1, 255, 256, 700])
+def test_a_changed_message_of_a_stream_is_found(place):
+    messages = [b"abc"] * 800 + [loops.END]
+    messages[place] = b"abd"
+    with pytest.raises(SystemFailedError, match=f"request {place} was answered with 3 bytes that differ from byte 2"):
+        stream(messages, b"abc")
+
+
+def test_an_empty_stream_has_no_marks():
+    assert len(stream([loops.END], b"abc").messages) == 0
+
+
+def test_a_sender_ends_its_stream_and_marks_what_it_sent():
+    line = []
+    marks = loops.send_stream(line.append, b"abc", time.perf_counter_ns() + 1_000_000)
+    assert line[-1] == loops.END
+    assert marks.messages[-1] == len(line) - 1
+    assert marks.messages[0] == 0 and set(line[:-1]) == {b"abc"}
