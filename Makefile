@@ -26,7 +26,7 @@ benchmark: $(READY)
 # The committed runs behind `-p source reference`: measured anew on this machine.
 reference: $(READY)
 	for notebook in latency throughput placement; do \
-	  $(BIN)/python -m bench run $$notebook && \
+	  $(BIN)/python -m bench run $$notebook -p window_s 0.25 && \
 	  $(BIN)/python -m bench keep $$notebook data/reference/$$notebook || exit 1; \
 	done
 

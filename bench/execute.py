@@ -80,7 +80,7 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
             parameters,
             cwd=str(paths.home()),
             progress_bar=False,
-            log_output=False,
+            config=Config(KernelManager={"transport": "ipc"}),  # no port, and no word about an open one
         )
     except papermill.PapermillExecutionError as error:
         raise BenchError(f"{notebook.name}: {error.ename}: {error.evalue}; see {paths.shown(target)}") from error

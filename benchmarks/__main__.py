@@ -34,9 +34,9 @@ def bare(kind: str, case: Case) -> float:
         first = _start(roles[0], case, places.server[0], folder)
         assert first.stdout
         second = _start(roles[1], case, places.clients[0][0], first.stdout.readline().strip())
-        said, _ = second.communicate()
+        said, _ = second.communicate(timeout=20)
         if kind == "streams":
-            said, _ = first.communicate()
+            said, _ = first.communicate(timeout=20)
         first.kill()
         first.wait()
         first.stdout.close()

@@ -118,6 +118,8 @@ def sender(_, transport, place, size, seconds):
         for _ in range(256):
             send(payload)
     send(b"")
+    pusher.close(linger=-1)
+    zmq.Context.instance().term()
 
 
 if __name__ == "__main__":

@@ -70,5 +70,3 @@ def wait_for(condition, seconds: float = 10) -> bool:
             return True
         time.sleep(0.02)
     return bool(condition())
-
-

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import HERE
 
 from bench import params, systems
 from bench.contract import TRANSPORTS, Binding, parse_address
@@ -15,7 +16,6 @@ from bench.errors import NotInstalledError, UsageError
 from bench.plan import Case
 from bench.stage import measure
 from bench.systems import sockets
-from conftest import HERE
 
 PAIRS = [(name, transport) for name in systems.names() for transport in systems.constant(name, "TRANSPORTS")]
 STREAMS = [pair for pair in PAIRS if hasattr(systems.load(pair[0]), "Receiver")]

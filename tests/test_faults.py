@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import ROOT, descendants, is_gone, wait_for
 
 from bench import plans, runner, stage, store
 from bench.errors import DataError, SystemFailedError, TransportError
 from bench.plan import Case, make_plan
 from bench.stage import measure
 from bench.systems import sockets
-from conftest import ROOT, descendants, is_gone, wait_for
 
 EXPERIMENT = """
 from bench import plans, runner
@@ -103,12 +103,16 @@ def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(tmp_path, ho
     (folder,) = store.all_runs()
     assert len(folder.done()) >= 4
     assert len(folder.read("samples")) > 100
-    assert not [file for file in folder.path.rglob(".*")] or how == signal.SIGKILL
+    assert not list(folder.path.rglob(".*")) or how == signal.SIGKILL
 
 
 def test_two_experiments_at_once_do_not_clash():
-    code = "from bench import plans, runner; print(runner.run(plans.latency(transport='[ipc, tcp]', profile='smoke')).id)"
-    both = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    code = (
+        "from bench import plans, runner; print(runner.run(plans.latency(transport='[ipc, tcp]', profile='smoke')).id)"
+    )
+    both = [
+        subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
     ids = {process.communicate(timeout=60)[0].strip() for process in both}
     assert all(process.returncode == 0 for process in both)
     assert len(ids) == 3 and "" not in ids
@@ -138,15 +142,15 @@ def test_a_place_that_cannot_be_written_is_named(monkeypatch):
 
 def test_an_address_in_use_is_reported(tmp_path):
     taken = sockets._listen(sockets.parse_address("tcp://127.0.0.1:0"))
-    address = "tcp://127.0.0.1:{}".format(taken.getsockname()[1])
-    with pytest.raises(TransportError, match="cannot listen at .*: Address already in use"):
+    address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+    with pytest.raises(TransportError, match=r"cannot listen at .*: Address already in use"):
         sockets.serve(sockets.Binding("tcp", str(tmp_path), address), sockets.Options(), None)
     taken.close()
 
 
 def test_a_target_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(stage, "READY_S", 1.0)
-    with pytest.raises(SystemFailedError, match="client failed: cannot connect to .*Connection refused"):
+    with pytest.raises(SystemFailedError, match=r"client failed: cannot connect to .*Connection refused"):
         measure(Case("sockets", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
     with pytest.raises(SystemFailedError, match="client was not ready within 1 s"):
         measure(Case("zeromq", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
@@ -169,7 +173,7 @@ def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_p
 
 def test_serving_at_an_address_in_use_is_one_line(command):
     taken = sockets._listen(sockets.parse_address("tcp://127.0.0.1:0"))
-    finished = command("serve", "zeromq", "tcp://127.0.0.1:{}".format(taken.getsockname()[1]))
+    finished = command("serve", "zeromq", f"tcp://127.0.0.1:{taken.getsockname()[1]}")
     taken.close()
     assert finished.returncode == 1
     assert "Address already in use" in finished.stderr and "choose another address" in finished.stderr

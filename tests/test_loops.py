@@ -52,7 +52,8 @@ def test_the_reply_to_an_earlier_request_is_noticed():
 
 
 @pytest.mark.parametrize(
-    ("answer", "text"), [(lambda p: p[:-1], "99 bytes instead of 100"), (lambda p: p[:50] + bytes(50), "differ from byte")]
+    ("answer", "text"),
+    [(lambda p: p[:-1], "99 bytes instead of 100"), (lambda p: p[:50] + bytes(50), "differ from byte")],
 )
 def test_a_wrong_answer_ends_the_loop(answer, text):
     with pytest.raises(SystemFailedError, match=text):

@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.contract import Address, Binding, Service, parse_address
@@ -12,7 +13,11 @@ from bench.errors import TransportError
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
 
-LENGTH = struct.Struct("!I")
+Send = Callable[[bytes], None]
+Receive = Callable[[], bytes | None]
+
+PREFIX = 4
+pack, unpack = struct.Struct("!I").pack, struct.Struct("!I").unpack_from
 
 
 @dataclass(frozen=True)
@@ -32,55 +37,54 @@ class Options:
             raise ValueError("writes must be 1 or 2")
 
 
-class Stream:
-    """A connected socket that carries whole messages, each behind its length (4 bytes, big-endian)."""
+def stream(connection: socket.socket, options: Options) -> tuple[Send, Receive]:
+    """Return two functions that send and receive whole messages, each behind its length (4 bytes, big-endian).
 
-    def __init__(self, connection: socket.socket, options: Options) -> None:
-        """Set the socket's options; the stream owns the socket from here on."""
-        if connection.family != socket.AF_UNIX:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.nodelay)
-        self._socket = connection
-        self._one_write = options.writes == 1
+    The second returns None when the other side has closed between two messages. Closures, not methods: as the floor
+    under all systems this must cost what a bare loop costs.
+    """
+    if connection.family != socket.AF_UNIX:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.nodelay)
+    sendall, recv = connection.sendall, connection.recv
 
-    def send(self, payload: bytes) -> None:
-        """Send one message."""
-        length = LENGTH.pack(len(payload))
-        if self._one_write:
-            self._socket.sendall(length + payload)
-        else:
-            self._socket.sendall(length)
-            self._socket.sendall(payload)
+    def send(payload: bytes) -> None:
+        sendall(pack(len(payload)) + payload)
 
-    def receive(self) -> bytes | None:
-        """Return the next message, or None when the other side has closed between two messages."""
-        data = self._socket.recv(65536)
-        if not data:
-            return None
-        while len(data) < LENGTH.size:
-            data += self._more(65536)
-        missing = LENGTH.size + LENGTH.unpack_from(data)[0] - len(data)
-        if missing == 0:
-            return data[LENGTH.size :]
-        return self._rest(data, missing)
+    def send_in_two(payload: bytes) -> None:
+        sendall(pack(len(payload)))
+        sendall(payload)
 
-    def _rest(self, data: bytes, missing: int) -> bytes:
-        chunks = [data]
-        while missing > 0:
-            chunks.append(self._more(missing))
-            missing -= len(chunks[-1])
-        if missing < 0:
-            raise TransportError("more bytes came than one message holds: the peer does not speak this protocol")
-        return b"".join(chunks)[LENGTH.size :]
+    def receive() -> bytes | None:
+        data = recv(65536)
+        try:
+            if unpack(data)[0] + 4 == len(data):
+                return data[4:]
+        except struct.error:
+            if not data:
+                return None
+        return _rest(data, recv)
 
-    def _more(self, size: int) -> bytes:
-        data = self._socket.recv(min(size, 1 << 20))
-        if not data:
-            raise TransportError("the connection was closed in the middle of a message")
-        return data
+    return send if options.writes == 1 else send_in_two, receive
 
-    def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
+
+def _rest(data: bytes, recv: Callable[[int], bytes]) -> bytes:
+    """Receive what is missing of a message that did not come in one piece."""
+    while len(data) < PREFIX:
+        data += _more(65536, recv)
+    chunks, missing = [data], unpack(data)[0] + PREFIX - len(data)
+    while missing > 0:
+        chunks.append(_more(missing, recv))
+        missing -= len(chunks[-1])
+    if missing < 0:
+        raise TransportError("more bytes came than one message holds: the peer does not speak this protocol")
+    return b"".join(chunks)[PREFIX:]
+
+
+def _more(size: int, recv: Callable[[int], bytes]) -> bytes:
+    data = recv(min(size, 1 << 20))
+    if not data:
+        raise TransportError("the connection was closed in the middle of a message")
+    return data
 
 
 def _listen(address: Address) -> socket.socket:
@@ -94,15 +98,16 @@ def _listen(address: Address) -> socket.socket:
     return listener
 
 
-def _answer_all(stream: Stream, service: Service) -> None:
+def _answer_all(connection: socket.socket, options: Options, answer: Callable[[bytes], bytes]) -> None:
     """Serve one connection until its client leaves."""
+    send, receive = stream(connection, options)
     try:
-        while (payload := stream.receive()) is not None:
-            stream.send(service.answer(payload))
+        while (payload := receive()) is not None:
+            send(answer(payload))
     except OSError:
         pass  # the client went away: nobody is left to tell
     finally:
-        stream.close()
+        connection.close()
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -117,8 +122,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     else:
         service.announce(binding.endpoint())
     while True:
-        stream = Stream(listener.accept()[0], options)
-        threading.Thread(target=_answer_all, args=(stream, service), daemon=True).start()
+        connection, _ = listener.accept()
+        threading.Thread(target=_answer_all, args=(connection, options, service.answer), daemon=True).start()
 
 
 class Client:
@@ -134,19 +139,19 @@ class Client:
         where = self._address
         try:
             if where.transport == "ipc":
-                connection = socket.socket(socket.AF_UNIX)
-                connection.connect(where.path)
+                self._connection = socket.socket(socket.AF_UNIX)
+                self._connection.connect(where.path)
             else:
-                connection = socket.create_connection((where.host, where.port))
+                self._connection = socket.create_connection((where.host, where.port))
         except OSError as reason:
             raise TransportError(f"cannot connect to {where.transport}://{_place(where)}: {reason}") from reason
-        self._stream = Stream(connection, self._options)
+        self._send, self._receive = stream(self._connection, self._options)
 
     def call(self, payload: bytes) -> bytes:
         """Send one request and return its reply."""
         try:
-            self._stream.send(payload)
-            reply = self._stream.receive()
+            self._send(payload)
+            reply = self._receive()
         except OSError as reason:
             raise TransportError(f"the call failed: {reason}") from reason
         if reply is None:
@@ -155,7 +160,7 @@ class Client:
 
     def close(self) -> None:
         """Disconnect."""
-        self._stream.close()
+        self._connection.close()
 
 
 def _place(address: Address) -> str:
