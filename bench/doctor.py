@@ -95,7 +95,7 @@ def _placements() -> Finding:
     for where in placement.PLACEMENTS:
         calls = measure(Case("sockets", "tcp", placement=where), 0.2, seed=1).calls[0]
         parts.append(f"{where} {stats.quantile((calls[1] - calls[0]) / 1e3, 0.5):.0f} us")
-    return Finding("placement", f"raw sockets over tcp, median RTT: {', '.join(parts)}; default {placement.default()}")
+    return Finding("placement", f"raw sockets over tcp, median RTT: {', '.join(parts)}")
 
 
 def _disk() -> Finding:

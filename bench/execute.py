@@ -18,7 +18,7 @@ def execute(names: list[str], every: bool, parameters: dict[str, str], say: Call
     """Execute notebooks into ``data/executed``; raise BenchError at the first that fails."""
     notebooks = _chosen(names, every)
     expected = {notebook: expected_s(notebook, parameters) for notebook in notebooks}
-    say(f"{len(notebooks)} notebooks, about {sum(expected.values()):.0f} s in all")
+    say(f"{len(notebooks)} notebook{'s' * (len(notebooks) > 1)}, about {sum(expected.values()):.0f} s in all")
     for notebook in notebooks:
         say(f"{notebook.stem}: about {expected[notebook]:.0f} s")
         began = time.monotonic()

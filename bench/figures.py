@@ -79,8 +79,9 @@ def _plain(text: str) -> str:
 def _three(value: float) -> str:
     if value != value:
         return "n/a"
-    digits = max(0, 2 - int(np.floor(np.log10(abs(value))))) if value else 0
-    return f"{value:.{min(digits, 2)}f}"
+    rounded = float(f"{value:.3g}")
+    digits = 2 - int(np.floor(np.log10(abs(rounded)))) if rounded else 2
+    return f"{rounded:.{min(max(digits, 0), 2)}f}"
 
 
 def _log_axis(axis: Any, text: Callable[[float], str]) -> None:

@@ -151,6 +151,6 @@ def by_placement(run: Run) -> str:
     ranks = "; ".join(f"{name} {spread[name]:.2f}" for name in spread.sort_values().index)
     sentences.append(
         f"How well a start repeats (slowest start median over fastest, middle of the pairs): {ranks}. "
-        f"The default here is {placement.default()}."
+        f"Where nothing is asked for, one caller is placed {placement.default()}, parallel work {placement.default(True)}."
     )
     return " ".join(sentences)

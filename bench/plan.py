@@ -24,7 +24,7 @@ class Case:
     transport: str
     payload_bytes: int = 1000
     options: dict[str, Any] = field(default_factory=dict)
-    placement: str = "split"
+    placement: str = "same"
     load: str = "closed"
     clients: int = 1
     target: str | None = None
@@ -138,8 +138,9 @@ def plan_from_dict(stored: dict[str, Any]) -> Plan:
     return replace(Plan(**{**stored, "cases": ()}), cases=tuple(cases))
 
 
-def placements(value: object) -> list[str]:
-    """Return the placements asked for; "default" is this machine's default."""
+def placement_of(value: object, parallel: bool = False) -> str:
+    """Return the placement asked for; "default" is this machine's default for that kind of work."""
     if value in ("default", None):
-        return [placement.default()]
-    return params.names(value, "placement", list(placement.PLACEMENTS))
+        return placement.default(parallel)
+    (chosen,) = params.names(value, "placement", list(placement.PLACEMENTS))
+    return chosen

@@ -9,7 +9,7 @@ from bench import params, systems
 from bench.contract import parse_address
 from bench.errors import UsageError
 from bench.placement import PLACEMENTS, why_not
-from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placements
+from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placement_of
 
 FLOOR = "sockets"  # the system that others are held against
 INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
@@ -30,7 +30,7 @@ def latency(
     """Plan sequential round trips of one or more systems, of raw sockets, and of the instrument itself."""
     sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
     chosen = params.names(system, "system", systems.names())
-    (where,) = placements(placement)
+    where = placement_of(placement)
     shared: dict[str, Any] = {"placement": where}
     cases = _subjects(chosen, transport, target, options, sizes, shared)
     if not target:
@@ -94,7 +94,7 @@ def throughput(
     A target gets the calls only: what a stream's receiver took in cannot be seen from here.
     """
     (name,) = params.names(system, "system", systems.names())
-    (where,) = placements(placement)
+    where = placement_of(placement, parallel=True)
     given = params.mapping(options, "options")
     cases: list[Case] = []
     for by in _transports(name, transport, target):

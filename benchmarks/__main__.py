@@ -149,7 +149,7 @@ def main() -> None:
                 title = f"{system} {transport} {where}, p50 RTT"
                 compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
     for transport in ("ipc", "tcp"):
-        case = Case("zeromq", transport, 100, load="stream")
+        case = Case("zeromq", transport, 100, placement="split", load="stream")
         title = f"zeromq {transport} one way, 100 B"
         compare(title, lambda c=case: lab_rate(c), lambda c=case: bare("streams", c), "k/s", 1e-3)  # type: ignore[misc]
     readiness()

@@ -106,7 +106,7 @@ def test_streams_need_a_system_that_has_them():
 
 def test_one_cpu_leaves_only_the_free_placement(monkeypatch):
     monkeypatch.setattr(placement, "allowed", lambda: [0])
-    assert placement.default() == "free"
+    assert placement.default() == placement.default(parallel=True) == "free"
     assert placement.assign("free", 3).clients == (None, None, None)
     with pytest.raises(UsageError, match="use placement free"):
         placement.assign("split", 1)
@@ -116,6 +116,8 @@ def test_one_cpu_leaves_only_the_free_placement(monkeypatch):
 
 def test_split_keeps_the_server_alone(monkeypatch):
     monkeypatch.setattr(placement, "allowed", lambda: [0, 2, 4, 6])
+    assert {case.placement for case in plans.latency().cases} == {"same"}
+    assert {case.placement for case in plans.throughput().cases} == {"split"}
     places = placement.assign("split", 4)
     assert places.server == (2,)
     assert places.clients == ((0,), (4,), (6,), (0,))

@@ -1,0 +1,96 @@
+"""The command line: output for people, errors in one line with a remedy, exit status 1 or 2."""
+
+import pytest
+
+from bench import runner, systems
+from bench.doctor import Finding
+from bench.plan import Case, make_plan
+
+
+@pytest.fixture
+def one_run():
+    cases = [Case("sockets", "ipc", max_calls=300), Case("loopback", "inproc", max_calls=300)]
+    return runner.run(make_plan("latency", cases, starts=2, window_s=0.05))
+
+
+def test_list_shows_every_system_with_transports_and_options(command):
+    text = command("list").stdout
+    for name in systems.names():
+        assert f"{name}: {systems.describe(name)}" in text
+    assert "transports  inproc, ipc, tcp" in text and "nodelay=true" in text
+
+
+def test_list_tells_how_to_install_what_is_missing(command, with_systems):
+    with_systems()
+    assert "python -m pip install a-library-that-is-not-installed" in command("list").stdout
+
+
+def test_runs_and_show(command, one_run):
+    assert one_run.id in command("runs").stdout
+    text = command("show", "latest").stdout
+    assert one_run.id in text and "2 cases x 2 starts" in text
+    assert "PASS    counts" in text and "CAUTION starts" in text and "sockets ipc" in text
+    assert "No conclusion" in text
+    assert command("show", one_run.id[:10]).stdout == text
+
+
+def test_no_runs_yet(command):
+    assert "run a notebook" in command("runs").stdout
+
+
+def test_doctor_tells_what_it_found(command):
+    text = command("doctor").stdout
+    for subject in ("processor", "clock", "other work", "hiccups", "placement", "disk"):
+        assert f"{subject}: " in text
+    assert str(Finding("x", "y")) == "ok      x: y"
+    assert str(Finding("x", "y", "do z")) == "caution x: y\n        -> do z"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        (["show", "nosuch"], 1, "`python -m bench runs` lists those there are"),
+        (["nosuch"], 2, "No such command"),
+        (["run"], 2, "name a notebook, or --all"),
+        (["run", "latancy"], 2, "did you mean latency"),
+        (["run", "latency", "-p", "transprot", "ipc"], 2, "did you mean transport"),
+        (["run", "latency", "-p", "transport", "udp"], 2, "there are inproc, ipc, tcp"),
+        (["run", "latency", "-p", "profile", "longest"], 2, "there are smoke, class, full"),
+        (["run", "latency", "-p", "payload_bytes", "-5"], 2, "above 0"),
+        (["serve", "sockets", "tcp://nowhere"], 2, "tcp://HOST:PORT"),
+        (["serve", "zeromk", "tcp://127.0.0.1:1"], 2, "did you mean zeromq"),
+        (["explain", "nosuch.png"], 1, "figures lie in"),
+        (["run", "latency", "-p", "source", "nosuch"], 1, "no run 'nosuch'"),
+    ],
+)
+def test_errors_are_one_line_with_a_remedy(command, words, status, text):
+    finished = command(*words)
+    assert finished.returncode == status
+    assert text in finished.stderr
+    assert finished.stderr.count("\n") == 1 and finished.stderr.startswith("bench: ")
+    assert "Traceback" not in finished.stderr + finished.stdout
+
+
+def test_debug_shows_the_traceback(command):
+    finished = command("--debug", "show", "nosuch")
+    assert finished.returncode == 1 and "Traceback" in finished.stderr
+
+
+def test_help_names_every_command(command):
+    text = command("--help").stdout
+    for name in ("list", "doctor", "run", "runs", "show", "explain", "serve", "keep"):
+        assert f"\n  {name} " in text
+
+
+def test_keep_copies_a_run(command, one_run, tmp_path):
+    assert command("keep", "latest", str(tmp_path / "kept")).returncode == 0
+    assert (tmp_path / "kept" / "samples" / "all.parquet").is_file()
+
+
+def test_output_that_is_no_terminal_has_no_progress_bar(command):
+    finished = command("run", "latency", "-p", "profile", "smoke", "-p", "transport", "ipc")
+    assert finished.returncode == 0
+    assert finished.stderr == ""
+    lines = finished.stdout.splitlines()
+    assert lines[0].startswith("1 notebook, about ") and "latency: took" in finished.stdout
+    assert any(line.endswith("latency.svg") for line in lines)

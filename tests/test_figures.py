@@ -1,0 +1,79 @@
+"""Figures: the same run gives the same bytes, and each knows where it comes from."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from PIL import Image
+
+from bench import figures, paths, store
+from bench.results import Run
+from conftest import ROOT
+
+
+@pytest.fixture(params=["latency", "throughput", "placement"])
+def run(request):
+    return Run(store.Folder(paths.reference() / request.param))
+
+
+def test_the_same_run_gives_the_same_bytes(run):
+    first = [file.read_bytes() for file in figures.save(run)]
+    again = [file.read_bytes() for file in figures.save(Run(run.folder))]
+    assert first == again
+
+
+def test_figures_carry_their_origin(run, command):
+    svg, png = figures.save(run)
+    assert Image.open(png).text["Description"].startswith(f"run={run.id} data={run.folder.data_hash()}")
+    assert run.id in svg.read_text("utf-8")
+    for file in (svg, png):
+        told = command("explain", str(file)).stdout
+        assert run.id in told and "holds the same data" in told
+        assert f"python -m bench run {run.plan.notebook} -p source reference" in told
+
+
+def test_figures_are_large_enough_and_say_what_is_needed(run):
+    svg, png = figures.save(run)
+    assert Image.open(png).size == (2100, 1560)
+    assert ElementTree.parse(svg).getroot().tag.endswith("svg")
+    caption = figures.caption(run)
+    for needed in ("starts of each case", "n = ", "payload", "placement", "Machine", run.id):
+        assert needed in caption
+
+
+def test_every_axis_has_a_label_with_its_unit_or_words(run):
+    figure = figures.whole(run)
+    for axes in figure.axes:
+        assert axes.get_title(loc="left")
+        names_cases = [text.get_text() for text in axes.get_yticklabels()]
+        assert axes.get_ylabel() or any("sockets" in name for name in names_cases)
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [(0.0705, "70.5 ns"), (1.234, "1.23 µs"), (99.95, "100 µs"), (512, "512 µs"), (1500, "1.50 ms"), (2.5e6, "2.50 s")],
+)
+def test_durations(us, text):
+    assert figures.duration(us) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(950, "950"), (1000, "1.00 k"), (37_093, "37.1 k"), (1.2e6, "1.20 M"), (0, "0.00")]
+)
+def test_quantities(value, text):
+    assert figures.quantity(value) == text
+
+
+def test_reference_runs_are_small_complete_and_of_enough_starts():
+    for folder in sorted((ROOT / "data" / "reference").iterdir()):
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        reference = Run(store.Folder(folder))
+        assert size < 2_000_000
+        assert reference.manifest["finished"] and reference.cases["starts"].min() >= 6
+        assert reference.plan.notebook == folder.name
+
+
+def test_a_figure_from_elsewhere_is_refused(command, tmp_path):
+    Image.new("RGB", (4, 4)).save(tmp_path / "other.png")
+    finished = command("explain", str(tmp_path / "other.png"))
+    assert finished.returncode == 1 and "carries no provenance" in finished.stderr
+    assert command("explain", str(tmp_path / "none.png")).returncode == 1

@@ -1,0 +1,192 @@
+"""The house keeps its plan: one file per system, one-way dependencies, sizes, and locks that agree."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bench import systems
+from conftest import ROOT
+
+BENCH = ROOT / "bench"
+MODULES = sorted(BENCH.glob("*.py"))
+SYSTEMS = sorted((BENCH / "systems").glob("[a-z]*.py"))
+RPC = {
+    "zmq",
+    "grpc",
+    "autobahn",
+    "aiohttp",
+    "xmlrpc",
+    "websockets",
+    "msgpack",
+    "cbor2",
+    "crossbar",
+    "twisted",
+    "socket",
+}
+
+
+def imports(file: Path) -> set[str]:
+    """Return all modules that a file imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return found
+
+
+def tops(file: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports(file)}
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: file.stem)
+def test_rpc_libraries_are_imported_in_their_systems_file_and_nowhere_else(file):
+    assert not tops(file) & RPC
+    assert not any(name.startswith("bench.systems.") for name in imports(file)) or file.stem in {
+        "params",
+        "plans",
+        "execute",
+    }
+
+
+def test_only_names_and_unknown_are_taken_from_the_registry():
+    for file in MODULES:
+        taken = {name for name in imports(file) if name.startswith("bench.systems.")}
+        assert taken <= {"bench.systems.unknown", "bench.systems.names"}
+
+
+@pytest.mark.parametrize("file", SYSTEMS, ids=lambda file: file.stem)
+def test_a_system_sees_the_contract_and_nothing_above_it(file):
+    assert {name for name in imports(file) if name.startswith("bench")} <= {
+        *(f"bench.contract{part}" for part in ("", ".Address", ".Binding", ".Service", ".parse_address")),
+        *("bench.errors", "bench.errors.TransportError"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "forbidden"),
+    [
+        ("stats", {"bench"}),
+        ("contract", {"bench.systems", "bench.link"}),
+        ("server", {"bench.processes", "bench.stage", "bench.runner", "bench.store"}),
+        ("client", {"bench.processes", "bench.stage", "bench.runner", "bench.store"}),
+        ("stage", {"bench.runner", "bench.store", "bench.results", "bench.figures"}),
+        ("runner", {"bench.results", "bench.figures", "bench.lab", "bench.checks"}),
+        ("store", {"bench.results", "bench.runner", "bench.stage"}),
+        ("results", {"bench.systems", "bench.runner", "bench.stage", "bench.figures"}),
+        ("checks", {"bench.systems", "bench.runner", "bench.stage", "bench.figures"}),
+        ("figures", {"bench.systems", "bench.runner", "bench.stage", "bench.lab"}),
+        ("narrative", {"bench.systems", "bench.runner", "bench.stage", "bench.lab"}),
+    ],
+)
+def test_dependencies_point_one_way(file, forbidden):
+    assert not imports(BENCH / f"{file}.py") & forbidden
+
+
+@pytest.mark.parametrize("module", ["bench.server", "bench.client", "bench.systems.zeromq", "bench.systems.sockets"])
+def test_servers_and_clients_are_light(module):
+    code = f"import sys, {module}; print(sorted({{'numpy', 'pandas', 'pyarrow', 'seaborn', 'psutil', 'yaml', 'IPython'}} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_the_house_stays_small():
+    lines = {file: len(file.read_text("utf-8").splitlines()) for file in MODULES}
+    assert sum(lines.values()) <= 4000
+    assert [file.name for file, count in lines.items() if count > 250 and file.stem != "figures"] == []
+
+
+def test_functions_stay_short():
+    lengths = [
+        (node.end_lineno - node.lineno, f"{file.name}:{node.name}")
+        for file in [*MODULES, *SYSTEMS]
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert [name for length, name in lengths if length > 50] == []
+    assert sum(length > 25 for length, _ in lengths) <= len(lengths) / 10
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def normal(name: str) -> str:
+    return re.split(r"[\s<>=!~\[;]", name)[0].lower().replace("_", "-")
+
+
+def wanted() -> dict[str, str]:
+    return {normal(line): line.removeprefix(re.split(r"[<>=]", line)[0]) for line in project()["dependencies"]}
+
+
+def locked() -> dict[str, str]:
+    text = (ROOT / "requirements" / "lab.txt").read_text("utf-8")
+    return {normal(name): version for name, version in re.findall(r"^([\w.-]+)==([\w.]+)", text, re.M)}
+
+
+def test_the_lock_holds_every_requirement_with_a_hash_and_no_address():
+    text = (ROOT / "requirements" / "lab.txt").read_text("utf-8")
+    needed = [*project()["dependencies"], *project()["optional-dependencies"]["dev"]]
+    assert {normal(name) for name in needed} <= locked().keys()
+    assert "://" not in text and "--index" not in text and "--find-links" not in text
+    assert all("--hash=sha256:" in block for block in re.split(r"^(?=\w)", text, flags=re.M) if block.strip())
+
+
+def test_the_lock_is_as_new_as_the_project_asks():
+    def parts(version: str) -> tuple[int, ...]:
+        return tuple(int(part) for part in re.findall(r"\d+", version))
+
+    for name, bound in wanted().items():
+        assert parts(locked()[name]) >= parts(bound), name
+
+
+def test_conda_users_get_the_same():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))
+    assert environment["name"] == "roundtrip" and environment["channels"] == ["conda-forge"]
+    other_names = {"python-duckdb": "duckdb"}
+    lines = [line for line in environment["dependencies"] if isinstance(line, str)]
+    listed = {other_names.get(line.split()[0], line.split()[0]): line.partition(" ")[2] for line in lines}
+    assert {name: listed.get(name) for name in wanted()} == wanted()
+    assert listed["python"] == project()["requires-python"]
+    assert {"pip": ["-e ."]} in environment["dependencies"]
+
+
+def test_what_a_system_requires_is_installed_with_the_laboratory():
+    for name in systems.names():
+        assert {normal(needed) for needed in systems.constant(name, "REQUIRES")} <= wanted().keys()
+
+
+def test_what_is_imported_is_required():
+    homes = packages_distributions()
+    for file in [*MODULES, *SYSTEMS]:
+        outside = tops(file) - set(sys.stdlib_module_names) - {"bench"}
+        needed = {normal(home) for name in outside for home in homes[name]}
+        allowed = wanted().keys() | {"traitlets", "ipython"}  # come with ipykernel
+        assert needed & allowed or not outside, (file, outside)
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.splitlines() if (ROOT / name).is_file()]
+
+
+def test_no_file_names_a_package_index_or_a_machine():
+    hosts = ["pypi" + ".org", "pythonhosted" + ".org", "conda" + ".anaconda.org", "/root" + "/", "/home" + "/"]
+    for file in tracked():
+        if file.suffix not in {".parquet", ".png"}:
+            text = file.read_text("utf-8")
+            assert [host for host in hosts if host in text] == [], file
+
+
+def test_generated_files_stay_out_of_the_repository():
+    for file in tracked():
+        inside = file.relative_to(ROOT).parts
+        assert inside[0] != "figures" or inside[1] == "README.md"
+        assert inside[0] != "data" or inside[1] in {"README.md", "reference"}

@@ -1,0 +1,162 @@
+"""Every notebook runs under papermill as users type it, and is committed clean."""
+
+import json
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from bench import paths, plans, store
+from bench.results import Run
+from conftest import ROOT
+
+NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
+PAPERMILL = [sys.executable, "-m", "papermill"]
+
+
+def papermill(*words, cwd=ROOT / "notebooks"):
+    return subprocess.run([*PAPERMILL, *words], cwd=cwd, capture_output=True, text=True, timeout=110)
+
+
+def outputs(file):
+    """Return everything that an executed notebook shows, as text."""
+    shown = []
+    for cell in nbformat.read(file, 4).cells:
+        for output in cell.get("outputs", []):
+            shown.append(output.get("text", ""))
+            shown += [str(value) for kind, value in output.get("data", {}).items() if kind.startswith("text/")]
+            assert output["output_type"] != "error"
+    return "\n".join(shown)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "words", [["-p", "profile", "smoke"], ["-p", "source", "reference"]], ids=["smoke", "reference"]
+)
+def test_every_notebook_runs(notebook, words, tmp_path):
+    finished = papermill(notebook.name, str(tmp_path / "out.ipynb"), *words)
+    assert finished.returncode == 0, finished.stderr
+    text = outputs(tmp_path / "out.ipynb")
+    assert f"{notebook.stem}.svg and " in text
+    assert (tmp_path / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
+    if "reference" in words:
+        assert "Nothing is measured" in text and not store.all_runs()
+        assert "No conclusion" not in text
+    else:
+        assert "profile smoke" in text and "**No conclusion**" in text
+        assert store.all_runs()[-1].manifest()["finished"]
+
+
+LATENCY = [
+    (["-p", "transport", "inproc"], {("zeromq", "inproc", 1000), ("loopback", "inproc", 1000)}),
+    (
+        ["-p", "transport", "tcp", "-p", "payload_bytes", "[100, 1000]"],
+        {("zeromq", "tcp", 100), ("zeromq", "tcp", 1000), ("sockets", "tcp", 100), ("sockets", "tcp", 1000)},
+    ),
+    (
+        ["-p", "system", "sockets", "-p", "transport", "[ipc, tcp]"],
+        {("sockets", "ipc", 1000), ("sockets", "tcp", 1000)},
+    ),
+    (["-y", "transport: [ipc]\npayload_bytes: [64]"], {("zeromq", "ipc", 64), ("sockets", "ipc", 64)}),
+    (["-f", "../papermill_params/latency.smoke.yaml", "-p", "transport", "ipc"], {("zeromq", "ipc", 1000)}),
+]
+
+
+@pytest.mark.parametrize(("words", "cases"), LATENCY, ids=range(len(LATENCY)))
+def test_parameters_as_users_type_them(words, cases, tmp_path):
+    finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), *words, "-p", "profile", "smoke")
+    assert finished.returncode == 0, finished.stderr
+    run = Run(store.find("latest"))
+    assert cases <= {(case.system, case.transport, case.payload_bytes) for case in run.plan.cases}
+    assert run.plan.profile == "smoke" and len(run.ledger) == 2 * len(run.plan.cases)
+
+
+def test_it_works_from_the_root_too(tmp_path):
+    finished = papermill(
+        "notebooks/latency.ipynb",
+        str(tmp_path / "out.ipynb"),
+        "-p",
+        "profile",
+        "smoke",
+        "-p",
+        "transport",
+        "ipc",
+        cwd=ROOT,
+    )
+    assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.parametrize("notebook", ["latency", "throughput"])
+def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench", "serve", "zeromq", "tcp://127.0.0.1:0"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        target = server.stdout.readline().split()[-1]
+        finished = papermill(
+            f"{notebook}.ipynb", str(tmp_path / "out.ipynb"), "-p", "target", target, "-p", "profile", "smoke"
+        )
+        server.terminate()
+    assert finished.returncode == 0, finished.stderr
+    run = Run(store.find("latest"))
+    measured = run.ledger[run.ledger["system"] == "zeromq"]
+    assert set(measured["target"]) == {target} and measured["server_cpu_ns"].isna().all()
+    assert "its CPU is not known" in outputs(tmp_path / "out.ipynb")
+
+
+def test_a_wrong_parameter_is_one_line_in_the_notebook(tmp_path):
+    finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), "-p", "transport", "udp")
+    assert finished.returncode != 0
+    assert "UsageError: unknown transport of zeromq 'udp': there are inproc, ipc, tcp" in finished.stderr
+    errors = [
+        o
+        for c in nbformat.read(tmp_path / "out.ipynb", 4).cells
+        for o in c.get("outputs", [])
+        if o.output_type == "error"
+    ]
+    assert [len(error.traceback) for error in errors] == [1]
+
+
+def test_where_there_is_one_cpu_placement_says_why_and_shows_the_reference(tmp_path, monkeypatch):
+    monkeypatch.setattr("bench.placement.allowed", lambda: [0])
+    import bench
+
+    run = bench.measure("placement", profile="smoke")
+    assert run.folder.path == paths.reference() / "placement" and not store.all_runs()
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
+def test_help_lists_every_parameter_with_its_comment(notebook):
+    text = papermill("--help-notebook", notebook.name).stdout
+    (cell,) = [cell for cell in nbformat.read(notebook, 4).cells if "parameters" in cell.metadata.get("tags", [])]
+    for line in cell.source.splitlines():
+        name, comment = line.split(":")[0], line.partition("  # ")[2]
+        assert re.search(rf"^  {name}: \w+ \(default ", text, re.M), name
+        assert comment and " ".join(comment.split()) in " ".join(text.split()), name
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
+def test_notebooks_are_clean_and_short(notebook):
+    document = json.loads(notebook.read_text("utf-8"))
+    assert "papermill" not in document["metadata"]
+    code = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code)
+    sources = ["".join(cell["source"]) for cell in code if "parameters" not in cell["metadata"].get("tags", [])]
+    assert all("def " not in source and "plt" not in source for source in sources)
+    assert all(source.count("\n") <= 8 for source in sources)
+    prose = "".join("".join(cell["source"]) for cell in document["cells"] if cell["cell_type"] == "markdown")
+    assert prose.startswith("# ") and prose.splitlines()[0].endswith("?")
+    for needed in ("## Why not ", "## Exercises", "## What this figure does not show", "You will be able to"):
+        assert needed in prose
+    assert not re.search(r"\d\s*(µs|us|ms|ns|msg/s|Mb/s)\b", prose), "a measured number is typed into prose"
+
+
+def test_each_notebook_has_its_plan_parameters_and_reference():
+    for notebook in NOTEBOOKS:
+        assert hasattr(plans, notebook.stem)
+        assert (ROOT / "papermill_params" / f"{notebook.stem}.smoke.yaml").is_file()
+        assert (ROOT / "data" / "reference" / notebook.stem / "manifest.json").is_file()

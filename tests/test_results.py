@@ -1,0 +1,147 @@
+"""From stored rows to numbers, checks and sentences, on runs made by hand."""
+
+import numpy as np
+import pytest
+
+from bench import checks, narrative, plans, rows, store, tables
+from bench.plan import Case, make_plan
+from bench.results import Run, labels
+from bench.stage import Measured
+
+FACTS = {
+    "machine": {"machine_id": "0", "cpu_model": "x", "cpus_allowed": 2, "virtual": True, "system": "L", "kernel": "1"},
+    "versions": {},
+    "git": {"revision": "abc", "dirty": False},
+}
+
+
+def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", **ledger):
+    """Return a run in which call i of case c takes rtt_us[c] us plus i ns, and a start adds its number in us."""
+    plan = make_plan(notebook, cases, starts=starts, window_s=1)
+    folder = store.create(plan, FACTS)
+    for start, block, index in plan.order():
+        rtt = (1000 * (rtt_us[index] + block) + np.arange(calls)).astype("i8")
+        sent = np.concatenate([[0], np.cumsum(rtt)[:-1]])
+        known = {
+            "calls": calls, "server_calls": calls, "window_s": float(rtt.sum()) / 1e9, "errors": 0, "first_rtt_ns": 1,
+            "client_cpu_ns": 10_000 * calls, "server_cpu_ns": 20_000 * calls, "client_cpus": "0", "server_cpus": "1",
+        } | ledger  # fmt: skip
+        measured = Measured(known, calls=[np.stack([sent, sent + rtt])])
+        folder.append(start, rows.tables(start, block, index, cases[index], measured))
+    folder.update(finished=True)
+    return Run(folder)
+
+
+PAIR = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
+
+
+def test_numbers_of_a_run_made_by_hand():
+    run = handmade(PAIR, [100, 50])
+    zeromq = run.cases.loc[0]
+    assert zeromq["label"] == "zeromq ipc" and zeromq["starts"] == 6
+    low, high = run.starts.loc[run.starts["case"] == 0, "p50_rtt_us"].agg(["min", "max"])
+    assert (zeromq["p50_rtt_us_low"], zeromq["p50_rtt_us_high"]) == (low, high)
+    assert 102 < low < 104 and 107 < high < 109  # 100 us, a start's 0 to 5, half of 5 000 ns, the warm-up left out
+    assert zeromq["client_cpu_us_per_call"] == 10 and zeromq["server_cpu_us_per_call"] == 20
+    assert zeromq["rate_per_s"] == pytest.approx(1e6 / 105, rel=0.01)
+    assert 0 < zeromq["n"] < 6 * 5000
+
+
+def test_the_warm_up_is_kept_but_left_out_of_quantiles():
+    run = handmade(PAIR, [100, 50])
+    assert len(run.samples) == run.ledger["calls"].sum()
+    assert run.cases["n"].sum() == run.samples["warm"].sum() < len(run.samples)
+    cut = run.ledger.groupby("case")["warm_up_ns"].nunique()
+    assert (cut == 1).all()
+
+
+def test_all_is_well():
+    outcomes = {
+        one.name: one.verdict for one in checks.check(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
+    }
+    assert set(outcomes.values()) == {checks.PASS}
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "run"),
+    [
+        ("starts", checks.CAUTION, lambda: handmade(PAIR, [100, 50], starts=3)),
+        ("samples", checks.CAUTION, lambda: handmade(PAIR, [100, 50], calls=300)),
+        ("counts", checks.INVALID, lambda: handmade(PAIR, [100, 50], server_calls=4999)),
+        ("instrument", checks.CAUTION, lambda: handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 2])),
+        ("client", checks.CAUTION, lambda: handmade([Case("zeromq", "ipc", clients=2)], [100], client_cpu_ns=10**9)),
+    ],
+)
+def test_each_check_can_fail(name, verdict, run):
+    (found,) = [one for one in checks.check(run()) if one.name == name]
+    assert found.verdict == verdict
+    assert found.advice and found.found
+
+
+def test_an_incomplete_run_says_so():
+    run = handmade(PAIR, [100, 50])
+    run.folder.files("ledger")[0].unlink()
+    (found,) = [one for one in checks.check(Run(run.folder)) if one.name == "complete"]
+    assert found.verdict == checks.CAUTION and "11 of 12" in found.found and "resume" in found.advice
+
+
+def test_a_server_that_could_not_be_asked_is_said():
+    (found,) = [one for one in checks.check(handmade(PAIR, [100, 50], server_calls=None)) if one.name == "counts"]
+    assert found.verdict == checks.PASS and "no server could be asked" in found.found
+
+
+def test_no_conclusion_from_an_invalid_or_small_run():
+    assert narrative.conclusion(handmade(PAIR, [100, 50], server_calls=1)).startswith("**No conclusion.**")
+    assert "6 are needed" in narrative.conclusion(handmade(PAIR, [100, 50], starts=2))
+
+
+def test_the_conclusion_is_computed():
+    text = narrative.conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
+    assert "A round trip of **zeromq ipc** takes 105 µs" in text
+    assert "1.9 times as long as raw sockets there (55.2 µs)" in text
+    assert "the instrument itself makes" in text
+
+
+def test_quantiles_that_the_samples_do_not_carry_are_not_printed():
+    run = handmade(PAIR, [100, 50], calls=100, starts=6)
+    table = tables.calls(run)
+    n = run.cases["n"].iloc[0]
+    assert table["p99.9"].iloc[0] == f"n/a (needs 3,688 samples, has {n})"
+    assert table["p90"].iloc[0].endswith("µs")
+
+
+def test_half_a_round_trip_is_what_others_call_latency():
+    text = tables.zeromq_lines(handmade(PAIR, [100, 50], starts=1, calls=1001))
+    assert "message size: 1000 [B]\nroundtrip count: 1001\nelapsed time: 0.101 [s]\naverage RTT: 100.500 [us]" in text
+    assert "average latency: 50.250 [us]" in text
+
+
+def test_the_limit_of_parallel_clients_is_named():
+    cases = [Case("zeromq", "tcp", clients=n) for n in (1, 2)]
+
+    def verdict(client, server):
+        per_call = {"client_cpu_ns": int(client * 0.5e9), "server_cpu_ns": server and int(server * 0.5e9)}
+        return narrative.throughput(handmade(cases, [100, 50], notebook="throughput", calls=5000, **per_call))
+
+    assert "limit is the clients' CPUs" in verdict(1.2, 0.5)
+    assert "limit is the server's CPU" in verdict(0.3, 1.2)
+    assert "no CPU is full" in verdict(0.3, 0.3)
+    assert "neither is the limit" in verdict(0.3, None)
+
+
+def test_absent_cpu_is_absent_not_zero():
+    run = handmade([Case("zeromq", "tcp", target="tcp://127.0.0.1:5")], [100], server_cpu_ns=None, server_calls=None)
+    assert tables.calls(run)["server CPU/call"].iloc[0] == "not known"
+    assert "absent, not zero" in narrative.cpu(run)
+
+
+def test_labels_tell_what_differs():
+    assert labels((Case("zeromq", "ipc"), Case("loopback", "inproc"))) == ["zeromq ipc", "loopback (no server)"]
+    assert labels((Case("zeromq", "ipc"), Case("zeromq", "ipc", 10)))[1] == "zeromq ipc 10 B"
+    turned = Case("sockets", "tcp", options={"nodelay": False})
+    assert labels((Case("sockets", "tcp"), turned))[1] == "sockets tcp nodelay=False"
+    assert labels(plans.throughput(clients=[1, 2], transport="ipc", payload_bytes=5).cases) == [
+        "zeromq ipc",
+        "zeromq ipc 1 client",
+        "zeromq ipc 2 clients",
+    ]

@@ -1,0 +1,154 @@
+"""Runs on disk: whole or absent, documented, and readable for ever."""
+
+import json
+import shutil
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bench
+from bench import across, runner, schema, store
+from bench.errors import DataError, UsageError
+from bench.plan import Case, make_plan
+from bench.results import Run
+
+
+def small_plan(**changes):
+    cases = [Case("sockets", "ipc", 64, max_calls=200), Case("loopback", "inproc", 64, max_calls=200)]
+    return make_plan("latency", cases, **{"starts": 2, "window_s": 0.05} | changes)
+
+
+@pytest.fixture
+def folder():
+    return runner.run(small_plan())
+
+
+def test_a_run_holds_its_plan_machine_and_versions_but_no_names(folder):
+    manifest = folder.manifest()
+    assert folder.plan() == small_plan()
+    assert manifest["finished"] and manifest["version"] == schema.VERSION
+    assert {"python", "pyzmq", "pyarrow"} <= manifest["versions"].keys()
+    assert {"cpu_model", "kernel", "clock_source", "machine_id"} <= manifest["machine"].keys()
+    import getpass
+    import platform
+
+    text = json.dumps(manifest["machine"])
+    assert platform.node() not in text and f'"{getpass.getuser()}"' not in text
+
+
+def test_every_start_has_its_files_and_every_column_its_unit(folder):
+    assert [file.name for file in folder.files("ledger")] == [f"{n:05d}.parquet" for n in range(4)]
+    for name in schema.TABLES:
+        for file in folder.files(name):
+            stored = pq.ParquetFile(file).schema_arrow
+            assert stored.names == schema.TABLES[name].names
+            assert all({b"unit", b"meaning"} <= field.metadata.keys() for field in stored)
+    assert not list(folder.path.rglob(".*"))
+
+
+def test_calls_come_back_as_they_were(folder):
+    run = Run(folder)
+    assert len(run.samples) == run.ledger["calls"].sum()
+    assert (run.samples["rtt_ns"] > 0).all() and (run.samples["lag_ns"] == 0).all()
+    assert run.cases["starts"].to_list() == [2, 2]
+
+
+def test_samples_of_a_start_that_was_never_finished_do_not_count(folder):
+    folder.files("ledger")[-1].unlink()
+    assert folder.done() == {0, 1, 2}
+    assert set(folder.read("samples")["start"].to_pylist()) == {0, 1, 2}
+    assert len(Run(folder).samples) == Run(folder).ledger["calls"].sum()
+
+
+@pytest.mark.parametrize("table", ["ledger", "samples"])
+def test_a_truncated_file_is_named_and_the_rest_loads_without_it(folder, table):
+    file = folder.files(table)[0]
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(DataError, match=r"00000\.parquet: it is truncated or not Parquet .* move it away"):
+        folder.read(table)
+    file.unlink()
+    assert len(folder.read(table)) > 0
+
+
+def test_a_foreign_parquet_file_is_named(folder):
+    pq.write_table(pa.table({"x": [1]}), folder.path / "ledger" / "00009.parquet")
+    with pytest.raises(DataError, match="is not a ledger table of this project"):
+        folder.read("ledger")
+    shutil.copy(folder.files("samples")[0], folder.path / "ledger" / "00009.parquet")
+    with pytest.raises(DataError, match="is not a ledger table"):
+        folder.read("ledger")
+
+
+def test_a_newer_version_is_refused_and_an_older_one_is_completed(folder):
+    file = folder.files("ledger")[0]
+    table = pq.ParquetFile(file).read()
+    newer = table.replace_schema_metadata(table.schema.metadata | {b"roundtrip.version": b"999"})
+    pq.write_table(newer, file)
+    with pytest.raises(DataError, match="newer than this program"):
+        folder.read("ledger")
+    older = table.drop_columns(["gc_collections"])
+    pq.write_table(older, file)
+    assert folder.read("ledger")["gc_collections"].to_pylist()[0] is None
+    wrong = table.set_column(0, "start", pa.array(["zero"]))
+    pq.write_table(wrong.replace_schema_metadata(table.schema.metadata), file)
+    with pytest.raises(DataError, match="its column start is string, not int32"):
+        folder.read("ledger")
+
+
+def test_a_damaged_manifest_is_named(folder):
+    (folder.path / "manifest.json").write_text("{")
+    with pytest.raises(DataError, match="manifest.json is missing or damaged"):
+        folder.manifest()
+
+
+def test_runs_are_found_by_id_part_path_and_latest(folder):
+    assert store.find("latest").path == store.find(folder.id).path == store.find(str(folder.path)).path
+    assert store.find(folder.id[:12]).path == folder.path
+    with pytest.raises(DataError, match="`python -m bench runs` lists"):
+        store.find("nosuch")
+
+
+def test_equal_plans_at_one_moment_get_folders_of_their_own():
+    plan = small_plan()
+    assert len({store.create(plan, {}).path for _ in range(3)}) == 3
+
+
+def test_keeping_a_run_changes_nothing_but_the_number_of_files(folder, tmp_path):
+    kept = Run(store.keep(folder, tmp_path / "kept"))
+    assert kept.id == folder.id
+    assert kept.samples.equals(Run(folder).samples) and kept.ledger.equals(Run(folder).ledger)
+    assert len(kept.folder.files("samples")) == 1
+
+
+def test_the_data_hash_names_exactly_this_data(folder):
+    before = folder.data_hash()
+    assert before == store.Folder(folder.path).data_hash()
+    folder.files("samples")[0].unlink()
+    assert folder.data_hash() != before
+
+
+def test_questions_across_runs(folder, capsys):
+    other = runner.run(small_plan(seed=2))
+    broken = runner.run(small_plan(seed=3))
+    broken.files("ledger")[0].write_bytes(b"PAR1")
+    (broken.path / "manifest.json").write_text("{")
+    frame = bench.runs()
+    assert list(frame.index) == [folder.id, other.id]
+    assert (frame["starts_done"] == 4).all() and (frame["notebook"] == "latency").all()
+    calls = across.query("select run, sum(calls) as calls from ledger where system = 'sockets' group by run")
+    assert {folder.id, other.id} <= set(calls["run"])
+    assert (
+        int(calls.set_index("run").loc[folder.id, "calls"])
+        == Run(folder).ledger.query("system == 'sockets'")["calls"].sum()
+    )
+    assert "left out" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="was not understood"):
+        across.query("select nonsense from ledger")
+    assert duckdb.__version__
+
+
+def test_questions_without_any_run():
+    assert len(bench.runs()) == 0
+    assert bench.query("select count(*) as n from samples")["n"].to_list() == [0]
