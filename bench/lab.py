@@ -93,9 +93,9 @@ def _show(frame: pd.DataFrame) -> None:
 
 
 def show(run: Run, *panels: str) -> None:
-    """Show panels of the notebook's figure, named as the functions in ``bench.figures``."""
+    """Show panels of the notebook's figure, named as the functions in its file in ``bench/figures``."""
     for name in panels:
-        figure = figures.panel(run, getattr(figures, name))
+        figure = figures.panel(run, name)
         buffer = io.BytesIO()
         with figures.style():
             figure.savefig(buffer, format="png", dpi=90)
@@ -115,6 +115,6 @@ def zeromq_lines(run: Run) -> None:
 def save(run: Run) -> None:
     """Save the whole figure as SVG and PNG, and show it with its caption."""
     files = figures.save(run)
-    display(Image(filename=str(files[-1]), width=1000, alt=figures.TITLES[run.plan.notebook]))
+    display(Image(filename=str(files[-1]), width=1000, alt=figures.drawn_for(run.plan.notebook).TITLE))
     display(Markdown(f"*{figures.caption(run)}*"))
     print(f"Saved {' and '.join(paths.shown(file) for file in files)}")

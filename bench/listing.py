@@ -75,11 +75,18 @@ def provenance(figure: Path) -> dict[str, str]:
         raise DataError(
             f"cannot read {figure}: {reason.strerror}; figures lie in {paths.shown(paths.figures())}"
         ) from reason
-    pattern = rb"run=(?P<run>\S+) data=(?P<data>\w+) revision=(?P<revision>\w+)[^=]* notebook=(?P<notebook>\w+)"
+    pattern = (
+        rb"run=(?P<run>\S+) data=(?P<data>\w+) revision=(?P<revision>\w+)[^=]* notebook=(?P<notebook>\w+) \(roundtrip\)"
+    )
     found = re.search(pattern, content)
     if not found:
         raise DataError(f"{figure} carries no provenance: it was not saved by this program, or was converted since")
     return {key: value.decode() for key, value in found.groupdict().items()}
+
+
+_PROVENANCE = (
+    rb"run=(?P<run>\S+) data=(?P<data>\w+) revision=(?P<revision>\w+)[^=]* notebook=(?P<notebook>\w+) \(roundtrip\)"
+)
 
 
 def _data_of(facts: dict[str, str]) -> store.Folder | None:

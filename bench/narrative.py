@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bench import checks, placement, stats
-from bench.figures import duration, quantity
+from bench.figures.axes import duration, quantity
 from bench.params import listed
 from bench.results import Run, column
 
@@ -151,6 +151,6 @@ def by_placement(run: Run) -> str:
     ranks = "; ".join(f"{name} {spread[name]:.2f}" for name in spread.sort_values().index)
     sentences.append(
         f"How well a start repeats (slowest start median over fastest, middle of the pairs): {ranks}. "
-        f"Where nothing is asked for, one caller is placed {placement.default()}, parallel work {placement.default(True)}."
+        f"The defaults here: {placement.default()} for one caller, {placement.default(True)} for parallel work."
     )
     return " ".join(sentences)

@@ -134,7 +134,7 @@ class Folder:
 def create(plan: Plan, facts: dict[str, Any]) -> Folder:
     """Make a new run's folder under ``data/runs``; its name is not taken by any other notebook."""
     utc = datetime.now(UTC)
-    stem = f"{utc:%Y%m%dT%H%M%SZ}-{plan.notebook}-{plan.hash8}"
+    stem = f"{utc:%Y%m%dT%H%M%S}.{utc.microsecond // 1000:03d}Z-{plan.notebook}-{plan.hash8}"
     try:
         path = _claim(paths.runs(), stem)
         for table in schema.TABLES:

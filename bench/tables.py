@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench import stats
 from bench.checks import Check
-from bench.figures import duration, quantity
+from bench.figures.axes import duration, quantity
 from bench.results import Run, column
 
 

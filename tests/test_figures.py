@@ -3,11 +3,12 @@
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from conftest import ROOT
 from PIL import Image
 
 from bench import figures, paths, store
+from bench.figures.axes import duration, quantity
 from bench.results import Run
-from conftest import ROOT
 
 
 @pytest.fixture(params=["latency", "throughput", "placement"])
@@ -53,14 +54,14 @@ def test_every_axis_has_a_label_with_its_unit_or_words(run):
     [(0.0705, "70.5 ns"), (1.234, "1.23 µs"), (99.95, "100 µs"), (512, "512 µs"), (1500, "1.50 ms"), (2.5e6, "2.50 s")],
 )
 def test_durations(us, text):
-    assert figures.duration(us) == text
+    assert duration(us) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(950, "950"), (1000, "1.00 k"), (37_093, "37.1 k"), (1.2e6, "1.20 M"), (0, "0.00")]
 )
 def test_quantities(value, text):
-    assert figures.quantity(value) == text
+    assert quantity(value) == text
 
 
 def test_reference_runs_are_small_complete_and_of_enough_starts():

@@ -7,10 +7,10 @@ import sys
 
 import nbformat
 import pytest
+from conftest import ROOT
 
 from bench import paths, plans, store
 from bench.results import Run
-from conftest import ROOT
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
 PAPERMILL = [sys.executable, "-m", "papermill"]

@@ -99,7 +99,7 @@ def test_a_newer_version_is_refused_and_an_older_one_is_completed(folder):
 
 def test_a_damaged_manifest_is_named(folder):
     (folder.path / "manifest.json").write_text("{")
-    with pytest.raises(DataError, match="manifest.json is missing or damaged"):
+    with pytest.raises(DataError, match=r"manifest\.json is missing or damaged"):
         folder.manifest()
 
 
