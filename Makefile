@@ -29,6 +29,7 @@ reference: $(READY)
 	  $(BIN)/python -m bench run $$notebook -p window_s 0.25 && \
 	  $(BIN)/python -m bench keep $$notebook data/reference/$$notebook || exit 1; \
 	done
+	cp figures/latency.png docs/latency.png
 
 lock: $(READY)
 	$(BIN)/python -m pip install -q uv

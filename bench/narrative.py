@@ -75,7 +75,7 @@ def cpu(run: Run) -> str:
             f"{row['label']}: {duration(both)} of CPU for {duration(row['mean_rtt_us'])} of waiting ({share:.0%})"
         )
     text = f"CPU of both sides against the mean RTT: {'; '.join(sentences)}." if sentences else ""
-    if run.cases["target"].notna().any():
+    if run.cases["target"].any():
         text += " The target's own CPU time cannot be seen from here: it is absent, not zero."
     return text
 

@@ -102,6 +102,7 @@ class Run:
         mine = self.starts[self.starts["case"] == index]
         row = {"case": index, "label": self.labels[index], "starts": len(mine), "n": self.count(index)}
         row |= {name: getattr(case, name) for name in FACTORS} | {"options": json.dumps(case.options)}
+        row["target"] = case.target or ""
         for name in NUMBERS:
             row[name], row[f"{name}_low"], row[f"{name}_high"] = stats.across_starts(mine[name].to_list())
         return row

@@ -47,10 +47,10 @@ def whole(run: Run) -> Figure:
 def caption(run: Run) -> str:
     """Return what the reader must know to judge the figure: n, starts, window, placement, machine, run."""
     cases, machine = run.cases, run.manifest["machine"]
-    n = run.samples["warm"].sum()
+    n = cases.loc[cases["system"] != "loopback", "n"].sum()
     sizes = listed(f"{size:,} B" for size in sorted(cases["payload_bytes"].unique()))
     places = listed(cases["placement"].unique())
-    target = " Server not started here: its CPU is not known." if cases["target"].notna().any() else ""
+    target = " Server not started here: its CPU is not known." if cases["target"].any() else ""
     return (
         f"{int(cases['starts'].min())} starts of each case, windows of {run.plan.window_s:g} s; n = {n:,} calls after "
         f"the warm-up; payload {sizes}; placement {places}.{target}\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
 from bench.results import Run
@@ -80,11 +80,11 @@ def _three(value: float) -> str:
 
 
 def log_axis(axis: Any, text: Callable[[float], str]) -> None:
-    """Label a logarithmic axis in words: 1, 10, 100 and, where that leaves fewer than three, 2 and 5 too."""
+    """Label a logarithmic axis in words, at round values, as densely as there is room for."""
     low, high = axis.get_view_interval()
     decades = np.log10(high / low)
-    subs = (1.0,) if decades > 3 else (1.0, 2.0, 5.0) if decades > 1 else (1, 1.5, 2, 3, 4, 5, 6, 7, 8)
-    axis.set_major_locator(LogLocator(subs=subs, numticks=20))
+    subs = (1.0,) if decades > 3 else (1.0, 2.0, 5.0) if decades > 0.9 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+    axis.set_major_locator(LogLocator(subs=subs, numticks=20) if decades > 0.45 else MaxNLocator(6))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(text(value))))
     axis.set_minor_locator(NullLocator())
 
@@ -126,6 +126,7 @@ def payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:
 
 def nothing(axes: Axes, why: str) -> None:
     """Say why a panel is empty."""
+    axes.set(xticks=[], yticks=[])
     axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes, color=GREY)
 
 

@@ -107,7 +107,7 @@ def cpu_per_call(run: Run, axes: Axes) -> None:
     for y, (_, row) in enumerate(cases.iterrows()):
         text = duration(left[y]) + _unknown_cpu(row)
         axes.annotate(text, (left[y], y), (6, 0), textcoords="offset points", va="center", fontsize=10.5)
-    axes.set_xlim(0, widest * 1.45)
+    axes.set_xlim(0, widest * (2.1 if cases["target"].any() else 1.45))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     _case_axis(axes, list(cases["label"]))
     axes.yaxis.grid(False)

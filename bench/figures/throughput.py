@@ -54,19 +54,18 @@ def stream_bits(run: Run, axes: Axes) -> None:
 def _stream_lines(run: Run, axes: Axes, name: str) -> pd.DataFrame:
     """Draw a number of all streams against payload; return the streams, or say that there are none."""
     cases = run.cases[run.cases["load"] == "stream"]
-    if cases.empty:
-        nothing(axes, "no one-way streams in this run")
-        return cases
-    lines(run, axes, cases, "payload_bytes", name)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    payload_axis(axes, cases["payload_bytes"])
+    if len(cases):
+        lines(run, axes, cases, "payload_bytes", name)
+        axes.set(xscale="log", yscale="log")
+        payload_axis(axes, cases["payload_bytes"])
+    else:
+        target = ": what reaches a target cannot be seen from here" if run.cases["target"].any() else ""
+        nothing(axes, f"no one-way streams in this run{target}")
     return cases
 
 
 def _parallel(run: Run) -> pd.DataFrame:
     cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")].copy()
-    cases["where"] = cases["target"].fillna(cases["transport"])
     return cases
 
 
@@ -107,7 +106,7 @@ def load_by_clients(run: Run, axes: Axes) -> None:
     axes.set_ylim(0, max(108, axes.dataLim.intervaly[1] * 1.08))
     axes.set_ylabel("CPU load [% of one CPU]")
     axes.legend(frameon=True, framealpha=0.9, ncols=2)
-    unknown = " (the target's own is not known)" if cases["target"].notna().any() else ""
+    unknown = " (the target's own is not known)" if cases["target"].any() else ""
     axes.set_title(f"CPU load by role{unknown}")
     return None
 
