@@ -42,7 +42,7 @@ def counts(run: Run) -> Check:
         )
         return Check("counts", INVALID, found, "another server answered, or messages were lost: look for stale servers")
     calls, unseen = int(run.ledger["calls"].sum()), len(run.ledger) - len(known)
-    outside = f"; in {unseen} starts no server could be asked" if unseen else ""
+    outside = f"; in {unseen} starts there was no server to ask" if unseen else ""
     return Check("counts", PASS, f"all {calls:,} messages verified; servers counted the same{outside}")
 
 

@@ -43,7 +43,7 @@ class Inside(threading.Thread):
             return self._system.serve(binding, self._options, self.echo)
         receiver = self._system.Receiver(binding, self._options)
         self.outbox.put(receiver.address)
-        payload = loops.make_payloads(self._spec["payload_bytes"], self._spec["seed"], count=1)[0]
+        payload = loops.make_payloads(self._spec["payload_bytes"], self._spec["seed"])[0]
         marks = receive(receiver, payload, lambda: self.outbox.put("received"))
         return self.outbox.put(marks)
 
@@ -141,7 +141,7 @@ class Streamer:
     def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
         """Prepare the sender."""
         self._sender = system.Sender(address, options)
-        self._payload = loops.make_payloads(spec["payload_bytes"], spec["seed"], count=1)[0]
+        self._payload = loops.make_payloads(spec["payload_bytes"], spec["seed"])[0]
         self._marks = loops.Marks()
 
     def first(self) -> None:

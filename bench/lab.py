@@ -78,18 +78,21 @@ def _bar(total: int, expected_s: float) -> Any:
 
 def trust(run: Run) -> None:
     """Show every check: may this result be believed?"""
-    _show(tables.checks(checks.check(run)))
+    _show(tables.checks(checks.check(run)), wrap=True)
 
 
 def table(run: Run) -> None:
-    """Show the results as tables: calls, and one-way streams if there are any."""
-    for frame in (tables.calls(run), tables.streams(run)):
+    """Show the results as tables: calls and what they cost, and one-way streams, as far as there are any."""
+    for frame in (tables.calls(run), tables.costs(run), tables.streams(run)):
         if len(frame):
             _show(frame)
 
 
-def _show(frame: pd.DataFrame) -> None:
-    display(HTML(frame.to_html(justify="left")))
+def _show(frame: pd.DataFrame, wrap: bool = False) -> None:
+    """Show a table of words: aligned left, numbers and units on one line."""
+    look = "text-align:left" if wrap else "text-align:left;white-space:nowrap"
+    html = frame.reset_index().to_html(index=False)
+    display(HTML(html.replace("<td>", f'<td style="{look}">').replace("<th>", f'<th style="{look}">')))
 
 
 def show(run: Run, *panels: str) -> None:
@@ -113,8 +116,7 @@ def zeromq_lines(run: Run) -> None:
 
 
 def save(run: Run) -> None:
-    """Save the whole figure as SVG and PNG, and show it with its caption."""
+    """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
     files = figures.save(run)
     display(Image(filename=str(files[-1]), width=1000, alt=figures.drawn_for(run.plan.notebook).TITLE))
-    display(Markdown(f"*{figures.caption(run)}*"))
     print(f"Saved {' and '.join(paths.shown(file) for file in files)}")

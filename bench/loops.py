@@ -15,12 +15,12 @@ from bench.errors import SystemFailedError
 END = b""  # ends a one-way stream: no payload is empty
 
 
-def make_payloads(size: int, seed: int, count: int = 16) -> list[bytes]:
-    """Return ``count`` payloads of ``size`` bytes that do not compress and differ where size allows it."""
+def make_payloads(size: int, seed: int) -> list[bytes]:
+    """Return payloads of ``size`` bytes that do not compress and differ where size allows it: 16, or 16 MB of them."""
     import random
 
     source = random.Random(seed)
-    return [source.randbytes(size) for _ in range(count)]
+    return [source.randbytes(size) for _ in range(max(2, min(16, 16_000_000 // size)))]
 
 
 def zeros(count: int) -> "array[int]":

@@ -40,8 +40,6 @@ def figures() -> Path:
 
 
 def shown(path: Path) -> str:
-    """Return a path as users read it best: relative to where they are, if it is below."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+    """Return a path as users read it best: relative to where they are, if it is inside the laboratory."""
+    inside = path.resolve().is_relative_to(home().resolve())
+    return os.path.relpath(path) if inside else str(path)

@@ -28,7 +28,7 @@ class Case:
     load: str = "closed"
     clients: int = 1
     target: str | None = None
-    max_calls: int = 200_000
+    max_calls: int = 1_000_000
 
     def __post_init__(self) -> None:
         """Refuse a combination that cannot be measured."""

@@ -52,6 +52,8 @@ class Run:
             frame[f"{role}_cpu_percent"] = frame[f"{role}_cpu_ns"] / frame["window_s"] / 1e7
         for role in ("client", "server"):
             frame[f"{role}_cpu_share"] = frame[f"{role}_cpu_percent"] / 100 / self._cpus(frame[f"{role}_cpus"])
+        frame["client_sleeps_per_call"] = frame["voluntary_switches"] / frame["calls"]
+        frame["server_sleeps_per_call"] = frame["server_voluntary_switches"] / frame["calls"]
         shortest = frame.groupby("case")["window_s"].transform("min")
         frame["warm_up_ns"] = shortest.map(stats.warm_up_ns)
         return frame
@@ -137,6 +139,11 @@ NUMBERS = (
     *(f"{role}_cpu_percent" for role in ROLES),
     "client_cpu_share",
     "server_cpu_share",
+    "client_sleeps_per_call",
+    "server_sleeps_per_call",
+    "client_rss_bytes",
+    "server_rss_bytes",
+    "first_rtt_ns",
 )
 
 

@@ -66,7 +66,7 @@ def serve_stream(link: Link, spec: Message, system: Any, binding: Binding, optio
     """Receive one stream, report its marks, and wait to be told to leave."""
     receiver = system.Receiver(binding, options)
     link.send("listening", address=receiver.address, pids={})
-    payload = make_payloads(spec["payload_bytes"], spec["seed"], count=1)[0]
+    payload = make_payloads(spec["payload_bytes"], spec["seed"])[0]
     marks = receive(receiver, payload, lambda: link.send("received"))
     link.send("marks", (marks.times, marks.messages))
     threading.Event().wait()

@@ -73,7 +73,7 @@ class Stage:
             directory = private_directory()
             self._server = [self._child("server", cpus=self._places.server, directory=directory, bind=None)]
         for number, cpus in enumerate(self._places.clients):
-            server_cpus, most = self._places.server, self._case.max_calls
+            server_cpus, most = self._places.server, max(1, self._case.max_calls // self._case.clients)
             client = self._child("client", number, cpus=cpus, server_cpus=server_cpus, max_calls=most)
             self._clients.append(client)
 

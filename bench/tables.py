@@ -1,5 +1,7 @@
 """Results in words and columns: for notebooks, terminals, and beside the tools of others."""
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from bench import stats
@@ -17,7 +19,7 @@ def quantile_text(run: Run, case: int, p: float) -> str:
 
 
 def calls(run: Run) -> pd.DataFrame:
-    """Return one row for each closed-loop case: quantiles of the RTT, rate, CPU per call."""
+    """Return one row for each closed-loop case: quantiles of the RTT, and the rate."""
     cases = run.cases[run.cases["load"] == "closed"]
     rows = []
     for case, row in cases.iterrows():
@@ -30,21 +32,39 @@ def calls(run: Run) -> pd.DataFrame:
         entry["median RTT (over starts)"] = _with_range(row, column(0.5), duration)
         entry |= {f"p{100 * p:g}": quantile_text(run, int(str(case)), p) for p in stats.QUANTILES[1:]}
         entry["calls/s"] = quantity(row["rate_per_s"])
-        entry["client CPU/call"] = duration(row["client_cpu_us_per_call"])
-        entry["server CPU/call"] = _server_cpu(row)
         rows.append(entry)
-    return pd.DataFrame(rows).set_index("case")
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
 
-def _with_range(row: "pd.Series[float]", name: str, text: object) -> str:
-    assert callable(text)
-    return f"{text(row[name])} [{text(row[f'{name}_low'])}, {text(row[f'{name}_high'])}]"
+def costs(run: Run) -> pd.DataFrame:
+    """Return one row for each closed-loop case: the cold first call, CPU and sleeps per call, and memory."""
+    rows = [
+        {
+            "case": row["label"],
+            "first call (cold)": duration(row["first_rtt_ns"] / 1e3),
+            "client CPU/call": duration(row["client_cpu_us_per_call"]),
+            "server CPU/call": _of_server(row, duration, "server_cpu_us_per_call"),
+            "client sleeps/call": f"{row['client_sleeps_per_call']:.2f}",
+            "server sleeps/call": _of_server(row, "{:.2f}".format, "server_sleeps_per_call"),
+            "client memory": quantity(row["client_rss_bytes"], "B"),
+            "server memory": _of_server(row, lambda value: quantity(value, "B"), "server_rss_bytes"),
+        }
+        for _, row in run.cases[run.cases["load"] == "closed"].iterrows()
+    ]
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
 
-def _server_cpu(row: "pd.Series[float]") -> str:
+def _of_server(row: "pd.Series[float]", text: Callable[[float], str], name: str) -> str:
+    """Return a server's number, or why there is none."""
     if row["system"] == "loopback":
         return "no server"
-    return "not known" if row["target"] else duration(row["server_cpu_us_per_call"])
+    if row["target"]:
+        return "not known"
+    return text(row[name]) if row[name] == row[name] else "in the client's"
+
+
+def _with_range(row: "pd.Series[float]", name: str, text: Callable[[float], str]) -> str:
+    return f"{text(row[name])} [{text(row[f'{name}_low'])}, {text(row[f'{name}_high'])}]"
 
 
 def streams(run: Run) -> pd.DataFrame:

@@ -52,7 +52,7 @@ def placement_cpu(run: Run, axes: Axes) -> None:
 
 def placement_switches(run: Run, axes: Axes) -> None:
     """Draw how often the server went to sleep for each call."""
-    _by_placement(run, axes, run.starts["server_voluntary_switches"] / run.starts["calls"], lambda v: f"{v:.2f}")
+    _by_placement(run, axes, run.starts["server_sleeps_per_call"], lambda v: f"{v:.2f}")
     axes.set_xlim(0, axes.dataLim.intervalx[1] * 1.18)
     axes.set_xlabel("times that the server went to sleep, for each call")
     axes.set_title("Sleeps and wake-ups of the server, by placement")
