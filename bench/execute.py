@@ -72,7 +72,6 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     if sys.stderr.isatty():
         os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
-    os.environ["ROUNDTRIP_UNATTENDED"] = "1"
     try:
         papermill.execute_notebook(
             str(notebook),

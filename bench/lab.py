@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 from IPython.display import HTML, Image, Markdown, display
+from tqdm import tqdm
 
 from bench import checks, figures, narrative, params, paths, placement, plans, runner, store, tables
 from bench.errors import UsageError
@@ -64,16 +65,17 @@ def _progress(plan: Plan) -> Iterator[Any]:
 def _bar(total: int, expected_s: float) -> Any:
     options: dict[str, Any] = {"total": total, "unit": "start", "leave": False, "disable": expected_s < 2}
     if terminal := os.environ.get("ROUNDTRIP_TERMINAL"):  # set by `bench run`: the terminal it was typed in
-        from tqdm import tqdm
-
         return tqdm(**options, file=open(terminal, "w"), dynamic_ncols=True)  # noqa: PTH123
-    if "ipykernel" in sys.modules and not os.environ.get("ROUNDTRIP_UNATTENDED"):
+    if _is_watched():
         from tqdm.notebook import tqdm as in_notebook
 
         return in_notebook(**options)
-    from tqdm import tqdm
-
     return tqdm(**options | {"disable": options["disable"] or not sys.stderr.isatty()})
+
+
+def _is_watched() -> bool:
+    """Return whether this kernel belongs to a notebook that a person has open (papermill opens none)."""
+    return "ipykernel" in sys.modules and any(name in os.environ for name in ("JPY_SESSION_NAME", "VSCODE_PID"))
 
 
 def trust(run: Run) -> None:
