@@ -61,17 +61,14 @@ def _add_switches(status: str, totals: dict[str, int]) -> None:
 class LoadMeter:
     """CPU load and memory of each role over time, read from the parent with psutil at 5 Hz or less."""
 
-    INTERVAL_S = 0.2
-
-    def __init__(self, roles: dict[str, list[int]], origin_ns: int) -> None:
-        """Begin; times are counted from ``origin_ns`` (``perf_counter_ns``)."""
+    def __init__(self, roles: dict[str, list[int]]) -> None:
+        """Begin; nothing is read yet."""
         self._roles = {role: [psutil.Process(pid) for pid in pids] for role, pids in roles.items()}
-        self._origin_ns = origin_ns
         self._last: dict[str, tuple[int, float]] = {}
         self.rows: list[tuple[str, int, float | None, int]] = []
 
     def tick(self) -> None:
-        """Record one row per role: role, time since the origin (ns), CPU % since the last row, RSS (bytes)."""
+        """Record one row per role: role, ``perf_counter_ns``, CPU % since the row before, RSS in bytes."""
         for role, processes in self._roles.items():
             with contextlib.suppress(psutil.NoSuchProcess):
                 self._read(role, processes)
@@ -88,7 +85,7 @@ class LoadMeter:
             then, cpu_then = self._last[role]
             percent = 100 * (cpu_s - cpu_then) / ((now - then) / 1e9)
         self._last[role] = now, cpu_s
-        self.rows.append((role, now - self._origin_ns, percent, rss))
+        self.rows.append((role, now, percent, rss))
 
     def peak_rss(self, role: str) -> int | None:
         """Return the largest memory seen for a role, in bytes."""

@@ -33,12 +33,23 @@ def measure(notebook: str, source: object = "measure", resume: object = False, *
         return _load(notebook, "reference")
     plan = getattr(plans, notebook)(**parameters)
     print(plan, flush=True)
+    unfinished = _to_resume(plan) if params.literal(resume) else None
     with _progress(plan) as step:
-        folder = runner.run(plan, resume=bool(params.literal(resume)), progress=step)
+        folder = runner.run(plan, unfinished, progress=step)
     run = Run(folder)
     folder.update(checks=[one.as_dict() for one in checks.check(run)])
     print(f"Stored in {paths.shown(folder.path)}")
     return run
+
+
+def _to_resume(plan: Plan) -> store.Folder | None:
+    """Return the interrupted run of this plan, if there is one; say what will be done."""
+    folder = store.unfinished(plan)
+    if folder is None:
+        print("No interrupted run of this plan: all of it is measured")
+    else:
+        print(f"Going on with {folder.id}: {len(folder.done())} starts are there")
+    return folder
 
 
 def _load(notebook: str, source: str) -> Run:

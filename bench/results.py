@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
+from bench.errors import DataError
 from bench.plan import Case, Plan, plan_from_dict
 from bench.store import Folder
 
@@ -45,8 +46,13 @@ class Run:
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
-        """One row per start (index ``start``), with CPU per call in us and the length of the warm-up."""
+        """One row per start (index ``start``), with CPU per call in us and the length of the warm-up.
+
+        DataError for a run without any complete start.
+        """
         frame: pd.DataFrame = self.folder.read("ledger").to_pandas().set_index("start")
+        if frame.empty:
+            raise DataError(f"run {self.id} has no complete start: measure it again with -p resume true")
         for role in ROLES:
             frame[f"{role}_cpu_us_per_call"] = frame[f"{role}_cpu_ns"] / frame["calls"] / 1e3
             frame[f"{role}_cpu_percent"] = frame[f"{role}_cpu_ns"] / frame["window_s"] / 1e7

@@ -11,13 +11,13 @@ from bench.stage import measure
 Progress = Callable[[Case], None]
 
 
-def run(plan: Plan, resume: bool = False, progress: Progress = lambda case: None) -> store.Folder:
+def run(plan: Plan, unfinished: store.Folder | None = None, progress: Progress = lambda case: None) -> store.Folder:
     """Measure what a plan asks for, and return the run's folder.
 
-    With ``resume`` the latest interrupted run of the same plan is continued. When a start fails, what was
-    measured before it is on disk, the failure is in the manifest, and SystemFailedError is raised.
+    An ``unfinished`` run of the same plan is gone on with: only what is missing is measured. When a start fails,
+    what was measured before it is on disk, the failure is in the manifest, and SystemFailedError is raised.
     """
-    folder = (store.unfinished(plan) if resume else None) or store.create(plan, facts())
+    folder = unfinished or store.create(plan, facts())
     done = folder.done()
     for start, block, index in plan.order():
         if start not in done:

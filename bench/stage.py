@@ -16,7 +16,7 @@ from bench.processes import Child, collect, private_directory, stop_all
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
-GO_AHEAD_NS = 3_000_000  # from the order to go until all clients begin, at one instant
+GO_AHEAD_NS = 1_000_000  # for each client, and once more: from the order to go until all begin, at one instant
 
 Times = npt.NDArray[np.int64]
 
@@ -120,9 +120,9 @@ class Stage:
         """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
         before = self._read()
         self._utc = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS
-        self._meter = cpu.LoadMeter(self._pids, self._go_ns)
+        self._meter = cpu.LoadMeter(self._pids)
         self._meter.tick()
+        self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (1 + len(self._clients))
         for client in self._clients:
             client.send("go", at_ns=self._go_ns, until_ns=self._go_ns + int(window_s * 1e9))
         self._wait(window_s + PATIENCE_S)
@@ -151,7 +151,8 @@ class Stage:
     def result(self) -> Measured:
         """Return what the window measured; the server is asked for its count first."""
         arrays = [[np.frombuffer(blob, "i8") for blob in done["blobs"]] for done in self._done]
-        measured = Measured({}, load=self._meter.rows)
+        load = [(role, t_ns - self._go_ns, percent, rss) for role, t_ns, percent, rss in self._meter.rows]
+        measured = Measured({}, load=load)
         if self._is_stream:
             arrays[0] += [np.frombuffer(blob, "i8") for message in self._received for blob in message["blobs"]]
             sent_at, sent, received_at, received = arrays[0]

@@ -68,7 +68,7 @@ def test_what_was_measured_before_a_failure_is_kept_and_resumed(impatient, monke
     assert not folder.manifest()["finished"]
     kept = folder.done()
     monkeypatch.setattr(runner, "measure", lambda case, window_s, seed: measure(plan.cases[0], window_s, seed))
-    resumed = runner.run(plan, resume=True)
+    resumed = runner.run(plan, store.unfinished(plan))
     assert resumed.path == folder.path
     assert resumed.done() == set(range(4)) > kept
     assert resumed.manifest()["finished"]
@@ -80,11 +80,11 @@ def test_resume_measures_only_what_is_missing():
     stamps = {file: file.stat().st_mtime_ns for file in folder.files("ledger")}
     folder.update(finished=False)
     folder.files("ledger")[1].unlink()
-    again = runner.run(plan, resume=True)
+    again = runner.run(plan, store.unfinished(plan))
     assert again.path == folder.path and again.done() == {0, 1, 2}
     changed = [file.name for file in again.files("ledger") if stamps[file] != file.stat().st_mtime_ns]
     assert changed == ["00001.parquet"]
-    assert runner.run(plan, resume=True).path != folder.path  # a finished run is not gone on with
+    assert runner.run(plan, store.unfinished(plan)).path != folder.path  # a finished run is not gone on with
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
@@ -117,6 +117,13 @@ def test_two_experiments_at_once_do_not_clash():
     assert all(process.returncode == 0 for process in both)
     assert len(ids) == 3 and "" not in ids
     assert all(folder.manifest()["finished"] for folder in store.all_runs())
+
+
+def test_a_run_without_a_complete_start_says_so(command):
+    folder = store.create(plans.latency(transport="ipc"), runner.facts())
+    for words in (["show", folder.id], ["run", "latency", "-p", "source", folder.id]):
+        finished = command(*words)
+        assert finished.returncode == 1 and "has no complete start" in finished.stderr
 
 
 def test_a_full_disk_is_explained_and_what_was_there_stays():
