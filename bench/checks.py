@@ -77,6 +77,24 @@ def instrument(run: Run) -> Check:
     return Check("instrument", PASS if own <= 0.01 * least else CAUTION, found, "" if own <= 0.01 * least else advice)
 
 
+def windows(run: Run) -> Check:
+    """Every start with a server measured as long as planned."""
+    closed = run.ledger[(run.ledger["load"] == "closed") & (run.ledger["system"] != "loopback")]
+    cut = closed[closed["window_s"] < 0.9 * run.plan.window_s]
+    if cut.empty:
+        return Check("windows", PASS, f"no start was cut short of its {run.plan.window_s:g} s")
+    found = f"{len(cut)} starts were full of calls early, one after {cut['window_s'].min():.2f} s"
+    return Check("windows", CAUTION, found, "shorter windows (window_s) and more starts tell as much")
+
+
+def collector(run: Run) -> Check:
+    """Python's garbage collector stayed out of the windows."""
+    collections = int(run.ledger["gc_collections"].sum())
+    if not collections:
+        return Check("collector", PASS, "no garbage collection inside a window")
+    return Check("collector", CAUTION, f"{collections} garbage collections inside windows", "look for them in the tail")
+
+
 def client_share(run: Run) -> Check:
     """The clients are not the limit of a throughput."""
     share = run.cases.loc[run.cases["clients"] > 1, "client_cpu_share"]
@@ -91,7 +109,16 @@ def client_share(run: Run) -> Check:
     )
 
 
-ALL: tuple[Callable[[Run], Check], ...] = (complete, counts, starts, samples, instrument, client_share)
+ALL: tuple[Callable[[Run], Check], ...] = (
+    complete,
+    counts,
+    starts,
+    windows,
+    samples,
+    collector,
+    instrument,
+    client_share,
+)
 
 
 def check(run: Run) -> list[Check]:

@@ -5,6 +5,7 @@ Errors are one line on stderr that ends with a remedy; exit status 1 for a failu
 """
 
 import sys
+import traceback
 from typing import Any
 
 import click
@@ -116,14 +117,14 @@ def main(arguments: list[str] | None = None) -> None:
         status = outcome if isinstance(outcome, int) else 0
     except BenchError as error:
         status, text = error.exit_status, str(error)
+        if debug:
+            traceback.print_exception(error)
     except click.UsageError as error:
         status, text = 2, f"{error.format_message()} (python -m bench --help shows the usage)"
     except click.ClickException as error:
         status, text = error.exit_code, error.format_message()
     except (click.Abort, KeyboardInterrupt):
         status, text = 130, "interrupted: what was measured before is kept; go on with -p resume true"
-    if text and debug:
-        raise
     if text:
         click.echo(f"bench: {' '.join(text.split())}", err=True)
     sys.exit(status)

@@ -83,7 +83,8 @@ class LoadMeter:
         percent = None
         if role in self._last:
             then, cpu_then = self._last[role]
-            percent = 100 * (cpu_s - cpu_then) / ((now - then) / 1e9)
+            if now - then > 100_000_000:  # psutil's CPU times tick at 10 ms: nothing to be said of less
+                percent = 100 * (cpu_s - cpu_then) / ((now - then) / 1e9)
         self._last[role] = now, cpu_s
         self.rows.append((role, now, percent, rss))
 

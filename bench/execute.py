@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import paths, plans
-from bench.errors import BenchError, UsageError
+from bench import paths, placement, plans
+from bench.errors import BenchError, DataError, UsageError
 from bench.systems import unknown
 
 REST_S = 8.0  # what a notebook takes beside measuring: a kernel, imports, figures
@@ -51,6 +51,8 @@ def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
             raise unknown(f"parameter of {notebook.name}", name, cell)
     values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
     make_plan = getattr(plans, notebook.stem, None)
+    if notebook.stem == "placement" and placement.why_not():  # it will say why, and draw the reference run
+        return REST_S
     if make_plan is None or values.pop("source", "measure") != "measure":
         return REST_S
     values.pop("resume", None)
@@ -69,7 +71,11 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     from traitlets.config import Config
 
     target = paths.executed() / notebook.name
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        where = paths.shown(target.parent)
+        raise DataError(f"cannot make {where}: {reason.strerror}; name another in ROUNDTRIP_EXECUTED") from reason
     if sys.stderr.isatty():
         os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
     try:

@@ -33,7 +33,7 @@ def measure(notebook: str, source: object = "measure", resume: object = False, *
         return _load(notebook, "reference")
     plan = getattr(plans, notebook)(**parameters)
     print(plan, flush=True)
-    unfinished = _to_resume(plan) if params.literal(resume) else None
+    unfinished = _to_resume(plan) if params.flag(resume, "resume") else None
     with _progress(plan) as step:
         folder = runner.run(plan, unfinished, progress=step)
     run = Run(folder)

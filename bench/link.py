@@ -36,6 +36,7 @@ class Link:
         self._lock = threading.Lock()
         self.on_request: dict[str, Callable[[], Message]] = {}
         self.directory: str | None = None
+        self.socket_file: str | None = None
         threading.Thread(target=self._listen, name="link", daemon=True).start()
 
     def _listen(self) -> None:
@@ -73,6 +74,9 @@ class Link:
             import shutil
 
             shutil.rmtree(self.directory, ignore_errors=True)
+        if self.socket_file is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self.socket_file)  # noqa: PTH108
         sys.stderr.flush()
         os._exit(status)
 

@@ -73,10 +73,7 @@ def provenance(figure: Path) -> dict[str, str]:
         raise DataError(
             f"cannot read {figure}: {reason.strerror}; figures lie in {paths.shown(paths.figures())}"
         ) from reason
-    pattern = (
-        rb"run=(?P<run>\S+) data=(?P<data>\w+) revision=(?P<revision>\w+)[^=]* notebook=(?P<notebook>\w+) \(roundtrip\)"
-    )
-    found = re.search(pattern, content)
+    found = re.search(_PROVENANCE, content)
     if not found:
         raise DataError(f"{figure} carries no provenance: it was not saved by this program, or was converted since")
     return {key: value.decode() for key, value in found.groupdict().items()}
@@ -89,10 +86,7 @@ _PROVENANCE = (
 
 def _data_of(facts: dict[str, str]) -> store.Folder | None:
     """Return the run that a figure names, among your runs or the reference runs."""
-    for folder in (*store.all_runs(), store.Folder(paths.reference() / facts["notebook"])):
-        if (folder.path / "manifest.json").is_file() and facts["run"] in (
-            folder.id,
-            folder.manifest().get("id"),
-        ):
-            return folder
-    return None
+    reference = store.Folder(paths.reference() / facts["notebook"])
+    if (reference.path / "manifest.json").is_file() and reference.manifest().get("id") == facts["run"]:
+        return reference
+    return next((folder for folder in store.all_runs() if folder.id == facts["run"]), None)

@@ -131,10 +131,19 @@ def _why(row: "pd.Series[float]") -> str:
     if server != server:
         return f"The CPU load there: {loads}; the server's is not known, so neither is the limit."
     loads += f", server {server:.0%}"
-    busy = [name for name, load in (("the clients' CPUs", client), ("the server's CPU", server)) if load > 0.9]
-    if busy:
+    if busy := _full(row):
         return f"There the limit is {listed(busy)} ({loads}): more clients cannot help, cheaper calls can."
     return f"There no CPU is full ({loads}): calls wait for each other and for wake-ups, not for computing."
+
+
+def _full(row: "pd.Series[float]") -> list[str]:
+    """Return the CPUs that had no time left; clients and server may have shared them."""
+    if row["placement"] == "split":
+        loads = {"the clients' CPUs": row["client_cpu_share"], "the server's CPU": row["server_cpu_share"]}
+    else:
+        one_thread = row["server_cpu_percent"] / 100
+        loads = {"the CPUs that clients and server share": row["shared_cpu_share"], "the server's thread": one_thread}
+    return [name for name, load in loads.items() if load > 0.9]
 
 
 def by_placement(run: Run) -> str:

@@ -45,6 +45,14 @@ def names(value: object, what: str, known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(str(name) for name in chosen))
 
 
+def one_name(value: object, what: str, known: Sequence[str]) -> str:
+    """Return the chosen name; UsageError for several, and for one that does not exist."""
+    chosen = names(value, what, known)
+    if len(chosen) != 1:
+        raise UsageError(f"{what} takes one name here, not {value!r}: there are {', '.join(known)}")
+    return chosen[0]
+
+
 def positive(value: object, what: str, at_most: float, whole: bool = True) -> float:
     """Return a number above zero and up to ``at_most``; UsageError says which are allowed."""
     number = literal(value)
@@ -62,6 +70,14 @@ def positives(value: object, what: str, at_most: float) -> list[int]:
     if not numbers:
         raise UsageError(f"{what} is an empty list: give at least one number")
     return list(dict.fromkeys(numbers))
+
+
+def flag(value: object, what: str) -> bool:
+    """Return a truth value; UsageError for anything but true and false."""
+    found = literal(value)
+    if not isinstance(found, bool):
+        raise UsageError(f"{what} must be true or false, not {value!r}")
+    return found
 
 
 def mapping(value: object, what: str) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bench import params, placement, systems
-from bench.contract import parse_address
+from bench.contract import Address, parse_address
 from bench.errors import UsageError
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_CLIENTS = 256
+LEAST_WINDOW_S = 0.01
 START_S = 0.13  # what one start costs beside its window: two interpreters, connecting, writing
 
 
@@ -37,12 +38,18 @@ class Case:
             raise UsageError(f"{self.system} has no transport {self.transport!r}: it has {', '.join(provided)}")
         if self.transport == "inproc" and self.clients != 1:
             raise UsageError("inproc lives in one process, so it takes clients 1; use ipc or tcp for more")
-        if self.target is not None and parse_address(self.target).transport != self.transport:
-            raise UsageError(f"target {self.target} is not reached over {self.transport}")
+        if self.target is not None:
+            self._check_target(parse_address(self.target))
         module = systems.load(self.system)
         if self.load == "stream" and not hasattr(module, "Receiver"):
             raise UsageError(f"{self.system} has no one-way streams (no Sender and Receiver in its file)")
         object.__setattr__(self, "options", params.option_values(module.Options, self.options, self.system))
+
+    def _check_target(self, where: Address) -> None:
+        if where.transport != self.transport:
+            raise UsageError(f"target {self.target} is not reached over {self.transport}")
+        if where.transport == "tcp" and where.port == 0:
+            raise UsageError(f"target {self.target} has port 0, which no server listens at: give its real port")
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ def make_plan(
     seed: object = 1,
 ) -> Plan:
     """Return a validated plan; ``starts`` and ``window_s`` override the profile's."""
-    (profile,) = params.names(profile, "profile", list(PROFILES))
+    profile = params.one_name(profile, "profile", list(PROFILES))
     usual = PROFILES[profile]
     starts = usual.starts if starts is None else int(params.positive(starts, "starts", 1000))
     if window_s is None:
@@ -125,6 +132,8 @@ def make_plan(
         window_s = round(min(usual.window_s, max(usual.least_window_s, share)), 2)
     else:
         window_s = params.positive(window_s, "window_s", 3600, whole=False)
+        if window_s < LEAST_WINDOW_S:
+            raise UsageError(f"window_s must be at least {LEAST_WINDOW_S} s: less says nothing")
     return Plan(notebook, tuple(cases), starts, window_s, int(params.positive(seed, "seed", 2**31)), profile)
 
 
@@ -142,5 +151,4 @@ def placement_of(value: object, parallel: bool = False) -> str:
     """Return the placement asked for; "default" is this machine's default for that kind of work."""
     if value in ("default", None):
         return placement.default(parallel)
-    (chosen,) = params.names(value, "placement", list(placement.PLACEMENTS))
-    return chosen
+    return params.one_name(value, "placement", list(placement.PLACEMENTS))

@@ -30,14 +30,16 @@ def latency(
     """Plan sequential round trips of one or more systems, of raw sockets, and of the instrument itself."""
     sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
     chosen = params.names(system, "system", systems.names())
+    if chosen == [INSTRUMENT]:
+        raise UsageError(f"{INSTRUMENT} goes along with every system: name another ({', '.join(systems.names())})")
+    chosen = [name for name in chosen if name != INSTRUMENT]
     where = placement_of(placement)
     shared: dict[str, Any] = {"placement": where}
     cases = _subjects(chosen, transport, target, options, sizes, shared)
     if not target:
         floors = [(t, size) for t in _transports_of(cases, FLOOR) for size in sizes]
         cases += [Case(FLOOR, t, size, **shared) for t, size in floors if FLOOR not in chosen]
-    if INSTRUMENT not in chosen:
-        cases.append(Case(INSTRUMENT, "inproc", sizes[0], max_calls=20_000, **shared))
+    cases.append(Case(INSTRUMENT, "inproc", sizes[0], max_calls=20_000, **shared))
     return make_plan("latency", cases, profile, starts, window_s, seed)
 
 
@@ -93,7 +95,7 @@ def throughput(
 
     A target gets the calls only: what a stream's receiver took in cannot be seen from here.
     """
-    (name,) = params.names(system, "system", systems.names())
+    name = params.one_name(system, "system", systems.names())
     where = placement_of(placement, parallel=True)
     given = params.mapping(options, "options")
     cases: list[Case] = []

@@ -45,7 +45,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._log,
             process_group=0,  # Ctrl-C is for the parent; not a session: Linux schedules those apart, at 1-2 us a call
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([_PACKAGE, os.environ.get("PYTHONPATH", "")])},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [_PACKAGE, os.environ.get("PYTHONPATH")]))},
         )
         self.pid = self._process.pid
         self.send("spec", **spec)

@@ -32,6 +32,8 @@ class Run:
         starts = self.ledger[["case", "warm_up_ns"]].reindex(frame["start"])
         frame["case"] = starts["case"].to_numpy()
         frame["warm"] = frame["t_send_ns"].to_numpy() >= starts["warm_up_ns"].to_numpy()
+        last = ~frame["start"].duplicated(keep="last")  # a start of one slow call has no other
+        frame["warm"] |= last & ~frame.groupby("start")["warm"].transform("any")
         return frame
 
     @cached_property
@@ -58,9 +60,11 @@ class Run:
             frame[f"{role}_cpu_percent"] = frame[f"{role}_cpu_ns"] / frame["window_s"] / 1e7
         for role in ("client", "server"):
             frame[f"{role}_cpu_share"] = frame[f"{role}_cpu_percent"] / 100 / self._cpus(frame[f"{role}_cpus"])
+        both = frame["client_cpu_percent"] + frame["server_cpu_percent"]
+        frame["shared_cpu_share"] = both / 100 / self._cpus(frame["server_cpus"])
         frame["client_sleeps_per_call"] = frame["voluntary_switches"] / frame["calls"]
         frame["server_sleeps_per_call"] = frame["server_voluntary_switches"] / frame["calls"]
-        shortest = frame.groupby("case")["window_s"].transform("min")
+        shortest = frame.groupby(frame["system"] == "loopback")["window_s"].transform("min")
         frame["warm_up_ns"] = shortest.map(stats.warm_up_ns)
         return frame
 
@@ -145,6 +149,7 @@ NUMBERS = (
     *(f"{role}_cpu_percent" for role in ROLES),
     "client_cpu_share",
     "server_cpu_share",
+    "shared_cpu_share",
     "client_sleeps_per_call",
     "server_sleeps_per_call",
     "client_rss_bytes",

@@ -18,12 +18,13 @@ def run(plan: Plan, unfinished: store.Folder | None = None, progress: Progress =
     what was measured before it is on disk, the failure is in the manifest, and SystemFailedError is raised.
     """
     folder = unfinished or store.create(plan, facts())
-    done = folder.done()
-    for start, block, index in plan.order():
-        if start not in done:
-            _one(folder, plan, start, block, index)
-        progress(plan.cases[index])
-    folder.update(finished=True)
+    with folder.measuring():
+        done = folder.done()
+        for start, block, index in plan.order():
+            if start not in done:
+                _one(folder, plan, start, block, index)
+            progress(plan.cases[index])
+        folder.update(finished=True)
     return folder
 
 

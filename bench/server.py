@@ -55,7 +55,13 @@ def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Mark
 
 def serve_calls(link: Link, spec: Message, system: Any, binding: Binding, options: Any) -> None:
     """Serve requests until told to leave."""
-    echo = Echo(lambda address, pids: link.send("listening", address=address, pids=dict(pids)))
+
+    def announce(address: str, pids: Mapping[str, int]) -> None:
+        if spec["bind"] and spec["transport"] == "ipc":
+            link.socket_file = spec["bind"].removeprefix("ipc://")  # ours from here on: it goes with this process
+        link.send("listening", address=address, pids=dict(pids))
+
+    echo = Echo(announce)
     link.on_request["count"] = echo.count
     system.serve(binding, options, echo)
     if spec["transport"] != "inproc":

@@ -1,32 +1,37 @@
 """A server for others to measure: started by hand, at an address that the user names."""
 
 import contextlib
+import re
 from collections.abc import Callable
 
 from bench import params, systems
 from bench.contract import parse_address
-from bench.errors import SystemFailedError
+from bench.errors import SystemFailedError, UsageError
 from bench.processes import Child, collect, private_directory
 
 
 def serve(system: str, address: str, options: str, say: Callable[[str], None]) -> None:
     """Serve until Ctrl-C (or the server's end, which is an error); then say how much was answered."""
-    (name,) = params.names(system, "system", systems.names())
+    name = params.one_name(system, "system", systems.names())
     where = parse_address(address).transport
+    if where == "inproc":
+        raise UsageError("inproc cannot be reached from another process: serve at tcp://HOST:PORT or ipc:///PATH")
     params.names(where, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
     given = params.option_values(systems.load(name).Options, params.mapping(options, "options"), name)
     spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address}
     server = Child(f"{name} server", "bench.server", spec | {"cpus": None, "directory": private_directory()})
     try:
         (listening,) = collect("listening", [server], 15)
-        where = listening["address"]
-        say(f"{name} listens at {where}; measure it with -p system {name} -p target {where}")
+        where = re.sub(r"//(0\.0\.0\.0|\[::\]):", "//HOST:", listening["address"])
+        say(f"{name} listens at {listening['address']}; measure it with -p system {name} -p target {where}")
         with contextlib.suppress(KeyboardInterrupt):
             collect("never", [server], float("inf"))
         server.send("count")
         (counted,) = collect("count", [server], 5)
         say(f"answered {counted['count']:,} requests")
     except SystemFailedError as error:
-        raise SystemFailedError(f"{error}; choose another address, or end the process that uses it") from error
+        raise SystemFailedError(
+            f"{error}; choose another address, or end the process (or remove the file) that takes it"
+        ) from error
     finally:
         server.stop()

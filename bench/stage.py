@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 
 from bench import cpu, placement
 from bench.errors import SystemFailedError
@@ -15,8 +16,9 @@ from bench.plan import Case
 from bench.processes import Child, collect, private_directory, stop_all
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
+TARGET_S = 5.0  # the same, for a server that is said to be running
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
-GO_AHEAD_NS = 1_000_000  # for each client, and once more: from the order to go until all begin, at one instant
+GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
 
 Times = npt.NDArray[np.int64]
 
@@ -46,10 +48,18 @@ def measure(case: Case, window_s: float, seed: int) -> Measured:
         measured = stage.result()
         stage.disconnect()
         return measured
-    except SystemFailedError as error:
-        raise SystemFailedError(f"{error}{stage.obituary(str(error))}") from error
+    except (SystemFailedError, psutil.NoSuchProcess) as error:
+        raise SystemFailedError(f"{error}{stage.obituary(str(error))}{_remedy(case)}") from error
     finally:
         stop_all(stage.children)
+
+
+def _remedy(case: Case) -> str:
+    """Return what to do about a target that failed; a server started here is explained by its log."""
+    if case.target is None:
+        return ""
+    start_one = f"python -m bench serve {case.system} {case.target}"
+    return f"; does a {case.system} server listen at {case.target}? Start one there: {start_one}"
 
 
 class Stage:
@@ -100,7 +110,8 @@ class Stage:
         if not self._inside:
             for client in self._clients:
                 client.send("address", address=listening["address"])
-        self._ready = collect("ready", self._clients, READY_S, self._server)
+        patience_s = (TARGET_S if self._case.target else READY_S) + 0.2 * len(self._clients)
+        self._ready = collect("ready", self._clients, patience_s, self._server)
         if self._is_stream:
             collect("received", self._server, READY_S, self._clients)
         self._pids = self._roles(listening["pids"])
@@ -122,7 +133,7 @@ class Stage:
         self._utc = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._meter = cpu.LoadMeter(self._pids)
         self._meter.tick()
-        self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (1 + len(self._clients))
+        self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (2 + len(self._clients))
         for client in self._clients:
             client.send("go", at_ns=self._go_ns, until_ns=self._go_ns + int(window_s * 1e9))
         self._wait(window_s + PATIENCE_S)

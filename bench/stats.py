@@ -63,14 +63,17 @@ def warm_up_ns(window_s: float) -> int:
 def closed_rate(send_ns: Array, recv_ns: Array, client: Array) -> float:
     """Return calls per second of parallel closed loops, while all of them ran.
 
-    Counted are the calls that ended between the first send and the moment when the first client stopped:
-    rates over unequal windows are never added.
+    Counted are the calls that ended between the moment when the last client began and the one when the first
+    stopped: rates over unequal windows are never added.
     """
     if len(recv_ns) == 0:
         return math.nan
-    began = int(send_ns.min())
-    ends = [int(recv_ns[client == number].max()) for number in np.unique(client)]
-    return float(np.count_nonzero(recv_ns <= min(ends))) / ((min(ends) - began) / 1e9)
+    numbers = np.unique(client)
+    began = max(int(send_ns[client == number].min()) for number in numbers)
+    ended = min(int(recv_ns[client == number].max()) for number in numbers)
+    if ended <= began:
+        return math.nan
+    return float(np.count_nonzero((recv_ns > began) & (recv_ns <= ended))) / ((ended - began) / 1e9)
 
 
 def stream_rate(t_ns: Array, messages: Array) -> float:
@@ -87,6 +90,8 @@ def distribution(values: Array, points: int = 2000) -> tuple[Array, Array]:
     """
     ordered = np.sort(values)
     n = len(ordered)
+    if n == 0:
+        return ordered, ordered
     ranks = np.unique(np.rint(n - np.geomspace(n, 1, min(points, max(n, 1)))).astype(int))
     ranks = np.unique(np.clip(np.append(ranks, n - 1), 0, n - 1))
     return ordered[ranks], (ranks + 1) / n

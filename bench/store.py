@@ -3,11 +3,12 @@
 Every file is written under a temporary name and renamed: what has its name is whole.
 """
 
+import fcntl
 import hashlib
 import json
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,11 @@ _DELTA = dict.fromkeys(("t_send_ns", "lag_ns", "rtt_ns", "t_ns", "messages"), "D
 
 
 @contextmanager
-def _writing(target: Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``target``; rename it when all went well; explain what did not."""
+def writing(target: Path, variable: str = "ROUNDTRIP_RUNS") -> Iterator[Path]:
+    """Yield a temporary path beside ``target``; rename it when all went well; explain what did not.
+
+    ``variable`` is the environment variable that names another folder, for the remedy.
+    """
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(3)}")
     try:
         yield temporary
@@ -32,22 +36,23 @@ def _writing(target: Path) -> Iterator[Path]:
     except OSError as reason:
         raise DataError(
             f"cannot write {paths.shown(target)}: {reason.strerror or reason}; free some space, or name another "
-            "folder in ROUNDTRIP_RUNS, then go on with -p resume true: what was measured before is kept"
+            f"folder in {variable}, then go on with -p resume true: what was measured before is kept"
         ) from reason
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def write_json(target: Path, content: Any) -> None:
     """Write JSON in one step."""
-    with _writing(target) as temporary:
+    with writing(target) as temporary:
         temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 def write_table(target: Path, table: pa.Table) -> None:
     """Write a Parquet file in one step; increasing times are stored as differences, in few bytes."""
     encoding = {name: code for name, code in _DELTA.items() if name in table.schema.names}
-    with _writing(target) as temporary:
+    with writing(target) as temporary:
         pq.write_table(table, temporary, compression="zstd", use_dictionary=False, column_encoding=encoding)
 
 
@@ -82,9 +87,12 @@ class Folder:
         """Return the manifest; DataError if there is none or it is damaged."""
         try:
             content = json.loads((self.path / "manifest.json").read_text("utf-8"))
+            if not isinstance(content, dict) or "plan" not in content:
+                raise ValueError("it holds no plan")
         except (OSError, ValueError) as reason:
             raise DataError(
-                f"{paths.shown(self.path)} is not a run: its manifest.json is missing or damaged ({reason})"
+                f"{paths.shown(self.path)} is not a run: its manifest.json is missing or damaged ({reason}); "
+                "move the folder away"
             ) from reason
         if content.get("version", 0) > schema.VERSION:
             raise DataError(f"run {self.id} was written by a newer Roundtrip; update this one")
@@ -102,15 +110,14 @@ class Folder:
         """Return one whole table; only complete starts count."""
         parts = [read_table(file, table) for file in self.files(table)]
         whole = pa.concat_tables(parts) if parts else schema.TABLES[table].empty_table()
-        if table == "ledger":
-            return whole.sort_by("start")
         complete = pa.array(sorted(self.done()), pa.int32())
-        return whole.filter(pa.compute.is_in(whole["start"], value_set=complete))
+        return whole.filter(pa.compute.is_in(whole["start"], value_set=complete)).sort_by("start")
 
     def done(self) -> set[int]:
-        """Return the numbers of the starts that are complete."""
-        files = self.files("ledger")
-        return {start for file in files for start in read_table(file, "ledger")["start"].to_pylist()}
+        """Return the numbers of the starts that are complete: in the ledger, and their calls or marks there."""
+        starts = {start for file in self.files("ledger") for start in read_table(file, "ledger")["start"].to_pylist()}
+        measured = {file.stem for table in ("samples", "marks") for file in self.files(table)}
+        return starts if "all" in measured else {start for start in starts if f"{start:05d}" in measured}
 
     def append(self, start: int, tables: dict[str, pa.Table]) -> None:
         """Write one start's tables, the ledger last: with it the start is complete."""
@@ -121,6 +128,29 @@ class Folder:
     def update(self, **fields: Any) -> None:
         """Change fields of the manifest."""
         write_json(self.path / "manifest.json", self.manifest() | fields)
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        """Hold the folder while measuring into it; DataError if another process does."""
+        lock = self.path / "measuring.lock"
+        with lock.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as reason:
+                raise DataError(f"run {self.id} is being measured by another process: wait for it") from reason
+            yield
+            lock.unlink(missing_ok=True)
+
+    def is_being_measured(self) -> bool:
+        """Return whether a process is measuring into this folder now."""
+        try:
+            with (self.path / "measuring.lock").open() as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
 
     def data_hash(self) -> str:
         """Return a hash of all tables' content files, which names exactly this data."""
@@ -179,20 +209,32 @@ def find(name: str) -> Folder:
 
 
 def unfinished(plan: Plan) -> Folder | None:
-    """Return the latest run of exactly this plan that was interrupted, or None."""
+    """Return the latest run of exactly this plan that lacks starts and is not being measured now, or None."""
+    planned = plan.starts * len(plan.cases)
     for folder in reversed(all_runs()):
-        if folder.id.split("-")[2:3] == [plan.hash8] and not folder.manifest()["finished"]:
+        same = folder.id.split("-")[2:3] == [plan.hash8]
+        if same and len(folder.done()) < planned and not folder.is_being_measured():
             return folder
     return None
 
 
 def keep(folder: Folder, target: Path) -> Folder:
-    """Copy a run with one file for each table instead of one for each start."""
-    for name in schema.TABLES:
+    """Copy a run into a folder that holds nothing else, with one file for each table."""
+    if target.exists() and any(target.iterdir()) and not _is_kept(target):
+        raise DataError(f"{paths.shown(target)} holds other files: name a folder that does not exist yet")
+    if target.resolve() == folder.path.resolve():
+        raise DataError(f"{paths.shown(target)} is the run itself: name another folder")
+    tables = {name: folder.read(name) for name in schema.TABLES}
+    for name, table in tables.items():
         (target / name).mkdir(parents=True, exist_ok=True)
-        for old in (target / name).glob("*.parquet"):
-            old.unlink()
-        if len(table := folder.read(name)):
+        (target / name / "all.parquet").unlink(missing_ok=True)
+        if len(table):
             write_table(target / name / "all.parquet", table)
-    write_json(target / "manifest.json", folder.manifest() | {"id": folder.id})
+    write_json(target / "manifest.json", {"id": folder.id} | folder.manifest())
     return Folder(target)
+
+
+def _is_kept(target: Path) -> bool:
+    """Return whether a folder holds what an earlier ``keep`` wrote, and nothing else."""
+    kept = {"manifest.json", *(f"{name}/all.parquet" for name in schema.TABLES)}
+    return {str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()} <= kept

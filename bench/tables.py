@@ -102,7 +102,7 @@ def zeromq_lines(run: Run) -> str:
         starts = run.ledger[run.ledger["case"] == case]
         rtt_us = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e3
         lines = [
-            f"{row['label']} ({len(starts)} starts together)",
+            f"{row['label']} (all {len(starts)} starts together)",
             f"message size: {row['payload_bytes']} [B]",
             f"roundtrip count: {starts['calls'].sum()}",
             f"elapsed time: {starts['window_s'].sum():.3f} [s]",

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,15 @@ def own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("ROUNDTRIP_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("ROUNDTRIP_FIGURES", str(tmp_path / "figures"))
     monkeypatch.setenv("ROUNDTRIP_EXECUTED", str(tmp_path / "executed"))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+@pytest.fixture(autouse=True)
+def private_parent(monkeypatch):
+    """Return the folder where private directories appear; its name is short enough for socket files."""
+    with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr("tempfile.tempdir", None)
+        yield Path(folder)
 
 
 @pytest.fixture

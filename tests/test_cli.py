@@ -1,6 +1,10 @@
 """The command line: output for people, errors in one line with a remedy, exit status 1 or 2."""
 
+import subprocess
+import sys
+
 import pytest
+from conftest import ROOT
 
 from bench import runner, systems
 from bench.doctor import Finding
@@ -73,7 +77,8 @@ def test_errors_are_one_line_with_a_remedy(command, words, status, text):
 
 def test_debug_shows_the_traceback(command):
     finished = command("--debug", "show", "nosuch")
-    assert finished.returncode == 1 and "Traceback" in finished.stderr
+    assert finished.returncode == 1 and "Traceback" in finished.stderr and "DataError" in finished.stderr
+    assert finished.stderr.splitlines()[-1].startswith("bench: no run 'nosuch'")
 
 
 def test_help_names_every_command(command):
@@ -85,6 +90,27 @@ def test_help_names_every_command(command):
 def test_keep_copies_a_run(command, one_run, tmp_path):
     assert command("keep", "latest", str(tmp_path / "kept")).returncode == 0
     assert (tmp_path / "kept" / "samples" / "all.parquet").is_file()
+    assert command("keep", "latest", str(tmp_path / "kept")).returncode == 0
+    for taken in (str(one_run.path), str(one_run.path.parent)):
+        finished = command("keep", "latest", taken)
+        assert finished.returncode == 1 and "name a" in finished.stderr
+    assert len(one_run.done()) == 4
+
+
+@pytest.mark.parametrize("variable", ["ROUNDTRIP_FIGURES", "ROUNDTRIP_EXECUTED", "ROUNDTRIP_RUNS"])
+def test_a_folder_that_cannot_be_made_is_named_with_its_variable(command, monkeypatch, variable):
+    monkeypatch.setenv(variable, "/proc/nowhere")
+    words = ["-p", "source", "reference"] if variable != "ROUNDTRIP_RUNS" else ["-p", "profile", "smoke"]
+    finished = command("run", "latency", *words)
+    assert finished.returncode == 1 and variable in finished.stderr and finished.stderr.count("\n") == 1
+
+
+def test_one_cpu_skips_placement_politely(tmp_path):
+    words = ["taskset", "-c", "0", sys.executable, "-m", "bench", "run", "placement"]
+    finished = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert finished.returncode == 0, finished.stderr
+    executed = (tmp_path / "executed" / "placement.ipynb").read_text("utf-8")
+    assert "Skipped: this process may use one CPU only" in executed
 
 
 def test_output_that_is_no_terminal_has_no_progress_bar(command):

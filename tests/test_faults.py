@@ -49,13 +49,13 @@ def impatient(with_systems, monkeypatch):
         ("cuts_later", "was answered with 99 bytes instead of 100"),
     ],
 )
-def test_a_server_that_fails_is_quoted_and_nothing_is_left(impatient, tmp_path, fault, text):
+def test_a_server_that_fails_is_quoted_and_nothing_is_left(impatient, private_parent, fault, text):
     before = descendants(os.getpid())
     with pytest.raises(SystemFailedError, match=text) as caught:
         measure(faulty(fault, "ipc"), window_s=0.3, seed=1)
     assert "\n" not in str(caught.value)
     assert descendants(os.getpid()) == before
-    assert not list(tmp_path.glob("roundtrip-*"))
+    assert not list(private_parent.glob("roundtrip-*"))
 
 
 def test_what_was_measured_before_a_failure_is_kept_and_resumed(impatient, monkeypatch):
@@ -88,18 +88,18 @@ def test_resume_measures_only_what_is_missing():
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(tmp_path, how):
+def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_parent, how):
     with subprocess.Popen(
         [sys.executable, "-c", EXPERIMENT], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         for _ in range(4):
             assert process.stdout.readline() == "done\n"
-        assert wait_for(lambda: descendants(process.pid) and list(tmp_path.glob("roundtrip-*")))
+        assert wait_for(lambda: descendants(process.pid) and list(private_parent.glob("roundtrip-*")))
         children = descendants(process.pid)
         process.send_signal(how)
         process.wait(10)
     assert wait_for(lambda: all(is_gone(child) for child in children)), "orphans"
-    assert wait_for(lambda: not list(tmp_path.glob("roundtrip-*"))), "a private directory is left"
+    assert wait_for(lambda: not list(private_parent.glob("roundtrip-*"))), "a private directory is left"
     (folder,) = store.all_runs()
     assert len(folder.done()) >= 4
     assert len(folder.read("samples")) > 100
@@ -159,8 +159,21 @@ def test_a_target_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(stage, "READY_S", 1.0)
     with pytest.raises(SystemFailedError, match=r"client failed: cannot connect to .*Connection refused"):
         measure(Case("sockets", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
-    with pytest.raises(SystemFailedError, match="client was not ready within 1 s"):
+    monkeypatch.setattr(stage, "TARGET_S", 0.8)
+    remedy = "does a zeromq server listen at tcp://127.0.0.1:1. Start one there: python -m bench serve zeromq tcp"
+    with pytest.raises(SystemFailedError, match=f"client was not ready within 1 s.*{remedy}"):
         measure(Case("zeromq", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
+
+
+def test_a_target_of_another_protocol_is_an_error_with_a_remedy(monkeypatch):
+    monkeypatch.setattr(stage, "TARGET_S", 0.8)
+    for served, asked in (("zeromq", "sockets"), ("sockets", "zeromq")):
+        words = [sys.executable, "-m", "bench", "serve", served, "tcp://127.0.0.1:0"]
+        with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+            target = process.stdout.readline().split()[-1]
+            with pytest.raises(SystemFailedError, match=f"does a {asked} server listen at"):
+                measure(Case(asked, "tcp", target=target), 0.1, seed=1)
+            process.terminate()
 
 
 def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_path):
@@ -176,6 +189,14 @@ def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_p
         process.wait(10)
     assert process.returncode == 0
     assert wait_for(lambda: all(is_gone(child) for child in children))
+    assert not (tmp_path / "served.sock").exists()
+
+
+def test_modules_in_the_users_folder_do_not_reach_servers(tmp_path, monkeypatch):
+    (tmp_path / "queue.py").write_text("raise SystemExit('imported from the working directory')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    assert measure(Case("sockets", "tcp"), 0.05, seed=1).ledger["calls"] > 0
 
 
 def test_serving_at_an_address_in_use_is_one_line(command):

@@ -53,6 +53,20 @@ def test_numbers_that_cannot_be(given):
         params.positives(given, "payload_bytes", 10_000)
 
 
+def test_one_name_where_one_is_wanted():
+    assert params.one_name("tcp", "transport", KNOWN) == "tcp"
+    for several in ("all", "[ipc, tcp]"):
+        with pytest.raises(UsageError, match="takes one name here"):
+            params.one_name(several, "transport", KNOWN)
+
+
+def test_truth_values():
+    assert params.flag("true", "resume") is params.flag(True, "resume") is True
+    for wrong in ("maybe", 1, None):
+        with pytest.raises(UsageError, match="resume must be true or false"):
+            params.flag(wrong, "resume")
+
+
 def test_fractions_only_where_they_make_sense():
     assert params.positive("0.5", "window_s", 10, whole=False) == 0.5
     with pytest.raises(UsageError, match="must be a number above 0 and at most 10, not 11"):

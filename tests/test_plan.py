@@ -75,6 +75,11 @@ def test_the_plan_says_what_it_will_do():
         ({"target": "tcp://localhost"}, "tcp://HOST:PORT"),
         ({"target": "tcp://localhost:99999"}, "tcp://HOST:PORT"),
         ({"target": "inproc://x"}, "another process"),
+        ({"target": "tcp://127.0.0.1:0"}, "has port 0"),
+        ({"system": "loopback"}, "goes along with every system"),
+        ({"placement": "all"}, "takes one name here"),
+        ({"profile": "[smoke, class]"}, "takes one name here"),
+        ({"window_s": 0.00001}, "at least 0.01 s"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
@@ -89,6 +94,7 @@ def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
         ({"system": "sockets", "transport": "all", "clients": 0}, "clients must be"),
         ({"clients": 10_000}, "at most 256"),
         ({"system": "loopback"}, "nothing to measure"),
+        ({"system": "[zeromq, sockets]"}, "takes one name here"),
         ({"call_bytes": "x"}, "call_bytes"),
     ],
 )

@@ -15,9 +15,9 @@ FACTS = {
 }
 
 
-def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", **ledger):
+def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=0.01, **ledger):
     """Return a run in which call i of case c takes rtt_us[c] us plus i millionths, and a start adds its number in %."""
-    plan = make_plan(notebook, cases, starts=starts, window_s=1)
+    plan = make_plan(notebook, cases, starts=starts, window_s=planned_s)
     folder = store.create(plan, FACTS)
     for start, block, index in plan.order():
         rtt = np.rint(1000 * rtt_us[index] * (1 + block / 100 + np.arange(calls) / 1e6)).astype("i8")
@@ -25,6 +25,7 @@ def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", **ledger):
         known = {
             "calls": calls, "server_calls": calls, "window_s": float(rtt.sum()) / 1e9, "errors": 0, "first_rtt_ns": 1,
             "client_cpu_ns": 10_000 * calls, "server_cpu_ns": 20_000 * calls, "client_cpus": "0", "server_cpus": "1",
+            "gc_collections": 0,
         } | ledger  # fmt: skip
         measured = Measured(known, calls=[np.stack([sent, sent + rtt])])
         folder.append(start, rows.tables(start, block, index, cases[index], measured))
@@ -69,7 +70,13 @@ def test_all_is_well():
         ("samples", checks.CAUTION, lambda: handmade(PAIR, [100, 50], calls=300)),
         ("counts", checks.INVALID, lambda: handmade(PAIR, [100, 50], server_calls=4999)),
         ("instrument", checks.CAUTION, lambda: handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 2])),
-        ("client", checks.CAUTION, lambda: handmade([Case("zeromq", "ipc", clients=2)], [100], client_cpu_ns=10**9)),
+        ("windows", checks.CAUTION, lambda: handmade(PAIR, [100, 50], planned_s=1)),
+        ("collector", checks.CAUTION, lambda: handmade(PAIR, [100, 50], gc_collections=3)),
+        (
+            "client",
+            checks.CAUTION,
+            lambda: handmade([Case("zeromq", "ipc", clients=2)], [100], client_cpu_ns=9 * 10**8),
+        ),
     ],
 )
 def test_each_check_can_fail(name, verdict, run):
@@ -88,6 +95,11 @@ def test_an_incomplete_run_says_so():
 def test_a_server_that_could_not_be_asked_is_said():
     (found,) = [one for one in checks.check(handmade(PAIR, [100, 50], server_calls=None)) if one.name == "counts"]
     assert found.verdict == checks.PASS and "there was no server to ask" in found.found
+
+
+def test_a_start_of_one_slow_call_still_counts():
+    run = handmade([Case("sockets", "tcp")], [900_000], calls=1)
+    assert run.cases["n"].iloc[0] == 6 and run.cases["p50_rtt_us"].iloc[0] > 900_000
 
 
 def test_no_conclusion_from_an_invalid_or_small_run():
@@ -117,16 +129,19 @@ def test_half_a_round_trip_is_what_others_call_latency():
 
 
 def test_the_limit_of_parallel_clients_is_named():
-    cases = [Case("zeromq", "tcp", clients=n) for n in (1, 2)]
+    def verdict(client, server, where="split"):
+        cases = [Case("zeromq", "tcp", clients=n, placement=where) for n in (1, 2)]
+        known = {"client_cpu_ns": int(client * 0.51e9), "server_cpu_ns": server and int(server * 0.51e9)}
+        known |= {"client_cpus": None, "server_cpus": None} if where == "free" else {}
+        return narrative.throughput(handmade(cases, [200, 100], notebook="throughput", **known))
 
-    def verdict(client, server):
-        per_call = {"client_cpu_ns": int(client * 0.5e9), "server_cpu_ns": server and int(server * 0.5e9)}
-        return narrative.throughput(handmade(cases, [100, 50], notebook="throughput", calls=5000, **per_call))
-
-    assert "limit is the clients' CPUs" in verdict(1.2, 0.5)
-    assert "limit is the server's CPU" in verdict(0.3, 1.2)
+    assert "limit is the clients' CPUs" in verdict(0.95, 0.5)
+    assert "limit is the server's CPU" in verdict(0.3, 0.95)
     assert "no CPU is full" in verdict(0.3, 0.3)
     assert "neither is the limit" in verdict(0.3, None)
+    assert "limit is the CPUs that clients and server share" in verdict(0.56, 0.44, "same")
+    assert "no CPU is full" in verdict(0.3, 0.3, "same")
+    assert "limit is the server's thread" in verdict(0.0, 0.92, "free")
 
 
 def test_absent_cpu_is_absent_not_zero():

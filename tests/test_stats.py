@@ -57,6 +57,8 @@ def test_closed_rate_counts_only_while_all_clients_run():
     recv = np.array([100, 200, 100, 200, 300, 400]) * 1_000_000
     client = np.array([0, 0, 1, 1, 1, 1])
     assert stats.closed_rate(send, recv, client) == pytest.approx(4 / 0.2)  # client 0 stopped at 200 ms
+    late = send + np.where(client == 1, 50_000_000, 0)  # client 1 began at 50 ms: from there on it counts
+    assert stats.closed_rate(late, late + 100_000_000, client) == pytest.approx(3 / 0.15)
     assert math.isnan(stats.closed_rate(send[:0], recv[:0], client[:0]))
 
 
@@ -74,8 +76,8 @@ def test_distribution_ends_at_one_and_keeps_the_extremes():
     assert np.all(np.diff(fractions) > 0)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
 def test_distribution_of_few_values(n):
     values, fractions = stats.distribution(np.arange(n))
     assert list(values) == list(range(n))
-    assert fractions[-1] == 1
+    assert n == 0 or fractions[-1] == 1

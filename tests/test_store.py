@@ -58,6 +58,10 @@ def test_calls_come_back_as_they_were(folder):
 def test_samples_of_a_start_that_was_never_finished_do_not_count(folder):
     folder.files("ledger")[-1].unlink()
     assert folder.done() == {0, 1, 2}
+    folder.files("samples")[0].unlink()
+    assert folder.done() == {1, 2} and store.unfinished(small_plan()).path == folder.path
+    assert runner.run(small_plan(), folder).done() == {0, 1, 2, 3}
+    folder.files("ledger")[-1].unlink()
     assert set(folder.read("samples")["start"].to_pylist()) == {0, 1, 2}
     assert len(Run(folder).samples) == Run(folder).ledger["calls"].sum()
 
@@ -97,8 +101,20 @@ def test_a_newer_version_is_refused_and_an_older_one_is_completed(folder):
         folder.read("ledger")
 
 
-def test_a_damaged_manifest_is_named(folder):
-    (folder.path / "manifest.json").write_text("{")
+def test_a_run_that_is_being_measured_is_left_alone(folder):
+    folder.files("ledger")[0].unlink()
+    assert store.unfinished(small_plan()) is not None
+    with folder.measuring():
+        assert store.unfinished(small_plan()) is None
+        with pytest.raises(DataError, match="is being measured by another process"):
+            runner.run(small_plan(), store.Folder(folder.path))
+    assert store.unfinished(small_plan()) is not None
+    assert not (folder.path / "measuring.lock").exists()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}"])
+def test_a_damaged_manifest_is_named(folder, content):
+    (folder.path / "manifest.json").write_text(content)
     with pytest.raises(DataError, match=r"manifest\.json is missing or damaged"):
         folder.manifest()
 

@@ -5,7 +5,6 @@ and no style is set at import.
 """
 
 import importlib
-import io
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +15,7 @@ from bench import paths
 from bench.figures.axes import style
 from bench.params import listed
 from bench.results import Run
+from bench.store import writing
 
 __all__ = ["caption", "drawn_for", "panel", "provenance", "save", "style", "whole"]
 
@@ -50,10 +50,10 @@ def caption(run: Run) -> str:
     n = cases.loc[cases["system"] != "loopback", "n"].sum()
     sizes = listed(f"{size:,} B" for size in sorted(cases["payload_bytes"].unique()))
     places = listed(cases["placement"].unique())
-    target = " Server not started here: its CPU is not known." if cases["target"].any() else ""
+    target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
     return (
         f"{int(cases['starts'].min())} starts of each case, windows of {run.plan.window_s:g} s; n = {n:,} calls after "
-        f"the warm-up; payload {sizes}; placement {places}.{target}\n"
+        f"the warm-up; payload {sizes}; placement {places}{' (client)' if target else ''}.{target}\n"
         f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}."
     )
@@ -68,23 +68,19 @@ def provenance(run: Run) -> dict[str, str]:
     return {"Title": drawn_for(run.plan.notebook).TITLE, "Description": text}
 
 
-def save(run: Run, figure: Figure | None = None) -> list[Path]:
+def save(run: Run) -> list[Path]:
     """Write the notebook's figure as SVG and PNG into ``figures/``; the same run gives the same bytes."""
-    figure = whole(run) if figure is None else figure
-    folder = paths.figures()
-    folder.mkdir(parents=True, exist_ok=True)
-    targets = [folder / f"{run.plan.notebook}.{kind}" for kind in ("svg", "png")]
+    figure, metadata = whole(run), provenance(run)
+    targets = [paths.figures() / f"{run.plan.notebook}.{kind}" for kind in ("svg", "png")]
     with style():
         for target in targets:
-            _write(figure, target, provenance(run))
+            _write(figure, target, metadata)
     return targets
 
 
 def _write(figure: Figure, target: Path, metadata: dict[str, str]) -> None:
     kind = target.suffix[1:]
     extra: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, metadata=metadata | extra)
-    temporary = target.with_name(f".{target.name}.part")
-    temporary.write_bytes(buffer.getvalue())
-    temporary.replace(target)
+    with writing(target, "ROUNDTRIP_FIGURES") as temporary:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(temporary, format=kind, metadata=metadata | extra)

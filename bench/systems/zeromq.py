@@ -31,10 +31,11 @@ class Options:
             raise ValueError("high_water_mark must be at least 1")
 
 
-def _socket(kind: int, options: Options) -> Any:
+def _socket(kind: int, options: Options, address: str) -> Any:
     """Return a socket of the process's one context (inproc needs it to be shared)."""
     socket: Any = zmq.Context.instance().socket(kind)
     socket.set_hwm(options.high_water_mark)
+    socket.setsockopt(zmq.IPV6, "[" in address)
     return socket
 
 
@@ -56,7 +57,7 @@ def _verbs(socket: Any, options: Options) -> tuple[Callable[[bytes], object], Ca
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer requests with one REP socket."""
-    socket = _socket(zmq.REP, options)
+    socket = _socket(zmq.REP, options, binding.endpoint())
     service.announce(_bind(socket, binding))
     answer = service.answer
     send, receive = _verbs(socket, options)
@@ -72,7 +73,7 @@ class _Connection:
 
     def __init__(self, address: str, options: Options) -> None:
         self._address = address
-        self._socket = _socket(self.kind, options)
+        self._socket = _socket(self.kind, options, address)
         self._send, self._receive = _verbs(self._socket, options)
 
     def open(self) -> None:
@@ -119,7 +120,7 @@ class Receiver:
 
     def __init__(self, binding: Binding, options: Options) -> None:
         """Bind; ``address`` is where senders connect."""
-        self._socket = _socket(zmq.PULL, options)
+        self._socket = _socket(zmq.PULL, options, binding.endpoint())
         self.address = _bind(self._socket, binding)
         self._receive = _verbs(self._socket, options)[1]
 
