@@ -100,7 +100,7 @@ class Caller:
         self._sent = loops.zeros(spec["max_calls"])
         self._received = loops.zeros(spec["max_calls"])
         self._calls = 0
-        self._is_async = inspect.iscoroutinefunction(self._client.call)
+        self._is_async = inspect.iscoroutinefunction(system.Client.call)
         self._run = self._make_runner() if self._is_async else (lambda result: result)
 
     @staticmethod

@@ -67,6 +67,22 @@ def stream(connection: socket.socket, options: Options) -> tuple[Send, Receive]:
     return send if options.writes == 1 else send_in_two, receive
 
 
+def caller(send: Send, receive: Receive) -> Callable[[bytes], bytes]:
+    """Return a function that sends a request and returns its reply."""
+
+    def call(payload: bytes) -> bytes:
+        try:
+            send(payload)
+            reply = receive()
+        except OSError as reason:
+            raise TransportError(f"the call failed: {reason}") from reason
+        if reply is None:
+            raise TransportError("the server closed the connection instead of answering")
+        return reply
+
+    return call
+
+
 def _rest(data: bytes, recv: Callable[[int], bytes]) -> bytes:
     """Receive what is missing of a message that did not come in one piece."""
     while len(data) < PREFIX:
@@ -130,7 +146,7 @@ class Client:
     """One connection to the server."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ``open`` connects."""
+        """Keep the address; ``open`` connects and makes ``call``."""
         self._address = parse_address(address)
         self._options = options
 
@@ -145,18 +161,12 @@ class Client:
                 self._connection = socket.create_connection((where.host, where.port))
         except OSError as reason:
             raise TransportError(f"cannot connect to {where.transport}://{_place(where)}: {reason}") from reason
-        self._send, self._receive = stream(self._connection, self._options)
+        self._call = caller(*stream(self._connection, self._options))
 
-    def call(self, payload: bytes) -> bytes:
-        """Send one request and return its reply."""
-        try:
-            self._send(payload)
-            reply = self._receive()
-        except OSError as reason:
-            raise TransportError(f"the call failed: {reason}") from reason
-        if reply is None:
-            raise TransportError("the server closed the connection instead of answering")
-        return reply
+    @property
+    def call(self) -> Callable[[bytes], bytes]:
+        """Send one request and return its reply (a closure, see ``stream``)."""
+        return self._call
 
     def close(self) -> None:
         """Disconnect."""
