@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from bench import paths, plans, store
+from bench import figures, paths, plans, store
 from bench.results import Run
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
@@ -105,7 +105,8 @@ def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_pat
     run = Run(store.find("latest"))
     measured = run.ledger[run.ledger["system"] == "zeromq"]
     assert set(measured["target"]) == {target} and measured["server_cpu_ns"].isna().all()
-    assert "its CPU is not known" in outputs(tmp_path / "out.ipynb")
+    said = outputs(tmp_path / "out.ipynb")
+    assert "not known" in said and "its placement and its CPU are not known" in figures.caption(run)
 
 
 def test_a_wrong_parameter_is_one_line_in_the_notebook(tmp_path):
