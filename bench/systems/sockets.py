@@ -57,8 +57,8 @@ def stream(connection: socket.socket, options: Options) -> tuple[Send, Receive]:
     def receive() -> bytes | None:
         data = recv(65536)
         try:
-            if unpack(data)[0] + 4 == len(data):
-                return data[4:]
+            if unpack(data)[0] + PREFIX == len(data):
+                return data[PREFIX:]
         except struct.error:
             if not data:
                 return None
@@ -67,18 +67,27 @@ def stream(connection: socket.socket, options: Options) -> tuple[Send, Receive]:
     return send if options.writes == 1 else send_in_two, receive
 
 
-def caller(send: Send, receive: Receive) -> Callable[[bytes], bytes]:
-    """Return a function that sends a request and returns its reply."""
+def caller(connection: socket.socket, options: Options) -> Callable[[bytes], bytes]:
+    """Return a function that sends a request and returns its reply; the usual way is written out, see ``stream``."""
+    send, _ = stream(connection, options)
+    sendall, recv, in_one = connection.sendall, connection.recv, options.writes == 1
 
     def call(payload: bytes) -> bytes:
         try:
-            send(payload)
-            reply = receive()
+            if in_one:
+                sendall(pack(len(payload)) + payload)
+            else:
+                send(payload)
+            data = recv(65536)
+            try:
+                if unpack(data)[0] + PREFIX == len(data):
+                    return data[PREFIX:]
+            except struct.error:
+                if not data:
+                    raise TransportError("the server closed the connection instead of answering") from None
+            return _rest(data, recv)
         except OSError as reason:
             raise TransportError(f"the call failed: {reason}") from reason
-        if reply is None:
-            raise TransportError("the server closed the connection instead of answering")
-        return reply
 
     return call
 
@@ -117,9 +126,14 @@ def _listen(address: Address) -> socket.socket:
 def _answer_all(connection: socket.socket, options: Options, answer: Callable[[bytes], bytes]) -> None:
     """Serve one connection until its client leaves."""
     send, receive = stream(connection, options)
+    sendall, in_one = connection.sendall, options.writes == 1
     try:
         while (payload := receive()) is not None:
-            send(answer(payload))
+            reply = answer(payload)
+            if in_one:
+                sendall(pack(len(reply)) + reply)
+            else:
+                send(reply)
     except OSError:
         pass  # the client went away: nobody is left to tell
     finally:
@@ -161,7 +175,7 @@ class Client:
                 self._connection = socket.create_connection((where.host, where.port))
         except OSError as reason:
             raise TransportError(f"cannot connect to {where.transport}://{_place(where)}: {reason}") from reason
-        self._call = caller(*stream(self._connection, self._options))
+        self._call = caller(self._connection, self._options)
 
     @property
     def call(self) -> Callable[[bytes], bytes]:
