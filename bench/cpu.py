@@ -9,11 +9,6 @@ from pathlib import Path
 import psutil
 
 
-def resolution_ns() -> int:
-    """Return the step of ``process_ns``: 1 on Linux, one clock tick (mostly 10 ms) elsewhere."""
-    return 1 if sys.platform == "linux" else 10_000_000
-
-
 def process_ns(pid: int) -> int:
     """Return the CPU time that a process has used so far, in ns; ProcessLookupError if it is gone."""
     if sys.platform == "linux":

@@ -96,9 +96,8 @@ def trust(run: Run) -> None:
 
 def table(run: Run) -> None:
     """Show the results as tables: calls and what they cost, and one-way streams, as far as there are any."""
-    for frame in (tables.calls(run), tables.costs(run), tables.streams(run)):
-        if len(frame):
-            _show(frame)
+    for frame in tables.results(run):
+        _show(frame)
 
 
 def _show(frame: pd.DataFrame, wrap: bool = False) -> None:

@@ -42,7 +42,7 @@ def run_text(name: str) -> str:
     lines += [f"checks    {passed}/{len(outcomes)} passed"]
     lines += [f"  {one.verdict:8}{one.name}: {one.found}{'; ' + one.advice if one.advice else ''}" for one in outcomes]
     lines += [f"failure   start {one['start']}: {one['error']}" for one in manifest.get("failures", [])]
-    frames = [frame.to_string() for frame in (tables.calls(run), tables.costs(run), tables.streams(run)) if len(frame)]
+    frames = [frame.to_string() for frame in tables.results(run)]
     return "\n\n".join(["\n".join(lines), *frames, narrative.conclusion(run)])
 
 

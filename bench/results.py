@@ -138,9 +138,14 @@ class Run:
         return labels(self.plan.cases)
 
 
+def column(p: float) -> str:
+    """Return the column of a quantile: p50_rtt_us, p99_9_rtt_us."""
+    return f"p{100 * p:g}".replace(".", "_") + "_rtt_us"
+
+
 FACTORS = ("system", "transport", "payload_bytes", "placement", "load", "clients", "target")
 NUMBERS = (
-    *(f"p{100 * p:g}".replace(".", "_") + "_rtt_us" for p in stats.QUANTILES),
+    *map(column, stats.QUANTILES),
     "mean_rtt_us",
     "rate_per_s",
     "send_rate_per_s",
@@ -156,11 +161,6 @@ NUMBERS = (
     "server_rss_bytes",
     "first_rtt_ns",
 )
-
-
-def column(p: float) -> str:
-    """Return the column of a quantile: p50_rtt_us, p99_9_rtt_us."""
-    return f"p{100 * p:g}".replace(".", "_") + "_rtt_us"
 
 
 def labels(cases: tuple[Case, ...]) -> list[str]:

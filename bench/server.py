@@ -64,8 +64,7 @@ def serve_calls(link: Link, spec: Message, system: Any, binding: Binding, option
     echo = Echo(announce)
     link.on_request["count"] = echo.count
     system.serve(binding, options, echo)
-    if spec["transport"] != "inproc":
-        raise SystemFailedError(f"serve() of {spec['system']} returned instead of answering")
+    raise SystemFailedError(f"serve() of {spec['system']} returned instead of answering")
 
 
 def serve_stream(link: Link, spec: Message, system: Any, binding: Binding, options: Any) -> None:

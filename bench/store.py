@@ -138,8 +138,10 @@ class Folder:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as reason:
                 raise DataError(f"run {self.id} is being measured by another process: wait for it") from reason
-            yield
-            lock.unlink(missing_ok=True)
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
 
     def is_being_measured(self) -> bool:
         """Return whether a process is measuring into this folder now."""

@@ -86,6 +86,11 @@ def streams(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
 
+def results(run: Run) -> list[pd.DataFrame]:
+    """Return the tables of a run's results that have rows: calls, what they cost, one-way streams."""
+    return [frame for frame in (calls(run), costs(run), streams(run)) if len(frame)]
+
+
 def checks(outcomes: list[Check]) -> pd.DataFrame:
     """Return one row for each check."""
     rows = [{"check": c.name, "verdict": c.verdict, "found": c.found, "try": c.advice} for c in outcomes]
