@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: figures test lab lint benchmark reference lock clean
+.PHONY: figures test lab lint benchmark reference lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -m bench run --all
@@ -33,9 +33,15 @@ reference: $(READY)
 
 lock: $(READY)
 	$(BIN)/python -m pip install -q uv
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --fork-strategy fewest \
-	  --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --upgrade -q \
-	  -o requirements/lab.txt
+	$(LOCK) pyproject.toml --extra dev -o requirements/lab.txt
+	$(LOCK) requirements/crossbar.in -o requirements/crossbar.txt
+
+LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --upgrade -q
+
+# The generated code of the gRPC systems' messages.
+proto: $(READY)
+	$(BIN)/python -m grpc_tools.protoc -I bench/systems --python_out=bench/systems bench/systems/_grpc_echo.proto
 
 $(READY): requirements/lab.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Roundtrip needs Python 3.11 or newer: make PYTHON=python3.12")'
@@ -47,4 +53,4 @@ $(READY): requirements/lab.txt pyproject.toml
 	@touch $(READY)
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .environments build dist .pytest_cache .mypy_cache .ruff_cache

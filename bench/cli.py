@@ -1,4 +1,4 @@
-"""``python -m bench``: list, doctor, run, runs, show, explain, serve, keep.
+"""``python -m bench``: list, doctor, prepare, run, runs, show, explain, serve, keep.
 
 Errors are one line on stderr that ends with a remedy; exit status 1 for a failure, 2 for bad usage. With
 ``--debug`` the traceback is shown as well.
@@ -45,6 +45,18 @@ def doctor() -> None:
 
     for finding in findings():
         click.echo(str(finding))
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="ENVIRONMENT...")
+@click.option("--anew", is_flag=True, help="Make it again, whatever is there.")
+def prepare(names: tuple[str, ...], anew: bool) -> None:
+    """Make the Python environments that some routers need (all of them, if none is named)."""
+    from bench import environments, params
+
+    for name in params.names(list(names) or "all", "environment", environments.names()):
+        folder = environments.ensure(name, click.echo, anew)
+        click.echo(f"{name}: {folder}")
 
 
 @cli.command()

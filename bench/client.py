@@ -90,16 +90,18 @@ class Meter:
         return sum(generation["collections"] for generation in gc.get_stats())
 
 
-class Caller:
-    """A closed load: call, wait, call again. Serves plain and ``async def`` clients alike."""
+class Callers:
+    """The closed load of a process: each caller calls, waits, calls again, over a connection of its own.
+
+    Several callers are threads, or tasks of one event loop where the system's ``call`` is ``async def``.
+    """
 
     def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
-        """Prepare the client and the buffers."""
-        self._client = system.Client(address, options)
+        """Prepare the clients and the buffers."""
+        self._clients = [system.Client(address, options) for _ in range(spec["callers"])]
         self._payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
-        self._sent = loops.zeros(spec["max_calls"])
-        self._received = loops.zeros(spec["max_calls"])
-        self._calls = 0
+        self._times = [(loops.zeros(spec["max_calls"]), loops.zeros(spec["max_calls"])) for _ in self._clients]
+        self._calls: list[int] = []
         self._is_async = inspect.iscoroutinefunction(system.Client.call)
         self._run = self._make_runner() if self._is_async else (lambda result: result)
 
@@ -110,29 +112,52 @@ class Caller:
         return asyncio.Runner().run
 
     def first(self) -> int:
-        """Connect and make one verified call; return its time in ns."""
-        self._run(self._client.open())
+        """Connect and make one verified call with each caller; return the time of the first in ns."""
+        times = [self._first(client) for client in self._clients]
+        return times[0]
+
+    def _first(self, client: Any) -> int:
+        self._run(client.open())
         began = time.perf_counter_ns()
-        reply = self._run(self._client.call(self._payloads[0]))
+        reply = self._run(client.call(self._payloads[0]))
         took = time.perf_counter_ns() - began
         if reply != self._payloads[0]:
             raise loops.wrong_answer(self._payloads[0], reply, 0)
         return took
 
     def load(self, until_ns: int) -> None:
-        """Run the timed loop."""
-        loop = loops.closed_async if self._is_async else loops.closed
-        arguments = (self._client.call, self._payloads, self._sent, self._received, until_ns)
-        self._calls = self._run(loop(*arguments))
+        """Run the timed loops."""
+        work = [
+            (client.call, self._payloads, *times, until_ns)
+            for client, times in zip(self._clients, self._times, strict=True)
+        ]
+        if self._is_async:
+            self._calls = self._run(self._side_by_side(work))
+        elif len(work) == 1:
+            self._calls = [loops.closed(*work[0])]
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(len(work)) as threads:
+                self._calls = list(threads.map(lambda arguments: loops.closed(*arguments), work))
+
+    @staticmethod
+    async def _side_by_side(work: list[Any]) -> list[int]:
+        import asyncio
+
+        if len(work) == 1:
+            return [await loops.closed_async(*work[0])]
+        return await asyncio.gather(*(loops.closed_async(*arguments) for arguments in work))
 
     def report(self) -> tuple[Message, list[Any]]:
-        """Return the number of calls, and the send and receive times."""
-        n = self._calls
-        return {"calls": n}, [memoryview(self._sent)[:n], memoryview(self._received)[:n]]
+        """Return the number of calls, and the send and receive times of each caller."""
+        pairs = zip(self._calls, self._times, strict=True)
+        return {"calls": sum(self._calls)}, [memoryview(times)[:n] for n, both in pairs for times in both]
 
     def close(self) -> None:
         """Disconnect."""
-        self._run(self._client.close())
+        for client in self._clients:
+            self._run(client.close())
 
 
 class Streamer:
@@ -162,7 +187,7 @@ class Streamer:
         self._sender.close()
 
 
-def prepare(link: Link, spec: Message) -> tuple[Caller | Streamer, Inside | None]:
+def prepare(link: Link, spec: Message) -> tuple[Callers | Streamer, Inside | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
     system = systems.load(spec["system"])
     options = system.Options(**spec["options"])
@@ -170,11 +195,11 @@ def prepare(link: Link, spec: Message) -> tuple[Caller | Streamer, Inside | None
     if inside:
         inside.start()
     address = inside.outbox.get() if inside else link.receive()["address"]
-    kind = Streamer if spec["load"] == "stream" else Caller
+    kind = Streamer if spec["load"] == "stream" else Callers
     return kind(system, options, address, spec), inside
 
 
-def get_ready(link: Link, load: Caller | Streamer, inside: Inside | None) -> None:
+def get_ready(link: Link, load: Callers | Streamer, inside: Inside | None) -> None:
     """Make the first, verified, call, and say that it went well."""
     first_ns = load.first()
     if inside and isinstance(load, Streamer):

@@ -14,15 +14,20 @@ the docstring's first line   what it is: the legend's and ``bench list``'s text
 ``Receiver``, ``Sender``     for one-way streams, if it has them: ``Receiver(binding, options)`` with
                              ``address``, ``receive() -> bytes``, ``close()``; ``Sender(address, options)``
                              with ``open()``, ``send(payload)``, ``close()``
+``route``                    for a system with a router: ``route(binding, options, service)`` starts it,
+                             ``service.announce(addresses, pids)``, and returns when it has ended
+``ENVIRONMENT``              if the router needs a Python environment of its own: its name; its lock is
+                             ``requirements/NAME.txt``
 ===========================  ============================================================================
 
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.
-For ``inproc``, ``serve`` or the ``Receiver`` lives in a thread of the client's process.
+For ``inproc``, ``serve`` or the ``Receiver`` lives in a thread of the client's process. A router is a process of its
+own that outlives its servers: the cases of an experiment share it, and ``serve`` finds its addresses in the binding.
 Imported by servers and clients: keep this module light.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -63,11 +68,14 @@ class Binding:
 
     Without an ``address`` from the user it listens on the loopback interface at a port that the system
     picks, or at a socket file in ``directory``, which is private (mode 0700) and removed at the end.
+    ``router`` holds what the system's router announced, ``environment`` the folder of the environment it needs.
     """
 
     transport: str
     directory: str
     address: str | None = None
+    router: Mapping[str, str] = field(default_factory=dict)
+    environment: str = ""
 
     def endpoint(self) -> str:
         """Return the address to bind, with port 0 where the system shall pick one."""
@@ -87,7 +95,23 @@ class Service(Protocol):
     answer: Callable[[bytes], bytes]
 
     def announce(self, address: str, pids: Mapping[str, int] | None = None) -> None:
-        """Tell that requests are accepted at ``address``; ``pids`` names helper processes by role."""
+        """Tell that requests are accepted at ``address``; ``pids`` names helper processes by role.
+
+        The CPU time of a helper and of its children is kept apart, as that role's.
+        """
+
+
+class RouterService(Protocol):
+    """What ``route`` is given."""
+
+    def adopt(self, pid: int) -> None:
+        """Take care that a process group, begun with this process, ends when the router's process does."""
+
+    def announce(self, addresses: Mapping[str, str], pids: Mapping[str, int]) -> None:
+        """Tell that the router is ready, where, and which of its processes have a role apart from ``router``.
+
+        The keys of ``addresses`` are for the system's own ``serve``.
+        """
 
 
 class System(Protocol):

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -37,6 +38,7 @@ class Link:
         self.on_request: dict[str, Callable[[], Message]] = {}
         self.directory: str | None = None
         self.socket_file: str | None = None
+        self._groups: list[int] = []
         threading.Thread(target=self._listen, name="link", daemon=True).start()
 
     def _listen(self) -> None:
@@ -68,8 +70,16 @@ class Link:
         os.mkdir(path, mode=0o700)  # noqa: PTH102 - pathlib would cost the child 10 ms to import
         self.directory = path
 
+    def adopt(self, group: int) -> None:
+        """Take care that a process group ends with this process; the parent is told, for the case of a sudden end."""
+        self._groups.append(group)
+        self.send("adopted", group=group)
+
     def leave(self, status: int) -> NoReturn:
-        """End this process now, whatever its other threads do, leaving no directory behind."""
+        """End this process now, whatever its other threads do, leaving neither helpers nor a directory behind."""
+        for group in self._groups:
+            with contextlib.suppress(OSError):
+                os.killpg(group, signal.SIGKILL)
         if self.directory is not None:
             import shutil
 

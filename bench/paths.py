@@ -29,6 +29,11 @@ def executed() -> Path:
     return Path(os.environ.get("ROUNDTRIP_EXECUTED") or home() / "data" / "executed")
 
 
+def environments() -> Path:
+    """Return the folder of Python environments apart from this one (``ROUNDTRIP_ENVIRONMENTS`` names another)."""
+    return Path(os.environ.get("ROUNDTRIP_ENVIRONMENTS") or home() / ".environments")
+
+
 def notebooks() -> Path:
     """Return the folder of source notebooks."""
     return home() / "notebooks"

@@ -1,13 +1,15 @@
 """Placement: which CPUs the roles may use. It changes a raw round trip by more than ten, so it is a factor."""
 
+import contextlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.errors import UsageError
 
 PLACEMENTS = {
-    "split": "the server alone on one CPU, clients on the others",
+    "split": "the server alone on one CPU, clients on the others; a router on a third, or with the server",
     "same": "server and clients all on one CPU",
     "free": "wherever the kernel puts them",
 }
@@ -19,6 +21,7 @@ class Placement:
 
     server: tuple[int, ...] | None
     clients: tuple[tuple[int, ...] | None, ...]
+    router: tuple[int, ...] | None = None
 
 
 def allowed() -> list[int]:
@@ -61,8 +64,8 @@ def default(parallel: bool = False) -> str:
     return "split" if parallel else "same"
 
 
-def assign(placement: str, clients: int) -> Placement:
-    """Return the CPUs for one server and some clients; UsageError where the machine cannot do it.
+def assign(placement: str, clients: int, router: bool = False) -> Placement:
+    """Return the CPUs for one server, some clients and perhaps a router; UsageError where the machine cannot do it.
 
     The lowest CPU, which tends to take interrupts, goes to the clients in ``split`` and stays unused in ``same``.
     """
@@ -72,6 +75,17 @@ def assign(placement: str, clients: int) -> Placement:
         raise UsageError(f"placement {placement!r} is not possible: {reason}; use placement free")
     cpus = allowed()
     if placement == "same":
-        return Placement((cpus[-1],), ((cpus[-1],),) * clients)
-    others = cpus[:1] + cpus[2:]
-    return Placement((cpus[1],), tuple((others[i % len(others)],) for i in range(clients)))
+        return Placement((cpus[-1],), ((cpus[-1],),) * clients, (cpus[-1],) if router else None)
+    apart = cpus[2:3] or cpus[1:2] if router else []
+    others = [cpu for cpu in cpus if cpu != cpus[1] and cpu not in apart]
+    return Placement((cpus[1],), tuple((others[i % len(others)],) for i in range(clients)), tuple(apart) or None)
+
+
+def move(pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
+    """Keep running processes, with all their threads, on the given CPUs; None lets them use all (Linux)."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    for pid in pids:
+        for thread in Path(f"/proc/{pid}/task").glob("*"):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread.name), cpus or allowed())

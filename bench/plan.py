@@ -13,13 +13,17 @@ from bench.errors import UsageError
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_CLIENTS = 256
+MOST_CALLS = 1_000_000
 LEAST_WINDOW_S = 0.01
 START_S = 0.13  # what one start costs beside its window: two interpreters, connecting, writing
 
 
 @dataclass(frozen=True)
 class Case:
-    """One combination of factors: everything needed to run one measurement."""
+    """One combination of factors: everything needed to run one measurement.
+
+    ``clients`` are processes, with ``callers`` in each: threads, or tasks of one event loop, a connection each.
+    """
 
     system: str
     transport: str
@@ -28,8 +32,10 @@ class Case:
     placement: str = "same"
     load: str = "closed"
     clients: int = 1
+    callers: int = 1
     target: str | None = None
-    max_calls: int = 1_000_000
+    fresh_router: bool = False
+    max_calls: int = MOST_CALLS
 
     def __post_init__(self) -> None:
         """Refuse a combination that cannot be measured."""

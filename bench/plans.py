@@ -106,7 +106,7 @@ def throughput(
         if by != "inproc":
             size = int(params.positive(call_bytes, "call_bytes", MOST_BYTES))
             callers = params.positives(clients, "clients", MOST_CLIENTS)
-            cases += [Case(name, by, size, given, where, "closed", n, str(target) or None) for n in callers]
+            cases += [Case(name, by, size, given, where, clients=n, target=str(target) or None) for n in callers]
     if not cases:
         raise UsageError(f"nothing to measure: {name} over {transport} has neither streams nor parallel clients")
     return make_plan("throughput", cases, profile, starts, window_s, seed)

@@ -6,6 +6,7 @@ import os
 import secrets
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,7 @@ class Child:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, so nothing can be left over
         self._buffer = bytearray()
         self._inbox: list[Message] = []
+        self._groups: list[int] = []
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
@@ -69,7 +71,10 @@ class Child:
         while message := self._next_message():
             if message["kind"] == "error":
                 raise SystemFailedError(f"the {self.name} failed: {message['text']}")
-            self._inbox.append(message)
+            if message["kind"] == "adopted":
+                self._groups.append(message["group"])
+            else:
+                self._inbox.append(message)
         if not data:
             raise SystemFailedError(self.obituary(patience_s=5) or f"the {self.name} closed its reports")
 
@@ -126,6 +131,10 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._process.returncode < 0:  # it could not end its helpers itself
+            for group in self._groups:
+                with contextlib.suppress(OSError):
+                    os.killpg(group, signal.SIGKILL)
         assert self._process.stdout
         self._process.stdout.close()
         self._log.close()

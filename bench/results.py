@@ -12,7 +12,7 @@ from bench.errors import DataError
 from bench.plan import Case, Plan, plan_from_dict
 from bench.store import Folder
 
-ROLES = ("client", "server", "router")
+ROLES = ("client", "server", "router", "controller")
 
 
 class Run:
@@ -60,11 +60,13 @@ class Run:
             frame[f"{role}_cpu_percent"] = frame[f"{role}_cpu_ns"] / frame["window_s"] / 1e7
         for role in ("client", "server"):
             frame[f"{role}_cpu_share"] = frame[f"{role}_cpu_percent"] / 100 / self._cpus(frame[f"{role}_cpus"])
-        both = frame["client_cpu_percent"] + frame["server_cpu_percent"]
-        frame["shared_cpu_share"] = both / 100 / self._cpus(frame["server_cpus"])
+        helpers = frame["router_cpu_percent"].fillna(0) + frame["controller_cpu_percent"].fillna(0)
+        all_roles = frame["client_cpu_percent"] + frame["server_cpu_percent"] + helpers
+        frame["shared_cpu_share"] = all_roles / 100 / self._cpus(frame["server_cpus"])
         frame["client_sleeps_per_call"] = frame["voluntary_switches"] / frame["calls"]
         frame["server_sleeps_per_call"] = frame["server_voluntary_switches"] / frame["calls"]
-        shortest = frame.groupby(frame["system"] == "loopback")["window_s"].transform("min")
+        limits = frame["case"].map(lambda case: self.plan.cases[case].max_calls)  # a burst has a warm-up of its own
+        shortest = frame.groupby(limits)["window_s"].transform("min")
         frame["warm_up_ns"] = shortest.map(stats.warm_up_ns)
         return frame
 
@@ -143,7 +145,7 @@ def column(p: float) -> str:
     return f"p{100 * p:g}".replace(".", "_") + "_rtt_us"
 
 
-FACTORS = ("system", "transport", "payload_bytes", "placement", "load", "clients", "target")
+FACTORS = ("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "target")
 NUMBERS = (
     *map(column, stats.QUANTILES),
     "mean_rtt_us",
@@ -157,8 +159,7 @@ NUMBERS = (
     "shared_cpu_share",
     "client_sleeps_per_call",
     "server_sleeps_per_call",
-    "client_rss_bytes",
-    "server_rss_bytes",
+    *(f"{role}_rss_bytes" for role in ROLES),
     "first_rtt_ns",
 )
 
@@ -177,6 +178,7 @@ def _label(case: Case, peers: list[Case]) -> str:
         "payload_bytes": f"{case.payload_bytes:,} B",
         "placement": case.placement,
         "clients": f"{case.clients} client{'s' * (case.clients > 1)}",
+        "callers": f"{case.callers} caller{'s' * (case.callers > 1)} each",
     }
     shown = [text for name, text in words.items() if len({getattr(peer, name) for peer in peers}) > 1]
     mine = [peer.options for peer in peers if peer.system == case.system]

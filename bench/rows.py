@@ -27,7 +27,7 @@ def _joined(name: str, parts: list[pa.Table]) -> pa.Table:
 
 
 def _factors(case: Case) -> dict[str, Any]:
-    same = ("system", "transport", "payload_bytes", "placement", "load", "clients", "target")
+    same = ("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "target")
     return {name: getattr(case, name) for name in same} | {"options": json.dumps(case.options, sort_keys=True)}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from bench import machine, rows, store
 from bench.errors import SystemFailedError
 from bench.plan import Case, Plan
+from bench.routing import Routing
 from bench.stage import measure
 
 Progress = Callable[[Case], None]
@@ -20,10 +21,11 @@ def run(plan: Plan, unfinished: store.Folder | None = None, progress: Progress =
     folder = unfinished or store.create(plan, facts())
     with folder.measuring():
         done = folder.done()
-        for start, block, index in plan.order():
-            if start not in done:
-                _one(folder, plan, start, block, index)
-            progress(plan.cases[index])
+        with Routing() as routing:
+            for start, block, index in plan.order():
+                if start not in done:
+                    _one(folder, plan, start, block, index, routing)
+                progress(plan.cases[index])
         folder.update(finished=True)
     return folder
 
@@ -33,11 +35,11 @@ def facts() -> dict[str, Any]:
     return {"machine": machine.record(), "versions": machine.versions(), "git": machine.git_revision()}
 
 
-def _one(folder: store.Folder, plan: Plan, start: int, block: int, index: int) -> None:
+def _one(folder: store.Folder, plan: Plan, start: int, block: int, index: int, routing: Routing) -> None:
     """Measure one start and store it, or store why it failed."""
     case = plan.cases[index]
     try:
-        measured = measure(case, plan.window_s, seed=plan.seed + start)
+        measured = measure(case, plan.window_s, plan.seed + start, routing)
     except SystemFailedError as error:
         failures = folder.manifest().get("failures", [])
         folder.update(failures=[*failures, {"start": start, "case": index, "error": str(error)}])

@@ -27,7 +27,7 @@ def _schema(name: str, fields: list[pa.Field]) -> pa.Schema:
 
 
 _START = _field("start", pa.int32(), "", "number of the start, in the order of measuring")
-_CLIENT = _field("client", pa.int32(), "", "number of the client, from 0")
+_CLIENT = _field("client", pa.int32(), "", "number of the caller, from 0, counted over all client processes")
 
 SAMPLES = _schema(
     "samples",
@@ -54,7 +54,12 @@ LOAD = _schema(
     "load",
     [
         _START,
-        _field("role", pa.string(), "", "client, server, router, or client+server where they share a process"),
+        _field(
+            "role",
+            pa.string(),
+            "",
+            "client, server, router, controller (the router's), or client+server in one process",
+        ),
         _field("t_ns", pa.int64(), "ns", "when"),
         _field("cpu_percent", pa.float64(), "%", "CPU load since the row before; 100 is one CPU"),
         _field("rss_bytes", pa.int64(), "B", "resident memory"),
@@ -75,7 +80,9 @@ LEDGER = _schema(
         _field("client_cpus", pa.string(), "", "CPUs that the clients might use; null: any"),
         _field("server_cpus", pa.string(), "", "CPUs that the server might use; null: any"),
         _field("load", pa.string(), "", "closed or stream"),
-        _field("clients", pa.int32(), "", "number of parallel clients"),
+        _field("clients", pa.int32(), "", "number of parallel client processes"),
+        _field("callers", pa.int32(), "", "number of parallel callers in each of them; null: 1"),
+        _field("router_cpus", pa.string(), "", "CPUs that the router might use; null: any, or no router"),
         _field("target", pa.string(), "", "address of a server not started here"),
         _field("utc", pa.string(), "", "when the window began"),
         _field("ready_s", pa.float64(), "s", "from asking for the server until it listened"),
@@ -86,9 +93,12 @@ LEDGER = _schema(
         _field("errors", pa.int64(), "1", "requests that failed"),
         _field("client_cpu_ns", pa.int64(), "ns", "CPU time of all clients in the window"),
         _field("server_cpu_ns", pa.int64(), "ns", "CPU time of the server in the window"),
-        _field("router_cpu_ns", pa.int64(), "ns", "CPU time of the router in the window"),
+        _field("router_cpu_ns", pa.int64(), "ns", "CPU time of the router's workers in the window"),
+        _field("controller_cpu_ns", pa.int64(), "ns", "CPU time of what starts and watches them, in the window"),
         _field("client_rss_bytes", pa.int64(), "B", "largest resident memory seen, all clients together"),
         _field("server_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
+        _field("router_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
+        _field("controller_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
         _field("voluntary_switches", pa.int64(), "1", "context switches of the clients' processes, by waiting"),
         _field("involuntary_switches", pa.int64(), "1", "context switches of the clients' processes, by force"),
         _field("server_voluntary_switches", pa.int64(), "1", "context switches of the server, by waiting"),

@@ -57,7 +57,7 @@ def serve_calls(link: Link, spec: Message, system: Any, binding: Binding, option
     """Serve requests until told to leave."""
 
     def announce(address: str, pids: Mapping[str, int]) -> None:
-        if spec["bind"] and spec["transport"] == "ipc":
+        if spec["bind"] and spec["transport"] == "ipc" and not spec["router"]:
             link.socket_file = spec["bind"].removeprefix("ipc://")  # ours from here on: it goes with this process
         link.send("listening", address=address, pids=dict(pids))
 
@@ -85,7 +85,7 @@ def main(link: Link) -> None:
         link.make_directory(spec["directory"])
     system = systems.load(spec["system"])
     options = system.Options(**spec["options"])
-    binding = Binding(spec["transport"], spec["directory"], spec["bind"])
+    binding = Binding(spec["transport"], spec["directory"], spec["bind"], spec.get("router", {}))
     serve = serve_stream if spec["load"] == "stream" else serve_calls
     serve(link, spec, system, binding, options)
 

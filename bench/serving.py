@@ -4,10 +4,10 @@ import contextlib
 import re
 from collections.abc import Callable
 
-from bench import params, systems
+from bench import params, routing, systems
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, UsageError
-from bench.processes import Child, collect, private_directory
+from bench.processes import Child, collect, private_directory, stop_all
 
 
 def serve(system: str, address: str, options: str, say: Callable[[str], None]) -> None:
@@ -18,14 +18,17 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
         raise UsageError("inproc cannot be reached from another process: serve at tcp://HOST:PORT or ipc:///PATH")
     params.names(where, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
     given = params.option_values(systems.load(name).Options, params.mapping(options, "options"), name)
-    spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address}
-    server = Child(f"{name} server", "bench.server", spec | {"cpus": None, "directory": private_directory()})
+    router = routing.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
+    spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address, "cpus": None}
+    spec |= {"directory": private_directory(), "router": dict(router.addresses) if router else {}}
+    server = Child(f"{name} server", "bench.server", spec)
+    behind = [router.child] if router else []
     try:
-        (listening,) = collect("listening", [server], 15)
+        (listening,) = collect("listening", [server], 15, behind)
         where = re.sub(r"//(0\.0\.0\.0|\[::\]):", "//HOST:", listening["address"])
         say(f"{name} listens at {listening['address']}; measure it with -p system {name} -p target {where}")
         with contextlib.suppress(KeyboardInterrupt):
-            collect("never", [server], float("inf"))
+            collect("never", [server], float("inf"), behind)
         server.send("count")
         (counted,) = collect("count", [server], 5)
         say(f"answered {counted['count']:,} requests")
@@ -34,4 +37,4 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
             f"{error}; choose another address, or end the process (or remove the file) that takes it"
         ) from error
     finally:
-        server.stop()
+        stop_all([server, *behind])

@@ -1,6 +1,7 @@
 """One start on stage: its processes are started, made ready, measured over one window, and ended."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ from bench.errors import SystemFailedError
 from bench.link import Message
 from bench.plan import Case
 from bench.processes import Child, collect, private_directory, stop_all
+from bench.routing import Router, Routing
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
 TARGET_S = 5.0  # the same, for a server that is said to be running
@@ -27,7 +29,7 @@ Times = npt.NDArray[np.int64]
 class Measured:
     """What one start measured; all times in ns since *go*.
 
-    ledger: the columns of the ledger that a start knows. calls: for each client send and receive times,
+    ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times,
     shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
     ``cpu.LoadMeter``.
     """
@@ -38,9 +40,15 @@ class Measured:
     load: list[tuple[str, int, float | None, int]] = field(default_factory=list)
 
 
-def measure(case: Case, window_s: float, seed: int) -> Measured:
-    """Start fresh processes for a case, run one window, end them, and return what was measured."""
-    stage = Stage(case, seed)
+def measure(case: Case, window_s: float, seed: int, routing: Routing | None = None) -> Measured:
+    """Start fresh processes for a case, run one window, end them, and return what was measured.
+
+    A router, if the system has one, is taken from ``routing``; without it, it is fresh and ends here, too.
+    """
+    if routing is None:
+        with Routing() as own:
+            return measure(case, window_s, seed, own)
+    stage = Stage(case, seed, routing.of(case))
     try:
         stage.spawn()
         stage.get_ready()
@@ -65,11 +73,13 @@ def _remedy(case: Case) -> str:
 class Stage:
     """The processes of one start: a server (unless it is inside the client, or a target) and the clients."""
 
-    def __init__(self, case: Case, seed: int) -> None:
+    def __init__(self, case: Case, seed: int, router: Router | None) -> None:
         """Choose the CPUs; nothing is started yet."""
         self._case = case
         self._seed = seed
-        self._places = placement.assign(case.placement, case.clients)
+        self._places = placement.assign(case.placement, case.clients, router is not None)
+        self._router = router
+        self._behind = [router.child] if router else []  # outlives this start
         self._is_stream = case.load == "stream"
         self._inside = case.transport == "inproc"
         self.children: list[Child] = []
@@ -82,8 +92,11 @@ class Stage:
         if not self._inside and self._case.target is None:
             directory = private_directory()
             self._server = [self._child("server", cpus=self._places.server, directory=directory, bind=None)]
+        if self._router:
+            for pids in self._router.pids.values():
+                placement.move(pids, self._places.router)
         for number, cpus in enumerate(self._places.clients):
-            server_cpus, most = self._places.server, max(1, self._case.max_calls // self._case.clients)
+            server_cpus, most = self._places.server, max(1, self._case.max_calls // self._callers)
             client = self._child("client", number, cpus=cpus, server_cpus=server_cpus, max_calls=most)
             self._clients.append(client)
 
@@ -95,7 +108,8 @@ class Stage:
             "options": case.options,
             "load": case.load,
         }
-        spec |= {"payload_bytes": case.payload_bytes, "seed": self._seed * 1000 + number}
+        spec |= {"payload_bytes": case.payload_bytes, "seed": self._seed * 1000 + number, "callers": case.callers}
+        spec |= {"router": dict(self._router.addresses) if self._router else {}}
         child = Child(f"{case.system} {role}", f"bench.{role}", spec)
         self.children.append(child)
         return child
@@ -105,23 +119,33 @@ class Stage:
         listening: Message = {"address": self._case.target, "pids": {}}
         self._ready_s = None
         if self._server:
-            (listening,) = collect("listening", self._server, READY_S)
+            (listening,) = collect("listening", self._server, READY_S, self._behind)
             self._ready_s = time.perf_counter() - self._asked
         if not self._inside:
             for client in self._clients:
                 client.send("address", address=listening["address"])
         patience_s = (TARGET_S if self._case.target else READY_S) + 0.2 * len(self._clients)
-        self._ready = collect("ready", self._clients, patience_s, self._server)
+        self._ready = collect("ready", self._clients, patience_s, self._servers)
         if self._is_stream:
             collect("received", self._server, READY_S, self._clients)
         self._pids = self._roles(listening["pids"])
 
-    def _roles(self, helpers: dict[str, int]) -> dict[str, list[int]]:
+    @property
+    def _servers(self) -> list[Child]:
+        """The processes whose death ends the start, beside the clients: the server and the router."""
+        return [*self._server, *self._behind]
+
+    @property
+    def _callers(self) -> int:
+        return self._case.clients * self._case.callers
+
+    def _roles(self, helpers: Mapping[str, int]) -> dict[str, list[int]]:
         """Return the process ids of each role, whole process trees."""
         clients = [client.pid for client in self._clients]
         if self._inside:
             return {"client+server": clients}
         roles = {"client": clients} | {role: cpu.family(pid) for role, pid in helpers.items()}
+        roles |= self._router.pids if self._router else {}
         known = {pid for pids in roles.values() for pid in pids}
         for server in self._server:
             roles["server"] = [pid for pid in cpu.family(server.pid) if pid not in known]
@@ -145,11 +169,11 @@ class Stage:
         tick = self._meter.tick
         self._received: list[Message] = []
         if self._is_stream and self._server:
-            collect("sent", self._clients, limit_s, self._server, tick)
+            collect("sent", self._clients, limit_s, self._servers, tick)
             self._received = collect("marks", self._server, limit_s, self._clients, tick)
             for client in self._clients:
                 client.send("stop")
-        self._done = collect("done", self._clients, limit_s, self._server, tick)
+        self._done = collect("done", self._clients, limit_s, self._servers, tick)
 
     def _read(self) -> dict[str, int]:
         """Return CPU time and context switches of the processes that are not clients."""
@@ -171,28 +195,29 @@ class Stage:
             measured.marks = [(role, times - self._go_ns, count) for role, times, count in ends]
             measured.ledger = self._ledger(int(received[-1]), int(received_at[-1]) - self._go_ns)
         else:
-            measured.calls = [np.stack(pair) - self._go_ns for pair in arrays]
+            pairs = [each[i : i + 2] for each in arrays for i in range(0, len(each), 2)]
+            measured.calls = [np.stack(pair) - self._go_ns for pair in pairs]
             measured.ledger = self._ledger(self._count(), max(int(pair[1][-1]) for pair in measured.calls))
         return measured
 
     def obituary(self, known: str) -> str:
         """Return how the server ended, if it has and ``known`` does not say so: clients often notice first."""
-        words = [text for server in self._server if (text := server.obituary(patience_s=0.1)) and text not in known]
+        words = [text for server in self._servers if (text := server.obituary(patience_s=0.1)) and text not in known]
         return "".join(f"; {text}" for text in words)
 
     def disconnect(self) -> None:
         """Let the clients close their connections in order."""
         for client in self._clients:
             client.send("close")
-        collect("closed", self._clients, PATIENCE_S, self._server)
+        collect("closed", self._clients, PATIENCE_S, self._servers)
 
     def _count(self) -> int | None:
         """Return how many requests the server counted in the window, or None if it cannot be asked."""
         for server in self._server:
             server.send("count")
-        counted = collect("count", self._server, PATIENCE_S) or self._done
+        counted = collect("count", self._server, PATIENCE_S, self._behind) or self._done
         total = counted[0].get("count")
-        return None if total is None else total - len(self._clients)  # each made one call to get ready
+        return None if total is None else total - self._callers  # each made one call to get ready
 
     def _ledger(self, server_calls: int | None, last_ns: int) -> dict[str, Any]:
         def total(name: str) -> int | None:
@@ -210,8 +235,9 @@ class Stage:
             "first_rtt_ns": self._ready[0]["first_ns"],
             "server_calls": server_calls,
             "errors": 0,
-            "client_rss_bytes": self._meter.peak_rss("client+server" if self._inside else "client"),
-            "server_rss_bytes": self._meter.peak_rss("server"),
+            "router_cpus": _cpus(self._places.router),
+            "client_rss_bytes": self._meter.peak_rss("client+server"),
+            **{f"{role}_rss_bytes": self._meter.peak_rss(role) for role in self._pids if "+" not in role},
             **{name: total(name) for name in summed},
             **inside,
             **self._used,

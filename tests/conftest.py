@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench import systems
+from bench.plan import Case
+from bench.routing import Routing
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -28,6 +30,14 @@ def private_parent(monkeypatch):
         monkeypatch.setenv("TMPDIR", folder)
         monkeypatch.setattr("tempfile.tempdir", None)
         yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def routing():
+    """Return routers that all tests share, begun before any test has folders of its own."""
+    with Routing() as shared:
+        shared.of(Case("wamp_crossbar", "ipc"))
+        yield shared
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_what_was_measured_before_a_failure_is_kept_and_resumed(impatient, monke
     assert "was answered with" in failure["error"]
     assert not folder.manifest()["finished"]
     kept = folder.done()
-    monkeypatch.setattr(runner, "measure", lambda case, window_s, seed: measure(plan.cases[0], window_s, seed))
+    monkeypatch.setattr(runner, "measure", lambda case, *rest: measure(plan.cases[0], *rest))
     resumed = runner.run(plan, store.unfinished(plan))
     assert resumed.path == folder.path
     assert resumed.done() == set(range(4)) > kept

@@ -20,6 +20,7 @@ SYSTEMS = sorted((BENCH / "systems").glob("[a-z]*.py"))
 RPC = {
     "zmq",
     "grpc",
+    "google",
     "autobahn",
     "aiohttp",
     "xmlrpc",
@@ -67,6 +68,7 @@ def test_only_names_and_unknown_are_taken_from_the_registry():
 def test_a_system_sees_the_contract_and_nothing_above_it(file):
     assert {name for name in imports(file) if name.startswith("bench")} <= {
         *(f"bench.contract{part}" for part in ("", ".Address", ".Binding", ".Service", ".parse_address")),
+        *("bench.contract.RouterService", "bench.systems", "bench.systems._grpc"),
         *("bench.errors", "bench.errors.TransportError"),
     }
 
@@ -162,7 +164,7 @@ def test_the_lock_is_as_new_as_the_project_asks():
 def test_conda_users_get_the_same():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))
     assert environment["name"] == "roundtrip" and environment["channels"] == ["conda-forge"]
-    other_names = {"python-duckdb": "duckdb"}
+    other_names = {"python-duckdb": "duckdb", "msgpack-python": "msgpack"}
     lines = [line for line in environment["dependencies"] if isinstance(line, str)]
     listed = {other_names.get(line.split()[0], line.split()[0]): line.partition(" ")[2] for line in lines}
     assert {name: listed.get(name) for name in wanted()} == wanted()

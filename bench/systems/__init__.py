@@ -53,11 +53,16 @@ def describe(name: str) -> str:
     return text.splitlines()[0]
 
 
-def constant(name: str, variable: str) -> Any:
+_NEEDED = object()
+
+
+def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     """Return a literal that the system's file assigns at top level, without importing it."""
     for node in ast.parse(_file(name).read_text("utf-8")).body:
         if isinstance(node, ast.Assign) and any(ast.unparse(t) == variable for t in node.targets):
             return ast.literal_eval(node.value)
+    if default is not _NEEDED:
+        return default
     raise UsageError(f"system {name!r} defines no {variable}: see bench/contract.py for what a file must hold")
 
 

@@ -1,0 +1,132 @@
+"""Python environments apart from the laboratory's, for programs that cannot share it: made once, from a lock.
+
+The lock is ``requirements/NAME.txt`` (versions and hashes). An environment counts as made when its mark holds the
+lock's hash; what was left half-made, or made from an older lock, is made anew.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench import paths
+from bench.errors import NotInstalledError
+
+Say = Callable[[str], None]
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    print(text, flush=True)
+
+
+def names() -> list[str]:
+    """Return the environments that there are locks for."""
+    return sorted(file.stem for file in (paths.home() / "requirements").glob("*.txt") if file.stem != "lab")
+
+
+def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
+    """Return the environment's folder; make it if it is not there, telling how far that is.
+
+    NotInstalledError says why it cannot be made and what to run.
+    """
+    folder = paths.environments() / name
+    lock = paths.home() / "requirements" / f"{name}.txt"
+    if not lock.is_file():
+        raise NotInstalledError(f"there is no {paths.shown(lock)} to make the environment {name} from: use a checkout")
+    wanted = _mark_for(lock)
+    if not anew and _is_made(folder, wanted):
+        return folder
+    with _alone(folder, tell):
+        if anew or not _is_made(folder, wanted):
+            _make(folder, lock, tell)
+            (folder / "made-from").write_text(wanted, "utf-8")
+    return folder
+
+
+def _mark_for(lock: Path) -> str:
+    return f"{hashlib.sha256(lock.read_bytes()).hexdigest()} Python {sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def _is_made(folder: Path, wanted: str) -> bool:
+    """Return whether an environment was made to its end, from this lock, and its interpreter still runs from there."""
+    try:
+        return (folder / "made-from").read_text("utf-8") == wanted and (folder / "bin" / "python").exists()
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, tell: Say) -> Iterator[None]:
+    """Hold a lock while an environment is made; who comes second waits."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        file = folder.with_suffix(".lock").open("w")
+    except OSError as reason:
+        where = paths.shown(folder.parent)
+        raise NotInstalledError(
+            f"cannot write {where}: {reason.strerror}; name another folder in ROUNDTRIP_ENVIRONMENTS"
+        ) from reason
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            tell(f"Another process is making the environment {folder.name}: waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(folder: Path, lock: Path, tell: Say) -> None:
+    """Make a virtual environment and install the lock into it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    total = len(re.findall(r"^[\w.-]+==", lock.read_text("utf-8"), re.M))
+    tell(f"Making the environment {folder.name} in {paths.shown(folder)}: up to {total} packages, once")
+    _do([sys.executable, "-m", "venv", str(folder)], folder.name, lambda line: None)
+    words = [
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--progress-bar",
+        "off",
+        "--no-deps",
+        "--require-hashes",
+    ]
+    _do([str(folder / "bin" / "python"), "-m", "pip", *words, "-r", str(lock)], folder.name, _counter(tell))
+    tell(f"The environment {folder.name} is ready")
+
+
+def _counter(tell: Say) -> Callable[[str], None]:
+    """Return what tells of every fortieth package, and of the installing that follows."""
+    found = 0
+
+    def count(line: str) -> None:
+        nonlocal found
+        found += line.startswith("Collecting ")
+        if line.startswith("Collecting ") and found % 40 == 0:
+            tell(f"  {found} packages fetched")
+        if line.startswith("Installing "):
+            tell(f"  {found} packages fetched, installing")
+
+    return count
+
+
+def _do(command: list[str], name: str, each_line: Callable[[str], None]) -> None:
+    """Run a command; NotInstalledError quotes the end of what it said."""
+    said: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout
+        for line in process.stdout:
+            said.append(line.strip())
+            each_line(line)
+    if process.returncode:
+        errors = [number for number, line in enumerate(said) if line.startswith("ERROR")]
+        reason = " | ".join(said[errors[-1] if errors else -3 :][:3])
+        raise NotInstalledError(
+            f"the environment {name} could not be made: {reason}; with a working network run: "
+            f"python -m bench prepare {name}"
+        )

@@ -1,0 +1,39 @@
+"""The router's process: ``python -m bench.router``, started by ``bench.routing`` with a JSON specification.
+
+It holds the system's router as a child of its own, and ends it when the measuring process ends or says so.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench import systems
+from bench.contract import Binding
+from bench.errors import SystemFailedError
+from bench.link import Link, run_child
+
+
+class Held:
+    """What a system's ``route`` is given; see ``bench.contract.RouterService``."""
+
+    def __init__(self, link: Link) -> None:
+        """Keep whom to tell."""
+        self._link = link
+        self.adopt = link.adopt
+
+    def announce(self, addresses: Mapping[str, str], pids: Mapping[str, int]) -> None:
+        """Tell that the router is ready."""
+        self._link.send("routing", addresses=dict(addresses), pids=dict(pids))
+
+
+def main(link: Link) -> None:
+    """Read the specification and route."""
+    spec = link.receive()
+    link.make_directory(spec["directory"])
+    system: Any = systems.load(spec["system"])
+    binding = Binding(spec["transport"], spec["directory"], spec["bind"], environment=spec["environment"])
+    system.route(binding, system.Options(**spec["options"]), Held(link))
+    raise SystemFailedError(f"route() of {spec['system']} returned: its router has ended")
+
+
+if __name__ == "__main__":
+    run_child(main)

@@ -1,0 +1,107 @@
+"""gRPC: HTTP/2 remote procedure calls, asyncio API on both sides."""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import grpc
+
+from bench.contract import Binding, Service
+from bench.errors import TransportError
+from bench.systems import _grpc
+
+TRANSPORTS = ("ipc", "tcp")
+REQUIRES = ("grpcio", "protobuf")
+Options = _grpc.Options
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer in one event loop, until the process ends."""
+    asyncio.run(_serve(binding, options, service))
+
+
+async def _serve(binding: Binding, options: Options, service: Service) -> None:
+    handlers = _grpc.handlers(options, *_handlers(options, service.answer))
+    server = grpc.aio.server(handlers=handlers, options=_grpc.server_settings(options))
+    address = _grpc.bound(server, binding.endpoint())
+    await server.start()
+    service.announce(address)
+    await server.wait_for_termination()
+
+
+def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, Any]:
+    """Return what answers a unary call, and what answers a stream."""
+    wrap, unwrap = _wrapping(options)
+
+    async def call(request: Any, context: Any) -> Any:
+        return wrap(answer(unwrap(request)))
+
+    async def exchange(requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+        async for request in requests:
+            yield wrap(answer(unwrap(request)))
+
+    return call, exchange
+
+
+def _wrapping(options: Options) -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]]:
+    """Return how bytes become a message, and how they are taken out of it."""
+    if options.serialization == "bytes":
+        return bytes, bytes  # which return the very object they are given
+    payload = _grpc.payload_type()
+    return lambda data: payload(data=data), lambda message: message.data
+
+
+@functools.cache
+def _shared_channel(target: str, options: Options) -> Any:
+    """Return the one channel of this process."""
+    return grpc.aio.insecure_channel(target, _grpc.client_settings(options))
+
+
+class Client:
+    """One channel; the first call connects it."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect and how."""
+        self._target = _grpc.place(address)
+        self._options = options
+        self._own: Any = None
+
+    async def open(self) -> None:
+        """Make the channel and the remote method (inside the event loop that will use them)."""
+        options = self._options
+        if options.connections == "shared":
+            channel = _shared_channel(self._target, options)
+        else:
+            self._own = channel = grpc.aio.insecure_channel(self._target, _grpc.client_settings(options))
+        remote = _grpc.method(channel, options)
+        self._wrap, self._unwrap = _wrapping(options)
+        self._exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
+
+    @staticmethod
+    def _through_one_stream(remote: Any) -> Any:
+        """Open a stream, and return a function that sends one message through it and waits for the next."""
+        stream = remote()
+
+        async def exchange(message: Any) -> Any:
+            await stream.write(message)
+            return await stream.read()
+
+        return exchange
+
+    async def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply."""
+        try:
+            reply = await self._exchange(self._wrap(payload))
+        except grpc.aio.AioRpcError as reason:
+            raise _grpc.failed(reason) from reason
+        except asyncio.InvalidStateError:
+            raise TransportError("the stream has ended: the server is gone") from None
+        if reply is grpc.aio.EOF:
+            raise TransportError("the server ended the stream instead of answering")
+        return self._unwrap(reply)
+
+    async def close(self) -> None:
+        """Close the channel, unless others use it."""
+        if self._own is not None:
+            await self._own.close()

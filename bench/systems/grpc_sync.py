@@ -1,0 +1,124 @@
+"""gRPC: HTTP/2 remote procedure calls, blocking API, a server with a pool of threads."""
+
+import functools
+import queue
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from bench.contract import Binding, Service
+from bench.errors import TransportError
+from bench.systems import _grpc
+
+TRANSPORTS = ("ipc", "tcp")
+REQUIRES = ("grpcio", "protobuf")
+
+STREAMS = 256  # each holds a thread of the server for as long as it lasts
+
+
+@dataclass(frozen=True)
+class Options(_grpc.Options):
+    """How calls are made and answered.
+
+    threads: the most threads that answer unary calls.
+    """
+
+    threads: int = 10
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out."""
+        super().__post_init__()
+        if not 1 <= self.threads <= 1000:
+            raise ValueError("threads must be from 1 to 1000")
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer in threads, until the process ends."""
+    threads = options.threads if options.rpc == "unary" else STREAMS
+    server = grpc.server(
+        ThreadPoolExecutor(threads),
+        _grpc.handlers(options, *_handlers(options, service.answer)),
+        options=_grpc.server_settings(options),
+    )
+    address = _grpc.bound(server, binding.endpoint())
+    server.start()
+    service.announce(address)
+    server.wait_for_termination()
+
+
+def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, Any]:
+    """Return what answers a unary call, and what answers a stream."""
+    if options.serialization == "protobuf":
+        payload = _grpc.payload_type()
+
+        def call(request: Any, context: Any) -> Any:
+            return payload(data=answer(request.data))
+
+    else:
+
+        def call(request: Any, context: Any) -> Any:
+            return answer(request)
+
+    def exchange(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        for request in requests:
+            yield call(request, context)
+
+    return call, exchange
+
+
+@functools.cache
+def _shared_channel(target: str, options: Options) -> Any:
+    """Return the one channel of this process."""
+    return grpc.insecure_channel(target, _grpc.client_settings(options))
+
+
+class Client:
+    """One channel; the first call connects it."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect and how."""
+        self._target = _grpc.place(address)
+        self._options = options
+        self._end: Callable[[], object] = lambda: None
+
+    def open(self) -> None:
+        """Make the channel and the remote method."""
+        options = self._options
+        if options.connections == "shared":
+            channel = _shared_channel(self._target, options)
+        else:
+            channel = grpc.insecure_channel(self._target, _grpc.client_settings(options))
+            self._end = channel.close
+        remote = _grpc.method(channel, options)
+        exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
+        self._exchange = exchange
+        if options.serialization == "protobuf":
+            payload = _grpc.payload_type()
+            self._exchange = lambda data: exchange(payload(data=data)).data
+
+    def _through_one_stream(self, remote: Any) -> Callable[[Any], Any]:
+        """Open a stream, and return a function that sends one message through it and waits for the next."""
+        requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        replies = remote(iter(requests.get, None))
+
+        def exchange(message: Any) -> Any:
+            requests.put(message)
+            return next(replies)
+
+        return exchange
+
+    def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply."""
+        try:
+            return self._exchange(payload)
+        except grpc.RpcError as reason:
+            raise _grpc.failed(reason) from reason
+        except StopIteration:
+            raise TransportError("the server ended the stream instead of answering") from None
+
+    def close(self) -> None:
+        """Close the channel, unless others use it."""
+        self._end()

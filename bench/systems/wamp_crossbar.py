@@ -1,0 +1,211 @@
+"""WAMP: routed calls, autobahn (asyncio) on both sides of a Crossbar.io router."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from autobahn.asyncio.rawsocket import WampRawSocketClientFactory
+from autobahn.asyncio.wamp import ApplicationSession
+from autobahn.asyncio.websocket import WampWebSocketClientFactory
+from autobahn.exception import PayloadExceededError
+from autobahn.wamp.exception import Error, SerializationError, TransportLost
+from autobahn.wamp.serializer import SERID_TO_SER
+from autobahn.wamp.types import ComponentConfig
+
+from bench.contract import Binding, RouterService, Service, parse_address
+from bench.errors import TransportError
+
+TRANSPORTS = ("ipc", "tcp")
+REQUIRES = ("autobahn", "cbor2", "msgpack")
+ENVIRONMENT = "crossbar"  # the router cannot live in one environment with JupyterLab
+
+REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
+FRAMINGS = ("rawsocket", "websocket")
+PACKAGES = {"json": "autobahn", "msgpack": "msgpack", "cbor": "cbor2"}
+READY = "NODE_BOOT_COMPLETE"  # in the router's log, once all its endpoints listen
+
+
+@dataclass(frozen=True)
+class Options:
+    """How both sides speak with the router.
+
+    framing: rawsocket puts a length before each message; websocket a frame, after a handshake by HTTP.
+    serializer: json, msgpack or cbor. The payload travels as one argument; json carries bytes as base64 text.
+    """
+
+    framing: str = "rawsocket"
+    serializer: str = "msgpack"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out here."""
+        if self.framing not in FRAMINGS:
+            raise ValueError(f"framing must be rawsocket or websocket, not {self.framing!r}")
+        if self.serializer not in PACKAGES:
+            raise ValueError(f"serializer must be json, msgpack or cbor, not {self.serializer!r}")
+        if self.serializer not in SERID_TO_SER:
+            package = PACKAGES[self.serializer]
+            raise ValueError(f"serializer {self.serializer} needs a package: python -m pip install {package}")
+
+
+def route(binding: Binding, options: Options, service: RouterService) -> None:
+    """Run a Crossbar.io node, its controller and one router worker, until it ends."""
+    addresses = dict(_endpoints(binding, options))
+    with open(f"{binding.directory}/config.json", "w") as file:  # noqa: PTH123 - pathlib is slow to import
+        json.dump(_configuration(addresses), file)
+    command = [f"{binding.environment}/bin/crossbar", "start", "--cbdir", binding.directory]
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    node = subprocess.Popen(
+        [*command, "--loglevel", "info", "--logformat", "syslogd", "--color", "false"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=settings,
+        process_group=0,
+    )
+    service.adopt(node.pid)
+    assert node.stdout
+    for line in node.stdout:
+        sys.stderr.write(line)
+        if READY in line:
+            service.announce(addresses, {"controller": node.pid})
+    raise TransportError(f"the router ended with status {node.wait()}")
+
+
+def _endpoints(binding: Binding, options: Options) -> Iterator[tuple[str, str]]:
+    """Yield "TRANSPORT FRAMING" and its address: the one that the user names, or all four."""
+    if binding.address is not None:
+        yield f"{binding.transport} {options.framing}", binding.address
+        return
+    for framing in FRAMINGS:
+        yield f"ipc {framing}", f"ipc://{binding.directory}/{framing}.sock"
+        yield f"tcp {framing}", f"tcp://127.0.0.1:{_free_port()}"
+
+
+def _free_port() -> int:
+    """Return a port that nobody listens at; the router cannot pick one itself."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def _configuration(addresses: dict[str, str]) -> dict[str, Any]:
+    """Return the node's configuration: one worker, one realm in which everybody may register and call."""
+    anyone = {"name": "anonymous", "permissions": [{"uri": "", "match": "prefix", "allow": _ALLOWED}]}
+    worker = {
+        "type": "router",
+        "realms": [{"name": REALM, "roles": [anyone]}],
+        "transports": [
+            {"type": name.split()[1], "endpoint": _endpoint(address)} for name, address in addresses.items()
+        ],
+    }
+    return {"version": 2, "workers": [worker]}
+
+
+_ALLOWED = {"call": True, "register": True, "publish": False, "subscribe": False}
+
+
+def _endpoint(address: str) -> dict[str, Any]:
+    where = parse_address(address)
+    if where.transport == "ipc":
+        return {"type": "unix", "path": where.path}
+    version = 6 if ":" in where.host else 4
+    return {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
+
+
+class _Session(ApplicationSession):
+    """A WAMP session that can be waited for: ``joined``, and ``gone``."""
+
+    def __init__(self) -> None:
+        super().__init__(ComponentConfig(REALM))
+        loop = asyncio.get_running_loop()
+        self.joined: asyncio.Future[None] = loop.create_future()
+        self.gone: asyncio.Future[None] = loop.create_future()
+
+    def onJoin(self, details: object) -> None:  # noqa: N802 - the library's name
+        self.joined.set_result(None)
+
+    def onLeave(self, details: Any) -> None:  # noqa: N802
+        if not self.joined.done():
+            self.joined.set_exception(TransportError(f"the router refused: {details.reason}: {details.message}"))
+        super().onLeave(details)
+
+    def onDisconnect(self) -> None:  # noqa: N802
+        if not self.joined.done():
+            self.joined.set_exception(TransportError("the router closed the connection instead of greeting"))
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+
+async def _join(address: str, options: Options) -> _Session:
+    """Connect to a router and return the session once it has joined the realm."""
+    session, where, loop = _Session(), parse_address(address), asyncio.get_running_loop()
+    serializer = SERID_TO_SER[options.serializer]()
+    if options.framing == "rawsocket":
+        factory: Any = WampRawSocketClientFactory(lambda: session, serializer=serializer)
+    else:
+        factory = WampWebSocketClientFactory(lambda: session, url="ws://localhost/", serializers=[serializer])
+    try:
+        if where.transport == "ipc":
+            await loop.create_unix_connection(factory, where.path)
+        else:
+            await loop.create_connection(factory, where.host, where.port)
+        await asyncio.wait_for(session.joined, JOIN_S)
+    except OSError as reason:  # TimeoutError too
+        raise TransportError(f"cannot join the router at {address}: {reason or 'no greeting came'}") from reason
+    return session
+
+
+JOIN_S = 5.0
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Register the procedure at the router and answer its calls, until the process ends."""
+    asyncio.run(_serve(binding, options, service))
+
+
+async def _serve(binding: Binding, options: Options, service: Service) -> None:
+    router = binding.router[f"{binding.transport} {options.framing}"]
+    session = await _join(router, options)
+    procedure = PROCEDURE if binding.address else f"{PROCEDURE}.{os.getpid()}"  # the router outlives its callees
+    try:
+        await session.register(service.answer, procedure)
+    except Error as reason:
+        raise TransportError(f"the router refuses the procedure {procedure}: {reason}") from reason
+    service.announce(router if binding.address else f"{router}#{procedure}")
+    await session.gone
+    raise TransportError("the connection to the router was lost")
+
+
+class Client:
+    """One WAMP session that calls the procedure; an address may name another one behind "#"."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep the router's address and the procedure's name."""
+        self._router, _, procedure = address.partition("#")
+        self._procedure = procedure or PROCEDURE
+        self._options = options
+
+    async def open(self) -> None:
+        """Connect and join."""
+        self._session = await _join(self._router, self._options)
+        self._call = self._session.call
+
+    async def call(self, payload: bytes) -> bytes:
+        """Call the procedure and return its result."""
+        try:
+            return await self._call(self._procedure, payload)
+        except TransportLost:
+            raise TransportError("the call failed: the connection to the router was lost") from None
+        except (Error, SerializationError, PayloadExceededError, ValueError) as reason:
+            raise TransportError(f"the call of {self._procedure} failed: {reason}") from reason
+
+    async def close(self) -> None:
+        """Leave the realm and disconnect."""
+        if self._session.is_attached():
+            self._session.leave()
+            await self._session.gone
