@@ -18,6 +18,7 @@ the docstring's first line   what it is: the legend's and ``bench list``'s text
                              ``service.announce(addresses, pids)``, and returns when it has ended
 ``ENVIRONMENT``              if the router needs a Python environment of its own: its name; its lock is
                              ``requirements/NAME.txt``
+``START_S``                  seconds that each process takes to start, for estimates (optional)
 ===========================  ============================================================================
 
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.

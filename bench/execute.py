@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import paths, placement, plans
+from bench import environments, paths, placement, plans, systems
 from bench.errors import BenchError, DataError, UsageError
 from bench.systems import unknown
 
@@ -56,7 +56,10 @@ def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
     if make_plan is None or values.pop("source", "measure") != "measure":
         return REST_S
     values.pop("resume", None)
-    return float(make_plan(**values).expected_s) + REST_S
+    plan = make_plan(**values)
+    for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} - {None}:
+        environments.ensure(name)
+    return float(plan.expected_s) + REST_S
 
 
 def _default(text: str) -> Any:

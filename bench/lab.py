@@ -94,9 +94,9 @@ def trust(run: Run) -> None:
     _show(tables.checks(checks.check(run)), wrap=True)
 
 
-def table(run: Run) -> None:
-    """Show the results as tables: calls and what they cost, and one-way streams, as far as there are any."""
-    for frame in tables.results(run):
+def table(run: Run, *names: str) -> None:
+    """Show tables by the names of their functions in ``bench.tables``; or all results that there are."""
+    for frame in [getattr(tables, name)(run) for name in names] or tables.results(run):
         _show(frame)
 
 
@@ -118,13 +118,13 @@ def show(run: Run, *panels: str) -> None:
 
 
 def tell(run: Run, what: str = "conclusion") -> None:
-    """Show sentences computed from the run: ``conclusion`` or another function of ``bench.narrative``."""
-    display(Markdown(getattr(narrative, what)(run)))
+    """Show sentences computed from the run: ``conclusion``, or another function in its file in ``bench/narrative``."""
+    display(Markdown(narrative.text(run, what)))
 
 
-def zeromq_lines(run: Run) -> None:
-    """Print each case in the form of libzmq's own tools, RTT and RTT/2."""
-    print(tables.zeromq_lines(run))
+def lines(run: Run, origin: str) -> None:
+    """Print results in the form in which an origin prints them: ``zeromq``, ``lab`` or ``wamp``."""
+    print(getattr(tables, f"{origin}_lines")(run))
 
 
 def save(run: Run) -> None:

@@ -15,7 +15,8 @@ MOST_BYTES = 64 * 1024 * 1024
 MOST_CLIENTS = 256
 MOST_CALLS = 1_000_000
 LEAST_WINDOW_S = 0.01
-START_S = 0.13  # what one start costs beside its window: two interpreters, connecting, writing
+START_S = 0.065  # what a process of a start costs beside its window: an interpreter, connecting, writing
+ROUTER_S = 7.0
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Case:
     target: str | None = None
     fresh_router: bool = False
     max_calls: int = MOST_CALLS
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the window ends early: the calls are limited, or nothing has to be waited for."""
+        return self.max_calls < MOST_CALLS or self.system == "loopback"
 
     def __post_init__(self) -> None:
         """Refuse a combination that cannot be measured."""
@@ -89,11 +95,19 @@ class Plan:
     window_s: float
     seed: int
     profile: str
+    absent: dict[str, str] = field(default_factory=dict)  # systems that cannot be measured here: what to do
 
     @property
     def expected_s(self) -> float:
-        """How long all starts will take, in seconds; a case whose calls are limited may end sooner."""
-        return self.starts * sum(self.window_s * (case.system != "loopback") + START_S for case in self.cases)
+        """How long all starts will take, in seconds."""
+        return self.starts * sum(map(self._start_s, self.cases)) + ROUTER_S * len(self._routed())
+
+    def _start_s(self, case: Case) -> float:
+        each_s = systems.constant(case.system, "START_S", START_S)
+        return (0.0 if case.is_short else self.window_s) + each_s * (1 + case.clients)
+
+    def _routed(self) -> set[str]:
+        return {case.system for case in self.cases if systems.constant(case.system, "ENVIRONMENT", None)}
 
     @property
     def hash8(self) -> str:
@@ -128,19 +142,21 @@ def make_plan(
     starts: object = None,
     window_s: object = None,
     seed: object = 1,
+    absent: dict[str, str] | None = None,
 ) -> Plan:
     """Return a validated plan; ``starts`` and ``window_s`` override the profile's."""
     profile = params.one_name(profile, "profile", list(PROFILES))
     usual = PROFILES[profile]
     starts = usual.starts if starts is None else int(params.positive(starts, "starts", 1000))
     if window_s is None:
-        share = usual.measuring_s / (starts * sum(case.system != "loopback" for case in cases) or 1)
+        share = usual.measuring_s / (starts * sum(not case.is_short for case in cases) or 1)
         window_s = round(min(usual.window_s, max(usual.least_window_s, share)), 2)
     else:
         window_s = params.positive(window_s, "window_s", 3600, whole=False)
         if window_s < LEAST_WINDOW_S:
             raise UsageError(f"window_s must be at least {LEAST_WINDOW_S} s: less says nothing")
-    return Plan(notebook, tuple(cases), starts, window_s, int(params.positive(seed, "seed", 2**31)), profile)
+    order = int(params.positive(seed, "seed", 2**31))
+    return Plan(notebook, tuple(cases), starts, window_s, order, profile, absent or {})
 
 
 def plan_from_dict(stored: dict[str, Any]) -> Plan:

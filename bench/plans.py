@@ -5,9 +5,9 @@ One function for each notebook, of the same name; its arguments are the notebook
 
 from typing import Any
 
-from bench import params, systems
+from bench import environments, params, systems
 from bench.contract import parse_address
-from bench.errors import UsageError
+from bench.errors import NotInstalledError, UsageError
 from bench.placement import PLACEMENTS, why_not
 from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placement_of
 
@@ -133,3 +133,106 @@ def placement(
         for where in PLACEMENTS
     ]
     return make_plan("placement", cases, profile, starts, window_s, seed)
+
+
+BURST = 100  # calls in the loop of the class lab
+
+
+def clients(
+    system: object = "grpc_sync",
+    transport: object = "tcp",
+    payload_bytes: object = 100,
+    clients: object = (1, 2, 4, 8, 16),
+    options: object = None,
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan the class lab (100 calls by one client, and by two), and then calls by more and more client processes.
+
+    One client is always measured: what is predicted is predicted from it.
+    """
+    name = params.one_name(system, "system", systems.names())
+    by = params.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    if by == "inproc":
+        raise UsageError("inproc lives in one process, so clients cannot be added: use ipc or tcp")
+    shared: dict[str, Any] = {
+        "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "options": params.mapping(options, "options"),
+        "placement": placement_of(placement, parallel=True),
+    }
+    counts = sorted({1, *params.positives(clients, "clients", MOST_CLIENTS)})
+    cases = [Case(name, by, clients=n, max_calls=BURST * n, **shared) for n in (1, 2)]
+    cases += [Case(name, by, clients=n, **shared) for n in counts]
+    return make_plan("clients", cases, profile, starts, window_s, seed)
+
+
+def wamp(
+    transport: object = "all",
+    framing: object = "all",
+    serializer: object = "all",
+    payload_bytes: object = 100,
+    fresh_router: object = False,
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan the factorial of transport, framing and serializer through a router, and the same echo without one."""
+    name = "wamp_crossbar"
+    shared: dict[str, Any] = {
+        "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "placement": placement_of(placement),
+    }
+    ways = params.names(transport, "transport", systems.constant(name, "TRANSPORTS"))
+    framings = params.names(framing, "framing", ("rawsocket", "websocket"))
+    serializers = params.names(serializer, "serializer", ("msgpack", "cbor", "json"))
+    fresh = params.flag(fresh_router, "fresh_router")
+    cases = [
+        Case(name, by, options={"framing": frame, "serializer": text}, fresh_router=fresh, **shared)
+        for by in ways
+        for frame in framings
+        for text in serializers
+    ]
+    cases += [Case(other, by, **shared) for other in (FLOOR, "zeromq") for by in ways]
+    return make_plan("wamp", cases, profile, starts, window_s, seed)
+
+
+def overview(
+    system: object = "all",
+    payload_bytes: object = 100,
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan every installed system by its shortest way between two processes: one client, and then two.
+
+    Two clients are held against one client under the placement of parallel work: one factor at a time.
+    """
+    size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    chosen = params.names(system, "system", systems.names())
+    absent = {name: reason for name in chosen if (reason := _why_absent(name))}
+    there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name != INSTRUMENT]
+    one, two = placement_of("default"), placement_of("default", parallel=True)
+    cases: list[Case] = []
+    for name in there:
+        by = "ipc" if "ipc" in systems.constant(name, "TRANSPORTS") else "tcp"
+        cases += [Case(name, by, size, placement=where) for where in dict.fromkeys((one, two))]
+        cases.append(Case(name, by, size, placement=two, clients=2))
+    cases.append(Case(INSTRUMENT, "inproc", size, placement=one, max_calls=20_000))
+    return make_plan("overview", cases, profile, starts, window_s, seed, absent)
+
+
+def _why_absent(name: str) -> str | None:
+    """Return what to do before a system can be measured, or None if it can."""
+    try:
+        systems.load(name)
+        if environment := systems.constant(name, "ENVIRONMENT", None):
+            environments.ensure(environment)
+    except NotInstalledError as missing:
+        return str(missing)
+    return None

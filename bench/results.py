@@ -58,14 +58,11 @@ class Run:
         for role in ROLES:
             frame[f"{role}_cpu_us_per_call"] = frame[f"{role}_cpu_ns"] / frame["calls"] / 1e3
             frame[f"{role}_cpu_percent"] = frame[f"{role}_cpu_ns"] / frame["window_s"] / 1e7
-        for role in ("client", "server"):
-            frame[f"{role}_cpu_share"] = frame[f"{role}_cpu_percent"] / 100 / self._cpus(frame[f"{role}_cpus"])
-        helpers = frame["router_cpu_percent"].fillna(0) + frame["controller_cpu_percent"].fillna(0)
-        all_roles = frame["client_cpu_percent"] + frame["server_cpu_percent"] + helpers
-        frame["shared_cpu_share"] = all_roles / 100 / self._cpus(frame["server_cpus"])
+        frame["client_cpu_share"] = frame["client_cpu_percent"] / 100 / self._cpus(frame["client_cpus"])
         frame["client_sleeps_per_call"] = frame["voluntary_switches"] / frame["calls"]
         frame["server_sleeps_per_call"] = frame["server_voluntary_switches"] / frame["calls"]
-        limits = frame["case"].map(lambda case: self.plan.cases[case].max_calls)  # a burst has a warm-up of its own
+        cases = frame["case"].map(lambda case: self.plan.cases[case])
+        limits = cases.map(lambda case: case.max_calls * case.is_short)  # short windows have a warm-up of their own
         shortest = frame.groupby(limits)["window_s"].transform("min")
         frame["warm_up_ns"] = shortest.map(stats.warm_up_ns)
         return frame
@@ -155,8 +152,6 @@ NUMBERS = (
     *(f"{role}_cpu_us_per_call" for role in ROLES),
     *(f"{role}_cpu_percent" for role in ROLES),
     "client_cpu_share",
-    "server_cpu_share",
-    "shared_cpu_share",
     "client_sleeps_per_call",
     "server_sleeps_per_call",
     *(f"{role}_rss_bytes" for role in ROLES),
@@ -178,9 +173,11 @@ def _label(case: Case, peers: list[Case]) -> str:
         "payload_bytes": f"{case.payload_bytes:,} B",
         "placement": case.placement,
         "clients": f"{case.clients} client{'s' * (case.clients > 1)}",
+        "max_calls": f"{case.max_calls // case.clients // case.callers} calls" if case.is_short else "",
         "callers": f"{case.callers} caller{'s' * (case.callers > 1)} each",
     }
     shown = [text for name, text in words.items() if len({getattr(peer, name) for peer in peers}) > 1]
     mine = [peer.options for peer in peers if peer.system == case.system]
-    shown += [f"{name}={value}" for name, value in case.options.items() if len({str(o[name]) for o in mine}) > 1]
+    turned = {name: value for name, value in case.options.items() if len({str(o[name]) for o in mine}) > 1}
+    shown += [value if isinstance(value, str) else f"{name}={value}" for name, value in turned.items()]
     return " ".join([case.system, case.target or case.transport, *shown])

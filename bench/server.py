@@ -85,7 +85,7 @@ def main(link: Link) -> None:
         link.make_directory(spec["directory"])
     system = systems.load(spec["system"])
     options = system.Options(**spec["options"])
-    binding = Binding(spec["transport"], spec["directory"], spec["bind"], spec.get("router", {}))
+    binding = Binding(spec["transport"], spec["directory"], spec["bind"], spec["router"])
     serve = serve_stream if spec["load"] == "stream" else serve_calls
     serve(link, spec, system, binding, options)
 

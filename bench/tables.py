@@ -7,7 +7,8 @@ import pandas as pd
 from bench import stats
 from bench.checks import Check
 from bench.figures.axes import duration, quantity
-from bench.results import Run, column
+from bench.origins import GRPC_LAB, WAMP
+from bench.results import ROLES, Run, column
 
 
 def quantile_text(run: Run, case: int, p: float) -> str:
@@ -46,11 +47,30 @@ def costs(run: Run) -> pd.DataFrame:
             "server CPU/call": _of_server(row, duration, "server_cpu_us_per_call"),
             "client sleeps/call": f"{row['client_sleeps_per_call']:.2f}",
             "server sleeps/call": _of_server(row, "{:.2f}".format, "server_sleeps_per_call"),
+            **_of_router(row),
             "client memory": quantity(row["client_rss_bytes"], "B"),
             "server memory": _of_server(row, lambda value: quantity(value, "B"), "server_rss_bytes"),
         }
         for _, row in run.cases[run.cases["load"] == "closed"].iterrows()
     ]
+    return pd.DataFrame(rows).fillna("no router").set_index("case") if rows else pd.DataFrame()
+
+
+def processes(run: Run) -> pd.DataFrame:
+    """Return CPU load and memory by role in each closed-loop case, as process monitors show them."""
+    rows = []
+    for _, row in run.cases[run.cases["load"] == "closed"].iterrows():
+        for role in ROLES:
+            if row[f"{role}_cpu_percent"] == row[f"{role}_cpu_percent"]:
+                rows.append(
+                    {
+                        "case": row["label"],
+                        "role": role,
+                        "CPU load [% of one CPU]": f"{row[f'{role}_cpu_percent']:.1f}",
+                        "CPU/call": duration(row[f"{role}_cpu_us_per_call"]),
+                        "memory": quantity(row[f"{role}_rss_bytes"], "B"),
+                    }
+                )
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
 
@@ -61,6 +81,12 @@ def _of_server(row: "pd.Series[float]", text: Callable[[float], str], name: str)
     if row["target"]:
         return "not known"
     return text(row[name]) if row[name] == row[name] else "in the client's"
+
+
+def _of_router(row: "pd.Series[float]") -> dict[str, str]:
+    """Return the router's column where there is a router."""
+    value = row["router_cpu_us_per_call"]
+    return {"router CPU/call": duration(value)} if value == value else {}
 
 
 def _with_range(row: "pd.Series[float]", name: str, text: Callable[[float], str]) -> str:
@@ -95,6 +121,49 @@ def checks(outcomes: list[Check]) -> pd.DataFrame:
     """Return one row for each check."""
     rows = [{"check": c.name, "verdict": c.verdict, "found": c.found, "try": c.advice} for c in outcomes]
     return pd.DataFrame(rows).set_index("check")
+
+
+def lab_lines(run: Run) -> str:
+    """Return the class lab's three numbers as it prints them, and beside each what the lab itself found.
+
+    All calls count, and rates of clients are added up, as there; the rates are medians over the starts.
+    """
+    bursts = run.cases[[run.plan.cases[case].is_short for case in run.cases.index]]
+    cold = run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e6
+    lines = [f"one call, cold: {cold:.2f} ms   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
+    for case, row in bursts.iterrows():
+        rates = _client_rates(run, int(str(case)))
+        found = " + ".join(f"{rate:,.2f}" for rate in rates)
+        total = f" = {sum(rates):,.2f}" if len(rates) > 1 else ""
+        theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
+        lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
+        calls = run.plan.cases[int(str(case))].max_calls // row["clients"]
+        lines.append(
+            f"{calls} calls in a loop, {row['clients']} client(s): {found}{total} msg/s   (the lab: {lab} msg/s)"
+        )
+    return "\n".join(lines)
+
+
+def _client_rates(run: Run, case: int) -> list[float]:
+    """Return each client's calls per second from its first call to its last reply, the median over the starts."""
+    rows = run.samples[run.samples["case"] == case]
+    spans = rows.assign(end=rows["t_send_ns"] + rows["rtt_ns"]).groupby(["start", "client"])
+    rates = spans.size() / (spans["end"].max() - spans["t_send_ns"].min()) * 1e9
+    return [float(rate) for rate in rates.groupby("client").median()]
+
+
+def wamp_lines(run: Run) -> str:
+    """Return the origin's two combinations as its README states them, and what the origin found."""
+    lines = []
+    for case, row in run.cases[run.cases["system"] == "wamp_crossbar"].iterrows():
+        of = run.plan.cases[int(str(case))]
+        name = " ".join([of.transport, *map(str, of.options.values())])
+        if name in WAMP:
+            low, high = WAMP[name]["settled_ms"]
+            now = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e6
+            text = f"{name.replace(' ', ' + ')}: {now:.2f} ms on average over {row['starts']} starts"
+            lines.append(f"{text}   (the origin: {low} to {high} ms once it was warm)")
+    return "\n".join(lines)
 
 
 def zeromq_lines(run: Run) -> str:

@@ -223,8 +223,10 @@ def test_the_private_directory_is_private(tmp_path):
         [sys.executable, "-m", "bench.server"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     directory = Path(tmp_path / "private")
-    spec = {"kind": "spec", "system": "sockets", "transport": "ipc", "options": {}, "load": "closed", "cpus": None}
-    process.stdin.write(json.dumps(spec | {"bind": None, "directory": str(directory)}).encode() + b"\n")
+    spec = {"kind": "spec", "system": "sockets", "transport": "ipc", "options": {}, "load": "closed"}
+    process.stdin.write(
+        json.dumps(spec | {"bind": None, "cpus": None, "router": {}, "directory": str(directory)}).encode() + b"\n"
+    )
     process.stdin.flush()
     assert b"listening" in process.stdout.readline()
     assert directory.stat().st_mode & 0o777 == 0o700

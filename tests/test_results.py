@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bench import checks, narrative, plans, rows, store, tables
+from bench.narrative import latency, throughput
 from bench.plan import Case, make_plan
 from bench.results import Run, labels
 from bench.stage import Measured
@@ -132,14 +133,15 @@ def test_the_limit_of_parallel_clients_is_named():
     def verdict(client, server, where="split"):
         cases = [Case("zeromq", "tcp", clients=n, placement=where) for n in (1, 2)]
         known = {"client_cpu_ns": int(client * 0.51e9), "server_cpu_ns": server and int(server * 0.51e9)}
+        known |= {"client_cpus": "1"} if where == "same" else {}
         known |= {"client_cpus": None, "server_cpus": None} if where == "free" else {}
-        return narrative.throughput(handmade(cases, [200, 100], notebook="throughput", **known))
+        return throughput.conclusion(handmade(cases, [200, 100], notebook="throughput", **known))
 
-    assert "limit is the clients' CPUs" in verdict(0.95, 0.5)
+    assert "limit is the clients' CPU" in verdict(0.95, 0.5)
     assert "limit is the server's CPU" in verdict(0.3, 0.95)
     assert "no CPU is full" in verdict(0.3, 0.3)
     assert "neither is the limit" in verdict(0.3, None)
-    assert "limit is the CPUs that clients and server share" in verdict(0.56, 0.44, "same")
+    assert "limit is the CPU that clients and server share" in verdict(0.56, 0.44, "same")
     assert "no CPU is full" in verdict(0.3, 0.3, "same")
     assert "limit is the server's thread" in verdict(0.0, 0.92, "free")
 
@@ -147,7 +149,7 @@ def test_the_limit_of_parallel_clients_is_named():
 def test_absent_cpu_is_absent_not_zero():
     run = handmade([Case("zeromq", "tcp", target="tcp://127.0.0.1:5")], [100], server_cpu_ns=None, server_calls=None)
     assert tables.costs(run)["server CPU/call"].iloc[0] == "not known"
-    assert "absent, not zero" in narrative.cpu(run)
+    assert "absent, not zero" in latency.cpu(run)
 
 
 def test_labels_tell_what_differs():

@@ -23,7 +23,12 @@ LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 MARKERS = {"inproc": "^", "ipc": "o", "tcp": "s"}
 
 
-ROLE_COLOURS = {"client": "#0173b2", "server": "#de8f05", "router": "#029e73"}  # seaborn's "colorblind"
+ROLE_COLOURS = {
+    "client": "#0173b2",
+    "server": "#de8f05",
+    "router": "#029e73",
+    "controller": "#ca9161",
+}  # seaborn's "colorblind"
 
 
 GREY = "#6b6b6b"
@@ -83,7 +88,15 @@ def log_axis(axis: Any, text: Callable[[float], str]) -> None:
     """Label a logarithmic axis in words, at round values, as densely as there is room for."""
     low, high = axis.get_view_interval()
     decades = np.log10(high / low)
-    subs = (1.0,) if decades > 3 else (1.0, 2.0, 5.0) if decades > 0.9 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+    subs = (
+        (1.0,)
+        if decades > 3
+        else (1.0, 3.0)
+        if decades > 1.9
+        else (1.0, 2.0, 5.0)
+        if decades > 0.9
+        else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+    )
     axis.set_major_locator(LogLocator(subs=subs, numticks=20) if decades > 0.45 else MaxNLocator(6))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(text(value))))
     axis.set_minor_locator(NullLocator())
@@ -130,13 +143,13 @@ def nothing(axes: Axes, why: str) -> None:
     axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes, color=GREY)
 
 
-def range_row(axes: Axes, y: float, each: "pd.Series[float]", colour: Any, text: Callable[[float], str]) -> None:
+def range_row(axes: Axes, y: float, each: Any, colour: Any, text: Callable[[float], str], more: str = "") -> None:
     """Draw one value of each start as dots, their range as a bar, their median as a stroke and in words."""
-    middle, low, high = stats.across_starts(each.to_list())
+    middle, low, high = stats.across_starts(list(each))
     axes.plot([low, high], [y, y], color=colour, lw=7, alpha=0.3, solid_capstyle="round")
     axes.plot(each, [y] * len(each), "o", ms=5, mec="white", mew=0.6, color=colour)
     axes.plot(middle, y, "|", ms=16, mew=2, color="black")
-    axes.annotate(text(middle), (high, y), (12, 0), textcoords="offset points", va="center", fontsize=10.5)
+    axes.annotate(text(middle) + more, (high, y), (12, 0), textcoords="offset points", va="center", fontsize=10.5)
 
 
 def rtt_axis(axes: Axes) -> None:
@@ -155,11 +168,13 @@ def tail_scale(fractions: Any) -> Any:
     return np.where(fractions < 0.9, 2 * fractions / 0.9, tail)
 
 
-def distribution_line(run: Run, axes: Axes, case: int, colour: Any, line: str, marker: str) -> None:
+def distribution_line(
+    run: Run, axes: Axes, case: int, colour: Any, line: str, marker: str, name: str | None = None
+) -> None:
     """Draw one case's distribution, and a mark at each quantile that its calls carry."""
     rtt = run.rtt_us(case)
     values, fractions = stats.distribution(rtt)
-    label = f"{run.labels[case]}, n = {len(rtt):,}"
+    label = f"{name or run.labels[case]}, n = {len(rtt):,}"
     axes.plot(values, tail_scale(fractions), lw=1.8, label=label, color=colour, ls=line)
     carried = [p for p in stats.QUANTILES if len(rtt) >= stats.needed_samples(p)]
     axes.plot([stats.quantile(rtt, p) for p in carried], tail_scale(carried), marker, color=colour, ms=5.5)

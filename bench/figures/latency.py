@@ -101,7 +101,7 @@ def cpu_per_call(run: Run, axes: Axes) -> None:
     left, widest = np.zeros(len(cases)), total_cpu(cases).max()
     for role, colour in ROLE_COLOURS.items():
         values = cases[f"{role}_cpu_us_per_call"]
-        if values.notna().any():
+        if values.max() > 0.002 * widest:  # what cannot be seen has no place in the legend
             axes.barh(range(len(cases)), values.fillna(0), left=left, color=colour, label=role, height=0.62)
             left = left + values.fillna(0).to_numpy()
     for y, (_, row) in enumerate(cases.iterrows()):
@@ -124,7 +124,7 @@ def _unknown_cpu(row: "pd.Series[Any]") -> str:
 
 
 def _case_axis(axes: Axes, labels: list[str]) -> None:
-    axes.set_yticks(range(len(labels)), labels)
+    axes.set_yticks(range(len(labels)), labels, fontsize=9 if len(labels) > 10 else None)
     axes.set_ylim(len(labels) - 0.4, -0.6)
 
 

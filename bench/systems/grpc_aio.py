@@ -12,6 +12,7 @@ from bench.errors import TransportError
 from bench.systems import _grpc
 
 TRANSPORTS = ("ipc", "tcp")
+START_S = 0.25
 REQUIRES = ("grpcio", "protobuf")
 Options = _grpc.Options
 

@@ -14,6 +14,7 @@ from bench.errors import TransportError
 from bench.systems import _grpc
 
 TRANSPORTS = ("ipc", "tcp")
+START_S = 0.25
 REQUIRES = ("grpcio", "protobuf")
 
 STREAMS = 256  # each holds a thread of the server for as long as it lasts

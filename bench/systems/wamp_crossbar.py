@@ -22,6 +22,7 @@ from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
 
 TRANSPORTS = ("ipc", "tcp")
+START_S = 0.4
 REQUIRES = ("autobahn", "cbor2", "msgpack")
 ENVIRONMENT = "crossbar"  # the router cannot live in one environment with JupyterLab
 

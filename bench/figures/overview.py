@@ -1,0 +1,138 @@
+"""Panels that hold every system side by side: what each layer adds to the floor, and what it costs."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+
+from bench.figures.axes import (
+    GREY,
+    ROLE_COLOURS,
+    distribution_axes,
+    distribution_line,
+    duration,
+    log_axis,
+    plain,
+    quantity,
+    range_row,
+    time_axis,
+    total_cpu,
+)
+from bench.results import Run, column
+
+TITLE = "How much does each layer cost?"
+
+FLOOR = "sockets"
+P50 = column(0.5)
+MOST = 8  # curves that can still be told apart
+
+
+def ranked(run: Run) -> pd.DataFrame:
+    """Return the systems' cases with one client, placed as one client is by default; the shortest round trip first."""
+    cases = run.cases[(run.cases["system"] != "loopback") & (run.cases["clients"] == 1)]
+    return cases.dropna(subset=P50).groupby("system", sort=False).head(1).sort_values(P50)
+
+
+def rates(run: Run) -> pd.DataFrame:
+    """Return calls per second with one client and with two under one placement; index: system."""
+    two = run.cases[run.cases["clients"] == 2].set_index("system")
+    one = run.cases[(run.cases["clients"] == 1) & (run.cases["system"] != "loopback")]
+    one = one[one["placement"].isin(two["placement"])].set_index("system")
+    return pd.DataFrame({"one": one["rate_per_s"], "two": two["rate_per_s"]}).dropna()
+
+
+def colour_of(run: Run) -> dict[str, str]:
+    """Return a colour for each system, in the order of their round trips."""
+    import seaborn as sns
+
+    palette = sns.color_palette("colorblind", 10).as_hex()
+    return {name: palette[place % 10] for place, name in enumerate(ranked(run)["system"])}
+
+
+def layers(run: Run, axes: Axes) -> None:
+    """Draw each system's median RTT on one axis, the floor as a line, and what lies above it in words."""
+    cases, colours = ranked(run), colour_of(run)
+    floor = cases.loc[cases["system"] == FLOOR, P50].iloc[0]
+    for y, (case, row) in enumerate(cases.iterrows()):
+        each = run.starts.loc[run.starts["case"] == case, P50]
+        added = row[P50] - floor
+        more = f" = floor + {duration(added)}  (× {row[P50] / floor:.1f})" if row["system"] != FLOOR else "  the floor"
+        range_row(axes, y, each, colours[row["system"]], duration, more)
+    axes.axvline(floor, color=GREY, lw=1, ls="--")
+    _systems(run, axes, cases)
+    axes.set_xscale("log")
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(low / 1.4, high * (high / low) ** 1.1 * 3)
+    time_axis(axes.xaxis)
+    axes.set_xlabel("median RTT, one client: each start, their range and middle")
+    axes.set_title("Round trip: the floor, and what each system adds")
+
+
+def _systems(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
+    """Name the systems on the vertical axis; below them, those that are not installed."""
+    labels = [f"{row['system']} {row['transport']}" for _, row in cases.iterrows()]
+    axes.set_yticks(range(len(labels) + len(run.plan.absent)), [*labels, *run.plan.absent])
+    axes.set_ylim(len(labels) + len(run.plan.absent) - 0.4, -0.6)
+    for place in range(len(run.plan.absent)):
+        axes.text(
+            0.02, len(labels) + place, "not installed", color=GREY, transform=axes.get_yaxis_transform(), va="center"
+        )
+    axes.yaxis.grid(False)
+
+
+def cost(run: Run, axes: Axes) -> None:
+    """Draw the CPU time of a call by role, in the order of the round trips; a logarithm would hide the sums."""
+    cases, left = ranked(run), np.zeros(len(ranked(run)))
+    for role, colour in ROLE_COLOURS.items():
+        values = cases[f"{role}_cpu_us_per_call"].fillna(0).to_numpy()
+        if values.max() > 0.002 * total_cpu(cases).max():
+            axes.barh(range(len(cases)), values, left=left, color=colour, label=role, height=0.62)
+            left = left + values
+    for y, total in enumerate(left):
+        axes.annotate(duration(total), (total, y), (6, 0), textcoords="offset points", va="center", fontsize=10.5)
+    _systems(run, axes, cases)
+    axes.set_xlim(0, 1.2 * left.max())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("CPU time of one call [µs]")
+    axes.legend(loc="upper right", frameon=True, framealpha=0.9)
+    axes.set_title("CPU per call, by role")
+
+
+def two_clients(run: Run, axes: Axes) -> None:
+    """Draw calls per second with one client and with two."""
+    cases, colours = ranked(run), colour_of(run)
+    for system, (one, two) in rates(run).iterrows():
+        y, colour = list(cases["system"]).index(system), colours[str(system)]
+        axes.plot([one, two], [y, y], color=colour, lw=2)
+        axes.plot(one, y, "o", ms=9, color=colour, mfc="white", mew=2)
+        axes.plot(two, y, "o", ms=9, color=colour)
+        text = f"{quantity(two)}  (× {two / one:.2f})"
+        axes.annotate(text, (max(one, two), y), (10, 0), textcoords="offset points", va="center", fontsize=10.5)
+    axes.plot([], [], "o", ms=9, color=GREY, mfc="white", mew=2, label="one client")
+    axes.plot([], [], "o", ms=9, color=GREY, label="two clients")
+    _systems(run, axes, cases)
+    axes.set_xscale("log")
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(low / 1.6, high * (high / low) ** 0.45)
+    log_axis(axes.xaxis, lambda value: plain(quantity(value)))
+    axes.set_xlabel("calls per second")
+    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    axes.set_title("Throughput: one client, and two")
+
+
+def distribution(run: Run, axes: Axes) -> None:
+    """Draw the distribution of each system's calls; of many, the first eight."""
+    colours = colour_of(run)
+    for case, row in ranked(run).head(MOST).iterrows():
+        distribution_line(
+            run, axes, int(str(case)), colours[row["system"]], "-", "o", f"{row['system']} {row['transport']}"
+        )
+    distribution_axes(axes)
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(low / 1.2, 15 * high)  # room for the legend beside the curves
+    time_axis(axes.xaxis)
+    axes.legend(loc="lower right", frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.set_title("Distribution, one client")
+
+
+PANELS = (layers, cost, distribution, two_clients)

@@ -1,0 +1,53 @@
+"""What one caller tells about many: bounds and exact mean value analysis, from the demands of a call.
+
+Times in us, rates in calls per us. Sources: Denning & Buzen 1978 (bounds), Reiser & Lavenberg 1980 (MVA),
+Seidmann, Schweitzer & Shalev-Oren 1987 (several servers as a faster one and a delay).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.stats import Array
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What one call uses of a resource: ``time`` us of one of its ``servers``."""
+
+    time: float
+    servers: int = 1
+
+
+def delay(round_trip: float, demands: Sequence[Demand]) -> float:
+    """Return the part of a lone caller's round trip in which no resource works: wake-ups, the kernel, the wire.
+
+    Negative where work goes on beside the call (a library's own threads): it then takes no time of the round trip.
+    """
+    return round_trip - sum(demand.time for demand in demands)
+
+
+def bounds(round_trip: float, think: float, demands: Sequence[Demand], clients: Array) -> Array:
+    """Return the most calls per us that N callers can make: N/(R + Z), and what the busiest resource can do."""
+    fastest = min(demand.servers / demand.time for demand in demands)
+    return np.minimum(np.asarray(clients, float) / (round_trip + think), fastest)
+
+
+def mva(round_trip: float, think: float, demands: Sequence[Demand], clients: int) -> Array:
+    """Return calls per us for 1 to ``clients`` callers, by exact MVA from one caller's round trip and demands.
+
+    With one caller it gives that caller's rate back. Work beside the call counts for the bound alone: the demands are
+    then scaled down to the round trip.
+    """
+    waiting = delay(round_trip, demands)
+    scale = min(1.0, round_trip / (round_trip - waiting)) if waiting < 0 else 1.0
+    queueing = np.array([scale * demand.time / demand.servers for demand in demands])
+    apart = sum(scale * demand.time * (demand.servers - 1) / demand.servers for demand in demands)
+    rest, queue, rates = max(0.0, waiting) + apart + think, np.zeros(len(demands)), []
+    for n in range(1, clients + 1):
+        residence = queueing * (1 + queue)
+        rate = n / (rest + residence.sum())
+        queue = rate * residence
+        rates.append(rate)
+    return np.minimum(np.array(rates), bounds(round_trip, think, demands, np.arange(1, clients + 1)))

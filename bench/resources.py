@@ -1,0 +1,79 @@
+"""The CPUs that a case could use, as resources: who shares them, what a call costs there, how busy they were."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bench.params import listed
+from bench.results import ROLES, Run
+from bench.stats import Array
+
+WORDS = {"client": "clients", "server": "server", "router": "router", "controller": "controller"}
+FULL = 0.9
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Some CPUs and the roles on them.
+
+    demand_us: CPU time of a call there, one value for each start. busy: share of their time that was used, median
+    over the starts. is_thread: not CPUs but a process that runs one thread at a time, whatever CPUs it has.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    cpus: int
+    demand_us: Array
+    busy: float
+    is_thread: bool = False
+
+
+def resources(run: Run, case: int) -> list[Resource]:
+    """Return the resources of a case; roles whose CPU time is not known are left out."""
+    starts = run.ledger[run.ledger["case"] == case]
+    places: dict[str | None, list[str]] = {}
+    for role in ROLES:
+        if starts[f"{role}_cpu_us_per_call"].notna().all():
+            places.setdefault(_place(starts, role), []).append(role)
+    everywhere = int(run.manifest["machine"]["cpus_allowed"])
+    found = [_resource(starts, roles, len(cpus.split(",")) if cpus else everywhere) for cpus, roles in places.items()]
+    server_cpus = next((len(cpus.split(",")) if cpus else everywhere for cpus, r in places.items() if "server" in r), 1)
+    return [*found, _thread(starts)] if server_cpus > 1 else found
+
+
+def _place(starts: pd.DataFrame, role: str) -> str | None:
+    """Return the CPUs of a role as the ledger writes them, or None where it could use any."""
+    column = "router_cpus" if role == "controller" else f"{role}_cpus"
+    cpus = starts[column].iloc[0]
+    return cpus if isinstance(cpus, str) else None
+
+
+def _resource(starts: pd.DataFrame, roles: list[str], cpus: int) -> Resource:
+    demand = sum(starts[f"{role}_cpu_us_per_call"] for role in roles)
+    percent = sum(starts[f"{role}_cpu_percent"] for role in roles)
+    shown = [WORDS[role] for role in roles if role != "controller"] or ["controller"]
+    name = f"the CPUs that {listed(shown)} share" if len(shown) > 1 else f"the {_possessive(shown[0])} CPU"
+    return Resource(_plural(name, cpus), tuple(roles), cpus, demand.to_numpy(), float(np.median(percent)) / 100 / cpus)
+
+
+def _possessive(word: str) -> str:
+    return f"{word}'" if word.endswith("s") else f"{word}'s"
+
+
+def _plural(name: str, cpus: int) -> str:
+    name = name.replace("CPUs", "CPU")
+    return name.replace("CPU", "CPUs") if cpus > 1 else name
+
+
+def _thread(starts: pd.DataFrame) -> Resource:
+    """Return the server's process as a resource: Python runs one of its threads at a time."""
+    demand, percent = starts["server_cpu_us_per_call"], starts["server_cpu_percent"]
+    return Resource(
+        "the server's thread", ("server",), 1, demand.to_numpy(), float(np.median(percent)) / 100, is_thread=True
+    )
+
+
+def full(found: list[Resource]) -> list[Resource]:
+    """Return the resources that had no time left."""
+    return [one for one in found if one.busy > FULL]
