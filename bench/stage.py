@@ -102,13 +102,8 @@ class Stage:
 
     def _child(self, role: str, number: int = 0, **spec: Any) -> Child:
         case = self._case
-        spec |= {
-            "system": case.system,
-            "transport": case.transport,
-            "options": case.options,
-            "load": case.load,
-        }
-        spec |= {"payload_bytes": case.payload_bytes, "seed": self._seed * 1000 + number, "callers": case.callers}
+        same = ("system", "transport", "options", "load", "payload_bytes", "callers")
+        spec |= {name: getattr(case, name) for name in same} | {"seed": self._seed * 1000 + number}
         spec |= {"router": dict(self._router.addresses) if self._router else {}}
         child = Child(f"{case.system} {role}", f"bench.{role}", spec)
         self.children.append(child)
@@ -201,8 +196,12 @@ class Stage:
         return measured
 
     def obituary(self, known: str) -> str:
-        """Return how the server ended, if it has and ``known`` does not say so: clients often notice first."""
-        words = [text for server in self._servers if (text := server.obituary(patience_s=0.1)) and text not in known]
+        """Return how the server and the router ended, if ``known`` does not say so: clients often notice first.
+
+        A router's controller takes a moment to see that its worker is gone.
+        """
+        ends = [*(one.obituary(patience_s=0.1) for one in self._server), *(one.obituary(2.0) for one in self._behind)]
+        words = [text for text in ends if text and text not in known]
         return "".join(f"; {text}" for text in words)
 
     def disconnect(self) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import plans, runner, stage, store
+from bench import checks, plans, runner, stage, store
 from bench.errors import DataError, SystemFailedError, TransportError
 from bench.plan import Case, make_plan
+from bench.results import Run
 from bench.stage import measure
 from bench.systems import sockets
 
@@ -56,6 +57,13 @@ def test_a_server_that_fails_is_quoted_and_nothing_is_left(impatient, private_pa
     assert "\n" not in str(caught.value)
     assert descendants(os.getpid()) == before
     assert not list(private_parent.glob("roundtrip-*"))
+
+
+def test_a_stale_server_that_answers_in_its_place_is_found_by_the_counts(with_systems):
+    with_systems()
+    run = Run(runner.run(make_plan("latency", [faulty("stale")], starts=1, window_s=0.05)))
+    (found,) = [one for one in checks.check(run) if one.name == "counts"]
+    assert found.verdict == checks.INVALID and "look for stale servers" in found.advice
 
 
 def test_what_was_measured_before_a_failure_is_kept_and_resumed(impatient, monkeypatch):

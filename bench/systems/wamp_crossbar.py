@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from autobahn.asyncio.rawsocket import WampRawSocketClientFactory
 from autobahn.asyncio.wamp import ApplicationSession
 from autobahn.asyncio.websocket import WampWebSocketClientFactory
 from autobahn.exception import PayloadExceededError
-from autobahn.wamp.exception import Error, SerializationError, TransportLost
+from autobahn.wamp.exception import ApplicationError, Error, SerializationError, TransportLost
 from autobahn.wamp.serializer import SERID_TO_SER
 from autobahn.wamp.types import ComponentConfig
 
@@ -81,7 +82,8 @@ def route(binding: Binding, options: Options, service: RouterService) -> None:
 def _endpoints(binding: Binding, options: Options) -> Iterator[tuple[str, str]]:
     """Yield "TRANSPORT FRAMING" and its address: the one that the user names, or all four."""
     if binding.address is not None:
-        yield f"{binding.transport} {options.framing}", binding.address
+        named = re.sub(r":0$", lambda _: f":{_free_port()}", binding.address)
+        yield f"{binding.transport} {options.framing}", named
         return
     for framing in FRAMINGS:
         yield f"ipc {framing}", f"ipc://{binding.directory}/{framing}.sock"
@@ -202,7 +204,10 @@ class Client:
             return await self._call(self._procedure, payload)
         except TransportLost:
             raise TransportError("the call failed: the connection to the router was lost") from None
-        except (Error, SerializationError, PayloadExceededError, ValueError) as reason:
+        except ApplicationError as reason:
+            said = " ".join([reason.error, *map(str, reason.args)])
+            raise TransportError(f"the call of {self._procedure} failed: {said}") from reason
+        except (SerializationError, PayloadExceededError, ValueError) as reason:
             raise TransportError(f"the call of {self._procedure} failed: {reason}") from reason
 
     async def close(self) -> None:

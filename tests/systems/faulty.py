@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from bench.contract import Binding, Service
 from bench.systems import sockets
@@ -14,7 +15,11 @@ REQUIRES = ()
 
 @dataclass(frozen=True)
 class Options:
-    """fault: dies_at_once, never_listens, dies_later, hangs_later, lies_at_once, lies_later, cuts_later, returns."""
+    """fault: dies_at_once, dies_later, never_listens, returns, stale,
+    hangs_later, lies_at_once, lies_later, cuts_later.
+
+    after: how many right answers come first.
+    """
 
     fault: str = "dies_later"
     after: int = 50
@@ -59,4 +64,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         time.sleep(60)
     if options.fault == "returns":
         return
+    if options.fault == "stale":  # what answers is another server, left over from before: nobody counts there
+        uncounted = SimpleNamespace(announce=service.announce, answer=lambda payload: payload)
+        sockets.serve(binding, sockets.Options(), uncounted)
     sockets.serve(binding, sockets.Options(), Faulty(service, options))

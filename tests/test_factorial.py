@@ -1,0 +1,60 @@
+"""Effects of factors are recovered exactly from runs whose effects are known."""
+
+import itertools
+
+import numpy as np
+import pytest
+from test_results import handmade
+
+from bench import factorial, narrative
+from bench.factorial import effects
+from bench.narrative import wamp
+from bench.plan import Case
+from bench.results import Run
+
+ADDED = {"tcp": 3, "websocket": 200, "cbor": -20, "json": 150}
+LEVELS = list(itertools.product(("ipc", "tcp"), ("rawsocket", "websocket"), ("msgpack", "cbor", "json")))
+
+
+def factorial_run(**options):
+    cases = [
+        Case("wamp_crossbar", way, options={"framing": framing, "serializer": serializer})
+        for way, framing, serializer in LEVELS
+    ]
+    rtt = [500 + sum(ADDED.get(level, 0) for level in levels) for levels in LEVELS]
+    known = {"router_cpu_ns": 30_000_000, "controller_cpu_ns": 0, "router_cpus": "1"}
+    return handmade([*cases, Case("sockets", "ipc")], [*rtt, 20], calls=200, notebook="wamp", **known, **options)
+
+
+def test_every_effect_is_found():
+    found = {one.level: one for one in effects(factorial_run())}
+    assert found.keys() == ADDED.keys()
+    for level, added in ADDED.items():
+        assert found[level].middle == pytest.approx(added, rel=0.04)  # a start adds its number in %
+        assert found[level].low <= found[level].middle <= found[level].high
+        assert len(found[level].us) == 6
+    assert found["websocket"].name == "framing: websocket instead of rawsocket"
+    assert found["websocket"].ratio == pytest.approx(np.mean([1.38]), abs=0.05)
+
+
+def test_a_block_with_a_gap_is_left_out():
+    run = factorial_run()
+    for start, row in run.ledger.iterrows():
+        if row["block"] == 2 and row["case"] == 5:
+            gone = run.folder.files("ledger")[start]
+    gone.unlink()
+    assert {len(one.us) for one in effects(Run(run.folder))} == {5}
+
+
+def test_a_factor_of_one_level_has_no_effect():
+    run = factorial_run()
+    assert effects(run, "sockets") == []
+    assert factorial.medians(run, "wamp_crossbar").shape == (6 * 12, 1)
+
+
+def test_the_conclusion_names_the_factor_that_makes_the_difference():
+    text = narrative.conclusion(factorial_run())
+    assert "Three factors changed at once" in text
+    assert "Most of the difference is **framing**" in text and "framing: websocket instead of rawsocket: +" in text
+    assert "the router uses 150 µs (83%), its controller none" in text
+    assert "sockets ipc echoes in" in wamp.router(factorial_run())

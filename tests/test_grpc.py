@@ -1,0 +1,114 @@
+"""gRPC: every option does what it says, and the library's traps are closed."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import grpc
+import pytest
+from conftest import ROOT, wait_for
+from google.protobuf import descriptor_pb2
+
+from bench import systems
+from bench.contract import Binding
+from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.plan import Case
+from bench.processes import Child, collect
+from bench.stage import measure
+from bench.systems import _grpc, _grpc_echo_pb2, grpc_sync
+
+BOTH = ("grpc_sync", "grpc_aio")
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("serialization", ["bytes", "protobuf"])
+@pytest.mark.parametrize("rpc", ["unary", "stream"])
+def test_every_way_of_calling_is_answered_and_counted(name, serialization, rpc):
+    case = Case(name, "ipc", 100, {"serialization": serialization, "rpc": rpc, "connections": "shared"}, callers=2)
+    measured = measure(case, 0.05, seed=1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 1 and len(measured.calls) == 2
+
+
+@pytest.mark.parametrize(("wrong", "text"), [({"rpc": "carrier"}, "unary or stream"), ({"threads": 0}, "from 1 to")])
+def test_options_that_do_not_exist(wrong, text):
+    with pytest.raises(UsageError, match=text):
+        Case("grpc_sync", "tcp", options=wrong)
+
+
+def test_the_generated_code_is_what_the_proto_says(tmp_path):
+    words = ["-I", str(ROOT / "bench" / "systems"), f"--descriptor_set_out={tmp_path}/set", "_grpc_echo.proto"]
+    subprocess.run([sys.executable, "-m", "grpc_tools.protoc", *words], check=True)
+    (generated,) = descriptor_pb2.FileDescriptorSet.FromString((tmp_path / "set").read_bytes()).file
+    for message in generated.message_type:
+        for field in message.field:
+            field.ClearField("json_name")  # which follows from the name
+    assert generated.SerializeToString() == _grpc_echo_pb2.DESCRIPTOR.serialized_pb
+    (service,) = generated.service
+    assert f"{generated.package}.{service.name}" == _grpc.SERVICE
+    assert [method.name for method in service.method] == [_grpc.UNARY, _grpc.STREAM]
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_message_over_the_limit_says_which_option_moves_it(name):
+    with pytest.raises(SystemFailedError, match=r"RESOURCE_EXHAUSTED.*larger.*max_message_bytes"):
+        measure(Case(name, "ipc", 5_000_000), 0.1, seed=1)
+    options = {"max_message_bytes": 6_000_000}
+    assert measure(Case(name, "ipc", 5_000_000, options, max_calls=2), 0.1, seed=1).ledger["calls"] >= 1
+
+
+def test_a_port_belongs_to_one_server_even_if_another_would_share_it():
+    others = grpc.server(None, options=[("grpc.so_reuseport", 1)])
+    port = others.add_insecure_port("127.0.0.1:0")
+    others.start()
+    binding = Binding("tcp", "", f"tcp://127.0.0.1:{port}")
+    with pytest.raises(TransportError, match=f"cannot listen at tcp://127.0.0.1:{port}"):
+        grpc_sync.serve(binding, grpc_sync.Options(), SimpleNamespace(answer=bytes))
+    others.stop(None)
+
+
+CONNECT = """
+import sys
+from bench.systems import {name} as system
+clients = [system.Client(sys.argv[1], system.Options(connections=sys.argv[2])) for _ in range(3)]
+{run}
+print("called", flush=True)
+sys.stdin.readline()
+"""
+PLAIN = "for client in clients:\n    client.open()\n    client.call(b'x')"
+AWAITED = (
+    "import asyncio\nrunner = asyncio.Runner()\n"
+    "for client in clients:\n    runner.run(client.open())\n    runner.run(client.call(b'x'))"
+)
+
+
+@pytest.mark.parametrize(("name", "run"), [("grpc_sync", PLAIN), ("grpc_aio", AWAITED)])
+def test_callers_have_a_connection_each_or_share_one(name, run):
+    import psutil
+
+    spec = {"system": name, "transport": "tcp", "options": {}, "load": "closed", "bind": None, "cpus": None}
+    server = Child("server", "bench.server", spec | {"directory": None, "router": {}})
+    try:
+        (listening,) = collect("listening", [server], 10)
+        for way, wanted in (("own", 3), ("shared", 1)):
+            words = [sys.executable, "-c", CONNECT.format(name=name, run=run), listening["address"], way]
+            with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as clients:
+                assert clients.stdout.readline() == b"called\n"
+                there = psutil.Process(clients.pid).net_connections()
+                assert sum(one.status == psutil.CONN_ESTABLISHED for one in there) == wanted
+                clients.stdin.close()
+            assert wait_for(lambda: clients.poll() is not None)
+    finally:
+        server.stop()
+
+
+def test_addresses_as_the_library_writes_them():
+    assert _grpc.place("ipc:///tmp/x.sock") == "unix:/tmp/x.sock"
+    assert _grpc.place("tcp://[::1]:5") == "[::1]:5" and _grpc.place("tcp://h:5") == "h:5"
+
+
+@pytest.mark.parametrize("name", [*BOTH, "wamp_crossbar"])
+def test_importing_a_system_says_nothing(name):
+    code = f"from bench import systems; systems.load({name!r})"
+    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
+    assert name in systems.names()

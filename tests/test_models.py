@@ -1,0 +1,75 @@
+"""Bounds and mean value analysis, against cases with exact answers; and what a run predicts from one client."""
+
+import numpy as np
+import pytest
+from test_results import handmade
+
+from bench.models import Demand, bounds, delay, mva
+from bench.plan import Case
+from bench.prediction import agreement, predict
+from bench.resources import resources
+
+
+def test_one_caller_gives_its_own_rate_back():
+    for demands in ([Demand(3), Demand(4)], [Demand(3, 2), Demand(4, 5)]):
+        assert mva(10, 2, demands, 1)[0] == pytest.approx(1 / 12)
+
+
+def test_two_balanced_stations_without_delay_have_a_closed_form():
+    n = np.arange(1, 9)
+    assert mva(10, 0, [Demand(5), Demand(5)], 8) == pytest.approx(n / (5 * (n + 1)))  # N / (D (N + M - 1)), M = 2
+
+
+def test_the_recursion_by_hand():
+    rates = mva(9, 0, [Demand(5), Demand(4)], 2)
+    assert rates[1] == pytest.approx(2 / (5 * (1 + 5 / 9) + 4 * (1 + 4 / 9)))
+
+
+def test_many_callers_reach_the_slowest_resource_and_never_pass_it():
+    rates = mva(100, 0, [Demand(20), Demand(10)], 200)
+    assert np.all(np.diff(rates) >= -1e-15) and rates[-1] == pytest.approx(1 / 20)
+    assert np.all(rates <= bounds(100, 0, [Demand(20), Demand(10)], np.arange(1, 201)) + 1e-12)
+
+
+def test_several_servers_carry_several_times_as_much():
+    assert mva(100, 0, [Demand(20, 4)], 400)[-1] == pytest.approx(4 / 20)
+    assert bounds(100, 0, [Demand(20, 4)], [3])[0] == pytest.approx(3 / 100)
+
+
+def test_work_beside_the_call_bounds_but_does_not_lengthen_it():
+    demands = [Demand(8), Demand(7)]
+    assert delay(10, demands) == -5
+    rates = mva(10, 0, demands, 50)
+    assert rates[0] == pytest.approx(1 / 10) and rates[-1] == pytest.approx(1 / 8)
+
+
+def grown(**ledger):
+    cases = [Case("zeromq", "tcp", clients=n, placement="split") for n in (1, 2, 4)]
+    return handmade(cases, [100, 100, 100], notebook="clients", **ledger)
+
+
+def test_a_run_predicts_from_its_one_client_starts():
+    model = predict(grown())  # made by hand: RTT 100 us and more, client 10 us, server 20 us of CPU
+    assert model.limit == "the server's CPU" and list(model.clients) == [1, 2, 3, 4]
+    assert model.bound[3] == pytest.approx(4e6 / 105, rel=0.03)
+    assert model.rate[0] == pytest.approx(1e6 / 105, rel=0.03) and model.rate[3] < model.bound[3]
+    assert np.all(model.rate_low <= model.rate) and np.all(model.rate <= model.rate_high)
+    assert model.rtt_us[0] == pytest.approx(105, rel=0.03)
+    assert agreement(grown(), model) > 3  # the hand-made rates do not grow at all
+
+
+def test_nothing_is_predicted_from_a_server_that_cannot_be_seen():
+    assert predict(grown(server_cpu_ns=None)) is None
+
+
+def test_resources_are_the_cpus_that_roles_share():
+    (clients, server) = resources(grown(), 0)
+    assert (clients.name, server.name) == ("the clients' CPU", "the server's CPU")
+    assert clients.busy == pytest.approx(10 / 105, rel=0.05) and server.demand_us.tolist() == [20.0] * 6
+    (both,) = resources(grown(client_cpus="1"), 0)
+    assert both.name == "the CPU that clients and server share" and both.demand_us[0] == 30
+    all_cpus, thread = resources(grown(client_cpus=None, server_cpus=None), 0)
+    assert all_cpus.cpus == 2 and thread.is_thread and thread.demand_us[0] == 20
+    routed = resources(grown(router_cpu_ns=250_000_000, controller_cpu_ns=0, router_cpus="1"), 0)
+    assert [one.name for one in routed] == ["the clients' CPU", "the CPU that server and router share"]
+    assert routed[1].demand_us[0] == 70

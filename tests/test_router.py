@@ -1,0 +1,166 @@
+"""WAMP through a real router: all combinations, its processes told apart, and what happens when something is gone."""
+
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+from conftest import ROOT, descendants, is_gone, wait_for
+
+from bench import routing as routers
+from bench import runner, stage, store
+from bench.errors import SystemFailedError, UsageError
+from bench.plan import Case, make_plan
+from bench.routing import Routing
+from bench.stage import measure
+from bench.systems import wamp_crossbar
+
+NAME = "wamp_crossbar"
+LEVELS = list(itertools.product(("ipc", "tcp"), ("rawsocket", "websocket"), ("json", "msgpack", "cbor")))
+
+
+@pytest.mark.parametrize(("transport", "framing", "serializer"), LEVELS)
+def test_all_twelve_combinations_carry_any_bytes(transport, framing, serializer, routing):
+    options = {"framing": framing, "serializer": serializer}
+    ledger = measure(Case(NAME, transport, 3000, options), 0.05, 1, routing).ledger
+    assert ledger["calls"] == ledger["server_calls"] > 1
+    assert min(ledger[f"{role}_cpu_ns"] for role in ("client", "server", "router")) > 0
+    assert ledger["controller_cpu_ns"] >= 0 and ledger["controller_rss_bytes"] > 1e6 < ledger["router_rss_bytes"]
+
+
+def test_worker_and_controller_are_told_apart_and_one_router_serves_all(routing):
+    router = routing.of(Case(NAME, "ipc"))
+    assert routing.of(Case(NAME, "tcp", options={"framing": "websocket"})) is router
+    (worker,), (controller,) = router.pids["router"], router.pids["controller"]
+    assert psutil.Process(worker).ppid() == controller and psutil.Process(controller).ppid() == router.child.pid
+
+
+def test_a_router_is_placed_where_the_start_wants_it(routing):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU leaves no choice")
+    router = routing.of(Case(NAME, "ipc"))
+    for where in ("same", "split"):
+        ledger = measure(Case(NAME, "ipc", placement=where), 0.05, 1, routing).ledger
+        for pids in router.pids.values():
+            assert ",".join(map(str, os.sched_getaffinity(pids[0]))) == ledger["router_cpus"]
+
+
+def test_a_fresh_router_is_another_one_and_the_old_one_is_gone():
+    with Routing() as own:
+        old = own.of(Case(NAME, "ipc"))
+        new = own.of(Case(NAME, "ipc", fresh_router=True))
+        assert new.pids != old.pids
+        assert all(is_gone(pid) for pids in old.pids.values() for pid in pids)
+    assert wait_for(lambda: all(is_gone(pid) for pids in new.pids.values() for pid in pids))
+
+
+@pytest.mark.parametrize("role", ["router", "controller"])
+def test_a_router_that_dies_in_a_window_is_quoted_and_what_was_measured_is_kept(role, monkeypatch, private_parent):
+    monkeypatch.setattr(stage, "PATIENCE_S", 5.0)
+    started = []
+    of = Routing.of
+
+    def remember(self, case):
+        started.append(of(self, case))
+        return started[-1]
+
+    monkeypatch.setattr(Routing, "of", remember)
+    plan = make_plan("latency", [Case(NAME, "ipc")], starts=2, window_s=2)
+    ready = threading.Thread(
+        target=lambda: (wait_for(lambda: len(started) == 2, 60), _kill_in_window(started[0], role))
+    )
+    ready.start()
+    with pytest.raises(SystemFailedError, match="1 starts before it are kept in") as caught:
+        runner.run(plan)
+    ready.join()
+    text = str(caught.value)
+    assert "router" in text and "\n" not in text and "the end of its log: " in text
+    assert store.all_runs()[-1].done() == {0}
+    assert all(wait_for(lambda pid=pid: is_gone(pid)) for pids in started[0].pids.values() for pid in pids)
+    assert not list(private_parent.glob("roundtrip-*"))
+
+
+def _kill_in_window(router, role):
+    wait_for(lambda: len(descendants(os.getpid())) >= 5)  # router and its two, server, client
+    time.sleep(1.5)
+    os.kill(router.pids[role][0], signal.SIGKILL)
+
+
+def test_what_a_router_left_behind_by_force_is_swept():
+    router = routers.start(NAME, "ipc", {})
+    os.kill(router.child.pid, signal.SIGKILL)
+    router.child.stop()
+    assert wait_for(lambda: all(is_gone(pid) for pids in router.pids.values() for pid in pids))
+
+
+def test_nothing_is_left_when_an_experiment_with_a_router_is_killed(private_parent):
+    code = (
+        "from bench.routing import Routing; from bench.plan import Case; import time\n"
+        f"with Routing() as r:\n    print(sum(r.of(Case({NAME!r}, 'ipc')).pids.values(), []), flush=True)\n"
+        "    time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        pids = [int(pid) for pid in process.stdout.readline().strip("[]\n").split(",")]
+        everybody = descendants(process.pid)
+        assert set(pids) < set(everybody)
+        process.kill()
+    assert wait_for(lambda: all(is_gone(pid) for pid in everybody))
+    assert wait_for(lambda: not list(private_parent.glob("roundtrip-*")))
+
+
+def test_an_address_that_is_taken_is_named(command):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        finished = command("serve", NAME, address)
+    assert finished.returncode == 1 and finished.stderr.count("\n") == 1
+    assert f"if {address} is taken, choose another address" in finished.stderr
+
+
+def test_a_router_at_a_named_address_is_a_target_and_without_its_callee_an_error():
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench", "serve", NAME, "tcp://127.0.0.1:0"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as served:
+        target = served.stdout.readline().split()[-1]
+        ledger = measure(Case(NAME, "tcp", 100, target=target), 0.1, 1).ledger
+        assert ledger["calls"] > 1 and ledger.get("router_cpu_ns") is None and ledger["server_calls"] is None
+        family = descendants(served.pid)
+        (callee,) = [pid for pid in family if "bench.server" in psutil.Process(pid).cmdline()]
+        os.kill(callee, signal.SIGSTOP)  # it is there, but does not answer
+        os.kill(callee, signal.SIGKILL)
+        assert wait_for(lambda: all(map(is_gone, family)))
+        served.wait(10)
+
+
+def test_a_callee_that_is_not_there_is_an_error_at_once(routing):
+    router = routing.of(Case(NAME, "ipc"))
+    with pytest.raises(SystemFailedError, match=r"call of roundtrip.echo failed: .*no callee registered"):
+        measure(Case(NAME, "tcp", target=router.addresses["tcp rawsocket"]), 0.1, 1)
+
+
+def test_a_router_that_is_not_there_is_an_error(monkeypatch):
+    with pytest.raises(SystemFailedError, match=r"cannot join the router at tcp://127.0.0.1:1: .*Connect call failed"):
+        measure(Case(NAME, "tcp", target="tcp://127.0.0.1:1"), 0.1, 1)
+
+
+def test_a_serializer_that_is_not_installed_names_its_package(monkeypatch):
+    monkeypatch.delitem(wamp_crossbar.SERID_TO_SER, "cbor")
+    with pytest.raises(UsageError, match="serializer cbor needs a package: python -m pip install cbor2"):
+        Case(NAME, "ipc", options={"serializer": "cbor"})
+    for wrong in ({"serializer": "xml"}, {"framing": "pigeon"}):
+        with pytest.raises(UsageError, match=r"must be .* not '(xml|pigeon)'"):
+            Case(NAME, "ipc", options=wrong)
+
+
+def test_what_the_router_and_its_libraries_print_does_not_reach_the_experiment():
+    code = (
+        "from bench.plan import Case, make_plan; from bench import runner\n"
+        f"runner.run(make_plan('latency', [Case({NAME!r}, 'ipc')], starts=1, window_s=0.05))"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
