@@ -25,11 +25,11 @@ benchmark: $(READY)
 
 # The committed runs behind `-p source reference`: measured anew on this machine.
 reference: $(READY)
-	for notebook in latency throughput placement; do \
+	for notebook in overview latency throughput placement clients wamp; do \
 	  $(BIN)/python -m bench run $$notebook -p window_s 0.25 && \
 	  $(BIN)/python -m bench keep $$notebook data/reference/$$notebook || exit 1; \
 	done
-	cp figures/latency.png docs/latency.png
+	cp figures/overview.png docs/overview.png
 
 lock: $(READY)
 	$(BIN)/python -m pip install -q uv

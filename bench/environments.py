@@ -49,6 +49,12 @@ def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
     return folder
 
 
+def is_ready(name: str) -> bool:
+    """Return whether an environment is there and of today's lock."""
+    lock = paths.home() / "requirements" / f"{name}.txt"
+    return lock.is_file() and _is_made(paths.environments() / name, _mark_for(lock))
+
+
 def _mark_for(lock: Path) -> str:
     return f"{hashlib.sha256(lock.read_bytes()).hexdigest()} Python {sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -86,17 +92,11 @@ def _make(folder: Path, lock: Path, tell: Say) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     total = len(re.findall(r"^[\w.-]+==", lock.read_text("utf-8"), re.M))
     tell(f"Making the environment {folder.name} in {paths.shown(folder)}: up to {total} packages, once")
-    _do([sys.executable, "-m", "venv", str(folder)], folder.name, lambda line: None)
-    words = [
-        "install",
-        "--disable-pip-version-check",
-        "--no-input",
-        "--progress-bar",
-        "off",
-        "--no-deps",
-        "--require-hashes",
-    ]
-    _do([str(folder / "bin" / "python"), "-m", "pip", *words, "-r", str(lock)], folder.name, _counter(tell))
+    python = str(folder / "bin" / "python")
+    _do([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder.name, lambda line: None)
+    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--no-input"]
+    words = ["install", "--progress-bar", "off", "--no-deps", "--require-hashes", "-r", str(lock)]
+    _do([*pip, *words], folder.name, _counter(tell))
     tell(f"The environment {folder.name} is ready")
 
 

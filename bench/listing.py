@@ -5,7 +5,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from bench import paths, store, systems
+from bench import environments, paths, store, systems
 from bench.errors import DataError, NotInstalledError
 
 
@@ -25,7 +25,13 @@ def _system_text(name: str) -> str:
         return "\n".join([*lines, f"  installed   no: {missing}"])
     options = [f"{field.name}={json.dumps(field.default)}" for field in fields(module.Options)]
     loads = "calls and one-way streams" if hasattr(module, "Receiver") else "calls"
-    return "\n".join([*lines, f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}"])
+    lines += [f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}"]
+    if environment := systems.constant(name, "ENVIRONMENT", None):
+        made = (
+            "is made" if environments.is_ready(environment) else "is made on first use, or by: python -m bench prepare"
+        )
+        lines.append(f"  router      in an environment of its own, which {made}")
+    return "\n".join(lines)
 
 
 def run_text(name: str) -> str:

@@ -4,6 +4,7 @@ A ratio is the laboratory over the bare loop, one pair per block; printed are it
 machine quiet: its noise is in every number, and a ratio's quartiles tell how much.
 """
 
+import dataclasses
 import os
 import statistics
 import subprocess
@@ -16,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from bench import paths, placement, runner, schema, stats, store
+from bench import paths, placement, plans, runner, schema, stats, store
 from bench.plan import Case, make_plan
+from bench.routing import Routing
 from bench.stage import measure
 
 BARE = str(Path(__file__).with_name("bare.py"))
@@ -25,13 +27,16 @@ BLOCKS = int(os.environ.get("BLOCKS", "15"))
 WINDOW_S = 0.3
 
 
-def bare(kind: str, case: Case) -> float:
-    """Run one bare pair of processes with the laboratory's placement; return what the measuring one printed."""
+def bare(kind: str, case: Case, place: str | None = None) -> float:
+    """Run one bare pair of processes with the laboratory's placement; return what the measuring one printed.
+
+    ``place`` is the router, if there is one.
+    """
     places = placement.assign(case.placement, 1)
     assert places.server and places.clients[0]
     roles = ("server", "client") if kind == "calls" else ("receiver", "sender")
     with tempfile.TemporaryDirectory() as folder:
-        first = _start(roles[0], case, places.server[0], folder)
+        first = _start(roles[0], case, places.server[0], place or folder)
         assert first.stdout
         second = _start(roles[1], case, places.clients[0][0], first.stdout.readline().strip())
         said, _ = second.communicate(timeout=20)
@@ -48,9 +53,9 @@ def _start(role: str, case: Case, cpu: int, place: str) -> "subprocess.Popen[str
     return subprocess.Popen([sys.executable, BARE, *words], stdout=subprocess.PIPE, text=True)
 
 
-def lab_rtt(case: Case) -> float:
+def lab_rtt(case: Case, routing: Routing | None = None) -> float:
     """Return the laboratory's median RTT in ns."""
-    sent, received = measure(case, WINDOW_S, seed=1).calls[0]
+    sent, received = measure(case, WINDOW_S, 1, routing).calls[0]
     return stats.quantile((received - sent)[sent > stats.warm_up_ns(WINDOW_S)], 0.5)
 
 
@@ -81,6 +86,27 @@ def loops() -> None:
         costs.append(float(np.median(np.diff(sent))))
     print(f"{'timed loop, per call':38} {statistics.median(costs):.0f} ns (wanted <= 400)")
     print(f"{'  of which in the measured span':38} {statistics.median(spans):.0f} ns (wanted <= 200)")
+
+
+def routed() -> None:
+    """WAMP through one router, and the experiment of twelve combinations."""
+    with Routing() as routing:
+        for transport in ("ipc", "tcp"):
+            case = Case("wamp_crossbar", transport)
+            began = time.perf_counter()
+            router = routing.of(case)
+            assert router
+            if transport == "ipc":
+                print(f"{'router ready':38} {time.perf_counter() - began:.1f} s (wanted <= 15)")
+            place = router.addresses[f"{transport} rawsocket"]
+            title = f"wamp {transport} same, p50 RTT"
+            compare(title, lambda c=case: lab_rtt(c, routing), lambda c=case, p=place: bare("calls", c, p), "us", 1e-3)  # type: ignore[misc]
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ROUNDTRIP_RUNS"] = folder
+        began = time.perf_counter()
+        plan = plans.wamp()
+        runner.run(dataclasses.replace(plan, cases=plan.cases[:12]))
+        print(f"{'wamp, twelve cases, profile class':38} {time.perf_counter() - began:.0f} s (wanted <= 180)")
 
 
 def readiness() -> None:
@@ -148,6 +174,11 @@ def main() -> None:
                 case = Case(system, transport, placement=where)
                 title = f"{system} {transport} {where}, p50 RTT"
                 compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
+    for transport in ("ipc", "tcp"):
+        case = Case("grpc_sync", transport, options={"serialization": "bytes"})
+        title = f"grpc_sync {transport} same, p50 RTT"
+        compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
+    routed()
     for transport in ("ipc", "tcp"):
         case = Case("zeromq", transport, 100, placement="split", load="stream")
         title = f"zeromq {transport} one way, 100 B"

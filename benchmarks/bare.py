@@ -4,12 +4,15 @@
 listen; a client prints its median RTT in ns, a receiver its messages per second.
 """
 
+import asyncio
 import os
 import socket
 import struct
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import zmq
 
 LENGTH = struct.Struct("!I")
@@ -61,8 +64,73 @@ def receive(connection):
     return data[4:]
 
 
+def grpc_server(transport, place):
+    """Echo bytes by gRPC for ever."""
+    call = grpc.unary_unary_rpc_method_handler(lambda request, context: request)
+    handlers = (grpc.method_handlers_generic_handler("bare.Echo", {"Call": call}),)
+    server = grpc.server(ThreadPoolExecutor(10), handlers)
+    port = server.add_insecure_port(f"unix:{place}/bare.sock" if transport == "ipc" else "127.0.0.1:0")
+    server.start()
+    print(f"unix:{place}/bare.sock" if transport == "ipc" else f"127.0.0.1:{port}", flush=True)
+    server.wait_for_termination()
+
+
+async def wamp_session(place):
+    """Return a session at the router; autobahn, raw sockets, MessagePack."""
+    from autobahn.asyncio.rawsocket import WampRawSocketClientFactory
+    from autobahn.asyncio.wamp import ApplicationSession
+    from autobahn.wamp.serializer import MsgPackSerializer
+    from autobahn.wamp.types import ComponentConfig
+
+    joined = asyncio.get_running_loop().create_future()
+    session = ApplicationSession(ComponentConfig("roundtrip"))
+    session.onJoin = joined.set_result
+    factory = WampRawSocketClientFactory(lambda: session, serializer=MsgPackSerializer())
+    if place.startswith("ipc://"):
+        await asyncio.get_running_loop().create_unix_connection(factory, place.removeprefix("ipc://"))
+    else:
+        host, port = place.removeprefix("tcp://").split(":")
+        await asyncio.get_running_loop().create_connection(factory, host, int(port))
+    await joined
+    return session
+
+
+async def wamp_server(place):
+    """Echo by WAMP for ever."""
+    session = await wamp_session(place)
+    await session.register(lambda payload: payload, f"bare.{os.getpid()}")
+    print(f"{place} bare.{os.getpid()}", flush=True)
+    await asyncio.get_running_loop().create_future()
+
+
+async def wamp_client(place, size, seconds):
+    """Do what ``client`` does, through a router."""
+    place, procedure = place.split()
+    session = await wamp_session(place)
+    payload, clock, times = os.urandom(size), time.perf_counter_ns, []
+    end = clock() + int(seconds * 1e9)
+    now = 0
+    while now < end:
+        began = clock()
+        await session.call(procedure, payload)
+        now = clock()
+        times.append((now, now - began))
+    print(median(times, end, seconds), flush=True)
+    os._exit(0)
+
+
+def median(times, end, seconds):
+    """Return the median RTT of the calls after a fifth of the time."""
+    warm = sorted(rtt for at, rtt in times if at > end - 0.8e9 * seconds)
+    return warm[len(warm) // 2]
+
+
 def server(system, transport, place):
     """Echo for ever."""
+    if system == "grpc_sync":
+        grpc_server(transport, place)
+    if system == "wamp_crossbar":
+        asyncio.run(wamp_server(place))
     if system == "zeromq":
         replier = zeromq(zmq.REP, transport, place)
         while True:
@@ -78,7 +146,12 @@ def server(system, transport, place):
 def client(system, transport, place, size, seconds):
     """Call until the time is over; print the median RTT of all calls after a fifth of it."""
     payload, clock, times = os.urandom(size), time.perf_counter_ns, []
-    if system == "zeromq":
+    if system == "wamp_crossbar":
+        asyncio.run(wamp_client(place, size, seconds))
+    elif system == "grpc_sync":
+        call = grpc.insecure_channel(place).unary_unary("/bare.Echo/Call")
+        call(payload)
+    elif system == "zeromq":
         requester = zeromq(zmq.REQ, transport, place)
         send, recv = requester.send, requester.recv
     else:
@@ -90,13 +163,14 @@ def client(system, transport, place, size, seconds):
         if system == "zeromq":
             send(payload)
             recv()
+        elif system == "grpc_sync":
+            call(payload)
         else:
             connection.sendall(LENGTH.pack(len(payload)) + payload)
             receive(connection)
         now = clock()
         times.append((now, now - began))
-    warm = sorted(rtt for at, rtt in times if at > end - 0.8e9 * seconds)
-    print(warm[len(warm) // 2])
+    print(median(times, end, seconds))
 
 
 def receiver(_, transport, place):

@@ -38,7 +38,7 @@ def rates(run: Run) -> pd.DataFrame:
     two = run.cases[run.cases["clients"] == 2].set_index("system")
     one = run.cases[(run.cases["clients"] == 1) & (run.cases["system"] != "loopback")]
     one = one[one["placement"].isin(two["placement"])].set_index("system")
-    return pd.DataFrame({"one": one["rate_per_s"], "two": two["rate_per_s"]}).dropna()
+    return pd.DataFrame({"one": one["rate_per_s"], "two": two["rate_per_s"], "placement": two["placement"]}).dropna()
 
 
 def colour_of(run: Run) -> dict[str, str]:
@@ -101,7 +101,8 @@ def cost(run: Run, axes: Axes) -> None:
 def two_clients(run: Run, axes: Axes) -> None:
     """Draw calls per second with one client and with two."""
     cases, colours = ranked(run), colour_of(run)
-    for system, (one, two) in rates(run).iterrows():
+    for system, row in rates(run).iterrows():
+        one, two = row["one"], row["two"]
         y, colour = list(cases["system"]).index(system), colours[str(system)]
         axes.plot([one, two], [y, y], color=colour, lw=2)
         axes.plot(one, y, "o", ms=9, color=colour, mfc="white", mew=2)

@@ -28,8 +28,8 @@ def _two(run: Run) -> str:
     least, most = gain.index[0], gain.index[-1]
     return (
         f"A second client brings most to **{most}** ({_rates(both, most)}, × {gain.iloc[-1]:.2f}) and least to "
-        f"**{least}** ({_rates(both, least)}, × {gain.iloc[0]:.2f}), both with the server alone on a CPU or as the "
-        "caption says: mind that one client on one CPU together with its server is often quicker still."
+        f"**{least}** ({_rates(both, least)}, × {gain.iloc[0]:.2f}), both with the placement "
+        f"{both['placement'].iloc[0]}. One client on one CPU together with its server is often quicker still."
     )
 
 

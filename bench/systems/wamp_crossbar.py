@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -71,12 +72,18 @@ def route(binding: Binding, options: Options, service: RouterService) -> None:
         process_group=0,
     )
     service.adopt(node.pid)
-    assert node.stdout
-    for line in node.stdout:
-        sys.stderr.write(line)
-        if READY in line:
-            service.announce(addresses, {"controller": node.pid})
-    raise TransportError(f"the router ended with status {node.wait()}")
+
+    def follow() -> None:
+        for line in node.stdout or ():
+            sys.stderr.write(line)
+            if READY in line:
+                service.announce(addresses, {"controller": node.pid})
+
+    log = threading.Thread(target=follow, daemon=True)  # a worker may keep the log open when its controller is gone
+    log.start()
+    status = node.wait()
+    log.join(0.5)
+    raise TransportError(f"the router ended with status {status}")
 
 
 def _endpoints(binding: Binding, options: Options) -> Iterator[tuple[str, str]]:
