@@ -1,4 +1,4 @@
-"""``python -m bench``: list, doctor, prepare, run, runs, show, explain, serve, keep.
+"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, explain, serve, keep.
 
 Errors are one line on stderr that ends with a remedy; exit status 1 for a failure, 2 for bad usage. With
 ``--debug`` the traceback is shown as well.
@@ -86,6 +86,21 @@ def show(run: str) -> None:
     from bench.listing import run_text
 
     click.echo(run_text(run))
+
+
+@cli.command()
+@click.argument("a")
+@click.argument("b")
+@click.option("--margin", default="5%", show_default=True, help="Differences below it are of no practical interest.")
+@click.option("--fail-if-slower", metavar="SHARE", help="Exit with 3 if B is slower than A by more, for example 5%.")
+@click.option("--json", "as_json", is_flag=True, help="Print a list of objects instead of lines.")
+def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> int:
+    """Compare run B with run A, case by case: what differs, effects with intervals, verdicts."""
+    from bench.listing import compared_text
+
+    text, failed = compared_text(a, b, margin, fail_if_slower, as_json)
+    click.echo(text)
+    return 3 if failed else 0
 
 
 @cli.command()

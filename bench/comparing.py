@@ -1,0 +1,221 @@
+"""Is B really faster than A? Effects with intervals, one of three verdicts, and the floor under all differences."""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bench import intervals, params, variance
+from bench.errors import DataError, UsageError
+from bench.results import Run, column
+
+MARGIN = 0.05
+NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that are compared
+DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
+QUANTITIES = {  # column of a start: words, and whether more of it is better
+    column(0.5): ("p50 RTT", False),
+    column(0.99): ("p99 RTT", False),
+    "rate_per_s": ("calls per second", True),
+    "cpu_us_per_call": ("CPU per call", False),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One quantity of two cases: B over A, with its interval, the verdict, and what it rests on.
+
+    floor: the largest |ratio - 1| that one case shows against itself here. more_starts: how many pairs it would take to
+    decide, where it is undecided. paired: whether the starts of a block were compared with each other.
+    """
+
+    case: str
+    quantity: str
+    ratio: float
+    low: float
+    high: float
+    verdict: str
+    floor: float
+    more_starts: int
+    paired: bool
+    more_is_better: bool
+
+    @property
+    def slower_by(self) -> float:
+        """How much worse B is for certain, as a share of A; 0 where it is not."""
+        worse = 1 / self.high - 1 if self.more_is_better else self.low - 1
+        return max(0.0, worse) if self.verdict == DIFFERENT else 0.0
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        interval = (
+            f"[{self.low:.2f}, {self.high:.2f}]" if self.low == self.low else "without an interval: too few starts"
+        )
+        more = f"; about {self.more_starts} starts would decide" if self.more_starts else ""
+        itself = f" (A against itself: {self.floor:.1%})" if self.floor == self.floor else ""
+        return f"{self.case}, {self.quantity}: B is {self.ratio:.2f}x {interval} A: {self.verdict}{more}{itself}"
+
+
+def differences(a: Run, b: Run) -> list[str]:
+    """Return what differs between two runs, in words: machine, versions, revision, plan."""
+    found = []
+    for name in sorted(a.manifest["machine"].keys() | b.manifest["machine"].keys()):
+        one, other = (run.manifest["machine"].get(name) for run in (a, b))
+        if one != other and name != "clock_cost_ns":
+            found.append(f"machine {name}: {one} against {other}")
+    for name in sorted(a.manifest["versions"].keys() | b.manifest["versions"].keys()):
+        one, other = (run.manifest["versions"].get(name) for run in (a, b))
+        if one != other:
+            found.append(f"version of {name}: {one} against {other}")
+    if a.manifest["git"] != b.manifest["git"]:
+        found.append(f"revision: {a.manifest['git']['revision']} against {b.manifest['git']['revision']}")
+    if a.plan.window_s != b.plan.window_s:
+        found.append(f"window: {a.plan.window_s:g} s against {b.plan.window_s:g} s")
+    return found
+
+
+def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
+    """Return the comparison of every case that two runs share, quantity by quantity.
+
+    Runs of unlike machines are compared as ratios to each one's own raw sockets; DataError where they have none, or
+    where no case is in both.
+    """
+    if a.id == b.id:
+        raise UsageError(
+            f"both names mean run {a.id}: name two runs (the cases of one run are compared by compare.ipynb)"
+        )
+    unlike = a.manifest["machine"]["machine_id"] != b.manifest["machine"]["machine_id"]
+    found = []
+    for case_a, case_b in _pairs(a, b):
+        for name in QUANTITIES:
+            theirs, ours = _logs(a, case_a, name, unlike), _logs(b, case_b, name, unlike)
+            found.append(_compared(a.labels[case_a], name, theirs, ours, margin, paired=False))
+    return [one for one in found if one]
+
+
+def compare_cases(run: Run, case_a: int, case_b: int, margin: float = MARGIN) -> list[Comparison]:
+    """Return the comparison of two cases of one run, paired by block: what disturbs a block disturbs both."""
+    label = f"{run.labels[case_b]} against {run.labels[case_a]}"
+    found = []
+    for name in QUANTITIES:
+        theirs, ours = _logs(run, case_a, name), _logs(run, case_b, name)
+        both = theirs.index.intersection(ours.index)
+        found.append(_compared(label, name, theirs.loc[both], ours.loc[both], margin, paired=True))
+    return [one for one in found if one]
+
+
+def _key(run: Run, case: int) -> str:
+    of = asdict(run.plan.cases[case])
+    return json.dumps({name: value for name, value in of.items() if name not in NOT_THE_QUESTION}, sort_keys=True)
+
+
+def _pairs(a: Run, b: Run) -> list[tuple[int, int]]:
+    """Return the cases that are the same in both runs; loopback is no case to compare."""
+    ours = {_key(b, int(case)): int(case) for case in b.cases.index}
+    found = [(int(case), ours[_key(a, int(case))]) for case in a.cases.index if _key(a, int(case)) in ours]
+    found = [pair for pair in found if a.plan.cases[pair[0]].system != "loopback"]
+    if not found:
+        raise DataError(
+            f"runs {a.id} and {b.id} have no case in common: compare runs of the same system, transport, options, "
+            "payload, placement and clients"
+        )
+    return found
+
+
+def _values(run: Run, case: int, name: str) -> "pd.Series[float]":
+    """Return one quantity of each start of a case; index: block."""
+    rows = run.starts[run.starts["case"] == case].set_index("block")
+    if name == "cpu_us_per_call":
+        known = rows[["client_cpu_us_per_call", "server_cpu_us_per_call"]].sum(axis=1, skipna=False)
+        return known + rows[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
+    return rows[name]
+
+
+def _baseline(run: Run, case: int, name: str) -> float:
+    """Return raw sockets' median of a quantity over the transport of a case, to normalise by."""
+    transport = run.plan.cases[case].transport
+    rows = run.cases.index[(run.cases["system"] == "sockets") & (run.cases["transport"] == transport)]
+    if not len(rows):
+        raise DataError(
+            f"run {run.id} is of another machine and has no raw sockets over {transport} to hold it against"
+        )
+    return float(_values(run, int(rows[0]), name).median())
+
+
+def _logs(run: Run, case: int, name: str, normalised: bool = False) -> "pd.Series[float]":
+    """Return ln(quantity) of each start of a case, over raw sockets' median if normalised; index: block."""
+    logs = np.log(_values(run, case, name).dropna())
+    return logs - math.log(_baseline(run, case, name)) if normalised else logs
+
+
+def _compared(
+    label: str, name: str, theirs: "pd.Series[float]", ours: "pd.Series[float]", margin: float, paired: bool
+) -> Comparison | None:
+    """Return the comparison of two series of logs, or None where either is not known."""
+    if ours.empty or theirs.empty:
+        return None
+    difference = (ours - theirs).to_numpy() if paired else np.empty(0)
+    found = intervals.paired_shift(difference) if paired else intervals.shift(ours.to_numpy(), theirs.to_numpy())
+    floor = max(itself(theirs.to_numpy()), itself(ours.to_numpy()))
+    allowed = max(margin, floor) if floor == floor else margin
+    low, high = (math.exp(found.low), math.exp(found.high)) if found else (math.nan, math.nan)
+    middle = found.middle if found else float(ours.median() - theirs.median())
+    spread = float(np.std(difference, ddof=1)) if len(difference) > 1 else math.hypot(_sd(ours), _sd(theirs))
+    verdict = judge(low, high, allowed)
+    more = max(intervals.LEAST_PAIRS, variance.starts_for(spread, allowed)) if verdict == UNKNOWN else 0
+    words, more_is_better = QUANTITIES[name]
+    return Comparison(label, words, math.exp(middle), low, high, verdict, floor, more, paired, more_is_better)
+
+
+def _sd(values: "pd.Series[float]") -> float:
+    return float(values.std()) if len(values) > 1 else 0.0
+
+
+def itself(logs: Any) -> float:
+    """Return how far one case is from itself: its starts in two halves, every other one, as |ratio - 1|.
+
+    The A/A pair that every comparison carries: no difference below it means anything.
+    """
+    if len(logs) < 4:
+        return math.nan
+    return math.expm1(abs(float(np.median(logs[::2]) - np.median(logs[1::2]))))
+
+
+def judge(low: float, high: float, margin: float) -> str:
+    """Return the verdict on an interval of a ratio: no p-value, no star."""
+    if low != low or high != high:
+        return UNKNOWN
+    inside = 1 / (1 + margin) <= low and high <= 1 + margin
+    if inside:
+        return SAME
+    return DIFFERENT if low > 1 or high < 1 else UNKNOWN
+
+
+def record(one: Comparison) -> dict[str, Any]:
+    """Return a comparison as JSON holds it: what is not known is null."""
+    fields = asdict(one) | {"slower_by": one.slower_by}
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in fields.items()}
+
+
+def verdict_text(found: list[Comparison], fail_if_slower: str | None) -> tuple[str, bool]:
+    """Return a closing line, and whether anything is slower than allowed ("5%" or 0.05)."""
+    limit = None if fail_if_slower is None else share(fail_if_slower)
+    worse = [one for one in found if limit is not None and one.slower_by > limit]
+    if worse:
+        names = params.listed(f"{one.case} ({one.quantity}, at least {one.slower_by:.0%})" for one in worse)
+        return f"slower than allowed ({limit:.0%}): {names}", True
+    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (DIFFERENT, SAME, UNKNOWN)}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), False
+
+
+def share(text: str) -> float:
+    """Return a share written as 5% or 0.05; UsageError for anything else."""
+    try:
+        value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 10:
+        raise UsageError(f"{text!r} is no share: write 5% or 0.05")
+    return value

@@ -1,0 +1,154 @@
+"""Intervals without assuming a distribution: for quantiles of dependent calls, and for ratios of two groups of starts.
+
+Sources: order statistics (David & Nagaraja 2003, 7.1), initial positive sequence (Geyer 1992), Hodges & Lehmann 1963.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats as scipy_stats
+from scipy.fft import irfft, next_fast_len, rfft
+
+from bench.stats import Array, needed_samples
+
+CONFIDENCE = 0.95
+LEAST_PAIRS = 6  # with fewer no signed-rank interval covers with 95 %
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its interval, in the unit of the data, and the probability that it covers."""
+
+    middle: float
+    low: float
+    high: float
+    confidence: float
+
+
+def quantile_interval(values: Array, p: float, independent: float | None = None) -> tuple[float, float] | None:
+    """Return the 95 % interval of the ``p`` quantile from order statistics, or None if there are too few values.
+
+    ``independent`` is how many independent values these are worth (``effective_size``); None: all of them.
+    """
+    ordered = np.sort(np.asarray(values))
+    n = len(ordered)
+    worth = n if independent is None else min(n, max(1.0, independent))
+    if worth < needed_samples(p, CONFIDENCE):
+        return None
+    tail = (1 - CONFIDENCE) / 2
+    low, high = scipy_stats.binom.ppf(tail, math.floor(worth), p), scipy_stats.binom.isf(tail, math.floor(worth), p)
+    first, last = math.floor(low * n / math.floor(worth)), math.ceil((high + 1) * n / math.floor(worth))
+    return float(ordered[max(first - 1, 0)]), float(ordered[min(last - 1, n - 1)])
+
+
+def autocorrelation(values: Array) -> Array:
+    """Return the autocorrelation at lags 0 to n/2 of a series; all zero but the first where it does not vary."""
+    series = np.asarray(values, float)
+    series = series - series.mean()
+    n = len(series)
+    spectrum = rfft(series, next_fast_len(2 * n, real=True))
+    covariance = irfft(np.abs(spectrum) ** 2, next_fast_len(2 * n, real=True))[: n // 2 + 1]
+    if covariance[0] <= 0:
+        return np.eye(1, n // 2 + 1)[0]
+    return covariance / covariance[0]
+
+
+def ranks(values: Array) -> Array:
+    """Return the rank of each value; ties share their mean rank. One slow call then weighs no more than it should."""
+    return scipy_stats.rankdata(np.asarray(values)).astype(float)
+
+
+def effective_size(values: Array) -> float:
+    """Return how many independent values a series of calls is worth: n / (1 + 2 sum rho_k), on ranks.
+
+    The sum ends where a pair of neighbouring lags is no longer positive (Geyer's initial positive sequence).
+    """
+    n = len(values)
+    if n < 4:
+        return float(n)
+    rho = autocorrelation(ranks(values))
+    pairs = rho[1 : 2 * ((len(rho) - 1) // 2) + 1].reshape(-1, 2).sum(axis=1)
+    ends = np.flatnonzero(pairs <= 0)
+    total = pairs[: ends[0] if len(ends) else None].sum()
+    return float(min(n, n / (1 + 2 * max(0.0, total))))
+
+
+def lag1(values: Array) -> float:
+    """Return the correlation of the ranks of neighbouring calls; 0 where nothing varies."""
+    if len(values) < 3:
+        return 0.0
+    return float(autocorrelation(ranks(values))[1])
+
+
+def _signed_rank_counts(n: int) -> Array:
+    """Return how many of the 2^n sign patterns give each signed-rank sum 0 ... n(n+1)/2."""
+    counts = np.zeros(n * (n + 1) // 2 + 1)
+    counts[0] = 1
+    for rank in range(1, n + 1):
+        counts[rank:] = counts[rank:] + counts[: len(counts) - rank]
+    return counts
+
+
+def _mann_whitney(n: int, m: int) -> Array:
+    """Return the number of arrangements by Mann-Whitney count: the Gaussian binomial coefficients."""
+    counts = np.zeros(n * m + 1)
+    counts[0] = 1
+    for i in range(1, m + 1):  # times (1 - q^(n+i)) / (1 - q^i)
+        raised = counts.copy()
+        raised[n + i :] -= counts[: max(0, len(counts) - n - i)]
+        for place in range(i, len(raised)):
+            raised[place] += raised[place - i]
+        counts = raised
+    return counts
+
+
+def _by_order(differences: Array, counts: Array, middle: float) -> Interval | None:
+    """Return the interval between the k-th smallest and the k-th largest difference that covers with 95 %."""
+    tail = np.cumsum(counts) / counts.sum()
+    cut = int(np.searchsorted(tail, (1 - CONFIDENCE) / 2, side="right"))
+    if cut == 0:
+        return None
+    ordered = np.sort(differences)
+    return Interval(middle, float(ordered[cut - 1]), float(ordered[-cut]), float(1 - 2 * tail[cut - 1]))
+
+
+def paired_shift(differences: Array) -> Interval | None:
+    """Return the Hodges-Lehmann centre of paired differences, and its interval by inverting the signed-rank test.
+
+    None below six pairs: no interval of them covers with 95 %.
+    """
+    d = np.asarray(differences, float)
+    first, second = np.triu_indices(len(d))
+    walsh = (d[first] + d[second]) / 2
+    return _by_order(walsh, _signed_rank_counts(len(d)), float(np.median(walsh))) if len(d) else None
+
+
+def shift(ours: Array, theirs: Array) -> Interval | None:
+    """Return the Hodges-Lehmann shift of one group against another, and its Mann-Whitney interval, or None."""
+    if not len(ours) or not len(theirs):
+        return None
+    differences = np.subtract.outer(np.asarray(ours, float), np.asarray(theirs, float)).ravel()
+    return _by_order(differences, _mann_whitney(len(ours), len(theirs)), float(np.median(differences)))
+
+
+def holm(p_values: Array) -> Array:
+    """Return p-values adjusted for making many comparisons at once (Holm 1979), in the order given."""
+    p = np.asarray(p_values, float)
+    order = np.argsort(p)
+    adjusted = np.maximum.accumulate(np.minimum(1, p[order] * np.arange(len(p), 0, -1)))
+    result = np.empty(len(p))
+    result[order] = adjusted
+    return result
+
+
+def signed_rank_p(differences: Array) -> float:
+    """Return the exact two-sided p-value of the signed-rank test against no difference; ties share mean ranks."""
+    d = np.asarray(differences, float)
+    d = d[d != 0]
+    if not len(d):
+        return 1.0
+    total = ranks(np.abs(d))[d > 0].sum()
+    tail = np.cumsum(_signed_rank_counts(len(d))) / 2.0 ** len(d)
+    smaller = min(total, len(d) * (len(d) + 1) / 2 - total)
+    return float(min(1.0, 2 * tail[math.floor(smaller)]))

@@ -1,0 +1,91 @@
+"""When has a start settled? Change points of its time series, a label, and where to cut.
+
+Source: Barrett et al. 2017, "Virtual Machine Warmup Blows Hot and Cold": change points by PELT, labels by segments.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.stats import Array
+
+BINS = 500
+PENALTY = 15.0  # times ln(bins), for unit noise
+SAME = 0.02  # segments whose levels differ by less than this share are one
+FLAT, WARM_UP, SLOW_DOWN, UNSETTLED = "flat", "warm-up", "slow-down", "no steady state"
+
+
+@dataclass(frozen=True)
+class Settling:
+    """How a start settled: its label, the first call of the steady part, and the level (median) of each segment.
+
+    cut: index of a call, 0 where all of it is steady. levels: in the unit of the values, first to last.
+    """
+
+    label: str
+    cut: int
+    levels: tuple[float, ...]
+
+
+def bins(values: Array, most: int = BINS) -> tuple[Array, Array]:
+    """Return the medians of at most ``most`` runs of equal length, and the index at which each begins."""
+    values = np.asarray(values, float)
+    count = min(most, len(values))
+    size = len(values) // count if count else 0
+    if not size:
+        return np.empty(0), np.empty(0, int)
+    kept = values[: size * count].reshape(count, size)
+    return np.median(kept, axis=1), np.arange(count) * size
+
+
+def settle(values: Array) -> Settling:
+    """Return how one start's times, in the order of their calls, settled."""
+    middles, begins = bins(values)
+    if len(middles) < 10:
+        return Settling(FLAT, 0, (float(np.median(values)),) if len(values) else ())
+    edges = [0, *change_points(middles)]
+    levels = [float(np.median(middles[a:b])) for a, b in itertools.pairwise(edges)]
+    first = _begin_of_last_level(levels)
+    cut, steady = edges[first], float(np.median(middles[edges[first] :]))
+    if len(middles) - cut < len(middles) / 2:
+        label = UNSETTLED
+    elif cut == 0:
+        label = FLAT
+    else:
+        label = WARM_UP if np.median(middles[:cut]) > steady else SLOW_DOWN
+    return Settling(label, int(begins[cut]), tuple(levels))
+
+
+def change_points(series: Array) -> list[int]:
+    """Return the ends of the segments of a series (the last is its length), by PELT on its values over their noise."""
+    import ruptures
+
+    noise = np.median(np.abs(np.diff(series))) / (0.6745 * math.sqrt(2))
+    if noise <= 0:
+        noise = np.std(series) or 1.0
+    capped = np.clip((series - np.median(series)) / noise, -8, 8)  # a lone slow bin is no new level
+    search = ruptures.KernelCPD(kernel="linear", min_size=5).fit(capped.reshape(-1, 1))
+    return [int(end) for end in search.predict(pen=PENALTY * math.log(len(series)))]
+
+
+def _begin_of_last_level(levels: list[float]) -> int:
+    """Return the first of the segments at the end that are as high as the last, within ``SAME``."""
+    first = len(levels) - 1
+    while first and abs(levels[first - 1] - levels[-1]) <= SAME * levels[-1]:
+        first -= 1
+    return first
+
+
+def drift(values: Array, times: Array) -> float:
+    """Return how far the level moves over the window, as a share of the median: Theil-Sen slope times the window."""
+    from scipy.stats import theilslopes
+
+    middles, begins = bins(values, 200)
+    if len(middles) < 3 or not np.median(middles):
+        return 0.0
+    at = np.asarray(times, float)[begins]
+    if at[-1] <= at[0]:
+        return 0.0
+    return float(theilslopes(middles, at).slope * (at[-1] - at[0]) / np.median(middles))

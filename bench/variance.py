@@ -1,0 +1,63 @@
+"""Where the variance comes from, and what to repeat: nested variance and the cheapest plan for a budget.
+
+Source: Kalibera & Jones 2013, "Rigorous Benchmarking in Reasonable Time". Levels from inner to outer: calls in a
+window, windows (here: parts of a window) in a start, starts.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats as scipy_stats
+
+from bench.stats import Array
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of repetition: its variance apart from the levels inside it, and its share of the whole."""
+
+    name: str
+    variance: float
+    share: float
+
+
+def nested(starts: Sequence[Array], names: tuple[str, str] = ("parts of a window", "starts")) -> list[Level]:
+    """Return the variance components of values measured several times in each of several starts.
+
+    S_1^2 is the mean variance inside a start, S_2^2 the variance of the starts' means; T_1^2 = S_1^2,
+    T_2^2 = S_2^2 - S_1^2 / r with r values a start; a negative one is 0.
+    """
+    inside = float(np.mean([np.var(values, ddof=1) for values in starts]))
+    outside = float(np.var([np.mean(values) for values in starts], ddof=1))
+    repeats = float(np.mean([len(values) for values in starts]))
+    parts = [inside, max(0.0, outside - inside / repeats)]
+    total = sum(parts)
+    return [Level(name, part, part / total if total else 0.0) for name, part in zip(names, parts, strict=True)]
+
+
+def best_repeats(inner: Level, outer: Level, inner_s: float, outer_s: float, most: int = 1000) -> int:
+    """Return how many inner repetitions one outer repetition is worth: ceil(sqrt(c2/c1 * T1^2/T2^2))."""
+    if not outer.variance:
+        return most
+    return max(1, min(most, math.ceil(math.sqrt(outer_s / inner_s * inner.variance / outer.variance))))
+
+
+def detectable(spread: float, starts: int, confidence: float = 0.95) -> float:
+    """Return the smallest effect that this many pairs of starts can tell from none, as a ratio minus 1.
+
+    ``spread``: standard deviation of ln(ratio) between two starts of one case.
+    """
+    if starts < 2:
+        return math.inf
+    t = scipy_stats.t.ppf((1 + confidence) / 2, starts - 1)
+    return float(math.exp(t * spread / math.sqrt(starts)) - 1)
+
+
+def starts_for(spread: float, margin: float, confidence: float = 0.95, most: int = 10_000) -> int:
+    """Return how many pairs of starts it takes to tell a ratio of 1 + margin from none."""
+    number = 2
+    while detectable(spread, number, confidence) > margin and number < most:
+        number += max(1, number // 20)
+    return number

@@ -1,0 +1,109 @@
+"""Comparisons: the right verdict for effects that are known, and what must not be compared is not."""
+
+import json
+
+import numpy as np
+import pytest
+from test_results import handmade
+
+from bench import comparing
+from bench.comparing import DIFFERENT, SAME, UNKNOWN, compare, compare_cases, differences, judge
+from bench.errors import DataError, UsageError
+from bench.plan import Case
+from bench.results import Run
+
+ONE = [Case("zeromq", "ipc")]
+
+
+def p50(found):
+    (one,) = [one for one in found if one.quantity == "p50 RTT"]
+    return one
+
+
+def test_a_slower_run_is_different_by_the_factor_it_is_slower():
+    one = p50(compare(handmade(ONE, [100]), handmade(ONE, [130])))
+    assert one.verdict == DIFFERENT and one.ratio == pytest.approx(1.3, rel=0.01)
+    assert one.low <= one.ratio <= one.high and one.slower_by > 0.2
+    faster = p50(compare(handmade(ONE, [130]), handmade(ONE, [100])))
+    assert faster.ratio == pytest.approx(1 / 1.3, rel=0.01) and faster.slower_by == 0
+    assert "B is 1.30x [" in str(one) and "different" in str(one)
+
+
+def test_fewer_calls_per_second_are_slower():
+    found = {one.quantity: one for one in compare(handmade(ONE, [100]), handmade(ONE, [130]))}
+    rate = found["calls per second"]
+    assert rate.more_is_better and rate.ratio < 1 and rate.slower_by > 0.2
+    assert found["CPU per call"].verdict == SAME  # made by hand: 30 us in both
+
+
+def test_cases_of_one_run_are_paired_by_block():
+    run = handmade([Case("zeromq", "ipc"), Case("zeromq", "tcp")], [100, 100.5])
+    one = p50(compare_cases(run, 0, 1))
+    assert one.paired and one.verdict == SAME and one.high - one.low < 0.001  # starts differ by 5 %, pairs do not
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (1.01, 1.04, SAME), (0.96, 1.04, SAME), (1.06, 1.2, DIFFERENT), (1.01, 1.2, DIFFERENT), (0.5, 0.9, DIFFERENT),
+        (0.9, 1.1, UNKNOWN), (np.nan, np.nan, UNKNOWN),
+    ],
+)  # fmt: skip
+def test_the_three_verdicts(low, high, verdict):
+    assert judge(low, high, 0.05) == verdict
+
+
+def test_too_few_starts_decide_nothing_and_say_how_many_would():
+    one = p50(compare(handmade(ONE, [100], starts=2), handmade(ONE, [130], starts=2)))
+    assert one.verdict == UNKNOWN and one.more_starts >= 6 and "too few starts" in str(one)
+
+
+def machine(run, name):
+    run.manifest["machine"] = run.manifest["machine"] | {"machine_id": name}
+    return run
+
+
+def test_unlike_machines_are_compared_by_their_sockets_or_not_at_all():
+    pair = [*ONE, Case("sockets", "ipc")]
+    a, b = handmade(pair, [100, 20]), machine(handmade(pair, [200, 40]), "other")
+    found = compare(a, b)
+    assert p50([one for one in found if "zeromq" in one.case]).ratio == pytest.approx(1, abs=0.01)
+    assert any("machine machine_id: 0 against other" in line for line in differences(a, b))
+    with pytest.raises(DataError, match="has no raw sockets over ipc"):
+        compare(handmade(ONE, [100]), machine(handmade(ONE, [100]), "other"))
+
+
+def test_runs_without_a_case_in_common_are_refused():
+    with pytest.raises(DataError, match="have no case in common"):
+        compare(handmade(ONE, [100]), handmade([Case("zeromq", "ipc", 10)], [100]))
+    run = handmade(ONE, [100])
+    with pytest.raises(UsageError, match="both names mean run"):
+        compare(run, Run(run.folder))
+
+
+def test_the_floor_is_a_case_against_itself():
+    assert comparing.itself(np.log([100, 110, 100, 110, 100, 110])) == pytest.approx(0.1)
+    assert np.isnan(comparing.itself(np.log([1, 2])))
+
+
+@pytest.mark.parametrize(("text", "value"), [("5%", 0.05), ("0.05", 0.05), ("0", 0)])
+def test_shares(text, value):
+    assert comparing.share(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["five", "", "-1%", "nan"])
+def test_shares_that_are_none(text):
+    with pytest.raises(UsageError, match="write 5% or 0"):
+        comparing.share(text)
+
+
+def test_the_command_is_for_people_and_for_machines(command):
+    a, b = handmade(ONE, [100]), handmade(ONE, [130])
+    finished = command("compare", a.id, b.id)
+    assert finished.returncode == 0 and "zeromq ipc, p50 RTT: B is 1.30x" in finished.stdout
+    assert command("compare", a.id, b.id, "--fail-if-slower", "50%").returncode == 0
+    failed = command("compare", a.id, b.id, "--fail-if-slower", "5%", "--json")
+    assert failed.returncode == 3
+    told = json.loads(failed.stdout)
+    assert told["a"] == a.id and {one["verdict"] for one in told["comparisons"]} >= {DIFFERENT}
+    assert command("compare", a.id, a.id).returncode == 2

@@ -1,0 +1,162 @@
+"""Intervals and effects: exact answers, coverage by simulation, and laws that hold for all data (hypothesis)."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from scipy import stats as scipy_stats
+
+from bench import intervals, stats, steady, variance
+from bench.intervals import effective_size, holm, paired_shift, quantile_interval, shift, signed_rank_p
+
+RNG = np.random.default_rng
+numbers = some.lists(some.floats(0.1, 1e6), min_size=0, max_size=80)
+
+
+def covers(interval, truth):
+    return interval is not None and interval[0] <= truth <= interval[1]
+
+
+@pytest.mark.parametrize(("p", "n"), [(0.5, 40), (0.9, 200), (0.99, 1000)])
+def test_quantile_intervals_cover(p, n):
+    random, truth = RNG(1), -math.log(1 - p)
+    hits = [covers(quantile_interval(random.exponential(size=n), p), truth) for _ in range(600)]
+    assert np.mean(hits) >= 0.93
+
+
+def test_there_is_no_interval_below_the_needed_samples():
+    for p in (0.5, 0.9, 0.99, 0.999):
+        needed = stats.needed_samples(p)
+        assert quantile_interval(np.arange(needed), p) is not None
+        assert quantile_interval(np.arange(needed - 1), p) is None
+
+
+def test_dependent_calls_are_worth_less():
+    random, n, rho = RNG(2), 100_000, 0.9
+    noise, series = random.normal(size=n), np.empty(n)
+    series[0] = noise[0]
+    for i in range(1, n):
+        series[i] = rho * series[i - 1] + noise[i]
+    worth = effective_size(series)
+    assert worth == pytest.approx(n * (1 - rho) / (1 + rho), rel=0.15)
+    wide, narrow = quantile_interval(series, 0.5, worth), quantile_interval(series, 0.5)
+    assert wide[1] - wide[0] > 3 * (narrow[1] - narrow[0])
+    assert intervals.lag1(series) > 0.8 > 0.1 > abs(intervals.lag1(random.normal(size=10_000)))
+    assert effective_size(random.normal(size=10_000)) > 8000
+
+
+@given(numbers)
+def test_intervals_hold_their_quantile_and_scale_with_the_unit(values):
+    for p in (0.5, 0.9):
+        found, scaled = quantile_interval(values, p), quantile_interval(1000 * np.asarray(values), p)
+        assert (found is None) == (len(values) < stats.needed_samples(p))
+        if found:
+            assert found[0] <= stats.quantile(np.asarray(values), p) <= found[1]
+            assert scaled == pytest.approx([1000 * edge for edge in found])
+
+
+@given(numbers)
+def test_effective_size_is_between_none_and_all_and_knows_no_unit(values):
+    worth = effective_size(values)
+    assert 0 <= worth <= len(values)
+    assert effective_size(8 * np.asarray(values)) == pytest.approx(worth)
+
+
+@given(some.lists(some.floats(-5, 5), min_size=6, max_size=14), some.randoms())
+def test_paired_shifts_know_no_order_and_turn_with_the_sign(values, random):
+    found, turned = paired_shift(values), paired_shift([-value for value in values])
+    assert (found.middle, found.low, found.high) == pytest.approx((-turned.middle, -turned.high, -turned.low))
+    assert found.low <= found.middle <= found.high and found.confidence >= 0.95
+    random.shuffle(values)
+    assert paired_shift(values) == found
+
+
+@given(some.lists(some.floats(-5, 5), min_size=5, max_size=9), some.lists(some.floats(-5, 5), min_size=5, max_size=9))
+def test_shifts_turn_with_the_groups(ours, theirs):
+    found, turned = shift(ours, theirs), shift(theirs, ours)
+    assert (found.middle, found.low, found.high) == pytest.approx((-turned.middle, -turned.high, -turned.low))
+
+
+def test_effects_by_hand():
+    assert paired_shift([1, 2, 3, 4, 5, 6]) == intervals.Interval(3.5, 1, 6, 1 - 2 / 64)
+    assert shift(np.arange(6) + 10, np.arange(6)).middle == 10
+    assert paired_shift([1, 2, 3, 4, 5]) is None and paired_shift([]) is None and shift([1, 2], [1, 2]) is None
+
+
+def test_effects_cover_and_a_case_against_itself_seldom_differs():
+    random = RNG(3)
+    paired = [paired_shift(random.normal(size=7)) for _ in range(1000)]
+    apart = [shift(random.normal(size=6), random.normal(size=6)) for _ in range(1000)]
+    for found in (paired, apart):
+        assert np.mean([one.low <= 0 <= one.high for one in found]) >= 0.94
+
+
+def test_p_values_are_those_of_the_textbook():
+    for values in ([1, 2, 3, -4, 5, 6], [1, -2, 3, -4, 5, -6, 7, 8], [0.5, 0.1, 2]):
+        assert signed_rank_p(values) == pytest.approx(scipy_stats.wilcoxon(values).pvalue)
+    assert signed_rank_p([0, 0]) == 1
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def series(*parts, seed=4):
+    random = RNG(seed)
+    return np.concatenate([level * (1 + 0.02 * random.standard_normal(n)) for n, level in parts])
+
+
+@pytest.mark.parametrize(
+    ("parts", "label", "cut"),
+    [
+        ([(20_000, 100)], steady.FLAT, 0),
+        ([(4_000, 150), (16_000, 100)], steady.WARM_UP, 4_000),
+        ([(2_000, 300), (2_000, 150), (16_000, 100)], steady.WARM_UP, 4_000),
+        ([(3_000, 60), (17_000, 100)], steady.SLOW_DOWN, 3_000),
+        ([(15_000, 100), (5_000, 150)], steady.UNSETTLED, 15_000),
+    ],
+)
+def test_how_a_start_settles(parts, label, cut):
+    found = steady.settle(series(*parts))
+    assert found.label == label and abs(found.cut - cut) <= 20_000 // steady.BINS
+
+
+def test_lone_slow_calls_are_no_new_level():
+    values = series((10_000, 100))
+    values[::997] *= 50
+    assert steady.settle(values).label == steady.FLAT
+
+
+@pytest.mark.parametrize("values", [[], [5.0], [5.0] * 3, [5.0] * 5000])
+def test_little_or_nothing_to_see_is_flat(values):
+    assert steady.settle(np.asarray(values)).label == steady.FLAT and steady.settle(np.asarray(values)).cut == 0
+    assert steady.drift(np.asarray(values), np.arange(len(values))) == 0
+
+
+def test_drift_is_a_share_of_the_median_over_the_window():
+    times = np.linspace(0, 1e9, 10_000)
+    assert steady.drift(100 * (1 + 0.1 * times / 1e9), times) == pytest.approx(0.095, abs=0.005)
+
+
+def test_nested_variance_finds_what_was_put_in():
+    random = RNG(5)
+    starts = [10 * random.standard_normal() + random.normal(size=8) for _ in range(2000)]
+    inner, outer = variance.nested(starts)
+    assert inner.variance == pytest.approx(1, rel=0.05) and outer.variance == pytest.approx(100, rel=0.1)
+    assert outer.share == pytest.approx(0.99, abs=0.01)
+    assert variance.best_repeats(inner, outer, 1, 1) == 1
+    inner, outer = variance.nested([random.normal(size=50) for _ in range(200)])
+    assert outer.share < 0.01
+
+
+def test_more_starts_detect_less_and_the_planner_knows_how_many():
+    assert variance.detectable(0.05, 6) > variance.detectable(0.05, 12) > 0
+    needed = variance.starts_for(0.05, 0.05)
+    assert variance.detectable(0.05, needed) <= 0.05 < variance.detectable(0.05, needed // 2)
+    assert variance.detectable(0.05, 1) == math.inf
+
+
+@settings(max_examples=25)
+@given(some.integers(100, 3000), some.floats(1e-3, 1e3))
+def test_settling_knows_no_unit(n, unit):
+    values = series((n, 100), (2 * n, 80))
+    assert steady.settle(unit * values).cut == steady.settle(values).cut
