@@ -1,10 +1,15 @@
-"""Checks: may this result be believed? Each says what was found, what it means and what to try."""
+"""The trust card: twelve checks that every result carries. Each says what was found, what it means, what to try."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
-from bench import stats
-from bench.results import Run
+import numpy as np
+import pandas as pd
+
+from bench import comparing, intervals, stats, steady
+from bench.params import listed
+from bench.resources import full, resources
+from bench.results import Run, column
 
 PASS, CAUTION, INVALID = "PASS", "CAUTION", "INVALID"
 
@@ -23,106 +28,222 @@ class Check:
         return asdict(self)
 
 
-def complete(run: Run) -> Check:
-    """All starts that were planned are on disk."""
-    planned, got = run.plan.starts * len(run.plan.cases), len(run.ledger)
-    found = f"{got} of {planned} planned starts are there"
-    advice = "the run was interrupted: measure the rest with -p resume true"
-    return Check("complete", PASS, found) if got == planned else Check("complete", CAUTION, found, advice)
+def _outcome(name: str, passed: bool, found: str, advice: str) -> Check:
+    return Check(name, PASS, found) if passed else Check(name, CAUTION, found, advice)
 
 
-def counts(run: Run) -> Check:
-    """Every answer was verified, and the server counted as many requests as the clients made."""
+def _whole(run: Run) -> list[int]:
+    """Return the cases of calls that fill a window, with a server."""
+    return [int(i) for i in run.cases.index if run.plan.cases[i].load != "stream" and not run.plan.cases[i].is_short]
+
+
+def answers(run: Run) -> Check:
+    """1. Every answer was verified, and the server counted as many requests as the clients made."""
     known = run.ledger.dropna(subset="server_calls")
     wrong = known[known["server_calls"] != known["calls"]]
     if len(wrong):
         row = wrong.iloc[0]
-        found = (
-            f"in {len(wrong)} starts the counts differ: {row['calls']} calls, the server saw {row['server_calls']:.0f}"
+        counted = f"{row['calls']} calls, the server saw {row['server_calls']:.0f}"
+        found = f"in {len(wrong)} starts the counts differ: {counted}"
+        return Check(
+            "answers", INVALID, found, "another server answered, or messages were lost: look for stale servers"
         )
-        return Check("counts", INVALID, found, "another server answered, or messages were lost: look for stale servers")
     calls, unseen = int(run.ledger["calls"].sum()), len(run.ledger) - len(known)
     outside = f"; in {unseen} starts there was no server to ask" if unseen else ""
-    return Check("counts", PASS, f"all {calls:,} messages verified; servers counted the same{outside}")
+    return Check("answers", PASS, f"all {calls:,} messages verified; servers counted the same{outside}")
 
 
-def starts(run: Run) -> Check:
-    """There are enough starts for an interval of the median."""
-    fewest = int(run.cases["starts"].min())
-    found = f"{fewest} starts of each case: their range holds the true median with {stats.coverage(fewest):.1%}"
-    if fewest >= stats.LEAST_STARTS:
-        return Check("starts", PASS, found)
-    return Check("starts", CAUTION, found, f"draw no conclusion: use at least {stats.LEAST_STARTS} (profile class)")
+def little(run: Run) -> Check:
+    """2. Little's law closes: the callers are the rate times the round trip plus their own gap."""
+    cases = [case for case in _whole(run) if run.plan.cases[case].load == "closed"]
+    starts = run.starts[run.starts["case"].isin(cases)].dropna(subset="rate_per_s")
+    if starts.empty:
+        return Check("little", PASS, "no closed loops in this run: nothing to close")
+    callers = starts["clients"] * starts["callers"].fillna(1)
+    calls = run.samples[run.samples["start"].isin(starts.index)]
+    cycle = _cycle_s(calls).reindex(starts.index)
+    off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
+    found = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
+    return _outcome("little", bool(off.max() <= 0.02), found, "calls are missing, or callers did not run side by side")
+
+
+def _cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
+    """Return each start's mean round trip plus the mean gap until the same caller's next call, in s."""
+    callers = calls.groupby(["start", "client"])
+    size, spans = callers.size(), callers["t_send_ns"].max() - callers["t_send_ns"].min()
+    served = callers["rtt_ns"].sum() - callers["rtt_ns"].last()
+    gap = (spans - served).groupby("start").sum() / (size - 1).clip(lower=1).groupby("start").sum()
+    return (calls.groupby("start")["rtt_ns"].mean() + gap) / 1e9
+
+
+def pacing(run: Run) -> Check:
+    """3. An open load was sent as planned: no other rate, no lateness that matters."""
+    if not any(case.load == "open" for case in run.plan.cases):
+        return Check("pacing", PASS, "closed loops: nothing is paced, and no user's waiting is told")
+    return Check("pacing", PASS, "open load")
+
+
+def client(run: Run) -> Check:
+    """4. The clients are not the limit of a throughput."""
+    share = run.cases.loc[run.cases["clients"] > 1, "client_cpu_share"]
+    if not (share > 0.8).any():
+        return Check("client", PASS, "no group of parallel clients used more than 80 % of its CPUs")
+    found = f"{(share > 0.8).sum()} cases: the clients kept their CPUs up to {share.max():.0%} busy"
+    return Check(
+        "client", CAUTION, found, "there the rate tells what these clients can send, not what the server can do"
+    )
+
+
+def limit(run: Run) -> Check:
+    """5. Which resource had no time left: the answer to "why not double?"."""
+    names = dict.fromkeys(one.name for case in _whole(run) for one in full(resources(run, case)))
+    found = f"without time left in some case: {listed(names)}" if names else "no CPU was full in any case"
+    return Check("limit", PASS, found)
+
+
+def settled(run: Run) -> Check:
+    """6. The starts settled, and did not drift after the warm-up."""
+    restless, drifts = [], {}
+    for case in _whole(run):
+        starts = run.ledger.index[run.ledger["case"] == case]
+        labels = [run.settlings[start].label for start in starts if start in run.settlings]
+        if 2 * labels.count(steady.UNSETTLED) > len(labels):
+            restless.append(run.labels[case])
+        drifts[run.labels[case]] = _drift(run, starts)
+    if not drifts:
+        return Check("settled", PASS, "no loops of calls in this run")
+    worst = max(drifts, key=lambda label: drifts[label])
+    cut = run.ledger["warm_up_ns"].max() / 1e9
+    found = f"warm-up cut at {cut:.2f} s; the largest drift after it is {drifts[worst]:.1%} of the median ({worst})"
+    if restless:
+        found += f"; most starts found no level in {listed(restless[:3])}{' and others' if len(restless) > 3 else ''}"
+    advice = "longer windows (window_s); look at every call in order for steps of the machine"
+    return _outcome("settled", not restless and drifts[worst] < 0.02, found, advice)
+
+
+def _drift(run: Run, starts: Iterable[int]) -> float:
+    """Return the median over a case's starts of how far its level moved, without its sign lost: |median|."""
+    warm = run.samples[run.samples["warm"] & run.samples["start"].isin(starts)]
+    each = [steady.drift(rows["rtt_ns"].to_numpy(), rows["t_send_ns"].to_numpy()) for _, rows in warm.groupby("start")]
+    return abs(float(np.median(each))) if each else 0.0
+
+
+def independence(run: Run) -> Check:
+    """7. How many independent calls the calls are worth."""
+    worth = {}
+    for case in _whole(run):
+        rows = run.samples[(run.samples["case"] == case) & run.samples["warm"]].groupby("start")["rtt_ns"]
+        worth[case] = sum(intervals.effective_size(values.to_numpy()) for _, values in rows)
+    if not worth:
+        return Check("independence", PASS, "no loops of calls in this run")
+    least = min(worth, key=lambda case: worth[case])
+    needed = stats.needed_samples(0.9)
+    found = f"the calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones of {run.count(least):,}"
+    advice = "calls follow each other's moods: trust the range over starts, and take more starts"
+    return _outcome("independence", worth[least] >= needed, found, advice)
 
 
 def samples(run: Run) -> Check:
-    """Every printed quantile is carried by enough calls."""
-    whole = [case for case in run.cases.index if not run.plan.cases[case].is_short]
-    counts = run.cases.loc[whole, "n"][run.cases["load"] == "closed"]
+    """8. Every printed quantile is carried by enough calls."""
+    counts = run.cases.loc[_whole(run), "n"]
     needed = stats.needed_samples(max(stats.QUANTILES))
+    short = run.ledger[run.ledger["case"].isin(_whole(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
+    if len(short):
+        found = f"{len(short)} starts were full of calls early, one after {short['window_s'].min():.2f} s"
+        return Check("samples", CAUTION, found, "shorter windows (window_s) and more starts tell as much")
     if counts.empty or counts.min() >= needed:
         return Check("samples", PASS, f"enough calls for every quantile shown (p99.9 needs {needed:,})")
     found = f"the smallest case has {counts.min():,} calls; p99.9 needs {needed:,}, and is left out there"
     return Check("samples", CAUTION, found, "longer windows (window_s) or more starts")
 
 
+def starts(run: Run) -> Check:
+    """9. There are enough starts for an interval of the median, and all that were planned."""
+    fewest, planned = int(run.cases["starts"].min()), run.plan.starts * len(run.plan.cases)
+    if len(run.ledger) < planned:
+        advice = "the run was interrupted: measure the rest with -p resume true"
+        return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are there", advice)
+    found = f"{fewest} starts of each case: their range holds the true median with {stats.coverage(fewest):.1%}"
+    advice = f"draw no conclusion: use at least {stats.LEAST_STARTS} (profile class)"
+    return _outcome("starts", fewest >= stats.LEAST_STARTS, found, advice)
+
+
+def noise(run: Run) -> Check:
+    """10. How far a case is from itself: every other start against the rest."""
+    floors = {}
+    for case in _whole(run):
+        logs = np.log(run.starts.loc[run.starts["case"] == case, column(0.5)].dropna().to_numpy())
+        floors[case] = comparing.itself(logs)
+    known = {case: floor for case, floor in floors.items() if floor == floor}
+    if not known:
+        return Check("noise", PASS, "too few starts of calls to hold a case against itself")
+    worst = max(known, key=lambda case: known[case])
+    found = f"a case is up to {known[worst]:.1%} from itself ({run.labels[worst]})"
+    advice = "no difference below that means anything here: more starts, a quieter machine, another placement"
+    return _outcome("noise", known[worst] <= comparing.MARGIN, found, advice)
+
+
+def machine(run: Run) -> Check:
+    """11. Nobody else used the machine, and the collector stayed out of the windows."""
+    ledger, troubles = run.ledger, []
+    room = ledger["window_s"] * 1e9
+    cpus = int(run.manifest["machine"]["cpus_allowed"])
+    if (steal := (ledger["steal_ns"] / room / cpus).median()) > 0.01:
+        troubles.append(f"{steal:.1%} of the CPU time went to other guests (steal)")
+    if (others := (ledger["other_cpu_ns"] / room).where(room > 2e8).median()) > 0.1:
+        troubles.append(f"other processes used {others:.0%} of a CPU")
+    if (throttled := ledger["throttled_ns"].sum() / 1e9) > 0:
+        troubles.append(f"the control group's limit held tasks back for {throttled:.2f} s")
+    if collections := int(ledger["gc_collections"].sum()):
+        troubles.append(f"{collections} garbage collections inside windows")
+    if troubles:
+        return Check("machine", CAUTION, "; ".join(troubles), "end other work, measure again; python -m bench doctor")
+    told = "" if ledger["machine_busy_ns"].notna().any() else " (what others did was not recorded)"
+    return Check("machine", PASS, f"no steal, no throttling, no collections, hardly another process{told}")
+
+
 def instrument(run: Run) -> Check:
-    """The instrument's own floor is below 1 % of what is measured."""
-    cases = run.cases.dropna(subset="p50_rtt_us")
+    """12. The clock and the loop themselves are below 1 % of what is measured."""
+    cases = run.cases.dropna(subset=column(0.5))
     floor, measured = cases[cases["system"] == "loopback"], cases[cases["system"] != "loopback"]
-    if floor.empty or measured.empty:
-        return Check("instrument", PASS, "no loopback case in this run; see latency.ipynb for the instrument's floor")
-    own, least = floor["p50_rtt_us"].iloc[0], measured["p50_rtt_us"].min()
-    found = f"the loop itself takes {own:.2f} us, {own / least:.2%} of the shortest median"
-    advice = "subtract nothing; read differences below that as noise"
-    return Check("instrument", PASS if own <= 0.01 * least else CAUTION, found, "" if own <= 0.01 * least else advice)
-
-
-def windows(run: Run) -> Check:
-    """Every start with a server measured as long as planned."""
-    whole = [index for index, case in enumerate(run.plan.cases) if case.load == "closed" and not case.is_short]
-    closed = run.ledger[run.ledger["case"].isin(whole)]
-    cut = closed[closed["window_s"] < 0.9 * run.plan.window_s]
-    if cut.empty:
-        return Check("windows", PASS, f"no start was cut short of its {run.plan.window_s:g} s")
-    found = f"{len(cut)} starts were full of calls early, one after {cut['window_s'].min():.2f} s"
-    return Check("windows", CAUTION, found, "shorter windows (window_s) and more starts tell as much")
-
-
-def collector(run: Run) -> Check:
-    """Python's garbage collector stayed out of the windows."""
-    collections = int(run.ledger["gc_collections"].sum())
-    if not collections:
-        return Check("collector", PASS, "no garbage collection inside a window")
-    return Check("collector", CAUTION, f"{collections} garbage collections inside windows", "look for them in the tail")
-
-
-def client_share(run: Run) -> Check:
-    """The clients are not the limit of a throughput."""
-    share = run.cases.loc[run.cases["clients"] > 1, "client_cpu_share"]
-    if not (share > 0.8).any():
-        return Check("client", PASS, "no group of parallel clients used more than 80 % of its CPUs")
-    found = f"{(share > 0.8).sum()} cases: the clients kept their CPUs up to {share.max():.0%} busy"
-    return Check(
-        "client",
-        CAUTION,
-        found,
-        "there the rate tells what these clients can send, not what the server can do",
+    if measured.empty:
+        return Check("instrument", PASS, "no calls in this run")
+    least = float(measured[column(0.5)].min())
+    own = (
+        float(floor[column(0.5)].iloc[0])
+        if len(floor)
+        else 2e-3 * float(run.manifest["machine"].get("clock_cost_ns") or 0)
     )
+    what = "the loop itself takes" if len(floor) else "reading the clock twice takes"
+    found = f"{what} {own:.2f} us, {own / least:.2%} of the shortest median"
+    return _outcome("instrument", own <= 0.01 * least, found, "subtract nothing; read differences below that as noise")
 
 
 ALL: tuple[Callable[[Run], Check], ...] = (
-    complete,
-    counts,
-    starts,
-    windows,
+    answers,
+    little,
+    pacing,
+    client,
+    limit,
+    settled,
+    independence,
     samples,
-    collector,
+    starts,
+    noise,
+    machine,
     instrument,
-    client_share,
 )
 
 
 def check(run: Run) -> list[Check]:
-    """Return the outcome of every check."""
-    return [one(run) for one in ALL]
+    """Return the outcome of every check; they are worked out once for a run."""
+    if run.card is None:
+        run.card = [one(run) for one in ALL]
+    return list(run.card)
+
+
+def score(run: Run) -> str:
+    """Return how many checks passed, as a caption shows it: 11/12, and the names of those that did not."""
+    outcomes = check(run)
+    failed = [one.name for one in outcomes if one.verdict != PASS]
+    return f"{len(outcomes) - len(failed)}/{len(outcomes)}{f' (not: {listed(failed)})' if failed else ''}"

@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as scipy_stats
-from scipy.fft import irfft, next_fast_len, rfft
+from scipy import special
 
 from bench.stats import Array, needed_samples
 
@@ -37,7 +36,7 @@ def quantile_interval(values: Array, p: float, independent: float | None = None)
     if worth < needed_samples(p, CONFIDENCE):
         return None
     tail = (1 - CONFIDENCE) / 2
-    low, high = scipy_stats.binom.ppf(tail, math.floor(worth), p), scipy_stats.binom.isf(tail, math.floor(worth), p)
+    low, high = (math.ceil(special.bdtrik(q, math.floor(worth), p)) for q in (tail, 1 - tail))
     first, last = math.floor(low * n / math.floor(worth)), math.ceil((high + 1) * n / math.floor(worth))
     return float(ordered[max(first - 1, 0)]), float(ordered[min(last - 1, n - 1)])
 
@@ -47,8 +46,8 @@ def autocorrelation(values: Array) -> Array:
     series = np.asarray(values, float)
     series = series - series.mean()
     n = len(series)
-    spectrum = rfft(series, next_fast_len(2 * n, real=True))
-    covariance = irfft(np.abs(spectrum) ** 2, next_fast_len(2 * n, real=True))[: n // 2 + 1]
+    length = 2 ** math.ceil(math.log2(2 * n))
+    covariance = np.fft.irfft(np.abs(np.fft.rfft(series, length)) ** 2, length)[: n // 2 + 1]
     if covariance[0] <= 0:
         return np.eye(1, n // 2 + 1)[0]
     return covariance / covariance[0]
@@ -56,7 +55,8 @@ def autocorrelation(values: Array) -> Array:
 
 def ranks(values: Array) -> Array:
     """Return the rank of each value; ties share their mean rank. One slow call then weighs no more than it should."""
-    return scipy_stats.rankdata(np.asarray(values)).astype(float)
+    _, places, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
 
 
 def effective_size(values: Array) -> float:

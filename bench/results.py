@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench import stats
+from bench import stats, steady
 from bench.errors import DataError
 from bench.plan import Case, Plan, plan_from_dict
 from bench.store import Folder
@@ -24,11 +24,12 @@ class Run:
         self.manifest = folder.manifest()
         self.id: str = self.manifest.get("id", folder.id)
         self.plan: Plan = plan_from_dict(self.manifest["plan"])
+        self.card: list[Any] | None = None  # the outcomes of ``bench.checks``, kept for all who ask
 
     @cached_property
     def samples(self) -> pd.DataFrame:
         """One row per call: start, client, t_send_ns, lag_ns, rtt_ns; ``case``; ``warm`` after the warm-up."""
-        frame: pd.DataFrame = self.folder.read("samples").to_pandas()
+        frame = self._calls.copy()
         starts = self.ledger[["case", "warm_up_ns"]].reindex(frame["start"])
         frame["case"] = starts["case"].to_numpy()
         frame["warm"] = frame["t_send_ns"].to_numpy() >= starts["warm_up_ns"].to_numpy()
@@ -50,6 +51,8 @@ class Run:
     def ledger(self) -> pd.DataFrame:
         """One row per start (index ``start``), with CPU per call in us and the length of the warm-up.
 
+        The warm-up is a fixed part of the window (``stats.warm_up_ns``), or as long as was detected if that is more.
+
         DataError for a run without any complete start.
         """
         frame: pd.DataFrame = self.folder.read("ledger").to_pandas().set_index("start")
@@ -65,7 +68,36 @@ class Run:
         limits = cases.map(lambda case: case.max_calls * case.is_short)  # short windows have a warm-up of their own
         shortest = frame.groupby(limits)["window_s"].transform("min")
         frame["warm_up_ns"] = shortest.map(stats.warm_up_ns)
+        whole = ~cases.map(lambda case: case.is_short)
+        frame.loc[whole, "warm_up_ns"] = frame.loc[whole, "warm_up_ns"].clip(lower=self._detected_ns(frame[whole]))
+        frame["other_cpu_ns"] = frame["machine_busy_ns"] - frame[[f"{role}_cpu_ns" for role in ROLES]].sum(axis=1)
         return frame
+
+    @cached_property
+    def _calls(self) -> pd.DataFrame:
+        """All calls as stored, in the order of sending within each start."""
+        frame: pd.DataFrame = self.folder.read("samples").to_pandas()
+        return frame.sort_values(["start", "t_send_ns"], kind="stable") if frame["client"].any() else frame
+
+    @cached_property
+    def settlings(self) -> dict[int, steady.Settling]:
+        """How each start settled; index: start."""
+        return {start: steady.settle(rows["rtt_ns"].to_numpy()) for start, rows in self._calls.groupby("start")}
+
+    def _detected_ns(self, starts: pd.DataFrame) -> int:
+        """Return when the last case has warmed up, at most half a window after *go*: one cut for all starts.
+
+        A case warms up if at least half of its starts do; a step in a single start is the machine's, not the case's.
+        """
+        found = [0]
+        times = dict(iter(self._calls.groupby("start")["t_send_ns"]))
+        for _, rows in starts.groupby("case"):
+            warming = [
+                start for start in rows.index if start in times and self.settlings[start].label == steady.WARM_UP
+            ]
+            if 2 * len(warming) >= len(rows):
+                found += [int(times[start].iloc[self.settlings[start].cut]) for start in warming]
+        return min(max(found), int(starts["window_s"].min() * 0.5e9)) if len(starts) else 0
 
     def _cpus(self, allowed: "pd.Series[str]") -> "pd.Series[int]":
         """Return how many CPUs a role could use in each start."""
@@ -176,7 +208,7 @@ def _label(case: Case, peers: list[Case]) -> str:
         "max_calls": f"{case.max_calls // case.clients // case.callers} calls" if case.is_short else "",
         "callers": f"{case.callers} caller{'s' * (case.callers > 1)} each",
     }
-    shown = [text for name, text in words.items() if len({getattr(peer, name) for peer in peers}) > 1]
+    shown = [text for name, text in words.items() if text and len({getattr(peer, name) for peer in peers}) > 1]
     mine = [peer.options for peer in peers if peer.system == case.system]
     turned = {name: value for name, value in case.options.items() if len({str(o[name]) for o in mine}) > 1}
     shown += [value if isinstance(value, str) else f"{name}={value}" for name, value in turned.items()]

@@ -103,6 +103,10 @@ LEDGER = _schema(
         _field("involuntary_switches", pa.int64(), "1", "context switches of the clients' processes, by force"),
         _field("server_voluntary_switches", pa.int64(), "1", "context switches of the server, by waiting"),
         _field("server_involuntary_switches", pa.int64(), "1", "context switches of the server, by force"),
+        _field("machine_busy_ns", pa.int64(), "ns", "CPU time of all processes of the machine in the window"),
+        _field("steal_ns", pa.int64(), "ns", "CPU time that this virtual machine wanted and did not get"),
+        _field("pressure_ns", pa.int64(), "ns", "time in which some task of the machine waited for a CPU"),
+        _field("throttled_ns", pa.int64(), "ns", "time in which the control group's limit held tasks back"),
         _field("gc_collections", pa.int64(), "1", "garbage collections in the clients during the window"),
     ],
 )

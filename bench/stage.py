@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import psutil
 
-from bench import cpu, placement
+from bench import cpu, disturbance, placement
 from bench.errors import SystemFailedError
 from bench.link import Message
 from bench.plan import Case
@@ -156,7 +156,7 @@ class Stage:
         for client in self._clients:
             client.send("go", at_ns=self._go_ns, until_ns=self._go_ns + int(window_s * 1e9))
         self._wait(window_s + PATIENCE_S)
-        self._used = {name: value - before[name] for name, value in self._read().items()}
+        self._used = {name: value - before[name] for name, value in self._read().items() if name in before}
         self._meter.tick()
 
     def _wait(self, limit_s: float) -> None:
@@ -176,7 +176,7 @@ class Stage:
         found = {f"{role}_cpu_ns": cpu.total_ns(pids) for role, pids in others.items()}
         if "server" in others and (switches := cpu.switches(others["server"])):
             found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
-        return found
+        return found | disturbance.read()
 
     def result(self) -> Measured:
         """Return what the window measured; the server is asked for its count first."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as scipy_stats
+from scipy import special
 
 from bench.stats import Array
 
@@ -51,7 +51,7 @@ def detectable(spread: float, starts: int, confidence: float = 0.95) -> float:
     """
     if starts < 2:
         return math.inf
-    t = scipy_stats.t.ppf((1 + confidence) / 2, starts - 1)
+    t = special.stdtrit(starts - 1, (1 + confidence) / 2)
     return float(math.exp(t * spread / math.sqrt(starts)) - 1)
 
 

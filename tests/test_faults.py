@@ -62,7 +62,7 @@ def test_a_server_that_fails_is_quoted_and_nothing_is_left(impatient, private_pa
 def test_a_stale_server_that_answers_in_its_place_is_found_by_the_counts(with_systems):
     with_systems()
     run = Run(runner.run(make_plan("latency", [faulty("stale")], starts=1, window_s=0.05)))
-    (found,) = [one for one in checks.check(run) if one.name == "counts"]
+    (found,) = [one for one in checks.check(run) if one.name == "answers"]
     assert found.verdict == checks.INVALID and "look for stale servers" in found.advice
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bench import paths
+from bench import checks, paths
 from bench.figures.axes import style
 from bench.params import listed
 from bench.results import Run
@@ -55,7 +55,8 @@ def caption(run: Run) -> str:
         f"{int(cases['starts'].min())} starts of each case, windows of {run.plan.window_s:g} s; n = {n:,} calls after "
         f"the warm-up; payload {sizes}; placement {places}{' (client)' if target else ''}.{target}\n"
         f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
-        f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}."
+        f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
+        f"Checks passed: {checks.score(run)}."
     )
 
 

@@ -1,0 +1,34 @@
+"""What else went on on this machine during a window: counters of the kernel, read at both edges (Linux)."""
+
+import contextlib
+import os
+import re
+import sys
+from pathlib import Path
+
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> dict[str, int]:
+    """Return counters that only grow, in ns, as far as the kernel has them; their difference over a window counts.
+
+    machine_busy_ns: all CPUs, all processes; ticks at 10 ms. steal_ns: wanted but given to other guests.
+    pressure_ns: some task waited for a CPU. throttled_ns: a limit of the control group held tasks back.
+    """
+    if sys.platform != "linux":
+        return {}
+    found: dict[str, int] = {}
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        user, nice, system, _, _, irq, soft, steal = map(int, (proc / "stat").read_text().split(None, 9)[1:9])
+        found["machine_busy_ns"] = (user + nice + system + irq + soft) * TICK_NS
+        found["steal_ns"] = steal * TICK_NS
+    found |= _first(proc / "pressure" / "cpu", r"some .*total=(\d+)", "pressure_ns")
+    return found | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns")
+
+
+def _first(file: Path, pattern: str, name: str) -> dict[str, int]:
+    """Return a number of microseconds in a file as ns, or nothing."""
+    with contextlib.suppress(OSError):
+        if match := re.search(pattern, file.read_text()):
+            return {name: int(match[1]) * 1000}
+    return {}
