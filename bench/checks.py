@@ -76,11 +76,68 @@ def _cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
     return (calls.groupby("start")["rtt_ns"].mean() + gap) / 1e9
 
 
+RESPONSE = column(0.5).replace("rtt", "response")
+LEAST_ACHIEVED = 0.99
+
+
+def overloaded(run: Run) -> list[int]:
+    """Return the open cases whose response time only tells how long the run was: work piled up, or was dropped.
+
+    The mean response of the last fifth of the requests is more than twice that of the middle fifth and ten round trips.
+    """
+    found = []
+    for case in run.cases.index[run.cases["load"] == "open"]:
+        each = [_piles_up(rows) for _, rows in run.samples[run.samples["case"] == case].groupby("start")]
+        dropped = run.cases.loc[case, "achieved"] < LEAST_ACHIEVED
+        if (dropped and _is_busy(run, int(case))) or (each and np.mean(each) > 0.5):
+            found.append(int(case))
+    return found
+
+
+def _piles_up(rows: pd.DataFrame) -> bool:
+    times = ((rows["lag_ns"] + rows["rtt_ns"]).to_numpy() / 1e3)[np.argsort(rows["t_send_ns"].to_numpy())]
+    fifth = len(times) // 5
+    if fifth < 10:
+        return False
+    middle, last = np.median(times[2 * fifth : 3 * fifth]), np.median(times[-fifth:])
+    return bool(last > 1.5 * middle and last > 10 * np.median(rows["rtt_ns"].to_numpy()[:fifth]) / 1e3)
+
+
+def _is_busy(run: Run, case: int) -> bool:
+    """Return whether requests were late because their connections were still waiting for earlier replies."""
+    rows = run.samples[run.samples["case"] == case]
+    done = (rows["t_send_ns"] + rows["rtt_ns"]).groupby([rows["start"], rows["client"]]).shift(1, fill_value=0)
+    return bool((done > rows["t_send_ns"] - rows["lag_ns"]).mean() > 0.5)
+
+
 def pacing(run: Run) -> Check:
     """3. An open load was sent as planned: no other rate, no lateness that matters."""
     if not any(case.load == "open" for case in run.plan.cases):
         return Check("pacing", PASS, "closed loops: nothing is paced, and no user's waiting is told")
-    return Check("pacing", PASS, "open load")
+    cases = run.cases[run.cases["load"] == "open"]
+    lost = cases[(cases["achieved"] < LEAST_ACHIEVED) & ~_overloaded(run)]
+    if len(lost):
+        found = f"{lost['label'].iloc[0]}: {lost['achieved'].iloc[0]:.1%} of the requests left, with idle connections"
+        return Check("pacing", INVALID, found, "these clients cannot send that fast: lower rates, or more clients")
+    calm = cases[~_overloaded(run)]
+    late = (calm["pacing_p99_us"] / calm[RESPONSE]).max()
+    over = (
+        f"; overloaded, no quantile told: {listed(cases.loc[_overloaded(run), 'label'])}"
+        if len(cases) > len(calm)
+        else ""
+    )
+    if calm.empty:
+        return Check("pacing", INVALID, f"every offered rate is above what the server can do{over}", "lower rates")
+    found = (
+        f"requests that found an idle connection left late by p99 {calm['pacing_p99_us'].max():.0f} us at most{over}"
+    )
+    advice = "lateness is part of these response times: a quieter machine, or fewer clients than CPUs"
+    return _outcome("pacing", bool(late <= 0.1), found, advice)
+
+
+def _overloaded(run: Run) -> "pd.Series[bool]":
+    """Return which open cases were offered more than could be done."""
+    return run.cases.index.to_series().isin(overloaded(run))
 
 
 def client(run: Run) -> Check:

@@ -5,7 +5,6 @@ over its samples as raw int64. For the transport ``inproc`` the server is a thre
 """
 
 import gc
-import inspect
 import queue
 import resource
 import threading
@@ -14,7 +13,8 @@ from typing import Any
 
 from bench import loops, systems
 from bench.contract import Binding
-from bench.link import Link, Message, fail, pin, run_child, wait_until
+from bench.link import Link, Message, fail, pin, run_child
+from bench.load import Callers, Streamer
 from bench.server import Echo, receive
 
 
@@ -90,103 +90,6 @@ class Meter:
         return sum(generation["collections"] for generation in gc.get_stats())
 
 
-class Callers:
-    """The closed load of a process: each caller calls, waits, calls again, over a connection of its own.
-
-    Several callers are threads, or tasks of one event loop where the system's ``call`` is ``async def``.
-    """
-
-    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
-        """Prepare the clients and the buffers."""
-        self._clients = [system.Client(address, options) for _ in range(spec["callers"])]
-        self._payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
-        self._times = [(loops.zeros(spec["max_calls"]), loops.zeros(spec["max_calls"])) for _ in self._clients]
-        self._calls: list[int] = []
-        self._is_async = inspect.iscoroutinefunction(system.Client.call)
-        self._run = self._make_runner() if self._is_async else (lambda result: result)
-
-    @staticmethod
-    def _make_runner() -> Any:
-        import asyncio
-
-        return asyncio.Runner().run
-
-    def first(self) -> int:
-        """Connect and make one verified call with each caller; return the time of the first in ns."""
-        times = [self._first(client) for client in self._clients]
-        return times[0]
-
-    def _first(self, client: Any) -> int:
-        self._run(client.open())
-        began = time.perf_counter_ns()
-        reply = self._run(client.call(self._payloads[0]))
-        took = time.perf_counter_ns() - began
-        if reply != self._payloads[0]:
-            raise loops.wrong_answer(self._payloads[0], reply, 0)
-        return took
-
-    def load(self, until_ns: int) -> None:
-        """Run the timed loops."""
-        work = [
-            (client.call, self._payloads, *times, until_ns)
-            for client, times in zip(self._clients, self._times, strict=True)
-        ]
-        if self._is_async:
-            self._calls = self._run(self._side_by_side(work))
-        elif len(work) == 1:
-            self._calls = [loops.closed(*work[0])]
-        else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(len(work)) as threads:
-                self._calls = list(threads.map(lambda arguments: loops.closed(*arguments), work))
-
-    @staticmethod
-    async def _side_by_side(work: list[Any]) -> list[int]:
-        import asyncio
-
-        if len(work) == 1:
-            return [await loops.closed_async(*work[0])]
-        return await asyncio.gather(*(loops.closed_async(*arguments) for arguments in work))
-
-    def report(self) -> tuple[Message, list[Any]]:
-        """Return the number of calls, and the send and receive times of each caller."""
-        pairs = zip(self._calls, self._times, strict=True)
-        return {"calls": sum(self._calls)}, [memoryview(times)[:n] for n, both in pairs for times in both]
-
-    def close(self) -> None:
-        """Disconnect."""
-        for client in self._clients:
-            self._run(client.close())
-
-
-class Streamer:
-    """A one-way stream's sender."""
-
-    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
-        """Prepare the sender."""
-        self._sender = system.Sender(address, options)
-        self._payload = loops.make_payloads(spec["payload_bytes"], spec["seed"])[0]
-        self._marks = loops.Marks()
-
-    def first(self) -> None:
-        """Connect and send one message, which the receiver verifies."""
-        self._sender.open()
-        self._sender.send(self._payload)
-
-    def load(self, until_ns: int) -> None:
-        """Send until the window's end."""
-        self._marks = loops.send_stream(self._sender.send, self._payload, until_ns)
-
-    def report(self) -> tuple[Message, list[Any]]:
-        """Return the number of messages, and the marks (times, counts)."""
-        return {"calls": self._marks.messages[-1]}, [self._marks.times, self._marks.messages]
-
-    def close(self) -> None:
-        """Disconnect when everything has left."""
-        self._sender.close()
-
-
 def prepare(link: Link, spec: Message) -> tuple[Callers | Streamer, Inside | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
     system = systems.load(spec["system"])
@@ -226,9 +129,9 @@ def main(link: Link) -> None:
     get_ready(link, load, inside)
     go = link.receive()
     meter = Meter(inside)
-    wait_until(go["at_ns"])
+    loops.wait_until(go["at_ns"])
     meter.start()
-    load.load(go["until_ns"])
+    load.load(go["at_ns"], go["until_ns"])
     marks = drain(link, inside) if isinstance(load, Streamer) else None
     used = meter.stop()
     fields, blobs = load.report()

@@ -91,7 +91,7 @@ def _is_watched() -> bool:
 
 def trust(run: Run) -> None:
     """Show every check: may this result be believed?"""
-    _show(tables.checks(checks.check(run)), wrap=True)
+    _show(tables.card(checks.check(run)), wrap=True)
 
 
 def table(run: Run, *names: str) -> None:

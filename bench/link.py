@@ -13,7 +13,6 @@ import queue
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -115,13 +114,3 @@ def pin(cpus: Sequence[int] | None) -> None:
     """Keep the calling thread, and what it starts, on the given CPUs (Linux); None leaves it free."""
     if cpus:
         os.sched_setaffinity(0, cpus)
-
-
-def wait_until(instant_ns: int) -> None:
-    """Return at an instant of ``perf_counter_ns``: sleep until shortly before it, then spin."""
-    early_ns = 150_000
-    remaining = instant_ns - early_ns - time.perf_counter_ns()
-    if remaining > 0:
-        time.sleep(remaining / 1e9)
-    while time.perf_counter_ns() < instant_ns:
-        pass

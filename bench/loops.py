@@ -87,6 +87,85 @@ async def closed_async(
     return index + 1
 
 
+def wait_until(instant_ns: int) -> None:
+    """Return at an instant of ``perf_counter_ns``: sleep until shortly before it, then spin."""
+    early_ns = 150_000
+    remaining = instant_ns - early_ns - time.perf_counter_ns()
+    if remaining > 0:
+        time.sleep(remaining / 1e9)
+    while time.perf_counter_ns() < instant_ns:
+        pass
+
+
+def schedule(rate_per_s: float, window_s: float, arrivals: str, seed: int) -> list[int]:
+    """Return when requests are due, in ns after *go*, all within the window: ``uniform`` or ``poisson``."""
+    import random
+
+    step, end = 1e9 / rate_per_s, window_s * 1e9
+    if arrivals == "uniform":
+        return [int(step * number) for number in range(int(end / step) + 1) if step * number < end]
+    chance, due, dues = random.Random(seed), 0.0, []
+    while (due := due + chance.expovariate(1) * step) < end:
+        dues.append(int(due))
+    return dues
+
+
+def opened(
+    call: Callable[[bytes], bytes],
+    payloads: Iterable[bytes],
+    due: "array[int]",
+    sent: "array[int]",
+    received: "array[int]",
+    until_ns: int,
+) -> int:
+    """Call at each due time, or as soon after it as the reply before allows; return the number of calls.
+
+    What is still unsent at ``until_ns`` is dropped. Times are absolute; waiting for a due time spins at its end.
+    """
+    clock = time.perf_counter_ns
+    index = -1
+    for index, (instant, payload) in enumerate(zip(due, itertools.cycle(payloads))):
+        if clock() >= until_ns:
+            return index
+        wait_until(instant)
+        t_send = clock()
+        reply = call(payload)
+        t_recv = clock()
+        sent[index] = t_send
+        received[index] = t_recv
+        if reply != payload:
+            raise wrong_answer(payload, reply, index)
+    return index + 1
+
+
+async def opened_async(
+    call: Callable[[bytes], Awaitable[bytes]],
+    payloads: Iterable[bytes],
+    due: "array[int]",
+    sent: "array[int]",
+    received: "array[int]",
+    until_ns: int,
+) -> int:
+    """Do what ``opened`` does, for a client whose ``call`` is awaited.
+
+    It waits outside the event loop, whose timers round up to 1 ms: with one caller there is nothing else to do then.
+    """
+    clock = time.perf_counter_ns
+    index = -1
+    for index, (instant, payload) in enumerate(zip(due, itertools.cycle(payloads))):
+        if clock() >= until_ns:
+            return index
+        wait_until(instant)
+        t_send = clock()
+        reply = await call(payload)
+        t_recv = clock()
+        sent[index] = t_send
+        received[index] = t_recv
+        if reply != payload:
+            raise wrong_answer(payload, reply, index)
+    return index + 1
+
+
 class Marks:
     """A progress record of a stream: at a time (ns), this many messages had passed."""
 

@@ -34,6 +34,18 @@ def bounds(round_trip: float, think: float, demands: Sequence[Demand], clients: 
     return np.minimum(np.asarray(clients, float) / (round_trip + think), fastest)
 
 
+def response(rate: Array, mean: float, scv: float = 1.0) -> Array:
+    """Return the mean response time of an open load on one server: Pollaczek-Khinchine, in the unit of ``mean``.
+
+    rate: arrivals per that unit. scv: squared coefficient of variation of the service time; 1 is M/M/1, 0 constant.
+    Infinite where the server is offered more than it can do.
+    """
+    used = np.asarray(rate, float) * mean
+    with np.errstate(divide="ignore"):
+        waiting = used * mean * (1 + scv) / 2 / np.maximum(1 - used, 0)
+    return np.where(used < 1, mean + waiting, np.inf)
+
+
 def mva(round_trip: float, think: float, demands: Sequence[Demand], clients: int) -> Array:
     """Return calls per us for 1 to ``clients`` callers, by exact MVA from one caller's round trip and demands.
 

@@ -14,6 +14,8 @@ from bench.errors import UsageError
 MOST_BYTES = 64 * 1024 * 1024
 MOST_CLIENTS = 256
 MOST_CALLS = 1_000_000
+MOST_PER_S = 1_000_000
+ARRIVALS = ("uniform", "poisson")
 LEAST_WINDOW_S = 0.01
 START_S = 0.065  # what a process of a start costs beside its window: an interpreter, connecting, writing
 ROUTER_S = 7.0
@@ -32,6 +34,8 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     placement: str = "same"
     load: str = "closed"
+    offered_per_s: float = 0.0
+    arrivals: str = "uniform"
     clients: int = 1
     callers: int = 1
     target: str | None = None
@@ -52,10 +56,23 @@ class Case:
             raise UsageError("inproc lives in one process, so it takes clients 1; use ipc or tcp for more")
         if self.target is not None:
             self._check_target(parse_address(self.target))
+        if self.load == "open":
+            self._check_open()
         module = systems.load(self.system)
         if self.load == "stream" and not hasattr(module, "Receiver"):
             raise UsageError(f"{self.system} has no one-way streams (no Sender and Receiver in its file)")
         object.__setattr__(self, "options", params.option_values(module.Options, self.options, self.system))
+
+    def _check_open(self) -> None:
+        if self.transport == "inproc":
+            raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
+        if self.callers != 1:
+            raise UsageError(
+                "an open load is paced by client processes with one caller each: give clients, not callers"
+            )
+        if self.arrivals not in ARRIVALS:
+            raise systems.unknown("arrivals", self.arrivals, ARRIVALS)
+        params.positive(self.offered_per_s, "offered_per_s", MOST_PER_S, whole=False)
 
     def _check_target(self, where: Address) -> None:
         if where.transport != self.transport:

@@ -9,10 +9,11 @@ from bench import environments, params, systems
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, UsageError
 from bench.placement import PLACEMENTS, why_not
-from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placement_of
+from bench.plan import ARRIVALS, MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case, Plan, make_plan, placement_of
 
 FLOOR = "sockets"  # the system that others are held against
 INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
+MADE_UP = (INSTRUMENT, "oracle")  # systems that try the laboratory, not themselves
 
 
 def latency(
@@ -216,7 +217,7 @@ def overview(
     size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
     chosen = params.names(system, "system", systems.names())
     absent = {name: reason for name in chosen if (reason := _why_absent(name))}
-    there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name != INSTRUMENT]
+    there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]
     one, two = placement_of("default"), placement_of("default", parallel=True)
     cases: list[Case] = []
     for name in there:
@@ -236,3 +237,45 @@ def _why_absent(name: str) -> str | None:
     except NotInstalledError as missing:
         return str(missing)
     return None
+
+
+FREEZE_MS = 200
+
+
+def openload(
+    system: object = "oracle",
+    transport: object = "ipc",
+    payload_bytes: object = 100,
+    rates: object = (100, 300, 500, 700, 850, 950, 1100),
+    arrivals: object = "poisson",
+    clients: object = 8,
+    options: object = "{law: exponential, mean_us: 1000}",
+    freeze_rate: object = 500,
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads."""
+    name = params.one_name(system, "system", systems.names())
+    by = params.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    shared: dict[str, Any] = {
+        "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "placement": placement_of("default", parallel=True),
+    }
+    given = params.mapping(options, "options")
+    paced: dict[str, Any] = {
+        "load": "open",
+        "clients": int(params.positive(clients, "clients", MOST_CLIENTS)),
+        "arrivals": params.one_name(arrivals, "arrivals", ARRIVALS),
+    }
+    offered = sorted(float(params.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in params.as_list(rates))
+    cases = [Case(name, by, options=given, **shared)]
+    cases += [Case(name, by, options=given, offered_per_s=rate, **paced, **shared) for rate in offered]
+    freeze = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": FREEZE_MS}
+    rate = float(params.positive(freeze_rate, "freeze_rate", MOST_PER_S, whole=False))
+    cases.append(Case("oracle", "ipc", options=freeze, **shared))
+    cases.append(
+        Case("oracle", "ipc", options=freeze, offered_per_s=rate, **(paced | {"arrivals": "uniform"}), **shared)
+    )
+    return make_plan("openload", cases, profile, starts, window_s, seed)

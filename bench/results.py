@@ -114,11 +114,27 @@ class Run:
             frame[column(p)] = pd.Series(
                 {start: stats.quantile(rtt, p) for start, rtt in by_start.items()}, dtype=float
             )
+        late = (warm["lag_ns"] + warm["rtt_ns"]) / 1e3
+        for p in stats.QUANTILES:
+            each = {start: stats.quantile(values.to_numpy(), p) for start, values in late.groupby(warm["start"])}
+            frame[column(p).replace("rtt", "response")] = pd.Series(each, dtype=float)
+        frame["achieved"] = frame["calls"] / frame["scheduled"]
+        frame["pacing_p99_us"] = pd.Series(self._pacing(), dtype=float)
         frame["mean_rtt_us"] = pd.Series({start: rtt.mean() for start, rtt in by_start.items()}, dtype=float)
         frame["rate_per_s"] = pd.Series(self._call_rates() | self._stream_rates("server"), dtype=float)
         frame["send_rate_per_s"] = pd.Series(self._stream_rates("client"), dtype=float)
         frame["rate_mbit_per_s"] = frame["rate_per_s"] * frame["payload_bytes"] * 8 / 1e6
         return frame
+
+    def _pacing(self) -> dict[int, float]:
+        """Return the p99 of how late requests of an open load left that nothing but the clock held back, in us."""
+        found = {}
+        for start in self.ledger.index[self.ledger["load"] == "open"]:
+            rows = self._calls[self._calls["start"] == start]
+            done = (rows["t_send_ns"] + rows["rtt_ns"]).groupby(rows["client"]).shift(1, fill_value=0)
+            idle = rows.loc[done <= rows["t_send_ns"] - rows["lag_ns"], "lag_ns"]
+            found[int(start)] = stats.quantile(idle.to_numpy() / 1e3, 0.99)
+        return found
 
     def _call_rates(self) -> dict[int, float]:
         rates = {}
@@ -174,9 +190,12 @@ def column(p: float) -> str:
     return f"p{100 * p:g}".replace(".", "_") + "_rtt_us"
 
 
-FACTORS = ("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "target")
+FACTORS = ("system", "transport", "payload_bytes", "placement", "load", "offered_per_s", "clients", "callers", "target")
 NUMBERS = (
     *map(column, stats.QUANTILES),
+    *(column(p).replace("rtt", "response") for p in stats.QUANTILES),
+    "achieved",
+    "pacing_p99_us",
     "mean_rtt_us",
     "rate_per_s",
     "send_rate_per_s",
@@ -201,7 +220,7 @@ def _label(case: Case, peers: list[Case]) -> str:
     if case.system == "loopback":
         return "loopback (no server)"
     words = {
-        "load": "one way" if case.load == "stream" else "",
+        "offered_per_s": f"{case.offered_per_s:g}/s" if case.load == "open" else "",
         "payload_bytes": f"{case.payload_bytes:,} B",
         "placement": case.placement,
         "clients": f"{case.clients} client{'s' * (case.clients > 1)}",

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench import schema
+from bench.measured import Measured, Times
 from bench.plan import Case
-from bench.stage import Measured, Times
 
 
 def tables(start: int, block: int, index: int, case: Case, measured: Measured) -> dict[str, pa.Table]:
@@ -27,17 +27,19 @@ def _joined(name: str, parts: list[pa.Table]) -> pa.Table:
 
 
 def _factors(case: Case) -> dict[str, Any]:
+    paced = {"offered_per_s": case.offered_per_s, "arrivals": case.arrivals} if case.load == "open" else {}
     same = ("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "target")
-    return {name: getattr(case, name) for name in same} | {"options": json.dumps(case.options, sort_keys=True)}
+    return paced | {name: getattr(case, name) for name in same} | {"options": json.dumps(case.options, sort_keys=True)}
 
 
 def _samples(start: int, client: int, times: Times) -> pa.Table:
-    sent, received = times
+    sent, received = times[:2]
+    lag = sent - times[2] if len(times) > 2 else np.zeros(len(sent), "i8")
     n = len(sent)
     columns = {
         "start": np.full(n, start, "i4"),
         "client": np.full(n, client, "i4"),
-        "lag_ns": np.zeros(n, "i8"),
+        "lag_ns": lag,
     }
     return schema.make("samples", columns | {"t_send_ns": sent, "rtt_ns": received - sent})
 

@@ -2,17 +2,16 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import psutil
 
 from bench import cpu, disturbance, placement
 from bench.errors import SystemFailedError
 from bench.link import Message
+from bench.measured import Measured
 from bench.plan import Case
 from bench.processes import Child, collect, private_directory, stop_all
 from bench.routing import Router, Routing
@@ -21,23 +20,6 @@ READY_S = 15.0  # until a server listens and its clients have made a verified ca
 TARGET_S = 5.0  # the same, for a server that is said to be running
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
 GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
-
-Times = npt.NDArray[np.int64]
-
-
-@dataclass
-class Measured:
-    """What one start measured; all times in ns since *go*.
-
-    ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times,
-    shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
-    ``cpu.LoadMeter``.
-    """
-
-    ledger: dict[str, Any]
-    calls: list[Times] = field(default_factory=list)
-    marks: list[tuple[str, Times, Times]] = field(default_factory=list)
-    load: list[tuple[str, int, float | None, int]] = field(default_factory=list)
 
 
 def measure(case: Case, window_s: float, seed: int, routing: Routing | None = None) -> Measured:
@@ -48,11 +30,11 @@ def measure(case: Case, window_s: float, seed: int, routing: Routing | None = No
     if routing is None:
         with Routing() as own:
             return measure(case, window_s, seed, own)
-    stage = Stage(case, seed, routing.of(case))
+    stage = Stage(case, seed, window_s, routing.of(case))
     try:
         stage.spawn()
         stage.get_ready()
-        stage.run_window(window_s)
+        stage.run_window()
         measured = stage.result()
         stage.disconnect()
         return measured
@@ -73,9 +55,10 @@ def _remedy(case: Case) -> str:
 class Stage:
     """The processes of one start: a server (unless it is inside the client, or a target) and the clients."""
 
-    def __init__(self, case: Case, seed: int, router: Router | None) -> None:
+    def __init__(self, case: Case, seed: int, window_s: float, router: Router | None) -> None:
         """Choose the CPUs; nothing is started yet."""
         self._case = case
+        self._window_s = window_s
         self._seed = seed
         self._places = placement.assign(case.placement, case.clients, router is not None)
         self._router = router
@@ -97,13 +80,15 @@ class Stage:
                 placement.move(pids, self._places.router)
         for number, cpus in enumerate(self._places.clients):
             server_cpus, most = self._places.server, max(1, self._case.max_calls // self._callers)
-            client = self._child("client", number, cpus=cpus, server_cpus=server_cpus, max_calls=most)
+            share = (number, self._case.clients)
+            client = self._child("client", number, cpus=cpus, server_cpus=server_cpus, max_calls=most, share=share)
             self._clients.append(client)
 
     def _child(self, role: str, number: int = 0, **spec: Any) -> Child:
         case = self._case
-        same = ("system", "transport", "options", "load", "payload_bytes", "callers")
+        same = ("system", "transport", "options", "load", "payload_bytes", "callers", "offered_per_s", "arrivals")
         spec |= {name: getattr(case, name) for name in same} | {"seed": self._seed * 1000 + number}
+        spec |= {"schedule_seed": self._seed, "window_s": self._window_s}
         spec |= {"router": dict(self._router.addresses) if self._router else {}}
         child = Child(f"{case.system} {role}", f"bench.{role}", spec)
         self.children.append(child)
@@ -146,7 +131,7 @@ class Stage:
             roles["server"] = [pid for pid in cpu.family(server.pid) if pid not in known]
         return roles
 
-    def run_window(self, window_s: float) -> None:
+    def run_window(self) -> None:
         """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
         before = self._read()
         self._utc = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -154,8 +139,8 @@ class Stage:
         self._meter.tick()
         self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (2 + len(self._clients))
         for client in self._clients:
-            client.send("go", at_ns=self._go_ns, until_ns=self._go_ns + int(window_s * 1e9))
-        self._wait(window_s + PATIENCE_S)
+            client.send("go", at_ns=self._go_ns, until_ns=self._go_ns + int(self._window_s * 1e9))
+        self._wait(1.2 * self._window_s + PATIENCE_S)
         self._used = {name: value - before[name] for name, value in self._read().items() if name in before}
         self._meter.tick()
 
@@ -190,9 +175,11 @@ class Stage:
             measured.marks = [(role, times - self._go_ns, count) for role, times, count in ends]
             measured.ledger = self._ledger(int(received[-1]), int(received_at[-1]) - self._go_ns)
         else:
-            pairs = [each[i : i + 2] for each in arrays for i in range(0, len(each), 2)]
-            measured.calls = [np.stack(pair) - self._go_ns for pair in pairs]
-            measured.ledger = self._ledger(self._count(), max(int(pair[1][-1]) for pair in measured.calls))
+            width = 3 if self._case.load == "open" else 2
+            times = [each[i : i + width] for each in arrays for i in range(0, len(each), width)]
+            measured.calls = [np.stack(one) - self._go_ns for one in times]
+            last_ns = max((int(one[1][-1]) for one in measured.calls if one.size), default=int(self._window_s * 1e9))
+            measured.ledger = self._ledger(self._count(), last_ns)
         return measured
 
     def obituary(self, known: str) -> str:
@@ -224,6 +211,8 @@ class Stage:
             return None if None in values else sum(values)
 
         inside = {"server_cpu_ns": total("server_cpu_ns")} if self._inside else {}
+        if self._case.load == "open":
+            inside["scheduled"] = total("scheduled")
         summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
         return {
             "client_cpus": _cpus(tuple(cpu for cpus in self._places.clients for cpu in cpus or ())),

@@ -76,6 +76,18 @@ def closed_rate(send_ns: Array, recv_ns: Array, client: Array) -> float:
     return float(np.count_nonzero((recv_ns > began) & (recv_ns <= ended))) / ((ended - began) / 1e9)
 
 
+def expanded(rtt: Array, interval: float) -> Array:
+    """Return round trips with those added that a paced caller would have had during each long one.
+
+    Coordinated omission, as HdrHistogram expands it: for a time v longer than the expected interval E also v - E,
+    v - 2E, ... while above zero. A what-if of what was not measured: the added values are no samples.
+    """
+    rtt = np.asarray(rtt, float)
+    long = rtt[rtt > interval]
+    more = [np.arange(value - interval, 0, -interval) for value in long]
+    return np.concatenate([rtt, *more])
+
+
 def stream_rate(t_ns: Array, messages: Array) -> float:
     """Return messages per second between the first and the last mark: n - 1 intervals for n messages."""
     if len(t_ns) < 2 or t_ns[-1] <= t_ns[0]:

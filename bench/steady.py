@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.stats import Array
 
-BINS = 500
+BINS = 250
 SHORTEST = 5  # bins of a segment
 PENALTY = 15.0  # times ln(bins), for unit noise
 SAME = 0.05  # segments whose levels differ by less than this share are one

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from bench import stats
+from bench import checks, stats
 from bench.checks import Check
 from bench.figures.axes import duration, quantity
 from bench.origins import GRPC_LAB, WAMP
@@ -33,6 +33,29 @@ def calls(run: Run) -> pd.DataFrame:
         entry["median RTT (over starts)"] = _with_range(row, column(0.5), duration)
         entry |= {f"p{100 * p:g}": quantile_text(run, int(str(case)), p) for p in stats.QUANTILES[1:]}
         entry["calls/s"] = quantity(row["rate_per_s"])
+        rows.append(entry)
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def loads(run: Run) -> pd.DataFrame:
+    """Return one row for each case of calls: what was offered and done, service and response times, pacing."""
+    over, rows = checks.overloaded(run), []
+    for case, row in run.cases[run.cases["load"] != "stream"].iterrows():
+        told = "overloaded" if case in over else ""
+        paced = row["load"] == "open"
+        entry = {
+            "case": row["label"],
+            "load": row["load"],
+            "offered/s": f"{row['offered_per_s']:g}" if paced else "as it comes",
+            "done/s": quantity(row["rate_per_s"]),
+            "sent": f"{row['achieved']:.1%}" if paced else "all",
+        }
+        for p in stats.QUANTILES[:3]:
+            entry[f"service p{100 * p:g}"] = told or quantile_text(run, int(str(case)), p)
+            few = run.count(int(str(case))) < stats.needed_samples(p)
+            late = "n/a" if few else duration(row[column(p).replace("rtt", "response")])
+            entry[f"response p{100 * p:g}"] = told or (late if paced else "not asked")
+        entry["late by (p99)"] = duration(row["pacing_p99_us"]) if paced else ""
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
@@ -117,7 +140,7 @@ def results(run: Run) -> list[pd.DataFrame]:
     return [frame for frame in (calls(run), costs(run), streams(run)) if len(frame)]
 
 
-def checks(outcomes: list[Check]) -> pd.DataFrame:
+def card(outcomes: list[Check]) -> pd.DataFrame:
     """Return one row for each check."""
     rows = [{"check": c.name, "verdict": c.verdict, "found": c.found, "try": c.advice} for c in outcomes]
     return pd.DataFrame(rows).set_index("check")

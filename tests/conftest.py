@@ -1,8 +1,10 @@
 """What all tests share: a place of their own for runs and figures, and systems that only tests need."""
 
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,10 @@ import pytest
 from bench import systems
 from bench.plan import Case
 from bench.routing import Routing
+
+if threading.current_thread() is threading.main_thread():
+    # Whoever runs the tests in the background has Ctrl-C ignored, and so would all that is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

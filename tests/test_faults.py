@@ -156,7 +156,7 @@ def test_a_place_that_cannot_be_written_is_named(monkeypatch):
 
 
 def test_an_address_in_use_is_reported(tmp_path):
-    taken = sockets._listen(sockets.parse_address("tcp://127.0.0.1:0"))
+    taken = sockets.listen(sockets.parse_address("tcp://127.0.0.1:0"))
     address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
     with pytest.raises(TransportError, match=r"cannot listen at .*: Address already in use"):
         sockets.serve(sockets.Binding("tcp", str(tmp_path), address), sockets.Options(), None)
@@ -188,13 +188,16 @@ def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_p
     address = f"ipc://{tmp_path}/served.sock"
     words = [sys.executable, "-m", "bench", "serve", "sockets", address]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline().startswith(f"sockets listens at {address}; measure it with -p system sockets")
-        ledger = measure(Case("sockets", "ipc", target=address), 0.1, seed=1).ledger
-        assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] > 1
-        children = descendants(process.pid)
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == f"answered {ledger['calls'] + 1:,} requests\n"
-        process.wait(10)
+        try:
+            assert process.stdout.readline().startswith(f"sockets listens at {address}; measure it with -p system sock")
+            ledger = measure(Case("sockets", "ipc", target=address), 0.1, seed=1).ledger
+            assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] > 1
+            children = descendants(process.pid)
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == f"answered {ledger['calls'] + 1:,} requests\n"
+            process.wait(10)
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert wait_for(lambda: all(is_gone(child) for child in children))
     assert not (tmp_path / "served.sock").exists()
@@ -208,7 +211,7 @@ def test_modules_in_the_users_folder_do_not_reach_servers(tmp_path, monkeypatch)
 
 
 def test_serving_at_an_address_in_use_is_one_line(command):
-    taken = sockets._listen(sockets.parse_address("tcp://127.0.0.1:0"))
+    taken = sockets.listen(sockets.parse_address("tcp://127.0.0.1:0"))
     finished = command("serve", "zeromq", f"tcp://127.0.0.1:{taken.getsockname()[1]}")
     taken.close()
     assert finished.returncode == 1

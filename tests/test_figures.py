@@ -11,7 +11,7 @@ from bench.figures.axes import duration, quantity
 from bench.results import Run
 
 
-@pytest.fixture(params=["latency", "throughput", "placement", "clients", "wamp", "overview"])
+@pytest.fixture(scope="module", params=["latency", "throughput", "placement", "clients", "wamp", "overview"])
 def run(request):
     return Run(store.Folder(paths.reference() / request.param))
 

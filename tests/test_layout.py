@@ -68,7 +68,7 @@ def test_only_names_and_unknown_are_taken_from_the_registry():
 def test_a_system_sees_the_contract_and_nothing_above_it(file):
     assert {name for name in imports(file) if name.startswith("bench")} <= {
         *(f"bench.contract{part}" for part in ("", ".Address", ".Binding", ".Service", ".parse_address")),
-        *("bench.contract.RouterService", "bench.systems", "bench.systems._grpc"),
+        *("bench.contract.RouterService", "bench.systems", "bench.systems._grpc", "bench.systems.sockets"),
         *("bench.errors", "bench.errors.TransportError"),
     }
 

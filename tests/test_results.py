@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bench import narrative, plans, rows, store, tables
+from bench.measured import Measured
 from bench.narrative import latency, throughput
 from bench.plan import Case, make_plan
 from bench.results import Run, labels
-from bench.stage import Measured
 
 FACTS = {
     "machine": {"machine_id": "0", "cpu_model": "x", "cpus_allowed": 2, "virtual": True, "system": "L", "kernel": "1"},

@@ -112,7 +112,8 @@ def _more(size: int, recv: Callable[[int], bytes]) -> bytes:
     return data
 
 
-def _listen(address: Address) -> socket.socket:
+def listen(address: Address) -> socket.socket:
+    """Return a listening socket; OSError where that is not possible."""
     if address.transport == "ipc":
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(address.path)
@@ -121,6 +122,14 @@ def _listen(address: Address) -> socket.socket:
         listener = socket.create_server((address.host, address.port), family=family)
     listener.listen(128)
     return listener
+
+
+def announced(listener: socket.socket, endpoint: str) -> str:
+    """Return the address that clients connect to, with the port that the system picked."""
+    address = parse_address(endpoint)
+    if address.transport == "ipc":
+        return endpoint
+    return f"tcp://{_place(address._replace(port=listener.getsockname()[1]))}"
 
 
 def _answer_all(connection: socket.socket, options: Options, answer: Callable[[bytes], bytes]) -> None:
@@ -144,13 +153,10 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     address = parse_address(binding.endpoint())
     try:
-        listener = _listen(address)
+        listener = listen(address)
     except OSError as reason:
         raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
-    if address.transport == "tcp":
-        service.announce(f"tcp://{_place(address._replace(port=listener.getsockname()[1]))}")
-    else:
-        service.announce(binding.endpoint())
+    service.announce(announced(listener, binding.endpoint()))
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=_answer_all, args=(connection, options, service.answer), daemon=True).start()

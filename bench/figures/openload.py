@@ -1,0 +1,166 @@
+"""Panels of users who do not wait: service and response time against offered load, and a freeze seen three ways."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+
+from bench import checks, models, stats
+from bench.figures.axes import GREY, distribution_axes, duration, nothing, plain, quantity, tail_scale, time_axis
+from bench.results import Run, column
+
+TITLE = "How does it behave when users do not wait?"
+
+SERVICE, RESPONSE, MODEL = "#0173b2", "#d55e00", "#cc78bc"
+SCV = {"constant": 0.0, "exponential": 1.0, "bimodal": 0.9 * 0.25 + 0.1 * 5.5**2 - 1}
+
+
+def sweep(run: Run) -> pd.DataFrame:
+    """Return the cases with offered rates, lowest first; the frozen server is another question."""
+    rows = run.cases[run.cases["load"] == "open"]
+    return rows[[not frozen(run, int(case)) for case in rows.index]].sort_values("offered_per_s")
+
+
+def frozen(run: Run, case: int) -> bool:
+    """Return whether a case's server stands still once."""
+    return bool(run.plan.cases[case].options.get("freeze_after"))
+
+
+def alone(run: Run) -> "pd.Series[float]":
+    """Return the case of one closed loop, from which the capacity is foretold."""
+    rows = run.cases[run.cases["load"] == "closed"]
+    return rows.loc[next(case for case in rows.index if not frozen(run, int(case)))]
+
+
+def capacity(run: Run) -> float:
+    """Return the calls per second that a server of one request at a time can do, from one closed loop."""
+    return float(1e6 / alone(run)["mean_rtt_us"])
+
+
+def foretold(run: Run, rates: stats.Array) -> stats.Array | None:
+    """Return the mean response time in us at offered rates, or None where the law of the server is not known."""
+    of = run.plan.cases[int(str(alone(run).name))]
+    scv = SCV.get(str(of.options.get("law")))
+    paced = run.plan.cases[int(sweep(run).index[0])].arrivals if len(sweep(run)) else ""
+    if scv is None or paced != "poisson":
+        return None
+    return models.response(np.asarray(rates) / 1e6, alone(run)["mean_rtt_us"], scv)
+
+
+def against_load(run: Run, axes: Axes) -> None:
+    """Draw p50 and p99 of service and response time against the offered rate; past the capacity nothing is told."""
+    cases = sweep(run)
+    told = cases[~cases.index.isin(checks.overloaded(run))]
+    for name, colour, words in (
+        ("rtt", SERVICE, "service: from sending"),
+        ("response", RESPONSE, "response: from when due"),
+    ):
+        for p, line in ((0.5, "-"), (0.99, "--")):
+            key = column(p).replace("rtt", name)
+            kept = told[[_carries(run, int(case), p) for case in told.index]]
+            axes.plot(
+                kept["offered_per_s"],
+                kept[key],
+                line,
+                marker="o",
+                ms=5,
+                lw=1.8,
+                color=colour,
+                label=f"{words}, p{100 * p:g}",
+            )
+    _past(axes, run, cases)
+    axes.set_yscale("log")
+    time_axis(axes.yaxis)
+    axes.set_ylabel("time of a request")
+    axes.legend(loc="upper left", frameon=True, framealpha=0.9)
+    axes.set_title("Service and response time against offered load")
+
+
+def _carries(run: Run, case: int, p: float) -> bool:
+    return run.count(case) >= stats.needed_samples(p)
+
+
+def _past(axes: Axes, run: Run, cases: pd.DataFrame) -> None:
+    """Shade what lies above the capacity, and name the axis."""
+    most = capacity(run)
+    right = 1.05 * max(cases["offered_per_s"].max(), most)
+    axes.axvspan(most, right, color="#bbbbbb", alpha=0.3, lw=0, label="above one request at a time")
+    axes.set_xlim(0, right)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value))))
+    axes.set_xlabel("offered requests per second")
+
+
+def means(run: Run, axes: Axes) -> None:
+    """Draw the mean response time, and what Pollaczek and Khinchine foretell from the one closed loop."""
+    cases = sweep(run)
+    told = cases[~cases.index.isin(checks.overloaded(run))]
+    grid = np.linspace(1, 0.97 * capacity(run), 300)
+    model = foretold(run, grid)
+    if model is not None:
+        axes.plot(grid, model, color=MODEL, ls="-.", lw=1.8, label="foretold from one closed loop")
+    for start in run.ledger.index[run.ledger["case"].isin(told.index)]:
+        rows = run.samples[(run.samples["start"] == start) & run.samples["warm"]]
+        rate = run.ledger.loc[start, "offered_per_s"]
+        axes.plot(rate, (rows["lag_ns"] + rows["rtt_ns"]).mean() / 1e3, "o", ms=5, mec="white", mew=0.6, color=RESPONSE)
+    axes.plot([], [], "o", color=RESPONSE, label="measured: each start")
+    _past(axes, run, cases)
+    axes.set_yscale("log")
+    time_axis(axes.yaxis)
+    axes.set_ylabel("mean response time")
+    axes.legend(loc="upper left", frameon=True, framealpha=0.9)
+    axes.set_title("The mean, foretold and measured")
+
+
+def pacing(run: Run, axes: Axes) -> None:
+    """Draw how late requests left that found an idle connection: the instrument's own part."""
+    cases = sweep(run)
+    starts = run.starts[run.starts["case"].isin(cases.index)]
+    axes.plot(starts["offered_per_s"], starts["pacing_p99_us"], "o", ms=5, mec="white", mew=0.6, color=SERVICE)
+    axes.axhline(150, color=GREY, ls="--", lw=1)
+    axes.text(0.99, 150, "wanted: 150 µs ", va="bottom", ha="right", color=GREY, transform=axes.get_yaxis_transform())
+    _past(axes, run, cases)
+    axes.set_yscale("log")
+    time_axis(axes.yaxis)
+    axes.set_ylabel("p99 of the lateness, each start")
+    axes.set_title("Pacing: how late a request left without having to wait")
+
+
+def expanded(rows: pd.DataFrame) -> stats.Array:
+    """Return a closed loop's times in us with those of the calls that it did not make while it waited.
+
+    The interval is the loop's own: the median from one send to the next.
+    """
+    return stats.expanded(
+        rows["rtt_ns"].to_numpy() / 1e3, float(rows.groupby("start")["t_send_ns"].diff().median()) / 1e3
+    )
+
+
+def three_ways(run: Run, axes: Axes) -> None:
+    """Draw the frozen server's times as a closed loop sees them, as users do, and as a what-if of the closed loop."""
+    cases = {run.plan.cases[int(case)].load: int(case) for case in run.cases.index if frozen(run, int(case))}
+    if cases.keys() != {"closed", "open"}:
+        return nothing(axes, "no frozen server in this run")
+    rate = run.plan.cases[cases["open"]].offered_per_s
+    rows = {load: run.samples[run.samples["case"] == case] for load, case in cases.items()}
+    closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
+    shown = {
+        "closed loop: it waits, too": (closed, SERVICE, "-"),
+        "closed loop, expanded (what-if)": (expanded(rows["closed"]), MODEL, "-."),
+        f"users at {rate:g}/s: from when they came": (
+            (rows["open"]["lag_ns"] + rows["open"]["rtt_ns"]).to_numpy() / 1e3,
+            RESPONSE,
+            "-",
+        ),
+    }
+    for label, (values, colour, line) in shown.items():
+        at, fractions = stats.distribution(values)
+        axes.plot(at, tail_scale(fractions), color=colour, ls=line, lw=2, label=label)
+    distribution_axes(axes)
+    axes.set_xlabel("time of a request, warm-up and freeze included")
+    axes.set_title(
+        f"One freeze of {duration(1e3 * run.plan.cases[cases['open']].options['freeze_ms'])}, seen three ways"
+    )
+    return None
+
+
+PANELS = (against_load, means, three_ways, pacing)
