@@ -230,5 +230,6 @@ def _label(case: Case, peers: list[Case]) -> str:
     shown = [text for name, text in words.items() if text and len({getattr(peer, name) for peer in peers}) > 1]
     mine = [peer.options for peer in peers if peer.system == case.system]
     turned = {name: value for name, value in case.options.items() if len({str(o[name]) for o in mine}) > 1}
-    shown += [value if isinstance(value, str) else f"{name}={value}" for name, value in turned.items()]
+    told = {name: value for name, value in turned.items() if value or value is False}  # 0 and "" mean: not at all
+    shown += [value if isinstance(value, str) else f"{name}={value}" for name, value in told.items()]
     return " ".join([case.system, case.target or case.transport, *shown])

@@ -10,8 +10,10 @@ from bench import figures, paths, store
 from bench.figures.axes import duration, quantity
 from bench.results import Run
 
+RUNS = ["latency", "throughput", "placement", "clients", "wamp", "overview", "openload"]
 
-@pytest.fixture(scope="module", params=["latency", "throughput", "placement", "clients", "wamp", "overview"])
+
+@pytest.fixture(scope="module", params=RUNS)
 def run(request):
     return Run(store.Folder(paths.reference() / request.param))
 

@@ -34,6 +34,7 @@ def outputs(file):
 FEWER = {  # cases than the notebook has: what is left out is measured by other tests
     "clients": ["-p", "clients", "[1, 2]"],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
+    "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],
     "wamp": ["-p", "framing", "rawsocket", "-p", "serializer", "[msgpack, json]"],
 }
 

@@ -138,7 +138,7 @@ def test_the_expansion_of_a_freeze_comes_close_to_what_users_wait():
     takes[1000] = freeze
     users = simulated(takes, every * np.arange(n))
     assert stats.quantile(takes, 0.99) == 1 < 100 < stats.quantile(users, 0.99)
-    for p in (0.97, 0.99, 0.999):
+    for p in (0.99, 0.999):
         assert stats.quantile(stats.expanded(takes, every), p) == pytest.approx(stats.quantile(users, p), rel=0.1)
 
 

@@ -33,8 +33,10 @@ def alone(run: Run) -> "pd.Series[float]":
 
 
 def capacity(run: Run) -> float:
-    """Return the calls per second that a server of one request at a time can do, from one closed loop."""
-    return float(1e6 / alone(run)["mean_rtt_us"])
+    """Return the calls per second that the server can do: by its law if that is known, else by its CPU per call."""
+    row = alone(run)
+    known = run.plan.cases[int(str(row.name))].options.get("mean_us")
+    return float(1e6 / (known or row["server_cpu_us_per_call"]))
 
 
 def foretold(run: Run, rates: stats.Array) -> stats.Array | None:
@@ -44,7 +46,9 @@ def foretold(run: Run, rates: stats.Array) -> stats.Array | None:
     paced = run.plan.cases[int(sweep(run).index[0])].arrivals if len(sweep(run)) else ""
     if scv is None or paced != "poisson":
         return None
-    return models.response(np.asarray(rates) / 1e6, alone(run)["mean_rtt_us"], scv)
+    busy = 1e6 / capacity(run)
+    around = max(0.0, alone(run)["mean_rtt_us"] - busy)  # what a round trip takes beside the server's own time
+    return around + models.response(np.asarray(rates) / 1e6, busy, scv)
 
 
 def against_load(run: Run, axes: Axes) -> None:
@@ -84,7 +88,7 @@ def _past(axes: Axes, run: Run, cases: pd.DataFrame) -> None:
     """Shade what lies above the capacity, and name the axis."""
     most = capacity(run)
     right = 1.05 * max(cases["offered_per_s"].max(), most)
-    axes.axvspan(most, right, color="#bbbbbb", alpha=0.3, lw=0, label="above one request at a time")
+    axes.axvspan(most, right, color="#bbbbbb", alpha=0.3, lw=0, label="above the capacity")
     axes.set_xlim(0, right)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value))))
     axes.set_xlabel("offered requests per second")
@@ -97,7 +101,7 @@ def means(run: Run, axes: Axes) -> None:
     grid = np.linspace(1, 0.97 * capacity(run), 300)
     model = foretold(run, grid)
     if model is not None:
-        axes.plot(grid, model, color=MODEL, ls="-.", lw=1.8, label="foretold from one closed loop")
+        axes.plot(grid, model, color=MODEL, ls="-.", lw=1.8, label="foretold from the server's law")
     for start in run.ledger.index[run.ledger["case"].isin(told.index)]:
         rows = run.samples[(run.samples["start"] == start) & run.samples["warm"]]
         rate = run.ledger.loc[start, "offered_per_s"]

@@ -20,7 +20,7 @@ def _growth(run: Run) -> str:
     over = checks.overloaded(run)
     cases = sweep(run)
     told = cases[~cases.index.isin(over)]
-    text = f"One closed loop foretells a capacity of {quantity(capacity(run))} requests a second."
+    text = f"The server can do {quantity(capacity(run))} requests a second, by its law or its CPU per call."
     if len(told):
         low, high = told.iloc[0], told.iloc[-1]
         text += (
@@ -43,7 +43,9 @@ def _model(run: Run) -> str:
         return ""
     rows = run.samples[run.samples["warm"]]
     means = ((rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["case"]).mean() / 1e3).reindex(told.index).to_numpy()
-    off = np.exp(np.abs(np.log(means / model)))
+    off = np.exp(np.abs(np.log(means / model)))[np.isfinite(model)]
+    if not len(off):
+        return ""
     return f"Mean response times differ from what queueing theory foretold by a factor of {np.nanmax(off):.2f} at most."
 
 
