@@ -1,4 +1,4 @@
-"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, explain, serve, keep.
+"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, capacity, explain, serve, keep.
 
 Errors are one line on stderr that ends with a remedy; exit status 1 for a failure, 2 for bad usage. With
 ``--debug`` the traceback is shown as well.
@@ -86,6 +86,27 @@ def show(run: str) -> None:
     from bench.listing import run_text
 
     click.echo(run_text(run))
+
+
+@cli.command()
+@click.argument("system")
+@click.argument("transport", default="ipc")
+@click.option(
+    "--objective", default="p99<=5ms", show_default=True, help="A quantile of the response time, and its bound."
+)
+@click.option("--clients", default=4, show_default=True, help="Connections, a process each, that share the schedule.")
+@click.option("-o", "--options", default="", help='The system\'s options, for example "{nodelay: false}".')
+@click.option(
+    "--window-s", default=1.0, show_default=True, help="Seconds of each probe; longer where the quantile needs it."
+)
+@click.option("--first", default=200.0, show_default=True, help="Requests per second to begin with.")
+def capacity(
+    system: str, transport: str, objective: str, clients: int, options: str, window_s: float, first: float
+) -> None:
+    """Find the highest rate of users who do not wait at which SYSTEM keeps an objective."""
+    from bench.capacity import capacity_text
+
+    click.echo(capacity_text(system, transport, objective, clients, options, window_s, first))
 
 
 @cli.command()

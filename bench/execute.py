@@ -1,9 +1,10 @@
 """Notebooks run unattended: papermill with a progress line, an estimate, and where everything is."""
 
+import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,21 @@ def _default(text: str) -> Any:
     return ast.literal_eval(text)
 
 
+@contextlib.contextmanager
+def _quiet_kernel() -> Iterator[None]:
+    """Keep what a kernel says when it is ended early off the terminal; what a notebook shows is in the notebook."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     """Execute one notebook by papermill; its own error, without the traceback, becomes the BenchError."""
     import papermill
@@ -82,14 +98,15 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     if sys.stderr.isatty():
         os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
     try:
-        papermill.execute_notebook(
-            str(notebook),
-            str(target),
-            parameters,
-            cwd=str(paths.home()),
-            progress_bar=False,
-            config=Config(KernelManager={"transport": "ipc"}),  # no port, and no word about an open one
-        )
+        with _quiet_kernel():
+            papermill.execute_notebook(
+                str(notebook),
+                str(target),
+                parameters,
+                cwd=str(paths.home()),
+                progress_bar=False,
+                config=Config(KernelManager={"transport": "ipc"}),  # no port, and no word about an open one
+            )
     except papermill.PapermillExecutionError as error:
         raise BenchError(f"{notebook.name}: {error.ename}: {error.evalue}; see {paths.shown(target)}") from error
     return target

@@ -239,6 +239,41 @@ def _why_absent(name: str) -> str | None:
     return None
 
 
+def compare(
+    a: object = "{system: zeromq, transport: ipc}",
+    b: object = "{system: zeromq, transport: tcp}",
+    payload_bytes: object = 1000,
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan case A, the same case A again, and case B: what differs less than A from itself does not differ."""
+    shared: dict[str, Any] = {
+        "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "placement": placement_of(placement),
+    }
+    one, other = _case(a, "a", shared), _case(b, "b", shared)
+    return make_plan("compare", [one, one, other], profile, starts, window_s, seed)
+
+
+def _case(text: object, what: str, shared: dict[str, Any]) -> Case:
+    """Return the case that a mapping spells: system, transport, and what is to differ from the shared parameters."""
+    given = params.mapping(text, what)
+    for name in given:
+        if name not in COMPARED:
+            raise systems.unknown(f"part of {what}", name, COMPARED)
+    if "system" not in given:
+        raise UsageError(f"{what} names no system: write {{system: zeromq, transport: ipc}}")
+    name = params.one_name(given["system"], f"system of {what}", systems.names())
+    by = params.one_name(given.get("transport", "ipc"), f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    rest = {key: value for key, value in given.items() if key not in ("system", "transport")}
+    return Case(name, by, **shared | rest)
+
+
+COMPARED = ("system", "transport", "options", "payload_bytes", "placement", "clients")
+
 FREEZE_MS = 200
 
 

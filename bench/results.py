@@ -213,7 +213,8 @@ NUMBERS = (
 def labels(cases: tuple[Case, ...]) -> list[str]:
     """Return a label for each case: system and transport, and whatever else differs between them."""
     peers = [case for case in cases if case.system != "loopback"]
-    return [_label(case, [peer for peer in peers if peer.load == case.load]) for case in cases]
+    found = [_label(case, [peer for peer in peers if peer.load == case.load]) for case in cases]
+    return [f"{label} again" if label in found[:place] else label for place, label in enumerate(found)]
 
 
 def _label(case: Case, peers: list[Case]) -> str:

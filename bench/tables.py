@@ -6,6 +6,7 @@ import pandas as pd
 
 from bench import checks, stats
 from bench.checks import Check
+from bench.comparing import compare_cases
 from bench.figures.axes import duration, quantity
 from bench.origins import GRPC_LAB, WAMP
 from bench.results import ROLES, Run, column
@@ -58,6 +59,22 @@ def loads(run: Run) -> pd.DataFrame:
         entry["late by (p99)"] = duration(row["pacing_p99_us"]) if paced else ""
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def comparisons(run: Run) -> pd.DataFrame:
+    """Return one row for each quantity of B against A, and of A against itself."""
+    rows = [
+        {
+            "quantity": one.quantity,
+            "compared": "A with itself" if again else "B with A",
+            "ratio": f"{one.ratio:.3f} [{one.low:.3f}, {one.high:.3f}]" if one.low == one.low else f"{one.ratio:.3f}",
+            "verdict": one.verdict,
+            "starts that would decide": str(one.more_starts or ""),
+        }
+        for again, case in ((False, 2), (True, 1))
+        for one in compare_cases(run, 0, case)
+    ]
+    return pd.DataFrame(rows).set_index("quantity")
 
 
 def costs(run: Run) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from bench import figures, paths, store
 from bench.figures.axes import duration, quantity
 from bench.results import Run
 
-RUNS = ["latency", "throughput", "placement", "clients", "wamp", "overview", "openload"]
+RUNS = ["latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare"]
 
 
 @pytest.fixture(scope="module", params=RUNS)
