@@ -6,7 +6,7 @@ import pytest
 from conftest import ROOT
 from PIL import Image
 
-from bench import figures, paths, store
+from bench import figures, listing, paths, store
 from bench.figures.axes import duration, quantity
 from bench.results import Run
 
@@ -18,24 +18,31 @@ def run(request):
     return Run(store.Folder(paths.reference() / request.param))
 
 
-def test_the_same_run_gives_the_same_bytes(run):
-    first = [file.read_bytes() for file in figures.save(run)]
-    again = [file.read_bytes() for file in figures.save(Run(run.folder))]
-    assert first == again
+@pytest.fixture(scope="module")
+def saved(run, tmp_path_factory):
+    """Return the run's figure as files, SVG and PNG, drawn once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROUNDTRIP_FIGURES", str(tmp_path_factory.mktemp("figures")))
+        return figures.save(run)
 
 
-def test_figures_carry_their_origin(run, command):
-    svg, png = figures.save(run)
+def test_the_same_run_gives_the_same_bytes(run, saved):
+    again = figures.save(Run(run.folder))
+    assert [file.read_bytes() for file in saved] == [file.read_bytes() for file in again]
+
+
+def test_figures_carry_their_origin(run, saved):
+    svg, png = saved
     assert Image.open(png).text["Description"].startswith(f"run={run.id} data={run.folder.data_hash()}")
     assert run.id in svg.read_text("utf-8")
-    for file in (svg, png):
-        told = command("explain", str(file)).stdout
+    for file in saved:
+        told = listing.figure_text(str(file))
         assert run.id in told and "holds the same data" in told
         assert f"python -m bench run {run.plan.notebook} -p source reference" in told
 
 
-def test_figures_are_large_enough_and_say_what_is_needed(run):
-    svg, png = figures.save(run)
+def test_figures_are_large_enough_and_say_what_is_needed(run, saved):
+    svg, png = saved
     assert Image.open(png).size == (2100, 1560)
     assert ElementTree.parse(svg).getroot().tag.endswith("svg")
     caption = figures.caption(run)
