@@ -2,9 +2,11 @@
 
 import pytest
 
-from bench import placement, plans, systems
+from bench import figures, placement, plans, runner, systems
 from bench.errors import UsageError
+from bench.narrative import overview
 from bench.plan import PROFILES, Case, make_plan, plan_from_dict
+from bench.results import Run
 
 
 def test_every_case_is_measured_once_in_each_block_in_an_order_that_the_seed_fixes():
@@ -135,3 +137,15 @@ def test_loopback_is_limited_so_that_it_stores_little():
     assert {c.system: c.max_calls for c in plan.cases}["loopback"] < 50_000
     assert make_plan("x", [Case("loopback", "inproc")]).window_s == 1.0
     assert "loopback" in systems.names()
+
+
+def test_what_is_not_installed_is_listed_with_its_command(with_systems):
+    with_systems()
+    plan = plans.overview(system="[sockets, absent]", profile="smoke")
+    assert {case.system for case in plan.cases} == {"sockets", "loopback"}
+    assert plan.absent["absent"].endswith("install it: python -m pip install a-library-that-is-not-installed")
+    run = Run(runner.run(plan))
+    figure = figures.panel(run, "layers")
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert "not here: python -m pip install a-library-that-is-not-installed" in texts
+    assert overview.absent(run)[0].strip().startswith("**absent** was not measured")

@@ -73,10 +73,10 @@ def _systems(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
     labels = [f"{row['system']} {row['transport']}" for _, row in cases.iterrows()]
     axes.set_yticks(range(len(labels) + len(run.plan.absent)), [*labels, *run.plan.absent])
     axes.set_ylim(len(labels) + len(run.plan.absent) - 0.4, -0.6)
-    for place in range(len(run.plan.absent)):
-        axes.text(
-            0.02, len(labels) + place, "not installed", color=GREY, transform=axes.get_yaxis_transform(), va="center"
-        )
+    for place, reason in enumerate(run.plan.absent.values()):
+        text = f"not here: {reason.rpartition(': ')[2]}"  # the command that ends the reason
+        at = axes.get_yaxis_transform()
+        axes.text(0.02, len(labels) + place, text, color=GREY, transform=at, va="center", fontsize=9)
     axes.yaxis.grid(False)
 
 
