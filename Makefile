@@ -9,6 +9,7 @@ figures: $(READY)
 	@$(BIN)/python -m bench run --all
 
 test: $(READY)
+	@$(BIN)/python -m bench prepare
 	$(BIN)/python -m pytest
 
 lab: $(READY)
