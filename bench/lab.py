@@ -97,7 +97,8 @@ def trust(run: Run) -> None:
 def table(run: Run, *names: str) -> None:
     """Show tables by the names of their functions in ``bench.tables``; or all results that there are."""
     for frame in [getattr(tables, name)(run) for name in names] or tables.results(run):
-        _show(frame)
+        if len(frame):
+            _show(frame)
 
 
 def _show(frame: pd.DataFrame, wrap: bool = False) -> None:

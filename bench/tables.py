@@ -8,7 +8,7 @@ from bench import checks, stats
 from bench.checks import Check
 from bench.comparing import compare_cases
 from bench.figures.axes import duration, quantity
-from bench.origins import GRPC_LAB, WAMP
+from bench.origins import GRPC_LAB, WAMP, WAMP_PROCESSES
 from bench.results import ROLES, Run, column
 
 
@@ -97,10 +97,10 @@ def costs(run: Run) -> pd.DataFrame:
 
 
 def processes(run: Run) -> pd.DataFrame:
-    """Return CPU load and memory by role in each closed-loop case, as process monitors show them."""
+    """Return CPU load and memory by role in the two cases that repeat the origin, beside what its monitor showed."""
     rows = []
-    for _, row in run.cases[run.cases["load"] == "closed"].iterrows():
-        for role in ROLES:
+    for case, row in run.cases[run.cases["system"] == "wamp_crossbar"].iterrows():
+        for role in ROLES if _in_origin(run, int(str(case))) in WAMP else ():
             if row[f"{role}_cpu_percent"] == row[f"{role}_cpu_percent"]:
                 rows.append(
                     {
@@ -109,9 +109,14 @@ def processes(run: Run) -> pd.DataFrame:
                         "CPU load [% of one CPU]": f"{row[f'{role}_cpu_percent']:.1f}",
                         "CPU/call": duration(row[f"{role}_cpu_us_per_call"]),
                         "memory": quantity(row[f"{role}_rss_bytes"], "B"),
+                        "the origin, 2016": "{} %, {} MB".format(*map(_span, WAMP_PROCESSES[role])),
                     }
                 )
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def _span(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
 
 
 def _of_server(row: "pd.Series[float]", text: Callable[[float], str], name: str) -> str:
@@ -192,12 +197,17 @@ def _client_rates(run: Run, case: int) -> list[float]:
     return [float(rate) for rate in rates.groupby("client").median()]
 
 
+def _in_origin(run: Run, case: int) -> str:
+    """Return a routed case as its origin would name it: transport, framing, serializer."""
+    of = run.plan.cases[case]
+    return " ".join([of.transport, *map(str, of.options.values())])
+
+
 def wamp_lines(run: Run) -> str:
     """Return the origin's two combinations as its README states them, and what the origin found."""
     lines = []
     for case, row in run.cases[run.cases["system"] == "wamp_crossbar"].iterrows():
-        of = run.plan.cases[int(str(case))]
-        name = " ".join([of.transport, *map(str, of.options.values())])
+        name = _in_origin(run, int(str(case)))
         if name in WAMP:
             low, high = WAMP[name]["settled_ms"]
             now = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e6
