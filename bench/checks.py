@@ -1,12 +1,13 @@
 """The trust card: twelve checks that every result carries. Each says what was found, what it means, what to try."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import pandas as pd
 
 from bench import comparing, intervals, stats, steady
+from bench.calls import cycle_s, drift
+from bench.overload import LEAST_ACHIEVED, RESPONSE, overloaded
 from bench.params import listed
 from bench.resources import full, resources
 from bench.results import Run, column
@@ -61,53 +62,10 @@ def little(run: Run) -> Check:
         return Check("little", PASS, "no closed loops in this run: nothing to close")
     callers = starts["clients"] * starts["callers"].fillna(1)
     calls = run.samples[run.samples["start"].isin(starts.index)]
-    cycle = _cycle_s(calls).reindex(starts.index)
+    cycle = cycle_s(calls).reindex(starts.index)
     off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
     found = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
     return _outcome("little", bool(off.max() <= 0.02), found, "calls are missing, or callers did not run side by side")
-
-
-def _cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
-    """Return each start's mean round trip plus the mean gap until the same caller's next call, in s."""
-    callers = calls.groupby(["start", "client"])
-    size, spans = callers.size(), callers["t_send_ns"].max() - callers["t_send_ns"].min()
-    served = callers["rtt_ns"].sum() - callers["rtt_ns"].last()
-    gap = (spans - served).groupby("start").sum() / (size - 1).clip(lower=1).groupby("start").sum()
-    return (calls.groupby("start")["rtt_ns"].mean() + gap) / 1e9
-
-
-RESPONSE = column(0.5).replace("rtt", "response")
-LEAST_ACHIEVED = 0.99
-
-
-def overloaded(run: Run) -> list[int]:
-    """Return the open cases whose response time only tells how long the run was: work piled up, or was dropped.
-
-    The mean response of the last fifth of the requests is more than twice that of the middle fifth and ten round trips.
-    """
-    found = []
-    for case in run.cases.index[run.cases["load"] == "open"]:
-        each = [_piles_up(rows) for _, rows in run.samples[run.samples["case"] == case].groupby("start")]
-        dropped = run.cases.loc[case, "achieved"] < LEAST_ACHIEVED
-        if (dropped and _is_busy(run, int(case))) or (each and np.mean(each) > 0.5):
-            found.append(int(case))
-    return found
-
-
-def _piles_up(rows: pd.DataFrame) -> bool:
-    times = ((rows["lag_ns"] + rows["rtt_ns"]).to_numpy() / 1e3)[np.argsort(rows["t_send_ns"].to_numpy())]
-    fifth = len(times) // 5
-    if fifth < 10:
-        return False
-    middle, last = np.median(times[2 * fifth : 3 * fifth]), np.median(times[-fifth:])
-    return bool(last > 1.5 * middle and last > 10 * np.median(rows["rtt_ns"].to_numpy()[:fifth]) / 1e3)
-
-
-def _is_busy(run: Run, case: int) -> bool:
-    """Return whether requests were late because their connections were still waiting for earlier replies."""
-    rows = run.samples[run.samples["case"] == case]
-    done = (rows["t_send_ns"] + rows["rtt_ns"]).groupby([rows["start"], rows["client"]]).shift(1, fill_value=0)
-    return bool((done > rows["t_send_ns"] - rows["lag_ns"]).mean() > 0.5)
 
 
 def pacing(run: Run) -> Check:
@@ -155,7 +113,7 @@ def settled(run: Run) -> Check:
         labels = [run.settlings[start].label for start in starts if start in run.settlings]
         if 2 * labels.count(steady.UNSETTLED) > len(labels):
             restless.append(run.labels[case])
-        drifts[run.labels[case]] = _drift(run, starts)
+        drifts[run.labels[case]] = drift(run, starts)
     if not drifts:
         return Check("settled", PASS, "no loops of calls in this run")
     worst = max(drifts, key=lambda label: drifts[label])
@@ -165,13 +123,6 @@ def settled(run: Run) -> Check:
         found += f"; most starts found no level in {listed(restless[:3])}{' and others' if len(restless) > 3 else ''}"
     advice = "longer windows (window_s); look at every call in order for steps of the machine"
     return _outcome("settled", not restless and drifts[worst] < 0.02, found, advice)
-
-
-def _drift(run: Run, starts: Iterable[int]) -> float:
-    """Return the median over a case's starts of how far its level moved, without its sign lost: |median|."""
-    warm = run.samples[run.samples["warm"] & run.samples["start"].isin(starts)]
-    each = [steady.drift(rows["rtt_ns"].to_numpy(), rows["t_send_ns"].to_numpy()) for _, rows in warm.groupby("start")]
-    return abs(float(np.median(each))) if each else 0.0
 
 
 def independence(run: Run) -> Check:

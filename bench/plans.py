@@ -5,15 +5,11 @@ One function for each notebook, of the same name; its arguments are the notebook
 
 from typing import Any
 
-from bench import environments, params, systems
-from bench.contract import parse_address
-from bench.errors import NotInstalledError, UsageError
+from bench import params, systems
+from bench.choices import FLOOR, INSTRUMENT, MADE_UP, case_of, subjects, transports, transports_of, why_absent
+from bench.errors import UsageError
 from bench.placement import PLACEMENTS, why_not
 from bench.plan import ARRIVALS, MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case, Plan, make_plan, placement_of
-
-FLOOR = "sockets"  # the system that others are held against
-INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
-MADE_UP = (INSTRUMENT, "oracle")  # systems that try the laboratory, not themselves
 
 
 def latency(
@@ -36,46 +32,12 @@ def latency(
     chosen = [name for name in chosen if name != INSTRUMENT]
     where = placement_of(placement)
     shared: dict[str, Any] = {"placement": where}
-    cases = _subjects(chosen, transport, target, options, sizes, shared)
+    cases = subjects(chosen, transport, target, options, sizes, shared)
     if not target:
-        floors = [(t, size) for t in _transports_of(cases, FLOOR) for size in sizes]
+        floors = [(t, size) for t in transports_of(cases, FLOOR) for size in sizes]
         cases += [Case(FLOOR, t, size, **shared) for t, size in floors if FLOOR not in chosen]
     cases.append(Case(INSTRUMENT, "inproc", sizes[0], max_calls=20_000, **shared))
     return make_plan("latency", cases, profile, starts, window_s, seed)
-
-
-def _transports_of(cases: list[Case], system: str) -> list[str]:
-    """Return the transports of these cases that another system has as well."""
-    provided = systems.constant(system, "TRANSPORTS")
-    return [t for t in dict.fromkeys(case.transport for case in cases) if t in provided]
-
-
-def _subjects(
-    chosen: list[str],
-    transport: object,
-    target: object,
-    options: object,
-    sizes: list[int],
-    shared: dict[str, Any],
-) -> list[Case]:
-    """Return the cases of the systems asked for: transports times sizes, or the one target."""
-    given = params.mapping(options, "options")
-    return [
-        Case(name, where, size, given, target=str(target) if target else None, **shared)
-        for name in chosen
-        for where in _transports(name, transport, target)
-        for size in sizes
-    ]
-
-
-def _transports(system: str, transport: object, target: object) -> list[str]:
-    provided = systems.constant(system, "TRANSPORTS")
-    if not target:
-        return params.names(transport, f"transport of {system}", provided)
-    reached = parse_address(str(target)).transport
-    if reached == "inproc":
-        raise UsageError("a target is another process: its address begins with tcp:// or ipc://")
-    return params.names(reached, f"transport of {system}", provided)
 
 
 def throughput(
@@ -100,7 +62,7 @@ def throughput(
     where = placement_of(placement, parallel=True)
     given = params.mapping(options, "options")
     cases: list[Case] = []
-    for by in _transports(name, transport, target):
+    for by in transports(name, transport, target):
         if not target and hasattr(systems.load(name), "Receiver"):
             sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
             cases += [Case(name, by, size, given, where, "stream") for size in sizes]
@@ -130,7 +92,7 @@ def placement(
     cases = [
         Case(name, by, size, placement=where)
         for name in chosen
-        for by in _transports(name, transport, "")
+        for by in transports(name, transport, "")
         for where in PLACEMENTS
     ]
     return make_plan("placement", cases, profile, starts, window_s, seed)
@@ -216,7 +178,7 @@ def overview(
     """
     size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
     chosen = params.names(system, "system", systems.names())
-    absent = {name: reason for name in chosen if (reason := _why_absent(name))}
+    absent = {name: reason for name in chosen if (reason := why_absent(name))}
     there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]
     one, two = placement_of("default"), placement_of("default", parallel=True)
     cases: list[Case] = []
@@ -226,17 +188,6 @@ def overview(
         cases.append(Case(name, by, size, placement=two, clients=2))
     cases.append(Case(INSTRUMENT, "inproc", size, placement=one, max_calls=20_000))
     return make_plan("overview", cases, profile, starts, window_s, seed, absent)
-
-
-def _why_absent(name: str) -> str | None:
-    """Return what to do before a system can be measured, or None if it can."""
-    try:
-        systems.load(name)
-        if environment := systems.constant(name, "ENVIRONMENT", None):
-            environments.ensure(environment)
-    except NotInstalledError as missing:
-        return str(missing)
-    return None
 
 
 def compare(
@@ -254,27 +205,8 @@ def compare(
         "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
         "placement": placement_of(placement),
     }
-    one, other = _case(a, "a", shared), _case(b, "b", shared)
+    one, other = case_of(a, "a", shared), case_of(b, "b", shared)
     return make_plan("compare", [one, one, other], profile, starts, window_s, seed)
-
-
-def _case(text: object, what: str, shared: dict[str, Any]) -> Case:
-    """Return the case that a mapping spells: system, transport, and what is to differ from the shared parameters."""
-    given = params.mapping(text, what)
-    for name in given:
-        if name not in COMPARED:
-            raise systems.unknown(f"part of {what}", name, COMPARED)
-    if "system" not in given:
-        raise UsageError(f"{what} names no system: write {{system: zeromq, transport: ipc}}")
-    name = params.one_name(given["system"], f"system of {what}", systems.names())
-    by = params.one_name(given.get("transport", "ipc"), f"transport of {name}", systems.constant(name, "TRANSPORTS"))
-    rest = {key: value for key, value in given.items() if key not in ("system", "transport")}
-    return Case(name, by, **shared | rest)
-
-
-COMPARED = ("system", "transport", "options", "payload_bytes", "placement", "clients")
-
-FREEZE_MS = 200
 
 
 def openload(
@@ -307,7 +239,7 @@ def openload(
     offered = sorted(float(params.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in params.as_list(rates))
     cases = [Case(name, by, options=given, **shared)]
     cases += [Case(name, by, options=given, offered_per_s=rate, **paced, **shared) for rate in offered]
-    freeze = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": FREEZE_MS}
+    freeze = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": 200}
     rate = float(params.positive(freeze_rate, "freeze_rate", MOST_PER_S, whole=False))
     cases.append(Case("oracle", "ipc", options=freeze, **shared))
     cases.append(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from bench import checks, stats
+from bench import overload, stats
 from bench.checks import Check
 from bench.comparing import compare_cases
 from bench.figures.axes import duration, quantity
@@ -40,7 +40,7 @@ def calls(run: Run) -> pd.DataFrame:
 
 def loads(run: Run) -> pd.DataFrame:
     """Return one row for each case of calls: what was offered and done, service and response times, pacing."""
-    over, rows = checks.overloaded(run), []
+    over, rows = overload.overloaded(run), []
     for case, row in run.cases[run.cases["load"] != "stream"].iterrows():
         told = "overloaded" if case in over else ""
         paced = row["load"] == "open"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from test_results import handmade
 
-from bench import checks, loops, models, narrative, stats
+from bench import checks, loops, models, narrative, overload, stats
 from bench.errors import UsageError
 from bench.narrative import openload
 from bench.plan import Case
@@ -174,6 +174,6 @@ def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
     from bench.results import Run
 
     run = Run(runner.run(make_plan("openload", [closed, case], starts=1, window_s=0.4)))
-    assert checks.overloaded(run) == [1]
+    assert overload.overloaded(run) == [1]
     assert "Overloaded" in openload._growth(run) and "oracle" in outcome(run).found
     assert narrative.text(run, "freeze").startswith("**No conclusion.** every offered rate is above")

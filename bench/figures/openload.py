@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from bench import checks, models, stats
+from bench import models, overload, stats
 from bench.figures.axes import GREY, distribution_axes, duration, nothing, plain, quantity, tail_scale, time_axis
 from bench.results import Run, column
 
@@ -54,7 +54,7 @@ def foretold(run: Run, rates: stats.Array) -> stats.Array | None:
 def against_load(run: Run, axes: Axes) -> None:
     """Draw p50 and p99 of service and response time against the offered rate; past the capacity nothing is told."""
     cases = sweep(run)
-    told = cases[~cases.index.isin(checks.overloaded(run))]
+    told = cases[~cases.index.isin(overload.overloaded(run))]
     for name, colour, words in (
         ("rtt", SERVICE, "service: from sending"),
         ("response", RESPONSE, "response: from when due"),
@@ -97,7 +97,7 @@ def _past(axes: Axes, run: Run, cases: pd.DataFrame) -> None:
 def means(run: Run, axes: Axes) -> None:
     """Draw the mean response time, and what Pollaczek and Khinchine foretell from the one closed loop."""
     cases = sweep(run)
-    told = cases[~cases.index.isin(checks.overloaded(run))]
+    told = cases[~cases.index.isin(overload.overloaded(run))]
     grid = np.linspace(1, 0.97 * capacity(run), 300)
     model = foretold(run, grid)
     if model is not None:

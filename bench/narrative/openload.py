@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bench import checks, stats
+from bench import overload, stats
 from bench.figures.axes import duration, quantity
 from bench.figures.openload import capacity, expanded, foretold, frozen, sweep
 from bench.params import listed
@@ -17,7 +17,7 @@ def conclusion(run: Run) -> str:
 
 
 def _growth(run: Run) -> str:
-    over = checks.overloaded(run)
+    over = overload.overloaded(run)
     cases = sweep(run)
     told = cases[~cases.index.isin(over)]
     text = f"The server can do {quantity(capacity(run))} requests a second, by its law or its CPU per call."
@@ -37,7 +37,7 @@ def _growth(run: Run) -> str:
 
 def _model(run: Run) -> str:
     cases = sweep(run)
-    told = cases[~cases.index.isin(checks.overloaded(run))]
+    told = cases[~cases.index.isin(overload.overloaded(run))]
     model = foretold(run, told["offered_per_s"].to_numpy()) if len(told) else None
     if model is None:
         return ""

@@ -1,0 +1,73 @@
+"""What a notebook's parameters choose: systems, transports and cases, or an error that says what there is."""
+
+from typing import Any
+
+from bench import environments, params, systems
+from bench.contract import parse_address
+from bench.errors import NotInstalledError, UsageError
+from bench.plan import Case
+
+FLOOR = "sockets"  # the system that others are held against
+INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
+MADE_UP = (INSTRUMENT, "oracle")  # systems that try the laboratory, not themselves
+COMPARED = ("system", "transport", "options", "payload_bytes", "placement", "clients")  # parts of a case as typed
+
+
+def transports_of(cases: list[Case], system: str) -> list[str]:
+    """Return the transports of these cases that another system has as well."""
+    provided = systems.constant(system, "TRANSPORTS")
+    return [t for t in dict.fromkeys(case.transport for case in cases) if t in provided]
+
+
+def subjects(
+    chosen: list[str],
+    transport: object,
+    target: object,
+    options: object,
+    sizes: list[int],
+    shared: dict[str, Any],
+) -> list[Case]:
+    """Return the cases of the systems asked for: transports times sizes, or the one target."""
+    given = params.mapping(options, "options")
+    return [
+        Case(name, where, size, given, target=str(target) if target else None, **shared)
+        for name in chosen
+        for where in transports(name, transport, target)
+        for size in sizes
+    ]
+
+
+def transports(system: str, transport: object, target: object) -> list[str]:
+    """Return the transports asked for, or the one by which the target is reached."""
+    provided = systems.constant(system, "TRANSPORTS")
+    if not target:
+        return params.names(transport, f"transport of {system}", provided)
+    reached = parse_address(str(target)).transport
+    if reached == "inproc":
+        raise UsageError("a target is another process: its address begins with tcp:// or ipc://")
+    return params.names(reached, f"transport of {system}", provided)
+
+
+def why_absent(name: str) -> str | None:
+    """Return what to do before a system can be measured, or None if it can."""
+    try:
+        systems.load(name)
+        if environment := systems.constant(name, "ENVIRONMENT", None):
+            environments.ensure(environment)
+    except NotInstalledError as missing:
+        return str(missing)
+    return None
+
+
+def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
+    """Return the case that a mapping spells: system, transport, and what is to differ from the shared parameters."""
+    given = params.mapping(text, what)
+    for name in given:
+        if name not in COMPARED:
+            raise systems.unknown(f"part of {what}", name, COMPARED)
+    if "system" not in given:
+        raise UsageError(f"{what} names no system: write {{system: zeromq, transport: ipc}}")
+    name = params.one_name(given["system"], f"system of {what}", systems.names())
+    by = params.one_name(given.get("transport", "ipc"), f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    rest = {key: value for key, value in given.items() if key not in ("system", "transport")}
+    return Case(name, by, **shared | rest)

@@ -1,0 +1,39 @@
+"""Which open loads were offered more than could be done: their response times only tell how long the run was."""
+
+import numpy as np
+import pandas as pd
+
+from bench.results import Run, column
+
+RESPONSE = column(0.5).replace("rtt", "response")
+LEAST_ACHIEVED = 0.99
+
+
+def overloaded(run: Run) -> list[int]:
+    """Return the open cases whose response time only tells how long the run was: work piled up, or was dropped.
+
+    The mean response of the last fifth of the requests is more than twice that of the middle fifth and ten round trips.
+    """
+    found = []
+    for case in run.cases.index[run.cases["load"] == "open"]:
+        each = [_piles_up(rows) for _, rows in run.samples[run.samples["case"] == case].groupby("start")]
+        dropped = run.cases.loc[case, "achieved"] < LEAST_ACHIEVED
+        if (dropped and _is_busy(run, int(case))) or (each and np.mean(each) > 0.5):
+            found.append(int(case))
+    return found
+
+
+def _piles_up(rows: pd.DataFrame) -> bool:
+    times = ((rows["lag_ns"] + rows["rtt_ns"]).to_numpy() / 1e3)[np.argsort(rows["t_send_ns"].to_numpy())]
+    fifth = len(times) // 5
+    if fifth < 10:
+        return False
+    middle, last = np.median(times[2 * fifth : 3 * fifth]), np.median(times[-fifth:])
+    return bool(last > 1.5 * middle and last > 10 * np.median(rows["rtt_ns"].to_numpy()[:fifth]) / 1e3)
+
+
+def _is_busy(run: Run, case: int) -> bool:
+    """Return whether requests were late because their connections were still waiting for earlier replies."""
+    rows = run.samples[run.samples["case"] == case]
+    done = (rows["t_send_ns"] + rows["rtt_ns"]).groupby([rows["start"], rows["client"]]).shift(1, fill_value=0)
+    return bool((done > rows["t_send_ns"] - rows["lag_ns"]).mean() > 0.5)
