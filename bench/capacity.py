@@ -8,6 +8,7 @@ import numpy as np
 
 from bench import params, stats
 from bench.errors import SystemFailedError, UsageError
+from bench.overload import LEAST_ACHIEVED
 from bench.plan import MOST_PER_S, Case
 from bench.routing import Routing
 from bench.stage import measure
@@ -111,7 +112,9 @@ def measured(
         enough = len(times) >= stats.needed_samples(wanted.p)
         quantile = stats.quantile(times, wanted.p) if enough else float("nan")
         cpu = (found.ledger.get("server_cpu_ns") or float("nan")) / max(1, found.ledger["calls"]) / 1e3
-        return Probe(rate, quantile, achieved, cpu, kept=bool(quantile <= wanted.limit_us and achieved >= 0.99))
+        return Probe(
+            rate, quantile, achieved, cpu, kept=bool(quantile <= wanted.limit_us and achieved >= LEAST_ACHIEVED)
+        )
 
     return probe
 

@@ -36,7 +36,7 @@ def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
     NotInstalledError says why it cannot be made and what to run.
     """
     folder = paths.environments() / name
-    lock = paths.home() / "requirements" / f"{name}.txt"
+    lock = _lock(name)
     if not lock.is_file():
         raise NotInstalledError(f"there is no {paths.shown(lock)} to make the environment {name} from: use a checkout")
     wanted = _mark_for(lock)
@@ -51,8 +51,12 @@ def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
 
 def is_ready(name: str) -> bool:
     """Return whether an environment is there and of today's lock."""
-    lock = paths.home() / "requirements" / f"{name}.txt"
+    lock = _lock(name)
     return lock.is_file() and _is_made(paths.environments() / name, _mark_for(lock))
+
+
+def _lock(name: str) -> Path:
+    return paths.home() / "requirements" / f"{name}.txt"
 
 
 def _mark_for(lock: Path) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from bench.results import Run, column
+from bench.results import Run, column, was_waiting
 
 RESPONSE = column(0.5).replace("rtt", "response")
 LEAST_ACHIEVED = 0.99
@@ -34,6 +34,4 @@ def _piles_up(rows: pd.DataFrame) -> bool:
 
 def _is_busy(run: Run, case: int) -> bool:
     """Return whether requests were late because their connections were still waiting for earlier replies."""
-    rows = run.samples[run.samples["case"] == case]
-    done = (rows["t_send_ns"] + rows["rtt_ns"]).groupby([rows["start"], rows["client"]]).shift(1, fill_value=0)
-    return bool((done > rows["t_send_ns"] - rows["lag_ns"]).mean() > 0.5)
+    return bool(was_waiting(run.samples[run.samples["case"] == case]).mean() > 0.5)

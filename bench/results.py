@@ -131,8 +131,7 @@ class Run:
         found = {}
         for start in self.ledger.index[self.ledger["load"] == "open"]:
             rows = self._calls[self._calls["start"] == start]
-            done = (rows["t_send_ns"] + rows["rtt_ns"]).groupby(rows["client"]).shift(1, fill_value=0)
-            idle = rows.loc[done <= rows["t_send_ns"] - rows["lag_ns"], "lag_ns"]
+            idle = rows.loc[~was_waiting(rows), "lag_ns"]
             found[int(start)] = stats.quantile(idle.to_numpy() / 1e3, 0.99)
         return found
 
@@ -185,6 +184,12 @@ class Run:
         return labels(self.plan.cases)
 
 
+def was_waiting(calls: pd.DataFrame) -> "pd.Series[bool]":
+    """Return for each request of an open load whether its connection still waited for a reply when it was due."""
+    done = (calls["t_send_ns"] + calls["rtt_ns"]).groupby([calls["start"], calls["client"]]).shift(1, fill_value=0)
+    return done > calls["t_send_ns"] - calls["lag_ns"]
+
+
 def column(p: float) -> str:
     """Return the column of a quantile: p50_rtt_us, p99_9_rtt_us."""
     return f"p{100 * p:g}".replace(".", "_") + "_rtt_us"
@@ -214,7 +219,11 @@ def labels(cases: tuple[Case, ...]) -> list[str]:
     """Return a label for each case: system and transport, and whatever else differs between them."""
     peers = [case for case in cases if case.system != "loopback"]
     found = [_label(case, [peer for peer in peers if peer.load == case.load]) for case in cases]
-    return [f"{label} again" if label in found[:place] else label for place, label in enumerate(found)]
+    return [label + _again(found[:place].count(label)) for place, label in enumerate(found)]
+
+
+def _again(times: int) -> str:
+    return "" if not times else " again" if times == 1 else f" again {times}"
 
 
 def _label(case: Case, peers: list[Case]) -> str:

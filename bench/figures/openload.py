@@ -72,10 +72,7 @@ def against_load(run: Run, axes: Axes) -> None:
                 color=colour,
                 label=f"{words}, p{100 * p:g}",
             )
-    _past(axes, run, cases)
-    axes.set_yscale("log")
-    time_axis(axes.yaxis)
-    axes.set_ylabel("time of a request")
+    _scales(axes, run, cases, "time of a request")
     axes.legend(loc="upper left", frameon=True, framealpha=0.9)
     axes.set_title("Service and response time against offered load")
 
@@ -84,14 +81,17 @@ def _carries(run: Run, case: int, p: float) -> bool:
     return run.count(case) >= stats.needed_samples(p)
 
 
-def _past(axes: Axes, run: Run, cases: pd.DataFrame) -> None:
-    """Shade what lies above the capacity, and name the axis."""
+def _scales(axes: Axes, run: Run, cases: pd.DataFrame, time: str) -> None:
+    """Shade what lies above the capacity, and name both axes."""
     most = capacity(run)
     right = 1.05 * max(cases["offered_per_s"].max(), most)
     axes.axvspan(most, right, color="#bbbbbb", alpha=0.3, lw=0, label="above the capacity")
     axes.set_xlim(0, right)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value))))
     axes.set_xlabel("offered requests per second")
+    axes.set_yscale("log")
+    time_axis(axes.yaxis)
+    axes.set_ylabel(time)
 
 
 def means(run: Run, axes: Axes) -> None:
@@ -107,10 +107,7 @@ def means(run: Run, axes: Axes) -> None:
         rate = run.ledger.loc[start, "offered_per_s"]
         axes.plot(rate, (rows["lag_ns"] + rows["rtt_ns"]).mean() / 1e3, "o", ms=5, mec="white", mew=0.6, color=RESPONSE)
     axes.plot([], [], "o", color=RESPONSE, label="measured: each start")
-    _past(axes, run, cases)
-    axes.set_yscale("log")
-    time_axis(axes.yaxis)
-    axes.set_ylabel("mean response time")
+    _scales(axes, run, cases, "mean response time")
     axes.legend(loc="upper left", frameon=True, framealpha=0.9)
     axes.set_title("The mean, foretold and measured")
 
@@ -122,10 +119,7 @@ def pacing(run: Run, axes: Axes) -> None:
     axes.plot(starts["offered_per_s"], starts["pacing_p99_us"], "o", ms=5, mec="white", mew=0.6, color=SERVICE)
     axes.axhline(150, color=GREY, ls="--", lw=1)
     axes.text(0.99, 150, "wanted: 150 µs ", va="bottom", ha="right", color=GREY, transform=axes.get_yaxis_transform())
-    _past(axes, run, cases)
-    axes.set_yscale("log")
-    time_axis(axes.yaxis)
-    axes.set_ylabel("p99 of the lateness, each start")
+    _scales(axes, run, cases, "p99 of the lateness, each start")
     axes.set_title("Pacing: how late a request left without having to wait")
 
 
