@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: figures test lab lint benchmark reference lock proto clean
+.PHONY: figures test lab lint benchmark calibrate reference lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -m bench run --all
@@ -23,6 +23,9 @@ lint: $(READY)
 
 benchmark: $(READY)
 	@$(BIN)/python -m benchmarks
+
+calibrate: $(READY)
+	@$(BIN)/python -m bench calibrate
 
 # The committed runs behind `-p source reference`: measured anew on this machine.
 reference: $(READY)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from bench import steady
 from bench.results import Run
+from bench.stats import Array
 
 
 def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
@@ -18,8 +19,8 @@ def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
     return (calls.groupby("start")["rtt_ns"].mean() + gap) / 1e9
 
 
-def drift(run: Run, starts: Iterable[int]) -> float:
-    """Return the median over a case's starts of how far its level moved, without its sign lost: |median|."""
+def drifts(run: Run, starts: Iterable[int]) -> Array:
+    """Return for each start of a case how far its level moved over the window, as a share of its median."""
     warm = run.samples[run.samples["warm"] & run.samples["start"].isin(starts)]
     each = [steady.drift(rows["rtt_ns"].to_numpy(), rows["t_send_ns"].to_numpy()) for _, rows in warm.groupby("start")]
-    return abs(float(np.median(each))) if each else 0.0
+    return np.array(each)

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from scipy import special
 
-from bench import comparing, intervals, stats, steady
-from bench.calls import cycle_s, drift
+from bench import calls, comparing, intervals, stats, steady
 from bench.overload import LEAST_ACHIEVED, RESPONSE, overloaded
 from bench.params import listed
 from bench.resources import full, resources
 from bench.results import Run, column
+from bench.stats import Array
 
 PASS, CAUTION, INVALID = "PASS", "CAUTION", "INVALID"
 
@@ -49,9 +50,9 @@ def answers(run: Run) -> Check:
         return Check(
             "answers", INVALID, found, "another server answered, or messages were lost: look for stale servers"
         )
-    calls, unseen = int(run.ledger["calls"].sum()), len(run.ledger) - len(known)
+    count, unseen = int(run.ledger["calls"].sum()), len(run.ledger) - len(known)
     outside = f"; in {unseen} starts there was no server to ask" if unseen else ""
-    return Check("answers", PASS, f"all {calls:,} messages verified; servers counted the same{outside}")
+    return Check("answers", PASS, f"all {count:,} messages verified; servers counted the same{outside}")
 
 
 def little(run: Run) -> Check:
@@ -61,8 +62,8 @@ def little(run: Run) -> Check:
     if starts.empty:
         return Check("little", PASS, "no closed loops in this run: nothing to close")
     callers = starts["clients"] * starts["callers"].fillna(1)
-    calls = run.samples[run.samples["start"].isin(starts.index)]
-    cycle = cycle_s(calls).reindex(starts.index)
+    sent = run.samples[run.samples["start"].isin(starts.index)]
+    cycle = calls.cycle_s(sent).reindex(starts.index)
     off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
     found = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
     return _outcome("little", bool(off.max() <= 0.02), found, "calls are missing, or callers did not run side by side")
@@ -107,22 +108,35 @@ def limit(run: Run) -> Check:
 
 def settled(run: Run) -> Check:
     """6. The starts settled, and did not drift after the warm-up."""
-    restless, drifts = [], {}
+    restless: list[str] = []
+    drifts: dict[str, Array] = {}
     for case in _whole(run):
         starts = run.ledger.index[run.ledger["case"] == case]
         labels = [run.settlings[start].label for start in starts if start in run.settlings]
         if 2 * labels.count(steady.UNSETTLED) > len(labels):
             restless.append(run.labels[case])
-        drifts[run.labels[case]] = drift(run, starts)
+        drifts[run.labels[case]] = calls.drifts(run, starts)
     if not drifts:
         return Check("settled", PASS, "no loops of calls in this run")
-    worst = max(drifts, key=lambda label: drifts[label])
-    cut = run.ledger["warm_up_ns"].max() / 1e9
-    found = f"warm-up cut at {cut:.2f} s; the largest drift after it is {drifts[worst]:.1%} of the median ({worst})"
+    moved = {label: abs(float(np.median(each))) for label, each in drifts.items() if _agree(each, len(drifts))}
+    found = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s; after it "
+    if moved:
+        worst = max(moved, key=lambda label: moved[label])
+        found += f"the largest drift is {moved[worst]:.1%} of the median ({worst})"
+    else:
+        found += "no drift that the starts agree on"
     if restless:
         found += f"; most starts found no level in {listed(restless[:3])}{' and others' if len(restless) > 3 else ''}"
     advice = "longer windows (window_s); look at every call in order for steps of the machine"
-    return _outcome("settled", not restless and drifts[worst] < 0.02, found, advice)
+    return _outcome("settled", not restless and max(moved.values(), default=0) < 0.02, found, advice)
+
+
+def _agree(each: Array, cases: int) -> bool:
+    """Return whether the starts of a case agree that its level moves: Student's t, with 5 % shared by all cases."""
+    if len(each) < 3 or not np.std(each):
+        return bool(len(each) and np.mean(each))
+    t = abs(float(np.mean(each))) / float(np.std(each, ddof=1)) * len(each) ** 0.5
+    return bool(t > special.stdtrit(len(each) - 1, 1 - 0.025 / cases))
 
 
 def independence(run: Run) -> Check:

@@ -1,4 +1,4 @@
-"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, capacity, explain, serve, keep.
+"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, capacity, calibrate, explain, serve, keep.
 
 Errors are one line on stderr that ends with a remedy; exit status 1 for a failure, 2 for bad usage. With
 ``--debug`` the traceback is shown as well.
@@ -122,6 +122,20 @@ def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bo
     text, failed = compared_text(a, b, margin, fail_if_slower, as_json)
     click.echo(text)
     return 3 if failed else 0
+
+
+@cli.command()
+@click.option("--runs", default=300, show_default=True, type=click.IntRange(20, 10_000), help="Tries of each property.")
+def calibrate(runs: int) -> int:
+    """Try the instrument itself in virtual time, where the truth is known; exit with 1 if it is off."""
+    from bench.calibration import certificate
+
+    passed = True
+    for line in certificate(runs):
+        click.echo(str(line))
+        passed &= line.passed
+    click.echo(f"{'passed' if passed else 'FAILED'}: {runs} runs of each in virtual time, fixed seeds")
+    return 0 if passed else 1
 
 
 @cli.command()

@@ -2,13 +2,13 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bench import intervals, params, variance
+from bench import intervals, variance
 from bench.errors import DataError, UsageError
 from bench.results import Run, column
 
@@ -28,7 +28,8 @@ class Comparison:
     """One quantity of two cases: B over A, with its interval, the verdict, and what it rests on.
 
     floor: the largest |ratio - 1| that one case shows against itself here. more_starts: how many pairs it would take to
-    decide, where it is undecided. paired: whether the starts of a block were compared with each other.
+    decide, where it is undecided. paired: whether the starts of a block were compared with each other. chance: how
+    likely a difference like this is between equals, given how many cases are compared at once (Holm); not told alone.
     """
 
     case: str
@@ -41,6 +42,7 @@ class Comparison:
     more_starts: int
     paired: bool
     more_is_better: bool
+    chance: float
 
     @property
     def slower_by(self) -> float:
@@ -56,24 +58,6 @@ class Comparison:
         more = f"; about {self.more_starts} starts would decide" if self.more_starts else ""
         itself = f" (A against itself: {self.floor:.1%})" if self.floor == self.floor else ""
         return f"{self.case}, {self.quantity}: B is {self.ratio:.2f}x {interval} A: {self.verdict}{more}{itself}"
-
-
-def differences(a: Run, b: Run) -> list[str]:
-    """Return what differs between two runs, in words: machine, versions, revision, plan."""
-    found = []
-    for name in sorted(a.manifest["machine"].keys() | b.manifest["machine"].keys()):
-        one, other = (run.manifest["machine"].get(name) for run in (a, b))
-        if one != other and name != "clock_cost_ns":
-            found.append(f"machine {name}: {one} against {other}")
-    for name in sorted(a.manifest["versions"].keys() | b.manifest["versions"].keys()):
-        one, other = (run.manifest["versions"].get(name) for run in (a, b))
-        if one != other:
-            found.append(f"version of {name}: {one} against {other}")
-    if a.manifest["git"] != b.manifest["git"]:
-        found.append(f"revision: {a.manifest['git']['revision']} against {b.manifest['git']['revision']}")
-    if a.plan.window_s != b.plan.window_s:
-        found.append(f"window: {a.plan.window_s:g} s against {b.plan.window_s:g} s")
-    return found
 
 
 def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
@@ -92,7 +76,23 @@ def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
         for name in QUANTITIES:
             theirs, ours = _logs(a, case_a, name, unlike), _logs(b, case_b, name, unlike)
             found.append(_compared(a.labels[case_a], name, theirs, ours, margin, paired=False))
-    return [one for one in found if one]
+    return at_once([one for one in found if one])
+
+
+def at_once(found: list[Comparison]) -> list[Comparison]:
+    """Return comparisons of many cases with their chances adjusted (Holm), quantity by quantity.
+
+    What is then no longer told from chance is undecided: among twenty pairs of equals one differs.
+    """
+    chances = pd.Series([one.chance for one in found], dtype=float)
+    adjusted = chances.groupby([one.quantity for one in found]).transform(lambda p: intervals.holm(p.to_numpy()))
+    return [_told(one, float(chance)) for one, chance in zip(found, adjusted, strict=True)]
+
+
+def _told(one: Comparison, chance: float) -> Comparison:
+    lost = one.verdict == DIFFERENT and chance > 1 - intervals.CONFIDENCE
+    more = max(one.more_starts, 2 * intervals.LEAST_PAIRS) if lost else one.more_starts
+    return replace(one, chance=chance, verdict=UNKNOWN if lost else one.verdict, more_starts=more)
 
 
 def compare_cases(run: Run, case_a: int, case_b: int, margin: float = MARGIN) -> list[Comparison]:
@@ -157,7 +157,9 @@ def _compared(
     if ours.empty or theirs.empty:
         return None
     difference = (ours - theirs).to_numpy() if paired else np.empty(0)
-    found = intervals.paired_shift(difference) if paired else intervals.shift(ours.to_numpy(), theirs.to_numpy())
+    groups = ours.to_numpy(), theirs.to_numpy()
+    found = intervals.paired_shift(difference) if paired else intervals.shift(*groups)
+    chance = intervals.signed_rank_p(difference) if paired else intervals.rank_sum_p(*groups)
     floor = max(itself(theirs.to_numpy()), itself(ours.to_numpy()))
     allowed = max(margin, floor) if floor == floor else margin
     low, high = (math.exp(found.low), math.exp(found.high)) if found else (math.nan, math.nan)
@@ -166,7 +168,7 @@ def _compared(
     verdict = judge(low, high, allowed)
     more = max(intervals.LEAST_PAIRS, variance.starts_for(spread, allowed)) if verdict == UNKNOWN else 0
     words, more_is_better = QUANTITIES[name]
-    return Comparison(label, words, math.exp(middle), low, high, verdict, floor, more, paired, more_is_better)
+    return Comparison(label, words, math.exp(middle), low, high, verdict, floor, more, paired, more_is_better, chance)
 
 
 def _sd(values: "pd.Series[float]") -> float:
@@ -191,31 +193,3 @@ def judge(low: float, high: float, margin: float) -> str:
     if inside:
         return SAME
     return DIFFERENT if low > 1 or high < 1 else UNKNOWN
-
-
-def record(one: Comparison) -> dict[str, Any]:
-    """Return a comparison as JSON holds it: what is not known is null."""
-    fields = asdict(one) | {"slower_by": one.slower_by}
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in fields.items()}
-
-
-def verdict_text(found: list[Comparison], fail_if_slower: str | None) -> tuple[str, bool]:
-    """Return a closing line, and whether anything is slower than allowed ("5%" or 0.05)."""
-    limit = None if fail_if_slower is None else share(fail_if_slower)
-    worse = [one for one in found if limit is not None and one.slower_by > limit]
-    if worse:
-        names = params.listed(f"{one.case} ({one.quantity}, at least {one.slower_by:.0%})" for one in worse)
-        return f"slower than allowed ({limit:.0%}): {names}", True
-    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (DIFFERENT, SAME, UNKNOWN)}
-    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), False
-
-
-def share(text: str) -> float:
-    """Return a share written as 5% or 0.05; UsageError for anything else."""
-    try:
-        value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < 10:
-        raise UsageError(f"{text!r} is no share: write 5% or 0.05")
-    return value

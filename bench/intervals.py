@@ -142,6 +142,18 @@ def holm(p_values: Array) -> Array:
     return result
 
 
+def rank_sum_p(ours: Array, theirs: Array) -> float:
+    """Return the exact two-sided p-value of the Mann-Whitney test against no difference; a tie counts half."""
+    ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
+    if not len(ours) or not len(theirs):
+        return 1.0
+    above = np.subtract.outer(ours, theirs)
+    total = np.count_nonzero(above > 0) + np.count_nonzero(above == 0) / 2
+    counts = _mann_whitney(len(ours), len(theirs))
+    tail = np.cumsum(counts) / counts.sum()
+    return float(min(1.0, 2 * tail[math.floor(min(total, above.size - total))]))
+
+
 def signed_rank_p(differences: Array) -> float:
     """Return the exact two-sided p-value of the signed-rank test against no difference; ties share mean ranks."""
     d = np.asarray(differences, float)

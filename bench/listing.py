@@ -54,22 +54,23 @@ def run_text(name: str) -> str:
 
 def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> tuple[str, bool]:
     """Return the comparison of two runs as lines or as JSON, and whether B is slower than allowed."""
-    from bench import comparing
+    from bench import comparing, verdicts
     from bench.results import Run
 
     run_a, run_b = Run(store.find(a)), Run(store.find(b))
-    found = comparing.compare(run_a, run_b, comparing.share(margin))
-    differ = comparing.differences(run_a, run_b)
-    closing, failed = comparing.verdict_text(found, fail_if_slower)
+    found = comparing.compare(run_a, run_b, verdicts.share(margin))
+    differ = verdicts.differences(run_a, run_b)
+    closing, failed = verdicts.verdict_text(found, fail_if_slower)
     if as_json:
-        records = [comparing.record(one) for one in found]
+        records = [verdicts.record(one) for one in found]
         return json.dumps({"a": run_a.id, "b": run_b.id, "differ": differ, "comparisons": records}, indent=1), failed
     head = [
         f"A  {run_a.id}",
         f"B  {run_b.id}",
         *(f"differs  {line}" for line in differ or ["nothing that is recorded"]),
     ]
-    return "\n".join([*head, "", *map(str, found), "", closing]), failed
+    missing = [f"run {run.id}: {text}" for run in (run_a, run_b) for text in verdicts.left_out(run, run.cases.index)]
+    return "\n".join([*head, "", *map(str, found), *missing, "", closing]), failed
 
 
 def figure_text(name: str) -> str:

@@ -63,3 +63,8 @@ def mva(round_trip: float, think: float, demands: Sequence[Demand], clients: int
         queue = rate * residence
         rates.append(rate)
     return np.minimum(np.array(rates), bounds(round_trip, think, demands, np.arange(1, clients + 1)))
+
+
+def response_quantile(rate: float, mean: float, p: float) -> float:
+    """Return the ``p`` quantile of the response time of M/M/1, an exponential law; the rate is below 1/mean."""
+    return float(-np.log1p(-p) * mean / (1 - rate * mean))

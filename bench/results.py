@@ -106,21 +106,20 @@ class Run:
 
     @cached_property
     def starts(self) -> pd.DataFrame:
-        """The ledger with quantiles of the RTT (us), rates per second, and Mb/s, one row per start."""
+        """The ledger with quantiles of the RTT (us), rates per second, and Mb/s, one row per start.
+
+        A quantile above the median is NaN where the start has too few calls to carry it.
+        """
         frame = self.ledger.copy()
         warm = self.samples[self.samples["warm"]]
-        by_start = {start: rows["rtt_ns"].to_numpy() / 1e3 for start, rows in warm.groupby("start")}
-        for p in stats.QUANTILES:
-            frame[column(p)] = pd.Series(
-                {start: stats.quantile(rtt, p) for start, rtt in by_start.items()}, dtype=float
-            )
-        late = (warm["lag_ns"] + warm["rtt_ns"]) / 1e3
-        for p in stats.QUANTILES:
-            each = {start: stats.quantile(values.to_numpy(), p) for start, values in late.groupby(warm["start"])}
-            frame[column(p).replace("rtt", "response")] = pd.Series(each, dtype=float)
+        for name, times in (("rtt", warm["rtt_ns"]), ("response", warm["lag_ns"] + warm["rtt_ns"])):
+            by_start = {start: values.to_numpy() / 1e3 for start, values in times.groupby(warm["start"])}
+            for p in stats.QUANTILES:
+                each = {start: _carried(values, p) for start, values in by_start.items()}
+                frame[column(p).replace("rtt", name)] = pd.Series(each, dtype=float)
         frame["achieved"] = frame["calls"] / frame["scheduled"]
         frame["pacing_p99_us"] = pd.Series(self._pacing(), dtype=float)
-        frame["mean_rtt_us"] = pd.Series({start: rtt.mean() for start, rtt in by_start.items()}, dtype=float)
+        frame["mean_rtt_us"] = warm.groupby("start")["rtt_ns"].mean() / 1e3
         frame["rate_per_s"] = pd.Series(self._call_rates() | self._stream_rates("server"), dtype=float)
         frame["send_rate_per_s"] = pd.Series(self._stream_rates("client"), dtype=float)
         frame["rate_mbit_per_s"] = frame["rate_per_s"] * frame["payload_bytes"] * 8 / 1e6
@@ -151,7 +150,8 @@ class Run:
         """One row per measured case: label, factors, starts, n, and (value, lowest, highest) over its starts.
 
         ``p50_rtt_us`` is the median of the start medians, ``p50_rtt_us_low`` and ``_high`` the smallest and
-        the largest of them; likewise for the other columns of ``starts``.
+        the largest of them; likewise for the other columns of ``starts``. A quantile that some start does not carry
+        is NaN.
         """
         rows = [self._case(index, case) for index, case in enumerate(self.plan.cases)]
         return pd.DataFrame([row for row in rows if row["starts"]]).set_index("case")
@@ -162,7 +162,8 @@ class Run:
         row |= {name: getattr(case, name) for name in FACTORS} | {"options": json.dumps(case.options)}
         row["target"] = case.target or ""
         for name in NUMBERS:
-            row[name], row[f"{name}_low"], row[f"{name}_high"] = stats.across_starts(mine[name].to_list())
+            known = mine[name] if name not in TAILS or mine[name].notna().all() else mine[name][:0]
+            row[name], row[f"{name}_low"], row[f"{name}_high"] = stats.across_starts(known.to_list())
         return row
 
     def count(self, case: int) -> int:
@@ -190,15 +191,21 @@ def was_waiting(calls: pd.DataFrame) -> "pd.Series[bool]":
     return done > calls["t_send_ns"] - calls["lag_ns"]
 
 
+def _carried(values: Any, p: float) -> float:
+    """Return a start's quantile; above the median NaN if its calls do not carry it (starts carry the median)."""
+    return stats.quantile(values, p) if p <= 0.5 or len(values) >= stats.needed_samples(p) else float("nan")
+
+
 def column(p: float) -> str:
     """Return the column of a quantile: p50_rtt_us, p99_9_rtt_us."""
     return f"p{100 * p:g}".replace(".", "_") + "_rtt_us"
 
 
 FACTORS = ("system", "transport", "payload_bytes", "placement", "load", "offered_per_s", "clients", "callers", "target")
+COLUMNS = tuple(column(p).replace("rtt", time) for time in ("rtt", "response") for p in stats.QUANTILES)
+TAILS = tuple(name for name in COLUMNS if not name.startswith("p50"))
 NUMBERS = (
-    *map(column, stats.QUANTILES),
-    *(column(p).replace("rtt", "response") for p in stats.QUANTILES),
+    *COLUMNS,
     "achieved",
     "pacing_p99_us",
     "mean_rtt_us",

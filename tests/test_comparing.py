@@ -1,13 +1,14 @@
 """Comparisons: the right verdict for effects that are known, and what must not be compared is not."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 from test_results import handmade
 
-from bench import comparing
-from bench.comparing import DIFFERENT, SAME, UNKNOWN, compare, compare_cases, differences, judge
+from bench import comparing, verdicts
+from bench.comparing import DIFFERENT, SAME, UNKNOWN, at_once, compare, compare_cases, judge
 from bench.errors import DataError, UsageError
 from bench.plan import Case
 from bench.results import Run
@@ -68,7 +69,7 @@ def test_unlike_machines_are_compared_by_their_sockets_or_not_at_all():
     a, b = handmade(pair, [100, 20]), machine(handmade(pair, [200, 40]), "other")
     found = compare(a, b)
     assert p50([one for one in found if "zeromq" in one.case]).ratio == pytest.approx(1, abs=0.01)
-    assert any("machine machine_id: 0 against other" in line for line in differences(a, b))
+    assert any("machine machine_id: 0 against other" in line for line in verdicts.differences(a, b))
     with pytest.raises(DataError, match="has no raw sockets over ipc"):
         compare(handmade(ONE, [100]), machine(handmade(ONE, [100]), "other"))
 
@@ -88,13 +89,13 @@ def test_the_floor_is_a_case_against_itself():
 
 @pytest.mark.parametrize(("text", "value"), [("5%", 0.05), ("0.05", 0.05), ("0", 0)])
 def test_shares(text, value):
-    assert comparing.share(text) == pytest.approx(value)
+    assert verdicts.share(text) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["five", "", "-1%", "nan"])
 def test_shares_that_are_none(text):
     with pytest.raises(UsageError, match="write 5% or 0"):
-        comparing.share(text)
+        verdicts.share(text)
 
 
 def test_the_command_is_for_people_and_for_machines(command):
@@ -107,3 +108,25 @@ def test_the_command_is_for_people_and_for_machines(command):
     told = json.loads(failed.stdout)
     assert told["a"] == a.id and {one["verdict"] for one in told["comparisons"]} >= {DIFFERENT}
     assert command("compare", a.id, a.id).returncode == 2
+
+
+def test_many_cases_at_once_take_more_to_be_different():
+    cases = [Case("zeromq", "ipc", size) for size in range(1, 21)]
+    a, b = handmade(cases, [100] * 20), handmade(cases, [100] * 19 + [109])
+    alone = p50(compare(handmade(ONE, [100]), handmade(ONE, [109])))
+    assert alone.verdict == DIFFERENT and alone.chance < 0.05
+    found = [one for one in compare(a, b) if one.quantity == "p50 RTT"]
+    assert all(one.chance <= 1 for one in found)
+    last = found[-1]
+    assert last.chance == pytest.approx(min(1, 20 * alone.chance)) and last.verdict == DIFFERENT
+    many = at_once([dataclasses.replace(last, chance=0.01) for _ in range(20)])
+    assert {one.verdict for one in many} == {UNKNOWN} and many[0].more_starts >= 12
+
+
+def test_a_quantile_that_starts_do_not_carry_is_not_compared_and_that_is_said(command):
+    a, b = handmade(ONE, [100], calls=200), handmade(ONE, [130], calls=200)
+    assert "p99 RTT" not in {one.quantity for one in compare(a, b)}
+    (told,) = verdicts.left_out(a, [0])
+    assert told.startswith("p99 RTT is not compared: it needs 368 calls a start")
+    assert told in command("compare", a.id, b.id).stdout
+    assert not verdicts.left_out(handmade(ONE, [100]), [0])

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from scipy import stats as scipy_stats
 
 from bench import intervals, stats, steady, variance
-from bench.intervals import effective_size, holm, paired_shift, quantile_interval, shift, signed_rank_p
+from bench.intervals import effective_size, holm, paired_shift, quantile_interval, rank_sum_p, shift, signed_rank_p
 
 RNG = np.random.default_rng
 numbers = some.lists(some.floats(0.1, 1e6), min_size=0, max_size=80)
@@ -97,6 +97,10 @@ def test_p_values_are_those_of_the_textbook():
     for values in ([1, 2, 3, -4, 5, 6], [1, -2, 3, -4, 5, -6, 7, 8], [0.5, 0.1, 2]):
         assert signed_rank_p(values) == pytest.approx(scipy_stats.wilcoxon(values).pvalue)
     assert signed_rank_p([0, 0]) == 1
+    for values in ([1, 2, 3, 4, 5], [-1, 2.5, 3, 9, 8], [4, 6, 7.5, 8, 10]):
+        expected = scipy_stats.mannwhitneyu(values, [3.5, 5.5, 6.5, 7], method="exact").pvalue
+        assert rank_sum_p(values, [3.5, 5.5, 6.5, 7]) == pytest.approx(expected)
+    assert rank_sum_p([1, 1], [1, 1]) == 1 and rank_sum_p([], [1]) == 1
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
 
 

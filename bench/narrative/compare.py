@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bench import variance
+from bench import variance, verdicts
 from bench.comparing import DIFFERENT, SAME, Comparison
 from bench.figures.compare import A, B, pairs
 from bench.params import listed
@@ -18,7 +18,8 @@ def conclusion(run: Run) -> str:
     warning = (
         f" Beware: by {listed(alarms)} A differs from itself here, so such differences mean nothing." if alarms else ""
     )
-    return "\n".join([names + warning, "", *(f"- {_said(one)}" for one in found["B"])])
+    missing = [f"- {text}." for text in verdicts.left_out(run, (A, B))]
+    return "\n".join([names + warning, "", *(f"- {_said(one)}" for one in found["B"]), *missing])
 
 
 def _said(one: Comparison) -> str:

@@ -1,0 +1,58 @@
+"""What a run says about a quantile of a case, and how sure it is of it."""
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench import intervals, stats
+from bench.figures.axes import duration
+from bench.results import Run, column, was_waiting
+
+STARTS, CALLS = "starts", "calls"
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile of a case in us with its interval; what it rests on is ``over``.
+
+    ``starts``: the median of the starts' quantiles, and their range. ``calls``: of all calls together, where no single
+    start has enough of them; its interval speaks of these starts only. Empty: too few calls, and the value is NaN.
+    An end that is not known is NaN.
+    """
+
+    value: float
+    low: float
+    high: float
+    over: str
+    needed: int
+    has: int
+
+    def __str__(self) -> str:
+        """Return it with its interval, or what is missing."""
+        if not self.over:
+            return f"n/a (needs {self.needed:,} samples, has {self.has:,})"
+        ends = f" [{duration(self.low)}, {duration(self.high)}]" if self.low == self.low else ""
+        return f"{duration(self.value)}{ends}{' in these calls' if self.over == CALLS else ''}"
+
+
+def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
+    """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
+    calls, needed = times(run, case, time), stats.needed_samples(p)
+    if time != "lag":
+        each = run.starts.loc[run.starts["case"] == case, column(p).replace("rtt", time)]
+        if len(calls) and each.notna().all():
+            return Quantile(*stats.across_starts(each.to_list()), STARTS, needed, len(calls))
+    if len(calls) < needed:
+        return Quantile(math.nan, math.nan, math.nan, "", needed, len(calls))
+    worth = sum(intervals.effective_size(rows.to_numpy()) for _, rows in calls.groupby(level=0))
+    ends = intervals.quantile_interval(calls.to_numpy(), p, worth) or (math.nan, math.nan)
+    return Quantile(stats.quantile(calls.to_numpy(), p), *ends, CALLS, needed, len(calls))
+
+
+def times(run: Run, case: int, time: str) -> "pd.Series[float]":
+    """Return a kind of time of all calls of a case after the warm-up, in us; index: start."""
+    rows = run.samples[run.samples["case"] == case]
+    kept = rows["warm"] & ~was_waiting(rows) if time == "lag" else rows["warm"]
+    found = {"rtt": rows["rtt_ns"], "lag": rows["lag_ns"], "response": rows["rtt_ns"] + rows["lag_ns"]}[time]
+    return (found[kept] / 1e3).set_axis(rows.loc[kept, "start"])

@@ -1,0 +1,69 @@
+"""Comparisons for people and for machines: what differs between two runs, a closing line, JSON."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from bench import params, stats
+from bench.comparing import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison
+from bench.errors import UsageError
+from bench.results import Run, column
+
+
+def differences(a: Run, b: Run) -> list[str]:
+    """Return what differs between two runs, in words: machine, versions, revision, plan."""
+    found = []
+    for name in sorted(a.manifest["machine"].keys() | b.manifest["machine"].keys()):
+        one, other = (run.manifest["machine"].get(name) for run in (a, b))
+        if one != other and name != "clock_cost_ns":
+            found.append(f"machine {name}: {one} against {other}")
+    for name in sorted(a.manifest["versions"].keys() | b.manifest["versions"].keys()):
+        one, other = (run.manifest["versions"].get(name) for run in (a, b))
+        if one != other:
+            found.append(f"version of {name}: {one} against {other}")
+    if a.manifest["git"] != b.manifest["git"]:
+        found.append(f"revision: {a.manifest['git']['revision']} against {b.manifest['git']['revision']}")
+    if a.plan.window_s != b.plan.window_s:
+        found.append(f"window: {a.plan.window_s:g} s against {b.plan.window_s:g} s")
+    return found
+
+
+def left_out(run: Run, cases: Iterable[int]) -> list[str]:
+    """Return which quantities of these cases are not compared because some start has too few calls for them."""
+    rows = run.starts[run.starts["case"].isin(list(cases)) & (run.starts["load"] != "stream")]
+    fewest = rows["calls"].min()
+    return [
+        f"{words} is not compared: it needs {stats.needed_samples(0.99)} calls a start after the warm-up, and the "
+        f"shortest start has {fewest:,} in all"
+        for name, (words, _) in QUANTITIES.items()
+        if name == column(0.99) and len(rows) and rows[name].isna().any()
+    ]
+
+
+def record(one: Comparison) -> dict[str, Any]:
+    """Return a comparison as JSON holds it: what is not known is null."""
+    fields = asdict(one) | {"slower_by": one.slower_by}
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in fields.items()}
+
+
+def verdict_text(found: list[Comparison], fail_if_slower: str | None) -> tuple[str, bool]:
+    """Return a closing line, and whether anything is slower than allowed ("5%" or 0.05)."""
+    limit = None if fail_if_slower is None else share(fail_if_slower)
+    worse = [one for one in found if limit is not None and one.slower_by > limit]
+    if worse:
+        names = params.listed(f"{one.case} ({one.quantity}, at least {one.slower_by:.0%})" for one in worse)
+        return f"slower than allowed ({limit:.0%}): {names}", True
+    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (DIFFERENT, SAME, UNKNOWN)}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), False
+
+
+def share(text: str) -> float:
+    """Return a share written as 5% or 0.05; UsageError for anything else."""
+    try:
+        value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 10:
+        raise UsageError(f"{text!r} is no share: write 5% or 0.05")
+    return value
