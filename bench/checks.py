@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from scipy import special
 
 from bench import calls, comparing, intervals, stats, steady
 from bench.overload import LEAST_ACHIEVED, RESPONSE, overloaded
@@ -118,7 +117,7 @@ def settled(run: Run) -> Check:
         drifts[run.labels[case]] = calls.drifts(run, starts)
     if not drifts:
         return Check("settled", PASS, "no loops of calls in this run")
-    moved = {label: abs(float(np.median(each))) for label, each in drifts.items() if _agree(each, len(drifts))}
+    moved = {label: abs(float(np.median(each))) for label, each in drifts.items() if steady.agree(each, len(drifts))}
     found = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s; after it "
     if moved:
         worst = max(moved, key=lambda label: moved[label])
@@ -129,14 +128,6 @@ def settled(run: Run) -> Check:
         found += f"; most starts found no level in {listed(restless[:3])}{' and others' if len(restless) > 3 else ''}"
     advice = "longer windows (window_s); look at every call in order for steps of the machine"
     return _outcome("settled", not restless and max(moved.values(), default=0) < 0.02, found, advice)
-
-
-def _agree(each: Array, cases: int) -> bool:
-    """Return whether the starts of a case agree that its level moves: Student's t, with 5 % shared by all cases."""
-    if len(each) < 3 or not np.std(each):
-        return bool(len(each) and np.mean(each))
-    t = abs(float(np.mean(each))) / float(np.std(each, ddof=1)) * len(each) ** 0.5
-    return bool(t > special.stdtrit(len(each) - 1, 1 - 0.025 / cases))
 
 
 def independence(run: Run) -> Check:
@@ -231,19 +222,8 @@ def instrument(run: Run) -> Check:
 
 
 ALL: tuple[Callable[[Run], Check], ...] = (
-    answers,
-    little,
-    pacing,
-    client,
-    limit,
-    settled,
-    independence,
-    samples,
-    starts,
-    noise,
-    machine,
-    instrument,
-)
+    answers, little, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
+)  # fmt: skip
 
 
 def check(run: Run) -> list[Check]:

@@ -51,13 +51,12 @@ def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
         if name not in cell:
             raise unknown(f"parameter of {notebook.name}", name, cell)
     values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
-    make_plan = getattr(plans, notebook.stem, None)
     if notebook.stem == "placement" and placement.why_not():  # it will say why, and draw the reference run
         return REST_S
-    if make_plan is None or values.pop("source", "measure") != "measure":
+    if values.pop("source", "measure") != "measure":
         return REST_S
     values.pop("resume", None)
-    plan = make_plan(**values)
+    plan = plans.plan(notebook.stem, **values)
     for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} - {None}:
         environments.ensure(name)
     return float(plan.expected_s) + REST_S

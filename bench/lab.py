@@ -31,7 +31,7 @@ def measure(notebook: str, source: object = "measure", resume: object = False, *
     if notebook == "placement" and (reason := placement.why_not()):
         print(f"Skipped: {reason}. What follows is drawn from the reference run of another machine.")
         return _load(notebook, "reference")
-    plan = getattr(plans, notebook)(**parameters)
+    plan = plans.plan(notebook, **parameters)
     print(plan, flush=True)
     unfinished = _to_resume(plan) if params.flag(resume, "resume") else None
     with _progress(plan) as step:

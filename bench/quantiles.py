@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench import intervals, stats
-from bench.figures.axes import duration
 from bench.results import Run, column, was_waiting
+from bench.units import duration
 
 STARTS, CALLS = "starts", "calls"
 
@@ -33,7 +33,8 @@ class Quantile:
         if not self.over:
             return f"n/a (needs {self.needed:,} samples, has {self.has:,})"
         ends = f" [{duration(self.low)}, {duration(self.high)}]" if self.low == self.low else ""
-        return f"{duration(self.value)}{ends}{' in these calls' if self.over == CALLS else ''}"
+        these = f" in these calls{'' if ends else ', no interval'}" if self.over == CALLS else ""
+        return f"{duration(self.value)}{ends}{these}"
 
 
 def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:

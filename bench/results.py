@@ -9,6 +9,7 @@ import pandas as pd
 
 from bench import stats, steady
 from bench.errors import DataError
+from bench.labels import labels
 from bench.plan import Case, Plan, plan_from_dict
 from bench.store import Folder
 
@@ -220,33 +221,3 @@ NUMBERS = (
     *(f"{role}_rss_bytes" for role in ROLES),
     "first_rtt_ns",
 )
-
-
-def labels(cases: tuple[Case, ...]) -> list[str]:
-    """Return a label for each case: system and transport, and whatever else differs between them."""
-    peers = [case for case in cases if case.system != "loopback"]
-    found = [_label(case, [peer for peer in peers if peer.load == case.load]) for case in cases]
-    return [label + _again(found[:place].count(label)) for place, label in enumerate(found)]
-
-
-def _again(times: int) -> str:
-    return "" if not times else " again" if times == 1 else f" again {times}"
-
-
-def _label(case: Case, peers: list[Case]) -> str:
-    if case.system == "loopback":
-        return "loopback (no server)"
-    words = {
-        "offered_per_s": f"{case.offered_per_s:g}/s" if case.load == "open" else "",
-        "payload_bytes": f"{case.payload_bytes:,} B",
-        "placement": case.placement,
-        "clients": f"{case.clients} client{'s' * (case.clients > 1)}",
-        "max_calls": f"{case.max_calls // case.clients // case.callers} calls" if case.is_short else "",
-        "callers": f"{case.callers} caller{'s' * (case.callers > 1)} each",
-    }
-    shown = [text for name, text in words.items() if text and len({getattr(peer, name) for peer in peers}) > 1]
-    mine = [peer.options for peer in peers if peer.system == case.system]
-    turned = {name: value for name, value in case.options.items() if len({str(o[name]) for o in mine}) > 1}
-    told = {name: value for name, value in turned.items() if value or value is False}  # 0 and "" mean: not at all
-    shown += [value if isinstance(value, str) else f"{name}={value}" for name, value in told.items()]
-    return " ".join([case.system, case.target or case.transport, *shown])

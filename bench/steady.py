@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from bench.stats import Array
 
@@ -108,3 +109,11 @@ def drift(values: Array, times: Array) -> float:
     first, second = np.triu_indices(len(middles), 1)
     slope = np.median((middles[second] - middles[first]) / (at[second] - at[first]))
     return float(slope * (at[-1] - at[0]) / np.median(middles))
+
+
+def agree(drifts: Array, cases: int) -> bool:
+    """Return whether the starts of a case agree that its level moves: Student's t, 5 % shared by all ``cases``."""
+    if len(drifts) < 3 or not np.std(drifts):
+        return bool(len(drifts) and np.mean(drifts))
+    t = abs(float(np.mean(drifts))) / float(np.std(drifts, ddof=1)) * len(drifts) ** 0.5
+    return bool(t > special.stdtrit(len(drifts) - 1, 1 - 0.025 / cases))

@@ -4,20 +4,12 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from bench import overload, stats
+from bench import overload, quantiles, stats
 from bench.checks import Check
 from bench.comparing import compare_cases
-from bench.figures.axes import duration, quantity
 from bench.origins import GRPC_LAB, WAMP, WAMP_PROCESSES
 from bench.results import ROLES, Run, column
-
-
-def quantile_text(run: Run, case: int, p: float) -> str:
-    """Return a quantile over all calls of a case, or why it cannot be given."""
-    rtt, needed = run.rtt_us(case), stats.needed_samples(p)
-    if len(rtt) < needed:
-        return f"n/a (needs {needed:,} samples, has {len(rtt):,})"
-    return duration(stats.quantile(rtt, p))
+from bench.units import duration, quantity
 
 
 def calls(run: Run) -> pd.DataFrame:
@@ -32,8 +24,8 @@ def calls(run: Run) -> pd.DataFrame:
             "n": row["n"],
         }
         entry["median RTT (over starts)"] = _with_range(row, column(0.5), duration)
-        entry |= {f"p{100 * p:g}": quantile_text(run, int(str(case)), p) for p in stats.QUANTILES[1:]}
-        entry["calls/s"] = quantity(row["rate_per_s"])
+        entry |= {f"p{100 * p:g}": str(quantiles.quantile(run, int(str(case)), p)) for p in stats.QUANTILES[1:]}
+        entry["calls/s"] = _with_range(row, "rate_per_s", quantity)
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
@@ -48,15 +40,14 @@ def loads(run: Run) -> pd.DataFrame:
             "case": row["label"],
             "load": row["load"],
             "offered/s": f"{row['offered_per_s']:g}" if paced else "as it comes",
-            "done/s": quantity(row["rate_per_s"]),
+            "done/s": _with_range(row, "rate_per_s", quantity),
             "sent": f"{row['achieved']:.1%}" if paced else "all",
         }
         for p in stats.QUANTILES[:3]:
-            entry[f"service p{100 * p:g}"] = told or quantile_text(run, int(str(case)), p)
-            few = run.count(int(str(case))) < stats.needed_samples(p)
-            late = "n/a" if few else duration(row[column(p).replace("rtt", "response")])
-            entry[f"response p{100 * p:g}"] = told or (late if paced else "not asked")
-        entry["late by (p99)"] = duration(row["pacing_p99_us"]) if paced else ""
+            entry[f"service p{100 * p:g}"] = told or str(quantiles.quantile(run, int(str(case)), p))
+            late = str(quantiles.quantile(run, int(str(case)), p, "response")) if paced else "not asked"
+            entry[f"response p{100 * p:g}"] = told or late
+        entry["late by (p99)"] = str(quantiles.quantile(run, int(str(case)), 0.99, "lag")) if paced else ""
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
@@ -83,8 +74,8 @@ def costs(run: Run) -> pd.DataFrame:
         {
             "case": row["label"],
             "first call (cold)": duration(row["first_rtt_ns"] / 1e3),
-            "client CPU/call": duration(row["client_cpu_us_per_call"]),
-            "server CPU/call": _of_server(row, duration, "server_cpu_us_per_call"),
+            "client CPU/call": _with_range(row, "client_cpu_us_per_call", duration),
+            "server CPU/call": _of_server(row, duration, "server_cpu_us_per_call", ranged=True),
             "client sleeps/call": f"{row['client_sleeps_per_call']:.2f}",
             "server sleeps/call": _of_server(row, "{:.2f}".format, "server_sleeps_per_call"),
             **_of_router(row),
@@ -119,19 +110,21 @@ def _span(ends: tuple[float, float]) -> str:
     return f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
 
 
-def _of_server(row: "pd.Series[float]", text: Callable[[float], str], name: str) -> str:
+def _of_server(row: "pd.Series[float]", text: Callable[[float], str], name: str, ranged: bool = False) -> str:
     """Return a server's number, or why there is none."""
     if row["system"] == "loopback":
         return "no server"
     if row["target"]:
         return "not known"
-    return text(row[name]) if row[name] == row[name] else "in the client's"
+    if row[name] != row[name]:
+        return "in the client's"
+    return _with_range(row, name, text) if ranged else text(row[name])
 
 
 def _of_router(row: "pd.Series[float]") -> dict[str, str]:
     """Return the router's column where there is a router."""
     value = row["router_cpu_us_per_call"]
-    return {"router CPU/call": duration(value)} if value == value else {}
+    return {"router CPU/call": _with_range(row, "router_cpu_us_per_call", duration)} if value == value else {}
 
 
 def _with_range(row: "pd.Series[float]", name: str, text: Callable[[float], str]) -> str:

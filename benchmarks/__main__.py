@@ -104,7 +104,7 @@ def routed() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
         began = time.perf_counter()
-        plan = plans.wamp()
+        plan = plans.plan("wamp")
         runner.run(dataclasses.replace(plan, cases=plan.cases[:12]))
         print(f"{'wamp, twelve cases, profile class':38} {time.perf_counter() - began:.0f} s (wanted <= 180)")
 

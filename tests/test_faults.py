@@ -21,7 +21,8 @@ from bench.systems import sockets
 
 EXPERIMENT = """
 from bench import plans, runner
-runner.run(plans.latency(transport="ipc", starts=50, window_s=0.3), progress=lambda case: print("done", flush=True))
+plan = plans.plan("latency", transport="ipc", starts=50, window_s=0.3)
+runner.run(plan, progress=lambda case: print("done", flush=True))
 """
 
 
@@ -115,9 +116,8 @@ def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_pare
 
 
 def test_two_experiments_at_once_do_not_clash():
-    code = (
-        "from bench import plans, runner; print(runner.run(plans.latency(transport='[ipc, tcp]', profile='smoke')).id)"
-    )
+    plan = "plans.plan('latency', transport='[ipc, tcp]', profile='smoke')"
+    code = f"from bench import plans, runner; print(runner.run({plan}).id)"
     both = [
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
@@ -128,7 +128,7 @@ def test_two_experiments_at_once_do_not_clash():
 
 
 def test_a_run_without_a_complete_start_says_so(command):
-    folder = store.create(plans.latency(transport="ipc"), runner.facts())
+    folder = store.create(plans.plan("latency", transport="ipc"), runner.facts())
     for words in (["show", folder.id], ["run", "latency", "-p", "source", folder.id]):
         finished = command(*words)
         assert finished.returncode == 1 and "has no complete start" in finished.stderr
@@ -152,7 +152,7 @@ def test_a_full_disk_is_explained_and_what_was_there_stays():
 def test_a_place_that_cannot_be_written_is_named(monkeypatch):
     monkeypatch.setenv("ROUNDTRIP_RUNS", "/proc/nowhere")
     with pytest.raises(DataError, match="name another folder in ROUNDTRIP_RUNS"):
-        runner.run(plans.latency(transport="ipc", profile="smoke"))
+        runner.run(plans.plan("latency", transport="ipc", profile="smoke"))
 
 
 def test_an_address_in_use_is_reported(tmp_path):

@@ -7,8 +7,8 @@ from conftest import ROOT
 from PIL import Image
 
 from bench import figures, listing, paths, store
-from bench.figures.axes import duration, quantity
 from bench.results import Run
+from bench.units import duration, quantity
 
 RUNS = ["latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare"]
 

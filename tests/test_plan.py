@@ -10,24 +10,24 @@ from bench.results import Run
 
 
 def test_every_case_is_measured_once_in_each_block_in_an_order_that_the_seed_fixes():
-    plan = plans.latency(transport="ipc", starts=5, seed=3)
+    plan = plans.plan("latency", transport="ipc", starts=5, seed=3)
     order = list(plan.order())
     assert [start for start, _, _ in order] == list(range(5 * len(plan.cases)))
     for block in range(5):
         assert sorted(case for _, b, case in order if b == block) == list(range(len(plan.cases)))
     assert order == list(plan.order())
-    assert order != list(plans.latency(transport="ipc", starts=5, seed=4).order())
+    assert order != list(plans.plan("latency", transport="ipc", starts=5, seed=4).order())
 
 
 def test_a_plan_survives_its_manifest():
-    plan = plans.throughput(clients="[1, 2]", options="{copy: false}")
+    plan = plans.plan("throughput", clients="[1, 2]", options="{copy: false}")
     assert plan_from_dict(plan.as_dict()) == plan
     assert plan_from_dict(plan.as_dict()).hash8 == plan.hash8
-    assert plans.throughput(clients=[1, 3]).hash8 != plan.hash8
+    assert plans.plan("throughput", clients=[1, 3]).hash8 != plan.hash8
 
 
 def test_latency_goes_with_the_floor_of_the_same_transports_and_the_instrument():
-    plan = plans.latency(transport="tcp", payload_bytes="[10, 20]")
+    plan = plans.plan("latency", transport="tcp", payload_bytes="[10, 20]")
     assert [(c.system, c.transport, c.payload_bytes) for c in plan.cases] == [
         ("zeromq", "tcp", 10),
         ("zeromq", "tcp", 20),
@@ -35,26 +35,26 @@ def test_latency_goes_with_the_floor_of_the_same_transports_and_the_instrument()
         ("sockets", "tcp", 20),
         ("loopback", "inproc", 10),
     ]
-    assert [c.system for c in plans.latency(system="sockets", transport="ipc").cases] == ["sockets", "loopback"]
-    assert [c.system for c in plans.latency(transport="inproc").cases] == ["zeromq", "loopback"]
+    assert [c.system for c in plans.plan("latency", system="sockets", transport="ipc").cases] == ["sockets", "loopback"]
+    assert [c.system for c in plans.plan("latency", transport="inproc").cases] == ["zeromq", "loopback"]
 
 
 def test_a_target_is_measured_alone_with_the_instrument_and_without_streams():
-    latency = plans.latency(target="tcp://127.0.0.1:5")
+    latency = plans.plan("latency", target="tcp://127.0.0.1:5")
     assert [(c.system, c.target) for c in latency.cases] == [("zeromq", "tcp://127.0.0.1:5"), ("loopback", None)]
-    throughput = plans.throughput(target="tcp://127.0.0.1:5")
+    throughput = plans.plan("throughput", target="tcp://127.0.0.1:5")
     assert {c.load for c in throughput.cases} == {"closed"}
 
 
 def test_profiles_shrink_windows_where_there_are_many_cases():
-    one, many = plans.latency(transport="ipc"), plans.throughput()
+    one, many = plans.plan("latency", transport="ipc"), plans.plan("throughput")
     assert one.window_s == PROFILES["class"].window_s
     assert PROFILES["class"].least_window_s <= many.window_s < one.window_s
     assert many.window_s * many.starts * len(many.cases) <= 60
 
 
 def test_the_plan_says_what_it_will_do():
-    assert "3 cases x 6 starts, windows of 1 s, profile class: about" in str(plans.latency(transport="ipc"))
+    assert "3 cases x 6 starts, windows of 1 s, profile class: about" in str(plans.plan("latency", transport="ipc"))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_the_plan_says_what_it_will_do():
 )
 def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
     with pytest.raises(UsageError, match=text) as caught:
-        plans.latency(**arguments)
+        plans.plan("latency", **arguments)
     assert "\n" not in str(caught.value)
 
 
@@ -102,7 +102,7 @@ def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
 )
 def test_throughputs_that_cannot_be_measured(arguments, text):
     with pytest.raises(UsageError, match=text):
-        plans.throughput(**arguments)
+        plans.plan("throughput", **arguments)
 
 
 def test_streams_need_a_system_that_has_them():
@@ -119,13 +119,13 @@ def test_one_cpu_leaves_only_the_free_placement(monkeypatch):
     with pytest.raises(UsageError, match="use placement free"):
         placement.assign("split", 1)
     with pytest.raises(UsageError, match="source reference"):
-        plans.placement()
+        plans.plan("placement")
 
 
 def test_split_keeps_the_server_alone(monkeypatch):
     monkeypatch.setattr(placement, "allowed", lambda: [0, 2, 4, 6])
-    assert {case.placement for case in plans.latency().cases} == {"same"}
-    assert {case.placement for case in plans.throughput().cases} == {"split"}
+    assert {case.placement for case in plans.plan("latency").cases} == {"same"}
+    assert {case.placement for case in plans.plan("throughput").cases} == {"split"}
     places = placement.assign("split", 4)
     assert places.server == (2,)
     assert places.clients == ((0,), (4,), (6,), (0,))
@@ -133,7 +133,7 @@ def test_split_keeps_the_server_alone(monkeypatch):
 
 
 def test_loopback_is_limited_so_that_it_stores_little():
-    plan = plans.latency(transport="ipc")
+    plan = plans.plan("latency", transport="ipc")
     assert {c.system: c.max_calls for c in plan.cases}["loopback"] < 50_000
     assert make_plan("x", [Case("loopback", "inproc")]).window_s == 1.0
     assert "loopback" in systems.names()
@@ -141,7 +141,7 @@ def test_loopback_is_limited_so_that_it_stores_little():
 
 def test_what_is_not_installed_is_listed_with_its_command(with_systems):
     with_systems()
-    plan = plans.overview(system="[sockets, absent]", profile="smoke")
+    plan = plans.plan("overview", system="[sockets, absent]", profile="smoke")
     assert {case.system for case in plan.cases} == {"sockets", "loopback"}
     assert plan.absent["absent"].endswith("install it: python -m pip install a-library-that-is-not-installed")
     run = Run(runner.run(plan))

@@ -12,7 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
+from bench.quantiles import quantile
 from bench.results import Run
+from bench.units import duration, plain, quantity
 
 Panel = Callable[[Run, Axes], None]
 
@@ -52,36 +54,6 @@ def style() -> Iterator[None]:
     with mpl.rc_context(), sns.axes_style("whitegrid"):
         mpl.rcParams.update(fixed)
         yield
-
-
-def duration(us: float) -> str:
-    """Return a time given in us with three digits and a unit that suits it."""
-    for limit, factor, unit in ((1, 1e3, "ns"), (1e3, 1, "µs"), (1e6, 1e-3, "ms")):
-        if us < limit:
-            return f"{_three(us * factor)} {unit}"
-    return f"{_three(us * 1e-6)} s"
-
-
-def quantity(value: float, unit: str = "") -> str:
-    """Return a number with three digits and k, M or G."""
-    for limit, factor, letter in ((1e3, 1, ""), (1e6, 1e-3, "k"), (1e9, 1e-6, "M")):
-        if abs(value) < limit:
-            return f"{_three(value * factor)} {letter}{unit}".rstrip()
-    return f"{_three(value * 1e-9)} G{unit}"
-
-
-def plain(text: str) -> str:
-    """Return a number's text without zeros that say nothing: 1.00 ms is 1 ms on an axis."""
-    number, _, unit = text.partition(" ")
-    return f"{float(number):g} {unit}".rstrip()
-
-
-def _three(value: float) -> str:
-    if value != value:
-        return "n/a"
-    rounded = float(f"{value:.3g}")
-    digits = 2 - int(np.floor(np.log10(abs(rounded)))) if rounded else 2
-    return f"{rounded:.{min(max(digits, 0), 2)}f}"
 
 
 def log_axis(axis: Any, text: Callable[[float], str]) -> None:
@@ -171,13 +143,15 @@ def tail_scale(fractions: Any) -> Any:
 def distribution_line(
     run: Run, axes: Axes, case: int, colour: Any, line: str, marker: str, name: str | None = None
 ) -> None:
-    """Draw one case's distribution, and a mark at each quantile that its calls carry."""
+    """Draw one case's distribution; at each quantile that its calls carry, a mark with its interval."""
     rtt = run.rtt_us(case)
     values, fractions = stats.distribution(rtt)
     label = f"{name or run.labels[case]}, n = {len(rtt):,}"
     axes.plot(values, tail_scale(fractions), lw=1.8, label=label, color=colour, ls=line)
-    carried = [p for p in stats.QUANTILES if len(rtt) >= stats.needed_samples(p)]
-    axes.plot([stats.quantile(rtt, p) for p in carried], tail_scale(carried), marker, color=colour, ms=5.5)
+    for p in stats.QUANTILES:
+        found = quantile(run, case, p)
+        axes.plot(found.value, tail_scale(p), marker, color=colour, ms=5.5)
+        axes.plot([found.low, found.high], [tail_scale(p)] * 2, color=colour, lw=4.5, alpha=0.3, solid_capstyle="round")
 
 
 def distribution_axes(axes: Axes) -> None:
@@ -197,6 +171,27 @@ def distribution_axes(axes: Axes) -> None:
 def total_cpu(cases: pd.DataFrame) -> "pd.Series[float]":
     """Return the CPU time of a call over all roles, in us."""
     return cases[[f"{role}_cpu_us_per_call" for role in ROLE_COLOURS]].sum(axis=1)
+
+
+def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, more: Callable[[Any], str] = lambda row: "") -> None:
+    """Draw the CPU time of a call as a bar for each case, by role, with the range of the starts' totals.
+
+    ``more`` gives words behind a case's total.
+    """
+    left, every = np.zeros(len(cases)), total_cpu(run.starts).groupby(run.starts["case"])
+    for role, colour in ROLE_COLOURS.items():
+        values = cases[f"{role}_cpu_us_per_call"].fillna(0).to_numpy()
+        if values.max() > 0.002 * total_cpu(cases).max():  # what cannot be seen has no place in the legend
+            axes.barh(range(len(cases)), values, left=left, color=colour, label=role, height=0.62)
+            left = left + values
+    low, high = every.min().reindex(cases.index), every.max().reindex(cases.index)
+    axes.hlines(range(len(cases)), low, high, color="black", lw=1.4)
+    axes.set_xlim(0, 1.2 * max(left.max(), high.max()))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("CPU time of one call [µs]; line: range over starts")
+    for y, (_, row) in enumerate(cases.iterrows()):
+        text, at = duration(left[y]) + more(row), (max(left[y], high.iloc[y]), y)
+        axes.annotate(text, at, (6, 0), textcoords="offset points", va="center", fontsize=10.5)
 
 
 def first_size(run: Run) -> list[int]:

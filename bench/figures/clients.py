@@ -6,9 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bench import origins
-from bench.figures.axes import GREY, ROLE_COLOURS, duration, nothing, plain, quantity, range_row, rtt_axis
+from bench.figures.axes import GREY, ROLE_COLOURS, nothing, range_row, rtt_axis
 from bench.prediction import Prediction, predict
 from bench.results import Run
+from bench.units import duration, plain, quantity
 
 TITLE = "Two clients, twice the throughput: why, and until when?"
 

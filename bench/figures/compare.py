@@ -81,7 +81,7 @@ def distribution(run: Run, axes: Axes) -> None:
     for case, line in ((A, "-"), (B, "--")):
         distribution_line(run, axes, case, COLOURS[case], line, "o", _label(run, case))
     distribution_axes(axes)
-    axes.set_title("Distribution, with p50, p90, p99, p99.9")
+    axes.set_title("Distribution; p50, p90, p99, p99.9 over starts")
 
 
 PANELS = (by_block, verdicts, distribution, cpu_per_call)

@@ -7,16 +7,14 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from bench.figures.axes import (
     LINE_STYLES,
     MARKERS,
-    ROLE_COLOURS,
     colours,
+    cpu_bars,
     distribution_axes,
     distribution_line,
-    duration,
     first_size,
     lines,
     payload_axis,
@@ -26,6 +24,7 @@ from bench.figures.axes import (
     total_cpu,
 )
 from bench.results import Run, column
+from bench.units import duration
 
 TITLE = "How long is one round trip?"
 
@@ -44,10 +43,18 @@ def calls_in_order(run: Run, axes: Axes) -> None:
     axes.xaxis.grid(False)
     for edge in range(1, len(shown)):
         axes.axvline(edge, color="#bbbbbb", lw=0.8)
-    axes.set_xticks(np.arange(len(shown)) + 0.5, [run.labels[case].replace(" ", "\n", 1) for case in shown])
+    names = ["\n".join([*run.labels[case].split(" ", 1), _settled(run, case)]) for case in shown]
+    axes.set_xticks(np.arange(len(shown)) + 0.5, names, fontsize=9.5)
     axes.set_ylabel("RTT")
     time_axis(axes.yaxis)
-    axes.set_title("Every call, in order: starts side by side")
+    axes.set_title("Every call, in order: starts side by side; ticks on top: warm-up cut")
+
+
+def _settled(run: Run, case: int) -> str:
+    """Return how many starts of a case settled in which way."""
+    starts = run.ledger.index[run.ledger["case"] == case]
+    labels = [run.settlings[start].label for start in starts if start in run.settlings]
+    return "\n".join(f"{labels.count(label)} {label}" for label in dict.fromkeys(labels))
 
 
 def _lane(run: Run, axes: Axes, start: int, left: float, width: float, colour: Any) -> None:
@@ -56,6 +63,8 @@ def _lane(run: Run, axes: Axes, start: int, left: float, width: float, colour: A
     rows = rows.iloc[:: max(1, len(rows) * len(run.ledger) // MOST_DOTS)] if len(rows) > 400 else rows
     time, rtt = rows["t_send_ns"].to_numpy(), rows["rtt_ns"].to_numpy() / 1e3
     x = left + 0.94 * width * time / max(time[-1], 1)
+    cut = left + 0.94 * width * run.ledger.loc[start, "warm_up_ns"] / max(time[-1], 1)
+    axes.plot([cut, cut], [0.965, 1], color="black", lw=1, transform=axes.get_xaxis_transform())
     face = sns.desaturate(colour, 1)
     for warm, alpha in ((False, 0.12), (True, 0.35)):
         of = rows["warm"].to_numpy() == warm
@@ -72,7 +81,7 @@ def distribution(run: Run, axes: Axes) -> None:
         transport = run.plan.cases[case].transport
         distribution_line(run, axes, case, colour[case], LINE_STYLES[transport], MARKERS[transport])
     distribution_axes(axes)
-    axes.set_title("Distribution, with p50, p90, p99, p99.9")
+    axes.set_title("Distribution; p50, p90, p99, p99.9 over starts")
 
 
 def medians(run: Run, axes: Axes) -> None:
@@ -98,20 +107,10 @@ def cpu_per_call(run: Run, axes: Axes) -> None:
     if _is_sweep(run):
         return _over_payload(run, axes, "cpu", "CPU per call", time_axis, "CPU per call, client and server together")
     cases = run.cases.dropna(subset="client_cpu_us_per_call")
-    left, widest = np.zeros(len(cases)), total_cpu(cases).max()
-    for role, colour in ROLE_COLOURS.items():
-        values = cases[f"{role}_cpu_us_per_call"]
-        if values.max() > 0.002 * widest:  # what cannot be seen has no place in the legend
-            axes.barh(range(len(cases)), values.fillna(0), left=left, color=colour, label=role, height=0.62)
-            left = left + values.fillna(0).to_numpy()
-    for y, (_, row) in enumerate(cases.iterrows()):
-        text = duration(left[y]) + _unknown_cpu(row)
-        axes.annotate(text, (left[y], y), (6, 0), textcoords="offset points", va="center", fontsize=10.5)
-    axes.set_xlim(0, widest * (2.1 if cases["target"].any() else 1.45))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    cpu_bars(run, axes, cases, _unknown_cpu)
+    axes.set_xlim(0, axes.get_xlim()[1] * (1.75 if cases["target"].any() else 1.2))
     _case_axis(axes, list(cases["label"]))
     axes.yaxis.grid(False)
-    axes.set_xlabel("CPU time of one call [µs]")
     axes.legend(loc="lower right", frameon=True, framealpha=0.9)
     axes.set_title("CPU per call")
     return None
@@ -137,7 +136,8 @@ def _is_sweep(run: Run) -> bool:
 def _over_payload(run: Run, axes: Axes, name: str, what: str, scale: Callable[[Any], None], title: str) -> None:
     cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")].copy()
     if name == "cpu":
-        cases["cpu"], cases["cpu_low"], cases["cpu_high"] = total_cpu(cases), np.nan, np.nan
+        every = total_cpu(run.starts).groupby(run.starts["case"])
+        cases["cpu"], cases["cpu_low"], cases["cpu_high"] = total_cpu(cases), every.min(), every.max()
     lines(run, axes, cases, "payload_bytes", name)
     axes.set_xscale("log")
     axes.set_yscale("log")

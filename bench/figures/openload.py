@@ -6,8 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from bench import models, overload, stats
-from bench.figures.axes import GREY, distribution_axes, duration, nothing, plain, quantity, tail_scale, time_axis
-from bench.results import Run, column
+from bench.figures.axes import GREY, distribution_axes, nothing, tail_scale, time_axis
+from bench.quantiles import quantile
+from bench.results import Run
+from bench.units import duration, plain, quantity
 
 TITLE = "How does it behave when users do not wait?"
 
@@ -60,25 +62,19 @@ def against_load(run: Run, axes: Axes) -> None:
         ("response", RESPONSE, "response: from when due"),
     ):
         for p, line in ((0.5, "-"), (0.99, "--")):
-            key = column(p).replace("rtt", name)
-            kept = told[[_carries(run, int(case), p) for case in told.index]]
-            axes.plot(
-                kept["offered_per_s"],
-                kept[key],
-                line,
-                marker="o",
-                ms=5,
-                lw=1.8,
-                color=colour,
-                label=f"{words}, p{100 * p:g}",
-            )
+            rates, known = [], []
+            for case, row in told.iterrows():
+                found = quantile(run, int(str(case)), p, name)
+                if found.over:
+                    rates.append(row["offered_per_s"])
+                    known.append((found.value, found.low, found.high))
+            values, low, high = zip(*known, strict=True) if known else ((), (), ())
+            label = f"{words}, p{100 * p:g}"
+            axes.plot(rates, values, line, marker="o", ms=5, lw=1.8, color=colour, label=label)
+            axes.fill_between(rates, low, high, color=colour, alpha=0.15, lw=0)
     _scales(axes, run, cases, "time of a request")
     axes.legend(loc="upper left", frameon=True, framealpha=0.9)
     axes.set_title("Service and response time against offered load")
-
-
-def _carries(run: Run, case: int, p: float) -> bool:
-    return run.count(case) >= stats.needed_samples(p)
 
 
 def _scales(axes: Axes, run: Run, cases: pd.DataFrame, time: str) -> None:

@@ -1,24 +1,19 @@
 """Panels that hold every system side by side: what each layer adds to the floor, and what it costs."""
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from bench.figures.axes import (
     GREY,
-    ROLE_COLOURS,
+    cpu_bars,
     distribution_axes,
     distribution_line,
-    duration,
     log_axis,
-    plain,
-    quantity,
     range_row,
     time_axis,
-    total_cpu,
 )
 from bench.results import Run, column
+from bench.units import duration, plain, quantity
 
 TITLE = "How much does each layer cost?"
 
@@ -82,18 +77,9 @@ def _systems(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
 
 def cost(run: Run, axes: Axes) -> None:
     """Draw the CPU time of a call by role, in the order of the round trips; a logarithm would hide the sums."""
-    cases, left = ranked(run), np.zeros(len(ranked(run)))
-    for role, colour in ROLE_COLOURS.items():
-        values = cases[f"{role}_cpu_us_per_call"].fillna(0).to_numpy()
-        if values.max() > 0.002 * total_cpu(cases).max():
-            axes.barh(range(len(cases)), values, left=left, color=colour, label=role, height=0.62)
-            left = left + values
-    for y, total in enumerate(left):
-        axes.annotate(duration(total), (total, y), (6, 0), textcoords="offset points", va="center", fontsize=10.5)
+    cases = ranked(run)
+    cpu_bars(run, axes, cases)
     _systems(run, axes, cases)
-    axes.set_xlim(0, 1.2 * left.max())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_xlabel("CPU time of one call [µs]")
     axes.legend(loc="upper right", frameon=True, framealpha=0.9)
     axes.set_title("CPU per call, by role")
 

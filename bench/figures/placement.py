@@ -6,16 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from bench.figures.axes import (
-    distribution_axes,
-    distribution_line,
-    duration,
-    first_size,
-    range_row,
-    rtt_axis,
-    total_cpu,
-)
+from bench.figures.axes import distribution_axes, distribution_line, first_size, range_row, rtt_axis, total_cpu
 from bench.results import Run, column
+from bench.units import duration
 
 TITLE = "Which CPU did it run on?"
 

@@ -16,10 +16,9 @@ from bench.figures.axes import (
     log_axis,
     nothing,
     payload_axis,
-    plain,
-    quantity,
 )
 from bench.results import Run
+from bench.units import plain, quantity
 
 TITLE = "How many messages per second?"
 

@@ -2,12 +2,13 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bench import factorial, origins
-from bench.figures.axes import GREY, duration, nothing, range_row, time_axis
+from bench.figures.axes import GREY, nothing, range_row, time_axis
 from bench.figures.latency import cpu_per_call, medians
 from bench.results import Run
+from bench.units import duration
 
 __all__ = ["PANELS", "TITLE", "batches", "cpu_per_call", "effects", "medians", "replicas"]
 
@@ -48,6 +49,7 @@ def batches(run: Run, axes: Axes) -> None:
     axes.set_ylim(low / 1.25, high * 2.6)
     time_axis(axes.yaxis)
     axes.set_xlim(0, most + 1)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(f"batch of {BATCH} calls, from the first call of a start on")
     axes.set_ylabel("mean RTT of a batch")
     axes.legend(loc="upper right", frameon=True, framealpha=0.9)

@@ -3,12 +3,12 @@
 import pandas as pd
 
 from bench import origins
-from bench.figures.axes import duration, quantity
 from bench.figures.clients import bursts, grown
 from bench.narrative.words import P50, clients_of, why_not_more, with_range
 from bench.prediction import agreement, predict
 from bench.resources import resources
 from bench.results import Run
+from bench.units import duration, quantity
 
 
 def conclusion(run: Run) -> str:

@@ -3,9 +3,9 @@
 import pandas as pd
 
 from bench import stats
-from bench.figures.axes import duration
 from bench.narrative.words import P50, with_range
 from bench.results import ROLES, Run
+from bench.units import duration
 
 
 def conclusion(run: Run) -> str:

@@ -3,10 +3,10 @@
 import numpy as np
 
 from bench import overload, stats
-from bench.figures.axes import duration, quantity
 from bench.figures.openload import capacity, expanded, foretold, frozen, sweep
 from bench.params import listed
 from bench.results import Run
+from bench.units import duration, quantity
 
 P99 = "p99_response_us"
 

@@ -1,9 +1,9 @@
 """What the figure of placements says."""
 
 from bench import placement
-from bench.figures.axes import duration
 from bench.narrative.words import P50
 from bench.results import Run
+from bench.units import duration
 
 
 def conclusion(run: Run) -> str:

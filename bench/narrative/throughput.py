@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from bench.figures.axes import quantity
 from bench.narrative.words import clients_of, why_not_more
 from bench.results import Run
+from bench.units import quantity
 
 
 def conclusion(run: Run) -> str:

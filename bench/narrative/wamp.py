@@ -4,11 +4,12 @@ import pandas as pd
 
 from bench import factorial
 from bench.factorial import Effect
-from bench.figures.axes import duration, total_cpu
+from bench.figures.axes import total_cpu
 from bench.figures.wamp import replicas
 from bench.narrative.words import P50
 from bench.params import listed
 from bench.results import Run
+from bench.units import duration
 
 ORIGINS_FACTOR = 3.0  # 1.2 ms over 0.4 ms
 

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from bench.figures.axes import duration
 from bench.params import listed
 from bench.resources import full, resources
 from bench.results import Run, column
+from bench.units import duration
 
 P50 = column(0.5)
 

@@ -1,0 +1,40 @@
+"""What is measured for clients.ipynb: more and more clients."""
+
+from typing import Any
+
+from bench import params, systems
+from bench.errors import UsageError
+from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placement_of
+
+BURST = 100  # calls in the loop of the class lab
+
+
+def plan(
+    system: object = "grpc_sync",
+    transport: object = "tcp",
+    payload_bytes: object = 100,
+    clients: object = (1, 2, 4, 8, 16),
+    options: object = None,
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan the class lab (100 calls by one client, and by two), and then calls by more and more client processes.
+
+    One client is always measured: what is predicted is predicted from it.
+    """
+    name = params.one_name(system, "system", systems.names())
+    by = params.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    if by == "inproc":
+        raise UsageError("inproc lives in one process, so clients cannot be added: use ipc or tcp")
+    shared: dict[str, Any] = {
+        "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "options": params.mapping(options, "options"),
+        "placement": placement_of(placement, parallel=True),
+    }
+    counts = sorted({1, *params.positives(clients, "clients", MOST_CLIENTS)})
+    cases = [Case(name, by, clients=n, max_calls=BURST * n, **shared) for n in (1, 2)]
+    cases += [Case(name, by, clients=n, **shared) for n in counts]
+    return make_plan("clients", cases, profile, starts, window_s, seed)

@@ -1,0 +1,26 @@
+"""What is measured for compare.ipynb: case A, again, and case B."""
+
+from typing import Any
+
+from bench import params
+from bench.choices import case_of
+from bench.plan import MOST_BYTES, Plan, make_plan, placement_of
+
+
+def plan(
+    a: object = "{system: zeromq, transport: ipc}",
+    b: object = "{system: zeromq, transport: tcp}",
+    payload_bytes: object = 1000,
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan case A, the same case A again, and case B: what differs less than A from itself does not differ."""
+    shared: dict[str, Any] = {
+        "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "placement": placement_of(placement),
+    }
+    one, other = case_of(a, "a", shared), case_of(b, "b", shared)
+    return make_plan("compare", [one, one, other], profile, starts, window_s, seed)

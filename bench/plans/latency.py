@@ -1,0 +1,36 @@
+"""What is measured for latency.ipynb: sequential round trips."""
+
+from typing import Any
+
+from bench import params, systems
+from bench.choices import FLOOR, INSTRUMENT, subjects, transports_of
+from bench.errors import UsageError
+from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
+
+
+def plan(
+    system: object = "zeromq",
+    transport: object = "all",
+    payload_bytes: object = 1000,
+    options: object = None,
+    placement: object = "default",
+    target: object = "",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan sequential round trips of one or more systems, of raw sockets, and of the instrument itself."""
+    sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
+    chosen = params.names(system, "system", systems.names())
+    if chosen == [INSTRUMENT]:
+        raise UsageError(f"{INSTRUMENT} goes along with every system: name another ({', '.join(systems.names())})")
+    chosen = [name for name in chosen if name != INSTRUMENT]
+    where = placement_of(placement)
+    shared: dict[str, Any] = {"placement": where}
+    cases = subjects(chosen, transport, target, options, sizes, shared)
+    if not target:
+        floors = [(t, size) for t in transports_of(cases, FLOOR) for size in sizes]
+        cases += [Case(FLOOR, t, size, **shared) for t, size in floors if FLOOR not in chosen]
+    cases.append(Case(INSTRUMENT, "inproc", sizes[0], max_calls=20_000, **shared))
+    return make_plan("latency", cases, profile, starts, window_s, seed)

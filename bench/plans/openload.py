@@ -1,0 +1,45 @@
+"""What is measured for openload.ipynb: offered rates, and a freeze."""
+
+from typing import Any
+
+from bench import params, systems
+from bench.plan import ARRIVALS, MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case, Plan, make_plan, placement_of
+
+
+def plan(
+    system: object = "oracle",
+    transport: object = "ipc",
+    payload_bytes: object = 100,
+    rates: object = (100, 300, 500, 700, 850, 950, 1100),
+    arrivals: object = "poisson",
+    clients: object = 8,
+    options: object = "{law: exponential, mean_us: 1000}",
+    freeze_rate: object = 500,
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads."""
+    name = params.one_name(system, "system", systems.names())
+    by = params.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    shared: dict[str, Any] = {
+        "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "placement": placement_of("default", parallel=True),
+    }
+    given = params.mapping(options, "options")
+    paced: dict[str, Any] = {
+        "load": "open",
+        "clients": int(params.positive(clients, "clients", MOST_CLIENTS)),
+        "arrivals": params.one_name(arrivals, "arrivals", ARRIVALS),
+    }
+    offered = sorted(float(params.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in params.as_list(rates))
+    cases = [Case(name, by, options=given, **shared)]
+    cases += [Case(name, by, options=given, offered_per_s=rate, **paced, **shared) for rate in offered]
+    freeze = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": 200}
+    rate = float(params.positive(freeze_rate, "freeze_rate", MOST_PER_S, whole=False))
+    cases.append(Case("oracle", "ipc", options=freeze, **shared))
+    cases.append(
+        Case("oracle", "ipc", options=freeze, offered_per_s=rate, **(paced | {"arrivals": "uniform"}), **shared)
+    )
+    return make_plan("openload", cases, profile, starts, window_s, seed)

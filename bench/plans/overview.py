@@ -1,0 +1,31 @@
+"""What is measured for overview.ipynb: every installed system."""
+
+from bench import params, systems
+from bench.choices import FLOOR, INSTRUMENT, MADE_UP, why_absent
+from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
+
+
+def plan(
+    system: object = "all",
+    payload_bytes: object = 100,
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan every installed system by its shortest way between two processes: one client, and then two.
+
+    Two clients are held against one client under the placement of parallel work: one factor at a time.
+    """
+    size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    chosen = params.names(system, "system", systems.names())
+    absent = {name: reason for name in chosen if (reason := why_absent(name))}
+    there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]
+    one, two = placement_of("default"), placement_of("default", parallel=True)
+    cases: list[Case] = []
+    for name in there:
+        by = "ipc" if "ipc" in systems.constant(name, "TRANSPORTS") else "tcp"
+        cases += [Case(name, by, size, placement=where) for where in dict.fromkeys((one, two))]
+        cases.append(Case(name, by, size, placement=two, clients=2))
+    cases.append(Case(INSTRUMENT, "inproc", size, placement=one, max_calls=20_000))
+    return make_plan("overview", cases, profile, starts, window_s, seed, absent)

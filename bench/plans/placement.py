@@ -1,0 +1,30 @@
+"""What is measured for placement.ipynb: the same round trip under each placement."""
+
+from bench import params, systems
+from bench.choices import FLOOR, transports
+from bench.errors import UsageError
+from bench.placement import PLACEMENTS, why_not
+from bench.plan import MOST_BYTES, Case, Plan, make_plan
+
+
+def plan(
+    system: object = "zeromq",
+    transport: object = "[ipc, tcp]",
+    payload_bytes: object = 1000,
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan the same round trips, of a system and of raw sockets, under each placement."""
+    if reason := why_not():
+        raise UsageError(f"placements cannot be compared: {reason}; draw the reference run: -p source reference")
+    size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    chosen = list(dict.fromkeys([*params.names(system, "system", systems.names()), FLOOR]))
+    cases = [
+        Case(name, by, size, placement=where)
+        for name in chosen
+        for by in transports(name, transport, "")
+        for where in PLACEMENTS
+    ]
+    return make_plan("placement", cases, profile, starts, window_s, seed)

@@ -1,0 +1,41 @@
+"""What is measured for throughput.ipynb: one-way streams and parallel clients."""
+
+from bench import params, systems
+from bench.choices import transports
+from bench.errors import UsageError
+from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placement_of
+
+
+def plan(
+    system: object = "zeromq",
+    transport: object = "all",
+    payload_bytes: object = (100, 1000, 10_000, 100_000),
+    call_bytes: object = 1000,
+    clients: object = (1, 2, 4, 8),
+    options: object = None,
+    placement: object = "default",
+    target: object = "",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan one-way streams over payload sizes, and calls by parallel client processes.
+
+    A target gets the calls only: what a stream's receiver took in cannot be seen from here.
+    """
+    name = params.one_name(system, "system", systems.names())
+    where = placement_of(placement, parallel=True)
+    given = params.mapping(options, "options")
+    cases: list[Case] = []
+    for by in transports(name, transport, target):
+        if not target and hasattr(systems.load(name), "Receiver"):
+            sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
+            cases += [Case(name, by, size, given, where, "stream") for size in sizes]
+        if by != "inproc":
+            size = int(params.positive(call_bytes, "call_bytes", MOST_BYTES))
+            callers = params.positives(clients, "clients", MOST_CLIENTS)
+            cases += [Case(name, by, size, given, where, clients=n, target=str(target) or None) for n in callers]
+    if not cases:
+        raise UsageError(f"nothing to measure: {name} over {transport} has neither streams nor parallel clients")
+    return make_plan("throughput", cases, profile, starts, window_s, seed)

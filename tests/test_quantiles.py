@@ -1,0 +1,44 @@
+"""Quantiles as a run tells them: over its starts, of these calls only, or not at all."""
+
+import math
+
+import pytest
+from test_checks import moody, noisy
+from test_results import PAIR, handmade
+
+from bench import quantiles
+from bench.plan import Case
+
+
+def test_starts_that_carry_it_give_their_median_and_range():
+    run = handmade(PAIR, [100, 50], shape=noisy)
+    found = quantiles.quantile(run, 0, 0.99)
+    each = run.starts.loc[run.starts["case"] == 0, "p99_rtt_us"]
+    assert found.over == quantiles.STARTS and (found.low, found.high) == (each.min(), each.max())
+    assert str(found).count("µs") == 3 and "calls" not in str(found)
+
+
+def test_calls_of_all_starts_carry_what_no_start_does_and_say_so():
+    run = handmade(PAIR, [100, 50], shape=noisy, calls=300)
+    assert run.starts["p99_rtt_us"].isna().all() and math.isnan(run.cases.loc[0, "p99_rtt_us"])
+    found = quantiles.quantile(run, 0, 0.99)
+    assert found.over == quantiles.CALLS and found.low <= found.value <= found.high
+    assert str(found).endswith("] in these calls")
+
+
+def test_calls_that_follow_each_other_have_no_interval():
+    found = quantiles.quantile(handmade(PAIR, [100, 50], shape=moody, calls=300), 0, 0.99)
+    assert found.over == quantiles.CALLS and math.isnan(found.low)
+    assert str(found).endswith("µs in these calls, no interval")
+
+
+def test_what_is_missing_is_said():
+    found = quantiles.quantile(handmade(PAIR, [100, 50], calls=30), 0, 0.99)
+    assert math.isnan(found.value) and str(found) == f"n/a (needs 368 samples, has {found.has})"
+
+
+def test_the_lateness_of_requests_that_had_to_wait_is_not_the_clocks():
+    case = Case("zeromq", "ipc", load="open", offered_per_s=1000.0)
+    run = handmade([case], [100], load="open", offered_per_s=1000.0, scheduled=5000)
+    assert quantiles.quantile(run, 0, 0.5, "lag").value == pytest.approx(0, abs=1e-9)
+    assert quantiles.quantile(run, 0, 0.5, "response").value == quantiles.quantile(run, 0, 0.5).value
