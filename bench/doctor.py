@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -71,14 +70,10 @@ def _others() -> Finding:
     return Finding("other work", found, "" if quiet else "close browsers, builds, indexers; measure again when quiet")
 
 
-def _hiccups(samples: int = 400) -> Finding:
+def _hiccups() -> Finding:
     """Sleep 1 ms again and again; what is longer than asked is the machine's doing."""
-    overshoot = []
-    for _ in range(samples):
-        began = time.perf_counter_ns()
-        time.sleep(0.001)
-        overshoot.append((time.perf_counter_ns() - began) / 1e3 - 1000)
-    middle, worst = stats.across_starts(overshoot)[0], max(overshoot)
+    calls = measure(Case("pause", "inproc", placement=placement.default()), 0.5, seed=1).calls[0]
+    middle, _, worst = stats.across_starts(list((calls[1] - calls[0]) / 1e3 - 1000))
     found = f"sleeping 1 ms takes {middle:.0f} us longer (median), {worst:.0f} us at worst"
     return Finding(
         "hiccups",

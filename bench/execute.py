@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import environments, paths, placement, plans, systems
+from bench import environments, params, paths, placement, plans, systems
 from bench.errors import BenchError, DataError, UsageError
 from bench.systems import unknown
 
@@ -56,9 +56,12 @@ def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
     if values.pop("source", "measure") != "measure":
         return REST_S
     values.pop("resume", None)
+    budget_s = params.literal(values.pop("budget_s", None))
     plan = plans.plan(notebook.stem, **values)
     for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} - {None}:
         environments.ensure(name)
+    if budget_s is not None:
+        return params.positive(budget_s, "budget_s", 86_400, whole=False) + REST_S
     return float(plan.expected_s) + REST_S
 
 

@@ -14,16 +14,19 @@ import pandas as pd
 from IPython.display import HTML, Image, Markdown, display
 from tqdm import tqdm
 
-from bench import checks, figures, narrative, params, paths, placement, plans, runner, store, tables
+from bench import budget, checks, figures, narrative, params, paths, placement, plans, runner, store, tables
 from bench.errors import UsageError
 from bench.plan import Case, Plan
 from bench.results import Run
 
 
-def measure(notebook: str, source: object = "measure", resume: object = False, **parameters: Any) -> Run:
+def measure(
+    notebook: str, source: object = "measure", resume: object = False, budget_s: object = None, **parameters: Any
+) -> Run:
     """Measure what a notebook's parameters ask for, or load a stored run; return it.
 
     ``source`` is ``measure``, ``reference`` (the small run that comes with the project) or a run's id.
+    With ``budget_s`` starts and windows are chosen for that many seconds in all.
     Says beforehand what will be measured and how long that takes.
     """
     if source != "measure":
@@ -31,15 +34,27 @@ def measure(notebook: str, source: object = "measure", resume: object = False, *
     if notebook == "placement" and (reason := placement.why_not()):
         print(f"Skipped: {reason}. What follows is drawn from the reference run of another machine.")
         return _load(notebook, "reference")
-    plan = plans.plan(notebook, **parameters)
+    plan, again = plans.plan(notebook, **parameters), params.flag(resume, "resume")
+    if params.literal(budget_s) is not None:
+        plan = _budgeted(plan, budget_s, again, parameters)
     print(plan, flush=True)
-    unfinished = _to_resume(plan) if params.flag(resume, "resume") else None
-    with _progress(plan) as step:
-        folder = runner.run(plan, unfinished, progress=step)
-    run = Run(folder)
-    folder.update(checks=[one.as_dict() for one in checks.check(run)])
-    print(f"Stored in {paths.shown(folder.path)}")
+    run = _run(plan, _to_resume(plan) if again else None)
+    run.folder.update(checks=[one.as_dict() for one in checks.check(run)])
+    print(f"Stored in {paths.shown(run.folder.path)}")
     return run
+
+
+def _run(plan: Plan, unfinished: store.Folder | None = None) -> Run:
+    with _progress(plan) as step:
+        return Run(runner.run(plan, unfinished, progress=step))
+
+
+def _budgeted(plan: Plan, budget_s: object, again: bool, parameters: dict[str, Any]) -> Plan:
+    """Return the plan that a budget allows, or the one that was begun with it and is gone on with."""
+    for name in ("starts", "window_s"):
+        if params.literal(parameters.get(name)) is not None:
+            raise UsageError(f"budget_s chooses {name}: give one of them, not both")
+    return (budget.begun(plan, budget_s) if again else None) or budget.spend(plan, budget_s, _run)
 
 
 def _to_resume(plan: Plan) -> store.Folder | None:

@@ -131,6 +131,19 @@ def _with_range(row: "pd.Series[float]", name: str, text: Callable[[float], str]
     return f"{text(row[name])} [{text(row[f'{name}_low'])}, {text(row[f'{name}_high'])}]"
 
 
+def disturbances(run: Run) -> pd.DataFrame:
+    """Return one row for each case: what else went on in its windows, as shares of one CPU (median of its starts)."""
+    room, names = run.starts["window_s"] * 1e9, ("steal_ns", "pressure_ns", "throttled_ns", "other_cpu_ns")
+    middle = run.starts[[*names]].div(room, axis=0).groupby(run.starts["case"]).median()
+    words = ("stolen by other guests", "some task waited for a CPU", "held back by a limit", "used by others")
+    found = pd.DataFrame({word: middle[name].map(_share) for word, name in zip(words, names, strict=True)})
+    return found.set_axis(pd.Index([run.labels[int(case)] for case in found.index], name="case"))
+
+
+def _share(value: float) -> str:
+    return "not known" if value != value else f"{value:.1%}"
+
+
 def streams(run: Run) -> pd.DataFrame:
     """Return one row for each one-way stream: received and sent per second, Mb/s, CPU per message."""
     cases = run.cases[run.cases["load"] == "stream"]

@@ -41,7 +41,7 @@ def test_calls_are_answered_and_counted(name, transport, options, routing):
     assert np.all(times[1] >= times[0]) and np.all(np.diff(times[0]) > 0)
     assert times[0, 0] >= 0 and ledger["first_rtt_ns"] > 0
     assert ledger["client_cpu_ns"] > 0
-    if name != "loopback":
+    if name not in ("loopback", "pause"):  # these have no server
         assert ledger["server_calls"] == ledger["calls"]
         assert ledger["server_cpu_ns"] > 0
 

@@ -10,7 +10,9 @@ from bench import figures, listing, paths, store
 from bench.results import Run
 from bench.units import duration, quantity
 
-RUNS = ["latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare"]
+RUNS = [
+    "latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise", "calibration",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=RUNS)

@@ -1,0 +1,136 @@
+"""A budget of seconds, spent where the variance is: how many starts of each case, and how long their windows.
+
+Source: Kalibera & Jones 2013; see ``bench.variance``.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bench import params, stats, store, variance
+from bench.errors import UsageError
+from bench.plan import Plan
+from bench.results import Run
+from bench.stats import Array
+
+PART_S = 0.05  # a window is seen as parts of this length
+PILOT_STARTS = 4
+PILOT_WINDOW_S = 0.4
+LEAST_WINDOW_S = 0.1
+MOST_WINDOW_S = 60.0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a case's ln(median) varies by: variances between parts of a window, and between starts beside that."""
+
+    label: str
+    parts: variance.Level
+    starts: variance.Level
+
+    def of_starts(self, parts: float) -> float:
+        """Return the standard deviation of ln(start median) if a window has that many parts."""
+        return math.sqrt(self.starts.variance + self.parts.variance / max(1.0, parts))
+
+
+def spend(plan: Plan, budget_s: object, measure: Callable[[Plan], Run], say: Callable[[str], None] = print) -> Plan:
+    """Return the plan with the starts and windows that make the most of a budget; say why, and what it can tell.
+
+    What varies is taken from the latest complete run of the same cases, else from a pilot, which is part of the budget.
+    UsageError if six starts of each case do not fit.
+    """
+    left = total = params.positive(budget_s, "budget_s", 86_400, whole=False)
+    pilot = replace(plan, starts=PILOT_STARTS, window_s=PILOT_WINDOW_S, profile="pilot")
+    known = _latest(plan)
+    if known is None:
+        left -= pilot.expected_s
+    _refuse_what_does_not_fit(plan, left, total)
+    if known is None:
+        say(f"Pilot, to see what varies: {pilot}")
+        known = measure(pilot)
+    found = [spread(known, case) for case in subjects(known)]
+    window_s, starts = _best(plan, left, found)
+    chosen = replace(plan, starts=starts, window_s=window_s, profile=f"budget {total:g} s")
+    say(_why(chosen, found, known.id))
+    return chosen
+
+
+def begun(plan: Plan, budget_s: object) -> Plan | None:
+    """Return the plan of the latest run of these cases with this budget, to go on with it, or None."""
+    total = params.positive(budget_s, "budget_s", 86_400, whole=False)
+    plans = (folder.plan() for folder in reversed(store.all_runs()))
+    same = (one for one in plans if one.cases == plan.cases and one.profile == f"budget {total:g} s")
+    return next(same, None)
+
+
+def _latest(plan: Plan) -> Run | None:
+    """Return the latest run of the same cases that can say what varies."""
+    for folder in reversed(store.all_runs()):
+        if folder.plan().cases == plan.cases and len(folder.done()) >= PILOT_STARTS * len(plan.cases):
+            return Run(folder)
+    return None
+
+
+def subjects(run: Run) -> list[int]:
+    """Return the cases whose windows are filled with calls: those that starts and windows are chosen for."""
+    return [int(i) for i in run.cases.index if run.plan.cases[i].load != "stream" and not run.plan.cases[i].is_short]
+
+
+def spread(run: Run, case: int) -> Spread:
+    """Return how a case varies, from the medians of the parts of its windows."""
+    rows = run.samples[(run.samples["case"] == case) & run.samples["warm"]]
+    parts = [_parts(calls["t_send_ns"].to_numpy(), calls["rtt_ns"].to_numpy()) for _, calls in rows.groupby("start")]
+    inner, outer = variance.nested([part for part in parts if len(part) > 1] or [np.zeros(2)] * 2)
+    return Spread(run.labels[case], inner, outer)
+
+
+def _parts(send_ns: Array, rtt_ns: Array) -> Array:
+    """Return ln(median) of each whole part of a window."""
+    number = ((send_ns - send_ns[0]) / (PART_S * 1e9)).astype(int)
+    return np.array([np.log(np.median(rtt_ns[number == part])) for part in range(number[-1]) if (number == part).any()])
+
+
+def _overhead_s(plan: Plan) -> float:
+    """Return what one start of every case takes beside the windows."""
+    return replace(plan, starts=1, window_s=0.0).expected_s
+
+
+def _windows(plan: Plan) -> int:
+    return sum(not case.is_short for case in plan.cases) or 1
+
+
+def _refuse_what_does_not_fit(plan: Plan, left: float, total: float) -> None:
+    needed = stats.LEAST_STARTS * (_overhead_s(plan) + LEAST_WINDOW_S * _windows(plan))
+    if left < needed:
+        raise UsageError(
+            f"budget_s {total:g} is too short: {stats.LEAST_STARTS} starts of each of {len(plan.cases)} cases take "
+            f"at least {math.ceil(needed + total - left)} s; give that, or fewer cases"
+        )
+
+
+def _best(plan: Plan, left: float, found: list[Spread]) -> tuple[float, int]:
+    """Return the window in s and the number of starts that a budget is best spent on."""
+    each_s, windows = _overhead_s(plan), _windows(plan)
+    repeats = [variance.best_repeats(one.parts, one.starts, PART_S, each_s / windows) for one in found]
+    window_s = float(np.median(repeats)) * PART_S + 0.2 if repeats else 1.0
+    fits_s = (left / stats.LEAST_STARTS - each_s) / windows  # the longest window of which six starts fit
+    window_s = max(LEAST_WINDOW_S, min(window_s, fits_s, MOST_WINDOW_S))
+    starts = int(left / (each_s + windows * window_s))
+    return round(window_s, 2), max(stats.LEAST_STARTS, min(1000, starts))
+
+
+def _why(plan: Plan, found: list[Spread], run: str) -> str:
+    """Say where the variance is, what was chosen, and what differences it can tell."""
+    if not found:
+        return f"{plan.starts} starts x {plan.window_s:g} s"
+    parts = 0.8 * plan.window_s / PART_S
+    tells = {one.label: variance.detectable(math.sqrt(2) * one.of_starts(parts), plan.starts) for one in found}
+    coarse = max(tells, key=lambda label: tells[label])
+    share = float(np.median([one.starts.share for one in found]))
+    return (
+        f"Starts explain {share:.0%} of the variance between parts of a window (run {run}): {plan.starts} starts of "
+        f"each case x {plan.window_s:g} s. Differences from {min(tells.values()):.1%} on can be told; where {coarse} "
+        f"is one side, from {tells[coarse]:.1%} on"
+    )

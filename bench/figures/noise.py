@@ -1,0 +1,159 @@
+"""Panels of the machine itself: hiccups, timers, the baseline by placement, and how it drifts."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from bench import stats
+from bench.choices import FLOOR
+from bench.figures.axes import distribution_axes, range_row, tail_scale, time_axis
+from bench.placement import PLACEMENTS
+from bench.results import Run, column
+from bench.units import duration
+
+TITLE = "How quiet is this machine?"
+
+P50 = column(0.5)
+NEIGHBOURS = {"nobody": ("#0173b2", "-"), "same": ("#d55e00", "--"), "others": ("#029e73", "-.")}
+WORDS = {
+    "nobody": "alone",
+    "same": "beside a busy process on its CPU",
+    "others": "beside busy processes on the other CPUs",
+}
+TIMERS = {"sleep": "time.sleep", "asyncio": "asyncio.sleep", "spin": "sleep, then spin"}
+PLACES = dict(zip(PLACEMENTS, ("#0173b2", "#de8f05", "#029e73"), strict=True))
+STOLEN = 0.01  # share of the CPUs' time above which a start is marked
+
+
+def waits(run: Run, **wanted: str) -> list[int]:
+    """Return the cases that wait and whose options are these."""
+    found = []
+    for case in map(int, run.cases.index[run.cases["system"] == "pause"]):
+        options = run.plan.cases[case].options
+        if all(options[name] == value for name, value in wanted.items()):
+            found.append(case)
+    return found
+
+
+def hiccup_cases(run: Run) -> dict[str, int]:
+    """Return the cases of long waits by their neighbours."""
+    longest = max(run.plan.cases[case].options["us"] for case in waits(run, way="sleep"))
+    return {
+        str(run.plan.cases[case].options["beside"]): case
+        for case in waits(run, way="sleep")
+        if run.plan.cases[case].options["us"] == longest
+    }
+
+
+def timer_cases(run: Run) -> dict[str, int]:
+    """Return the cases of short waits by their timer."""
+    shortest = min(run.plan.cases[case].options["us"] for case in waits(run))
+    known = [case for case in waits(run, beside="nobody") if run.plan.cases[case].options["us"] == shortest]
+    return {str(run.plan.cases[case].options["way"]): case for case in known}
+
+
+def overshoot(run: Run, case: int) -> "pd.Series[float]":
+    """Return how much longer than asked each wait of a case took, in us; index: start."""
+    rows = run.samples[(run.samples["case"] == case) & run.samples["warm"]]
+    return (rows["rtt_ns"] / 1e3 - run.plan.cases[case].options["us"]).set_axis(rows["start"])
+
+
+def baseline(run: Run) -> dict[str, int]:
+    """Return the cases of raw sockets by placement."""
+    return {run.plan.cases[case].placement: int(case) for case in run.cases.index[run.cases["system"] == FLOOR]}
+
+
+def spread(run: Run, case: int) -> float:
+    """Return the standard deviation of ln(start median)."""
+    return float(np.log(run.starts.loc[run.starts["case"] == case, P50]).std())
+
+
+def hiccups(run: Run, axes: Axes) -> None:
+    """Draw how much longer than asked a wait took: alone, and beside processes that compute."""
+    for name, case in hiccup_cases(run).items():
+        over = overshoot(run, case).to_numpy()
+        values, fractions = stats.distribution(np.maximum(over, 1.0))
+        colour, line = NEIGHBOURS[name]
+        axes.plot(values, tail_scale(fractions), line, lw=1.9, color=colour, label=f"{WORDS[name]}, n = {len(over):,}")
+    distribution_axes(axes)
+    axes.set_ylabel("waits that were late by no more")
+    asked = run.plan.cases[hiccup_cases(run)["nobody"]].options["us"]
+    axes.set_xlabel(f"late by, after a wait of {duration(asked)}")
+    axes.set_title("Hiccups: what the machine adds to a wait")
+
+
+def timers(run: Run, axes: Axes) -> None:
+    """Draw how late short waits end, by kind of timer: median and p99 of each start."""
+    found = timer_cases(run)
+    rows: list[str] = []
+    for name, colour in zip(TIMERS, ("#0173b2", "#d55e00", "#029e73"), strict=True):
+        by_start = overshoot(run, found[name]).groupby(level=0)
+        for p in (0.5, 0.99):
+            each = np.maximum([stats.quantile(values.to_numpy(), p) for _, values in by_start], 0.1)
+            range_row(axes, len(rows), each, colour, duration)
+            rows.append(f"{TIMERS[name]}, p{100 * p:g}")
+    axes.set_xscale("log")
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(low / 1.5, high * (high / low) ** 0.3)
+    time_axis(axes.xaxis)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.yaxis.grid(False)
+    asked = run.plan.cases[found["sleep"]].options["us"]
+    axes.set_xlabel(f"late by, after a wait of {duration(asked)}: each start, range and middle")
+    axes.set_title("Timers: how late a short wait ends")
+
+
+def placements(run: Run, axes: Axes) -> None:
+    """Draw the baseline's start medians by placement, and how well they repeat."""
+    for y, (name, case) in enumerate(baseline(run).items()):
+        each = run.starts.loc[run.starts["case"] == case, P50]
+        range_row(axes, y, each, PLACES[name], duration, f"  sd of ln {spread(run, case):.2f}")
+    axes.set_xscale("log")
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(low / 1.3, high * (high / low) ** 0.6 * 1.2)
+    time_axis(axes.xaxis)
+    names = list(baseline(run))
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.yaxis.grid(False)
+    axes.set_xlabel("median RTT of raw sockets: each start, range and middle")
+    axes.set_title("Placement: how well the baseline repeats")
+
+
+def timeline(run: Run) -> pd.DataFrame:
+    """Return the baseline's starts: ``at_s`` in the run, ``ratio`` to the case's median, ``stolen`` share."""
+    rows = run.starts[run.starts["system"] == FLOOR].copy()
+    begun = pd.to_datetime(run.ledger["utc"])
+    rows["at_s"] = (begun.reindex(rows.index) - begun.min()).dt.total_seconds()
+    rows["ratio"] = rows[P50] / rows.groupby("case")[P50].transform("median")
+    rows["stolen"] = rows["steal_ns"] / rows["window_s"] / 1e9 / int(run.manifest["machine"]["cpus_allowed"])
+    return rows.sort_values("at_s")
+
+
+def drift(run: Run, axes: Axes) -> None:
+    """Draw the baseline's start medians in the order of measuring, each over the median of its placement."""
+    rows = timeline(run)
+    for name, case in baseline(run).items():
+        mine = rows[rows["case"] == case]
+        axes.plot(mine["at_s"], mine["ratio"], "o-", ms=6, lw=1.2, color=PLACES[name], label=name)
+    taken = rows[rows["stolen"] > STOLEN]
+    kind: dict[str, Any] = {"color": "black", "ms": 9, "mew": 1.6}
+    axes.plot(taken["at_s"], taken["ratio"], "x", label=f"more than {STOLEN:.0%} of the CPUs stolen", **kind)
+    axes.axhline(1, color="black", lw=1)
+    axes.set_yscale("log")
+    low, high = min(0.8, rows["ratio"].min() / 1.1), max(1.25, rows["ratio"].max() * 1.1)
+    axes.set_ylim(low, high * (high / low) ** 0.35)
+    axes.yaxis.set_major_locator(FixedLocator([v for v in (0.1, 0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10) if low <= v <= high]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"× {value:g}"))
+    axes.set_ylabel("start median over its placement's")
+    axes.set_xlabel("seconds since the run began")
+    axes.legend(loc="upper left", ncols=2, frameon=True, framealpha=0.9)
+    axes.set_title("Drift: the baseline, start by start")
+
+
+PANELS = (hiccups, timers, placements, drift)

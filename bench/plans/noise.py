@@ -1,0 +1,34 @@
+"""What is measured for noise.ipynb: waits of known length alone and beside others, and raw sockets as the baseline."""
+
+from bench import params, systems
+from bench.choices import FLOOR, INSTRUMENT
+from bench.placement import PLACEMENTS, default, why_not
+from bench.plan import Case, Plan, make_plan
+
+TIMER_US = 200  # a wait as short as the gaps of a paced load
+
+
+def plan(
+    transport: object = "ipc",
+    pause_us: object = 1000,
+    payload_bytes: object = 100,
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan waits alone and beside busy neighbours, short waits by each kind of timer, and sockets by placement."""
+    by = params.one_name(transport, f"transport of {FLOOR}", systems.constant(FLOOR, "TRANSPORTS"))
+    long_us = int(params.positive(pause_us, "pause_us", 1_000_000))
+    size = int(params.positive(payload_bytes, "payload_bytes", 1_000_000))
+    where = default()
+    cases = [
+        Case("pause", "inproc", size, {"us": long_us, "beside": beside}, where)
+        for beside in ("nobody", "same", "others")
+    ]
+    cases += [
+        Case("pause", "inproc", size, {"us": TIMER_US, "way": way}, where) for way in ("sleep", "asyncio", "spin")
+    ]
+    cases += [Case(FLOOR, by, size, placement=place) for place in ([*PLACEMENTS] if not why_not() else ["free"])]
+    cases.append(Case(INSTRUMENT, "inproc", size, placement=where, max_calls=20_000))
+    return make_plan("noise", cases, profile, starts, window_s, seed)

@@ -1,0 +1,110 @@
+"""Pause: no calls at all; the client waits for a known time, and what takes longer is the machine's doing."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.contract import Binding, Service
+
+TRANSPORTS = ("inproc",)
+REQUIRES = ()
+WAYS = ("sleep", "asyncio", "spin")
+NEIGHBOURS = ("nobody", "same", "others")
+BURN = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()
+while True: pass
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to wait, and beside whom.
+
+    us: the time that each wait is to take.
+    way: sleep (the kernel's timer); asyncio (a timer of its event loop); spin (sleep to 150 us before, then look at the
+    clock again and again: how open loads are paced).
+    beside: nobody; same (a process that computes without pause on the same CPU); others (one on every other CPU).
+    """
+
+    us: int = 1000
+    way: str = "sleep"
+    beside: str = "nobody"
+
+    def __post_init__(self) -> None:
+        """Refuse what is no wait."""
+        if not 1 <= self.us <= 10_000_000:
+            raise ValueError("us must be from 1 to 10 000 000")
+        if self.way not in WAYS:
+            raise ValueError(f"way must be {', '.join(WAYS)}, not {self.way!r}")
+        if self.beside not in NEIGHBOURS:
+            raise ValueError(f"beside must be {', '.join(NEIGHBOURS)}, not {self.beside!r}")
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Announce, and leave: nothing is ever sent."""
+    service.announce(binding.endpoint())
+
+
+class Client:
+    """A client whose call waits, and returns its argument."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Take what every client takes."""
+        self._options = options
+        self._wait = self._spin if options.way == "spin" else self._sleep
+        self._neighbours: list[subprocess.Popen[bytes]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def open(self) -> None:
+        """Start the neighbours."""
+        if self._options.way == "asyncio":
+            self._wait = self._make_timer()
+        for cpus in self._places():
+            command = [sys.executable, "-S", "-c", BURN]
+            neighbour = subprocess.Popen(command, stdin=subprocess.PIPE)  # it ends with this end of the pipe
+            self._neighbours.append(neighbour)
+            with contextlib.suppress(OSError):  # a CPU that this process may not use
+                if cpus and hasattr(os, "sched_setaffinity"):
+                    os.sched_setaffinity(neighbour.pid, cpus)
+
+    def _places(self) -> list[set[int]]:
+        """Return the CPUs of each neighbour; empty: those of this process."""
+        if self._options.beside != "others":
+            return [set()] * (self._options.beside == "same")
+        mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
+        return [{cpu} for cpu in range(os.cpu_count() or 1) if cpu not in mine]
+
+    def _sleep(self) -> None:
+        time.sleep(self._options.us / 1e6)
+
+    def _make_timer(self) -> Callable[[], None]:
+        loop, seconds = asyncio.new_event_loop(), self._options.us / 1e6
+        self._loop = loop
+        return lambda: loop.run_until_complete(asyncio.sleep(seconds))
+
+    def _spin(self) -> None:
+        end = time.perf_counter_ns() + 1000 * self._options.us
+        if self._options.us > 150:
+            time.sleep((self._options.us - 150) / 1e6)
+        while time.perf_counter_ns() < end:
+            pass
+
+    def call(self, payload: bytes) -> bytes:
+        """Wait, and return the payload."""
+        self._wait()
+        return payload
+
+    def close(self) -> None:
+        """End the neighbours."""
+        for neighbour in self._neighbours:
+            if neighbour.stdin:
+                neighbour.stdin.close()
+            neighbour.wait()
+        if self._loop:
+            self._loop.close()

@@ -1,0 +1,87 @@
+"""Budgets: where the variance is decides what is repeated, and what does not fit is refused."""
+
+import numpy as np
+import pytest
+from test_checks import noisy
+from test_results import handmade
+
+import bench
+from bench import budget, store
+from bench.errors import UsageError
+from bench.plan import Case, make_plan
+from bench.variance import Level
+
+CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
+
+
+def spread(parts, starts):
+    total = parts + starts
+    return budget.Spread("zeromq ipc", Level("parts", parts, parts / total), Level("starts", starts, starts / total))
+
+
+def chosen(parts, starts, seconds=100):
+    return budget._best(make_plan("latency", CASES), seconds, [spread(parts, starts)] * 2)
+
+
+def test_more_starts_where_starts_differ_and_longer_windows_where_calls_do():
+    short, many = chosen(parts=0.0001, starts=0.01)
+    long, few = chosen(parts=0.1, starts=0.0001)
+    assert short < 0.4 < long and few < many
+    for window_s, starts in ((short, many), (long, few)):
+        planned = make_plan("latency", CASES, starts=starts, window_s=window_s)
+        assert starts >= 6 and 70 < planned.expected_s <= 100.5
+
+
+def test_six_starts_come_before_long_windows():
+    window_s, starts = chosen(parts=0.1, starts=0.0, seconds=10)
+    assert starts == 6 and make_plan("latency", CASES, starts=6, window_s=window_s).expected_s <= 10.1
+
+
+def slow(start, calls):
+    """Starts that differ by a tenth, and calls of their own."""
+    return noisy(start, calls) * (1 + 0.1 * (start % 3))
+
+
+def test_a_known_run_saves_the_pilot_and_says_what_it_can_tell():
+    run = handmade(CASES, [100, 50], shape=slow)
+    said = []
+    plan = budget.spend(run.plan, "30", lambda plan: pytest.fail("a pilot was measured"), said.append)
+    assert plan.profile == "budget 30 s" and plan.cases == run.plan.cases and plan.expected_s <= 30.5
+    assert said[-1].startswith("Starts explain ") and run.id in said[-1] and "can be told" in said[-1]
+    share = float(said[-1].split("%")[0].split()[-1])
+    assert share > 90  # of the variance is between starts, as it was made
+
+
+def test_a_pilot_is_part_of_the_budget():
+    asked, plan = [], make_plan("latency", CASES)
+
+    def measure(pilot):
+        asked.append(pilot)
+        return handmade(CASES, [100, 50], starts=pilot.starts, shape=slow)
+
+    found = budget.spend(plan, 30, measure, lambda text: None)
+    (pilot,) = asked
+    assert pilot.profile == "pilot" and pilot.expected_s + found.expected_s <= 31
+
+
+def test_what_does_not_fit_is_refused_with_what_would(tmp_path):
+    with pytest.raises(UsageError, match=r"budget_s 3 is too short: 6 starts of each of 2 cases take at least \d+ s"):
+        budget.spend(make_plan("latency", CASES), 3, lambda plan: pytest.fail("measured"))
+    with pytest.raises(UsageError, match="budget_s must be a number above 0"):
+        budget.spend(make_plan("latency", CASES), "soon", lambda plan: pytest.fail("measured"))
+    with pytest.raises(UsageError, match="budget_s chooses starts"):
+        bench.measure("latency", budget_s=60, starts=6)
+    assert not store.all_runs()
+
+
+def test_a_budget_is_kept_by_a_real_run_and_gone_on_with(capsys):
+    run = bench.measure("latency", budget_s=12, system="sockets", transport="ipc")
+    said = capsys.readouterr().out
+    assert "Pilot, to see what varies" in said and "profile budget 12 s" in said
+    assert run.plan.starts >= 6 and run.manifest["finished"]
+    planned = [folder.plan().expected_s for folder in store.all_runs()]
+    assert len(planned) == 2 and sum(planned) <= 12.5
+    run.folder.files("ledger")[-1].unlink()
+    again = bench.measure("latency", resume=True, budget_s=12, system="sockets", transport="ipc")
+    assert again.id == run.id and len(again.ledger) == run.plan.starts * len(run.plan.cases)
+    assert np.isfinite(again.cases["p50_rtt_us"]).all()
