@@ -29,7 +29,7 @@ calibrate: $(READY)
 
 # The committed runs behind `-p source reference`: measured anew on this machine.
 reference: $(READY)
-	for notebook in overview latency throughput placement clients wamp openload compare; do \
+	for notebook in overview latency throughput placement clients wamp openload compare noise calibration; do \
 	  $(BIN)/python -m bench run $$notebook -p window_s 0.25 && \
 	  $(BIN)/python -m bench keep $$notebook data/reference/$$notebook || exit 1; \
 	done

@@ -11,7 +11,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "bench.lab": ("measure", "trust", "table", "show", "tell", "lines", "save"),
+    "bench.lab": ("measure", "search", "trust", "table", "show", "tell", "lines", "save"),
     "bench.across": ("runs", "query"),
 }
 __all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]

@@ -2,20 +2,14 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-
-from bench import params, stats
-from bench.errors import SystemFailedError, UsageError
-from bench.overload import LEAST_ACHIEVED
-from bench.plan import MOST_PER_S, Case
-from bench.routing import Routing
-from bench.stage import measure
+from bench.errors import UsageError
+from bench.plan import MOST_PER_S
 
 RATIO = 1.1  # the bracket is narrowed to this
-CONFIRM = 3  # fresh starts that have to keep the objective at its lower end
-LONGEST_S = 10.0
+STARTS = 6  # fresh starts at its lower end, of which most have to keep the objective
+MOST_PROBES = 60
 
 
 @dataclass(frozen=True)
@@ -51,102 +45,108 @@ class Probe:
 
 @dataclass(frozen=True)
 class Bracket:
-    """Between these rates the objective is lost; ``low`` was confirmed by fresh starts. 0: not even the first rate."""
+    """Between these rates the objective is lost; ``low`` is 0 if no rate kept it.
+
+    confirmed: whether most fresh starts kept it at ``low``. ended: whether the search came to its end, and not to that
+    of its patience.
+    """
 
     low: float
     high: float
     probes: tuple[Probe, ...]
     confirmed: bool
+    ended: bool = True
+
+    def votes(self, rate: float) -> tuple[int, int]:
+        """Return in how many starts at a rate the objective was kept, and how many there were."""
+        found = [one.kept for one in self.probes if one.rate == rate]
+        return sum(found), len(found)
 
 
-def search(probe: Callable[[float], Probe], first: float, most: float = MOST_PER_S) -> Bracket:
+class _OutOfPatienceError(Exception):
+    """The search has taken as many starts as it may."""
+
+
+class _Search:
+    """What is known so far: the bracket, and every probe."""
+
+    def __init__(self, probe: Callable[[float], Probe], first: float, starts: int) -> None:
+        self._probe, self._starts = probe, starts
+        self.low, self.high = 0.0, first
+        self.probes: list[Probe] = []
+
+    def _votes(self, rate: float) -> list[bool]:
+        return [one.kept for one in self.probes if one.rate == rate]
+
+    def _ask(self, rate: float) -> None:
+        if len(self.probes) >= MOST_PROBES:
+            raise _OutOfPatienceError
+        self.probes.append(self._probe(rate))
+
+    def keeps(self, rate: float) -> bool:
+        """Ask fresh starts until two of at most three agree: one start may meet a hiccup of the machine."""
+        while max(self._votes(rate).count(vote) for vote in (True, False)) < 2:
+            self._ask(rate)
+        return self._votes(rate).count(True) >= 2
+
+    def confirms(self, rate: float) -> bool:
+        """Ask until there are enough starts; most of them have to keep the objective."""
+        while len(self._votes(rate)) < self._starts:
+            self._ask(rate)
+        return 2 * sum(self._votes(rate)) > len(self._votes(rate))
+
+    def double(self, most: float) -> None:
+        """Double the rate until the objective is lost."""
+        while self.high <= most and self.keeps(self.high):
+            self.low, self.high = self.high, 2 * self.high
+
+    def halve(self, least: float) -> None:
+        """Halve the rate until the objective is kept, or the rate is too low to tell."""
+        while not self.low and self.high / 2 >= least:
+            if self.keeps(self.high / 2):
+                self.low = self.high / 2
+            else:
+                self.high /= 2
+
+    def narrow(self) -> None:
+        """Bisect, on logs, until the bracket is narrow."""
+        while self.high / self.low > RATIO:
+            middle = (self.low * self.high) ** 0.5
+            if self.keeps(middle):
+                self.low = middle
+            else:
+                self.high = middle
+
+    def run(self, least: float, most: float) -> bool:
+        """Search; return whether the lower end was confirmed."""
+        self.double(most)
+        while self.high <= most:
+            self.halve(least)
+            if not self.low:
+                return False
+            self.narrow()
+            if self.confirms(self.low):
+                return True
+            self.low, self.high = 0.0, self.low
+        return False
+
+
+def search(
+    probe: Callable[[float], Probe],
+    first: float,
+    least: float = 1.0,
+    most: float = MOST_PER_S,
+    starts: int = STARTS,
+) -> Bracket:
     """Double the rate until the objective is lost, bisect (on logs) until the bracket is narrow, confirm its lower end.
 
-    An end that a fresh start does not confirm becomes the upper one, and the search goes on below it.
+    Two of at most three fresh starts decide at each rate, most of ``starts`` at the lower end. An end that is not
+    confirmed becomes the upper one, and the search goes on below it. Rates below ``least`` and above ``most`` are not
+    tried.
     """
-    probes: list[Probe] = []
-
-    def keeps(rate: float) -> bool:
-        probes.append(probe(rate))
-        return probes[-1].kept
-
-    low, high = 0.0, first
-    while keeps(high):
-        low, high = high, 2 * high
-        if high > most:
-            return Bracket(low, high, tuple(probes), confirmed=False)
-    while not low and high > first / 64:  # nothing kept yet: halve
-        if keeps(high / 2):
-            low = high / 2
-        else:
-            high /= 2
-    while low:
-        while high / low > RATIO:
-            middle = (low * high) ** 0.5
-            low, high = (middle, high) if keeps(middle) else (low, middle)
-        if all(keeps(low) for _ in range(CONFIRM)):
-            return Bracket(low, high, tuple(probes), confirmed=True)
-        low, high = (low / 1.25, low) if low > first / 64 else (0.0, low)
-    return Bracket(0.0, high, tuple(probes), confirmed=False)
-
-
-def measured(
-    case: Case, wanted: Objective, window_s: float, routing: Routing, seed: int = 1
-) -> Callable[[float], Probe]:
-    """Return a probe that measures a start of the case under an open load of the rate asked for."""
-    number = 0
-
-    def probe(rate: float) -> Probe:
-        nonlocal number
-        number += 1
-        long_s = min(LONGEST_S, max(window_s, 1.3 * stats.needed_samples(wanted.p) / rate))
-        paced = replace(case, load="open", offered_per_s=rate)
-        try:
-            found = measure(paced, long_s, seed + number, routing)
-        except SystemFailedError:
-            if number == 1:
-                raise
-            return Probe(rate, float("nan"), 0.0, float("nan"), kept=False)
-        times = np.concatenate([one[1] - one[2] for one in found.calls]) / 1e3
-        achieved = found.ledger["calls"] / max(1, found.ledger["scheduled"])
-        enough = len(times) >= stats.needed_samples(wanted.p)
-        quantile = stats.quantile(times, wanted.p) if enough else float("nan")
-        cpu = (found.ledger.get("server_cpu_ns") or float("nan")) / max(1, found.ledger["calls"]) / 1e3
-        return Probe(
-            rate, quantile, achieved, cpu, kept=bool(quantile <= wanted.limit_us and achieved >= LEAST_ACHIEVED)
-        )
-
-    return probe
-
-
-def capacity_text(
-    system: str, transport: str, wanted: str, clients: int, options: str, window_s: float, first: float
-) -> str:
-    """Search a system's capacity and return it as lines: each probe, then the bracket."""
-    goal = objective(wanted)
-    given = params.mapping(options, "options")
-    case = Case(system, transport, 100, given, "split", "open", first, "poisson", clients)
-    with Routing() as routing:
-        found = search(measured(case, goal, window_s, routing), first)
-    lines = [_line(one, goal) for one in found.probes]
-    return "\n".join([*lines, _closing(found, goal)])
-
-
-def _line(one: Probe, goal: Objective) -> str:
-    value = "too few requests" if one.quantile_us != one.quantile_us else f"{one.quantile_us / 1000:.3g} ms"
-    state = "kept" if one.kept else "lost"
-    return (
-        f"{one.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {one.achieved:6.1%}  "
-        f"server CPU/call {one.server_cpu_us:6.0f} us  {state}"
-    )
-
-
-def _closing(found: Bracket, goal: Objective) -> str:
-    if not found.low:
-        return f"{goal} is kept at no rate down to {found.high:,.0f}/s: loosen it, or look for what else is slow"
-    if not found.confirmed:
-        return f"{goal} is kept even at {found.low:,.0f}/s, the most that is searched: take a stricter objective"
-    return (
-        f"{goal} is kept up to between {found.low:,.0f} and {found.high:,.0f} requests a second; "
-        f"{CONFIRM} fresh starts confirmed the lower end"
-    )
+    going, confirmed, ended = _Search(probe, first, starts), False, True
+    try:
+        confirmed = going.run(least, most)
+    except _OutOfPatienceError:
+        ended = False
+    return Bracket(going.low, going.high, tuple(going.probes), confirmed, ended)

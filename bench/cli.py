@@ -104,9 +104,12 @@ def capacity(
     system: str, transport: str, objective: str, clients: int, options: str, window_s: float, first: float
 ) -> None:
     """Find the highest rate of users who do not wait at which SYSTEM keeps an objective."""
-    from bench.capacity import capacity_text
+    from bench import capacity, paths, plans, searching
 
-    click.echo(capacity_text(system, transport, objective, clients, options, window_s, first))
+    given = {"system": system, "transport": transport, "objective": objective, "clients": clients, "options": options}
+    plan = plans.plan("capacity", **given, window_s=window_s, first=first)
+    folder = searching.find(plan, capacity.objective(objective), click.echo)
+    click.echo(f"Stored in {paths.shown(folder.path)}")
 
 
 @cli.command()

@@ -14,7 +14,22 @@ import pandas as pd
 from IPython.display import HTML, Image, Markdown, display
 from tqdm import tqdm
 
-from bench import budget, checks, figures, narrative, params, paths, placement, plans, runner, store, tables
+from bench import (
+    budget,
+    checks,
+    figures,
+    narrative,
+    origins,
+    params,
+    paths,
+    placement,
+    plans,
+    runner,
+    searching,
+    store,
+    tables,
+)
+from bench.capacity import objective
 from bench.errors import UsageError
 from bench.plan import Case, Plan
 from bench.results import Run
@@ -38,10 +53,25 @@ def measure(
     if params.literal(budget_s) is not None:
         plan = _budgeted(plan, budget_s, again, parameters)
     print(plan, flush=True)
-    run = _run(plan, _to_resume(plan) if again else None)
+    return _judged(_run(plan, _to_resume(plan) if again else None))
+
+
+def _judged(run: Run) -> Run:
+    """Keep the checks beside the run, and say where it is."""
     run.folder.update(checks=[one.as_dict() for one in checks.check(run)])
     print(f"Stored in {paths.shown(run.folder.path)}")
     return run
+
+
+def search(source: object = "measure", **parameters: Any) -> Run:
+    """Search the highest rate at which an objective is kept, or load a stored search; tell each probe as it comes."""
+    if source != "measure":
+        return _load("capacity", str(source))
+    goal, plan = objective(str(parameters["objective"])), plans.plan("capacity", **parameters)
+    expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
+    print(f"Search for the highest rate with {goal}: {expected}: about {plan.expected_s:.0f} s", flush=True)
+    run = Run(searching.find(plan, goal, lambda text: print(text, flush=True)))
+    return _judged(run)
 
 
 def _run(plan: Plan, unfinished: store.Folder | None = None) -> Run:
@@ -140,7 +170,7 @@ def tell(run: Run, what: str = "conclusion") -> None:
 
 def lines(run: Run, origin: str) -> None:
     """Print results in the form in which an origin prints them: ``zeromq``, ``lab`` or ``wamp``."""
-    print(getattr(tables, f"{origin}_lines")(run))
+    print(getattr(origins, f"{origin}_lines")(run))
 
 
 def save(run: Run) -> None:

@@ -1,6 +1,8 @@
-"""What the origins measured: figures published by others, on other machines, years ago. Context, never targets."""
+"""What the origins measured, years ago on other machines (context, never targets), and a run in the same words."""
 
 from typing import Any
+
+from bench.results import Run
 
 GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container
     "one_call_ms": 1.21,
@@ -17,3 +19,75 @@ WAMP_PROCESSES = {  # CPU in % of one CPU and memory in MB, smallest and largest
     "router": ((62.5, 62.5), (207, 221)),
     "controller": ((30.5, 30.5), (207, 221)),
 }
+
+
+def replicas(run: Run) -> dict[str, int]:
+    """Return the cases that repeat the origin's two, by the origin's name of them."""
+    found = {}
+    for case in run.cases.index:
+        of = run.plan.cases[case]
+        name = " ".join([of.transport, *map(str, of.options.values())])
+        if name in WAMP and of.system == "wamp_crossbar":
+            found[name] = int(case)
+    return found
+
+
+def lab_lines(run: Run) -> str:
+    """Return the class lab's three numbers as it prints them, and beside each what the lab itself found.
+
+    All calls count, and rates of clients are added up, as there; the rates are medians over the starts.
+    """
+    bursts = run.cases[[run.plan.cases[case].is_short for case in run.cases.index]]
+    cold = run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e6
+    lines = [f"one call, cold: {cold:.2f} ms   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
+    for case, row in bursts.iterrows():
+        rates = _client_rates(run, int(str(case)))
+        found = " + ".join(f"{rate:,.2f}" for rate in rates)
+        total = f" = {sum(rates):,.2f}" if len(rates) > 1 else ""
+        theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
+        lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
+        calls = run.plan.cases[int(str(case))].max_calls // row["clients"]
+        lines.append(
+            f"{calls} calls in a loop, {row['clients']} client(s): {found}{total} msg/s   (the lab: {lab} msg/s)"
+        )
+    return "\n".join(lines)
+
+
+def _client_rates(run: Run, case: int) -> list[float]:
+    """Return each client's calls per second from its first call to its last reply, the median over the starts."""
+    rows = run.samples[run.samples["case"] == case]
+    spans = rows.assign(end=rows["t_send_ns"] + rows["rtt_ns"]).groupby(["start", "client"])
+    rates = spans.size() / (spans["end"].max() - spans["t_send_ns"].min()) * 1e9
+    return [float(rate) for rate in rates.groupby("client").median()]
+
+
+def wamp_lines(run: Run) -> str:
+    """Return the origin's two combinations as its README states them, and what the origin found."""
+    lines = []
+    for name, case in replicas(run).items():
+        low, high = WAMP[name]["settled_ms"]
+        now = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e6
+        text = f"{name.replace(' ', ' + ')}: {now:.2f} ms on average over {run.cases.loc[case, 'starts']} starts"
+        lines.append(f"{text}   (the origin: {low} to {high} ms once it was warm)")
+    return "\n".join(lines)
+
+
+def zeromq_lines(run: Run) -> str:
+    """Return each case as the ZeroMQ project's own tools print it, with the RTT beside their RTT/2.
+
+    Those tools call half a round trip "average latency". All calls count here, the warm-up too, as there.
+    """
+    blocks = []
+    for case, row in run.cases[run.cases["load"] == "closed"].iterrows():
+        starts = run.ledger[run.ledger["case"] == case]
+        rtt_us = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e3
+        lines = [
+            f"{row['label']} (all {len(starts)} starts together)",
+            f"message size: {row['payload_bytes']} [B]",
+            f"roundtrip count: {starts['calls'].sum()}",
+            f"elapsed time: {starts['window_s'].sum():.3f} [s]",
+            f"average RTT: {rtt_us:.3f} [us]",
+            f"average latency: {rtt_us / 2:.3f} [us]   <- RTT/2",
+        ]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)

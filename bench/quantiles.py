@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench import intervals, stats
-from bench.results import Run, column, was_waiting
+from bench.results import Run, was_waiting
 from bench.units import duration
 
 STARTS, CALLS = "starts", "calls"
@@ -40,10 +40,9 @@ class Quantile:
 def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
     calls, needed = times(run, case, time), stats.needed_samples(p)
-    if time != "lag":
-        each = run.starts.loc[run.starts["case"] == case, column(p).replace("rtt", time)]
-        if len(calls) and each.notna().all():
-            return Quantile(*stats.across_starts(each.to_list()), STARTS, needed, len(calls))
+    each = [stats.carried(values.to_numpy(), p) for _, values in calls.groupby(level=0)]
+    if each and not any(map(math.isnan, each)):
+        return Quantile(*stats.across_starts(each), STARTS, needed, len(calls))
     if len(calls) < needed:
         return Quantile(math.nan, math.nan, math.nan, "", needed, len(calls))
     worth = sum(intervals.effective_size(rows.to_numpy()) for _, rows in calls.groupby(level=0))

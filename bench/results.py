@@ -116,7 +116,7 @@ class Run:
         for name, times in (("rtt", warm["rtt_ns"]), ("response", warm["lag_ns"] + warm["rtt_ns"])):
             by_start = {start: values.to_numpy() / 1e3 for start, values in times.groupby(warm["start"])}
             for p in stats.QUANTILES:
-                each = {start: _carried(values, p) for start, values in by_start.items()}
+                each = {start: stats.carried(values, p) for start, values in by_start.items()}
                 frame[column(p).replace("rtt", name)] = pd.Series(each, dtype=float)
         frame["achieved"] = frame["calls"] / frame["scheduled"]
         frame["pacing_p99_us"] = pd.Series(self._pacing(), dtype=float)
@@ -190,11 +190,6 @@ def was_waiting(calls: pd.DataFrame) -> "pd.Series[bool]":
     """Return for each request of an open load whether its connection still waited for a reply when it was due."""
     done = (calls["t_send_ns"] + calls["rtt_ns"]).groupby([calls["start"], calls["client"]]).shift(1, fill_value=0)
     return done > calls["t_send_ns"] - calls["lag_ns"]
-
-
-def _carried(values: Any, p: float) -> float:
-    """Return a start's quantile; above the median NaN if its calls do not carry it (starts carry the median)."""
-    return stats.quantile(values, p) if p <= 0.5 or len(values) >= stats.needed_samples(p) else float("nan")
 
 
 def column(p: float) -> str:

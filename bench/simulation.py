@@ -72,9 +72,14 @@ def _ns(times_us: list[Any]) -> Times:
     return np.rint(np.stack(times_us) * 1e3).astype("i8")
 
 
-def measured(case: Case, window_s: float, seed: int, law_seed: int, around_us: float, factor: float = 1.0) -> Measured:
-    """Return what a start of an oracle case would measure: the schedule is the real one of this ``seed``."""
-    times = (factor * time for time in service_times(case.options, law_seed))
+def measured(
+    case: Case, window_s: float, seed: int, law_seed: int, around_us: float, factor: float = 1.0, after: int = 0
+) -> Measured:
+    """Return what a start of an oracle case would measure: the schedule is the real one of this ``seed``.
+
+    factor: on every service time. after: how many requests the server answered before the window.
+    """
+    times = (factor * time for time in itertools.islice(service_times(case.options, law_seed), after, None))
     if case.load == "open":
         dues = loops.schedule(case.offered_per_s, window_s, case.arrivals, seed)
         calls = opened(times, around_us, dues, case.clients, window_s)
@@ -120,6 +125,20 @@ def run(plan: Plan, seed: int, effect: Effect = lambda start, block, case: 1.0, 
         found = measured(case, plan.window_s, plan.seed + start, law_seed, around_us, effect(start, block, index))
         starts.append(rows.tables(start, block, index, case, found))
     return Run(InMemory(f"virtual-{seed}", plan, starts))
+
+
+def replay(run: Run) -> Run:
+    """Return a measured run's oracle cases as they should have been: the same schedules and the same service times.
+
+    What a round trip takes beside the server's time is the median of raw sockets in the same run.
+    """
+    floor = run.cases.loc[run.cases["system"] == "sockets", "p50_rtt_us"]
+    around_us, starts = float(floor.iloc[0]) if len(floor) else 0.0, []
+    for start, row in run.ledger[run.ledger["system"] == "oracle"].iterrows():
+        number, case = int(str(start)), run.plan.cases[row["case"]]
+        found = measured(case, run.plan.window_s, run.plan.seed + number, 1, around_us, after=case.clients)
+        starts.append(rows.tables(number, row["block"], row["case"], case, found))
+    return Run(InMemory(f"{run.id} in virtual time", run.plan, starts))
 
 
 def law_quantile(options: dict[str, Any], p: float) -> float:

@@ -35,6 +35,11 @@ def needed_samples(p: float, confidence: float = 0.95) -> int:
     return math.ceil(math.log(tail) / math.log(max(p, 1 - p)))
 
 
+def carried(values: Array, p: float) -> float:
+    """Return a start's quantile; above the median NaN if its calls do not carry it (starts carry the median)."""
+    return quantile(values, p) if p <= 0.5 or len(values) >= needed_samples(p) else math.nan
+
+
 def across_starts(values: Sequence[float]) -> tuple[float, float, float]:
     """Return (median, smallest, largest) of one number per start.
 

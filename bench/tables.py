@@ -7,7 +7,8 @@ import pandas as pd
 from bench import overload, quantiles, stats
 from bench.checks import Check
 from bench.comparing import compare_cases
-from bench.origins import GRPC_LAB, WAMP, WAMP_PROCESSES
+from bench.figures import calibration
+from bench.origins import WAMP_PROCESSES, replicas
 from bench.results import ROLES, Run, column
 from bench.units import duration, quantity
 
@@ -90,8 +91,9 @@ def costs(run: Run) -> pd.DataFrame:
 def processes(run: Run) -> pd.DataFrame:
     """Return CPU load and memory by role in the two cases that repeat the origin, beside what its monitor showed."""
     rows = []
-    for case, row in run.cases[run.cases["system"] == "wamp_crossbar"].iterrows():
-        for role in ROLES if _in_origin(run, int(str(case))) in WAMP else ():
+    for case in replicas(run).values():
+        row = run.cases.loc[case]
+        for role in ROLES:
             if row[f"{role}_cpu_percent"] == row[f"{role}_cpu_percent"]:
                 rows.append(
                     {
@@ -144,6 +146,22 @@ def _share(value: float) -> str:
     return "not known" if value != value else f"{value:.1%}"
 
 
+def truths(run: Run) -> pd.DataFrame:
+    """Return one row for each quantile of a server of known law: true, measured, and how far off."""
+    rows = [
+        {
+            "case": one.label,
+            "quantile": f"p{100 * one.p:g} of {'response' if one.time == 'response' else 'round trip'}",
+            "true": duration(one.true),
+            "measured": duration(one.measured)
+            + (f" [{duration(one.low)}, {duration(one.high)}]" if one.low == one.low else ""),
+            "off by": f"{one.off:+.1%}",
+        }
+        for one in calibration.truths(run)
+    ]
+    return pd.DataFrame(rows).set_index("case")
+
+
 def streams(run: Run) -> pd.DataFrame:
     """Return one row for each one-way stream: received and sent per second, Mb/s, CPU per message."""
     cases = run.cases[run.cases["load"] == "stream"]
@@ -164,80 +182,12 @@ def streams(run: Run) -> pd.DataFrame:
 
 
 def results(run: Run) -> list[pd.DataFrame]:
-    """Return the tables of a run's results that have rows: calls, what they cost, one-way streams."""
-    return [frame for frame in (calls(run), costs(run), streams(run)) if len(frame)]
+    """Return the tables of a run's results that have rows: calls, open loads, what calls cost, one-way streams."""
+    paced = loads(run) if (run.cases["load"] == "open").any() else pd.DataFrame()
+    return [frame for frame in (calls(run), paced, costs(run), streams(run)) if len(frame)]
 
 
 def card(outcomes: list[Check]) -> pd.DataFrame:
     """Return one row for each check."""
     rows = [{"check": c.name, "verdict": c.verdict, "found": c.found, "try": c.advice} for c in outcomes]
     return pd.DataFrame(rows).set_index("check")
-
-
-def lab_lines(run: Run) -> str:
-    """Return the class lab's three numbers as it prints them, and beside each what the lab itself found.
-
-    All calls count, and rates of clients are added up, as there; the rates are medians over the starts.
-    """
-    bursts = run.cases[[run.plan.cases[case].is_short for case in run.cases.index]]
-    cold = run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e6
-    lines = [f"one call, cold: {cold:.2f} ms   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
-    for case, row in bursts.iterrows():
-        rates = _client_rates(run, int(str(case)))
-        found = " + ".join(f"{rate:,.2f}" for rate in rates)
-        total = f" = {sum(rates):,.2f}" if len(rates) > 1 else ""
-        theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
-        lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
-        calls = run.plan.cases[int(str(case))].max_calls // row["clients"]
-        lines.append(
-            f"{calls} calls in a loop, {row['clients']} client(s): {found}{total} msg/s   (the lab: {lab} msg/s)"
-        )
-    return "\n".join(lines)
-
-
-def _client_rates(run: Run, case: int) -> list[float]:
-    """Return each client's calls per second from its first call to its last reply, the median over the starts."""
-    rows = run.samples[run.samples["case"] == case]
-    spans = rows.assign(end=rows["t_send_ns"] + rows["rtt_ns"]).groupby(["start", "client"])
-    rates = spans.size() / (spans["end"].max() - spans["t_send_ns"].min()) * 1e9
-    return [float(rate) for rate in rates.groupby("client").median()]
-
-
-def _in_origin(run: Run, case: int) -> str:
-    """Return a routed case as its origin would name it: transport, framing, serializer."""
-    of = run.plan.cases[case]
-    return " ".join([of.transport, *map(str, of.options.values())])
-
-
-def wamp_lines(run: Run) -> str:
-    """Return the origin's two combinations as its README states them, and what the origin found."""
-    lines = []
-    for case, row in run.cases[run.cases["system"] == "wamp_crossbar"].iterrows():
-        name = _in_origin(run, int(str(case)))
-        if name in WAMP:
-            low, high = WAMP[name]["settled_ms"]
-            now = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e6
-            text = f"{name.replace(' ', ' + ')}: {now:.2f} ms on average over {row['starts']} starts"
-            lines.append(f"{text}   (the origin: {low} to {high} ms once it was warm)")
-    return "\n".join(lines)
-
-
-def zeromq_lines(run: Run) -> str:
-    """Return each case as the ZeroMQ project's own tools print it, with the RTT beside their RTT/2.
-
-    Those tools call half a round trip "average latency". All calls count here, the warm-up too, as there.
-    """
-    blocks = []
-    for case, row in run.cases[run.cases["load"] == "closed"].iterrows():
-        starts = run.ledger[run.ledger["case"] == case]
-        rtt_us = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e3
-        lines = [
-            f"{row['label']} (all {len(starts)} starts together)",
-            f"message size: {row['payload_bytes']} [B]",
-            f"roundtrip count: {starts['calls'].sum()}",
-            f"elapsed time: {starts['window_s'].sum():.3f} [s]",
-            f"average RTT: {rtt_us:.3f} [us]",
-            f"average latency: {rtt_us / 2:.3f} [us]   <- RTT/2",
-        ]
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks)

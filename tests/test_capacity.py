@@ -4,8 +4,11 @@ import math
 
 import pytest
 
-from bench.capacity import CONFIRM, RATIO, Objective, Probe, objective, search
+from bench import narrative, store
+from bench.capacity import MOST_PROBES, RATIO, STARTS, Objective, Probe, objective, search
 from bench.errors import UsageError
+from bench.results import Run
+from bench.searching import closing
 
 
 def server(limit, moody=()):
@@ -25,23 +28,44 @@ def test_the_bracket_holds_the_capacity_and_is_narrow(limit):
     probe, asked = server(limit)
     found = search(probe, 100)
     assert found.confirmed and found.low <= limit < found.high and found.high / found.low <= RATIO + 1e-9
-    assert asked[-CONFIRM:] == [found.low] * CONFIRM and len(found.probes) == len(asked) < 40
+    assert found.votes(found.low) == (STARTS, STARTS) and len(found.probes) == len(asked) < 45
+
+
+def test_a_lone_hiccup_loses_nothing():
+    calm, hiccups = server(1000)[0], server(1000, moody=(2, 9, 14))[0]
+    assert search(calm, 100).low == search(hiccups, 100).low
 
 
 def test_a_lower_end_that_is_not_confirmed_is_given_up():
     probe, asked = server(1000)
     steady = search(probe, 100)
-    probe, again = server(1000, moody=(len(asked),))  # the last confirmation fails
+    last = len(asked)
+    probe, again = server(1000, moody=range(last - 3, last + 1))  # four of the six starts there fail
     found = search(probe, 100)
     assert found.confirmed and found.low < steady.low and len(again) > len(asked)
 
 
+def test_fresh_starts_that_never_agree_end_the_search():
+    asked = []
+
+    def probe(rate):  # the first two starts at each rate keep what the next do not
+        asked.append(rate)
+        return Probe(rate, 1.0, 1.0, 1.0, rate <= 1000 and asked.count(rate) <= 2)
+
+    found = search(probe, 100)
+    assert not found.ended and not found.confirmed and len(found.probes) == MOST_PROBES
+    assert "fresh starts disagree" in closing(objective("p99<=5ms"), found)
+
+
 def test_an_objective_that_is_never_kept_or_always():
     never, asked = server(0)
-    assert search(never, 100).low == 0 and not search(never, 100).confirmed and len(asked) < 20
-    always, _ = server(math.inf)
+    assert search(never, 100).low == 0 and not search(never, 100).confirmed and len(asked) < 40
+    low, asked = server(0)
+    search(low, 100, least=40)
+    assert min(asked) >= 40
+    always, asked = server(math.inf)
     found = search(always, 100, most=1000)
-    assert not found.confirmed and found.low == 800
+    assert not found.confirmed and found.low == 800 and max(asked) == 800
 
 
 @pytest.mark.parametrize(
@@ -73,6 +97,11 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     ]
     finished = command("capacity", "oracle", "ipc", *words)
     assert finished.returncode == 0, finished.stderr
-    closing = finished.stdout.splitlines()[-1]
-    assert "p90<=200ms is kept" in closing and "requests a second" in closing
+    *probes, told, stored = finished.stdout.splitlines()
+    assert "p90<=200ms is kept" in told and "requests a second" in told and len(probes) >= 8
+    run = Run(store.find("latest"))
+    assert run.id in stored and run.plan.notebook == "capacity" and run.manifest["finished"]
+    assert len(run.ledger) == len(probes) == len(run.manifest["capacity"]["probes"])
+    assert "p90<=200ms is kept" in narrative.conclusion(run).replace("**", "")
+    assert "response p90" in command("show", "latest").stdout
     assert command("capacity", "oracle", "--objective", "fast").returncode == 2

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench import narrative, plans, rows, store, tables
+from bench import narrative, origins, plans, rows, store, tables
 from bench.labels import labels
 from bench.measured import Measured
 from bench.narrative import latency, throughput
@@ -88,7 +88,7 @@ def test_quantiles_that_the_samples_do_not_carry_are_not_printed():
 
 
 def test_half_a_round_trip_is_what_others_call_latency():
-    text = tables.zeromq_lines(handmade(PAIR, [100, 50], starts=1, calls=1001))
+    text = origins.zeromq_lines(handmade(PAIR, [100, 50], starts=1, calls=1001))
     assert "message size: 1000 [B]\nroundtrip count: 1001\nelapsed time: 0.100 [s]\naverage RTT: 100.050 [us]" in text
     assert "average latency: 50.025 [us]" in text
 

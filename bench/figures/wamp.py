@@ -10,7 +10,7 @@ from bench.figures.latency import cpu_per_call, medians
 from bench.results import Run
 from bench.units import duration
 
-__all__ = ["PANELS", "TITLE", "batches", "cpu_per_call", "effects", "medians", "replicas"]
+__all__ = ["PANELS", "TITLE", "batches", "cpu_per_call", "effects", "medians"]
 
 TITLE = "What does a router cost, and which part of it?"
 
@@ -18,20 +18,9 @@ BATCH = 20  # calls averaged, as the origin averages "N calls", again and again
 REPLICA_COLOURS = ("#0173b2", "#d55e00")
 
 
-def replicas(run: Run) -> dict[str, int]:
-    """Return the cases that repeat the origin's two, by the origin's name of them."""
-    found = {}
-    for case in run.cases.index:
-        of = run.plan.cases[case]
-        name = " ".join([of.transport, *map(str, of.options.values())])
-        if name in origins.WAMP and of.system == "wamp_crossbar":
-            found[name] = int(case)
-    return found
-
-
 def batches(run: Run, axes: Axes) -> None:
     """Draw the mean of each batch of calls from the first on, for every start; and the origin's batches."""
-    shown = replicas(run)
+    shown = origins.replicas(run)
     if not shown:
         return nothing(axes, "neither of the origin's two combinations is in this run")
     most = 0

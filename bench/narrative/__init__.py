@@ -22,7 +22,13 @@ def text(run: Run, what: str) -> str:
     invalid = [one for one in checks.check(run) if one.verdict == checks.INVALID]
     if invalid:
         return f"**No conclusion.** {invalid[0].found}: {invalid[0].advice}."
-    fewest = run.cases["starts"].min()
+    written = written_for(run.plan.notebook)
+    fewest = getattr(written, "evidence", _fewest)(run)
     if fewest < stats.LEAST_STARTS:
         return f"**No conclusion** from {fewest} starts; {stats.LEAST_STARTS} are needed (profile `class`)."
-    return str(getattr(written_for(run.plan.notebook), what)(run))
+    return str(getattr(written, what)(run))
+
+
+def _fewest(run: Run) -> int:
+    """Return how many starts each case has at least; a notebook that rests on others defines ``evidence``."""
+    return int(run.cases["starts"].min())

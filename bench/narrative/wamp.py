@@ -5,8 +5,8 @@ import pandas as pd
 from bench import factorial
 from bench.factorial import Effect
 from bench.figures.axes import total_cpu
-from bench.figures.wamp import replicas
 from bench.narrative.words import P50
+from bench.origins import replicas
 from bench.params import listed
 from bench.results import Run
 from bench.units import duration

@@ -1,0 +1,37 @@
+"""What is measured for calibration.ipynb: a server of known law, by processes and sockets, in closed and open loops."""
+
+from typing import Any
+
+from bench import params, systems
+from bench.choices import FLOOR
+from bench.plan import MOST_CLIENTS, MOST_PER_S, Case, Plan, make_plan, placement_of
+
+LAWS = ("constant", "exponential", "bimodal")
+FREEZE = {"law": "constant", "mean_us": 100, "freeze_after": 100, "freeze_ms": 100}
+PACED_PER_S = 500.0  # of the one caller whose server freezes: the server is used for a twentieth of the time
+
+
+def plan(
+    transport: object = "ipc",
+    mean_us: object = 1000,
+    rates: object = (200, 400, 600),
+    clients: object = 4,
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan raw sockets, a closed loop of each law, open loads of the exponential one, and a freeze."""
+    by = params.one_name(transport, "transport of oracle", systems.constant("oracle", "TRANSPORTS"))
+    mean = int(params.positive(mean_us, "mean_us", 1_000_000))
+    shared: dict[str, Any] = {"payload_bytes": 100, "placement": placement_of(placement, parallel=True)}
+    offered = sorted(float(params.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in params.as_list(rates))
+    number = int(params.positive(clients, "clients", MOST_CLIENTS))
+    cases = [Case(FLOOR, by, **shared)]
+    cases += [Case("oracle", by, options={"law": law, "mean_us": mean}, **shared) for law in LAWS]
+    paced: dict[str, Any] = {"load": "open", "arrivals": "poisson", "clients": number}
+    exponential = {"law": "exponential", "mean_us": mean}
+    cases += [Case("oracle", by, options=exponential, offered_per_s=rate, **paced, **shared) for rate in offered]
+    cases.append(Case("oracle", by, options=FREEZE, load="open", offered_per_s=PACED_PER_S, **shared))
+    return make_plan("calibration", cases, profile, starts, window_s, seed)

@@ -1,0 +1,120 @@
+"""The search for a capacity on a real system: each probe is a start, and is on disk before the next begins."""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from bench import rows, runner, stats, store
+from bench.capacity import Bracket, Objective, Probe, search
+from bench.errors import SystemFailedError
+from bench.measured import Measured
+from bench.overload import LEAST_ACHIEVED
+from bench.plan import PROFILES, Case, Plan
+from bench.routing import Routing
+from bench.stage import measure
+
+LONGEST_S = 10.0  # of a probe whose quantile needs many requests
+LEAST_SHARE = 1.3  # requests a probe is made for, of those that its quantile needs: arrivals are random
+NAN = float("nan")
+Say = Callable[[str], None]
+
+
+def find(plan: Plan, goal: Objective, say: Say) -> store.Folder:
+    """Search the highest rate at which the plan's one case keeps an objective; return the run's folder.
+
+    The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes and bracket. A
+    probe that fails loses; if the very first one fails, SystemFailedError.
+    """
+    (case,) = plan.cases
+    folder = store.create(replace(plan, starts=1), runner.facts())
+    with folder.measuring(), Routing() as routing:
+        prober = Prober(folder, plan, goal, routing, say)
+        least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S
+        found = search(prober, case.offered_per_s, least, starts=PROFILES[plan.profile].starts)
+        folder.update(finished=True, capacity=_record(goal, found))
+    say(closing(goal, found))
+    return folder
+
+
+class Prober:
+    """Measures a start at each rate asked for, and stores it."""
+
+    def __init__(self, folder: store.Folder, plan: Plan, goal: Objective, routing: Routing, say: Say) -> None:
+        """Begin without probes."""
+        self._folder, self._plan, self._goal, self._routing, self._say = folder, plan, goal, routing, say
+        self._cases: list[Case] = []
+        self._tried: list[int] = []  # the case of each probe
+
+    def __call__(self, rate: float) -> Probe:
+        """Return what a fresh start at this rate gave."""
+        case, number = replace(self._plan.cases[0], offered_per_s=rate), len(self._tried)
+        if case not in self._cases:
+            self._cases.append(case)
+        index = self._cases.index(case)
+        window_s = min(LONGEST_S, max(self._plan.window_s, LEAST_SHARE * stats.needed_samples(self._goal.p) / rate))
+        try:
+            found = measure(case, window_s, self._plan.seed + number, self._routing)
+        except SystemFailedError as error:
+            if not self._tried:
+                raise
+            failures = self._folder.manifest().get("failures", [])
+            self._folder.update(failures=[*failures, {"start": number, "case": index, "error": str(error)}])
+            probe = Probe(rate, NAN, 0.0, NAN, kept=False)
+        else:
+            self._store(number, index, case, found)
+            probe = judged(found, rate, self._goal)
+        self._tried.append(index)
+        self._say(line(probe, self._goal))
+        return probe
+
+    def _store(self, number: int, index: int, case: Case, found: Measured) -> None:
+        self._folder.update(plan=replace(self._plan, starts=1, cases=tuple(self._cases)).as_dict())
+        self._folder.append(number, rows.tables(number, self._tried.count(index), index, case, found))
+
+
+def judged(found: Measured, rate: float, goal: Objective) -> Probe:
+    """Return whether a start kept an objective: of all requests, from when they were due."""
+    times = np.concatenate([one[1] - one[2] for one in found.calls]) / 1e3
+    achieved = found.ledger["calls"] / max(1, found.ledger["scheduled"])
+    enough = len(times) >= stats.needed_samples(goal.p)
+    quantile = stats.quantile(times, goal.p) if enough else NAN
+    cpu_us = (found.ledger.get("server_cpu_ns") or NAN) / max(1, found.ledger["calls"]) / 1e3
+    kept = quantile <= goal.limit_us and achieved >= LEAST_ACHIEVED
+    return Probe(rate, quantile, achieved, cpu_us, bool(kept))
+
+
+def _record(goal: Objective, found: Bracket) -> dict[str, Any]:
+    """Return what a manifest keeps of a search; what is not known is null."""
+    probes = [{name: None if value != value else value for name, value in asdict(one).items()} for one in found.probes]
+    bracket = {"low_per_s": found.low, "high_per_s": found.high, "confirmed": found.confirmed, "ended": found.ended}
+    return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, "probes": probes, **bracket}
+
+
+def line(one: Probe, goal: Objective) -> str:
+    """Return a probe as one line."""
+    value = "too few requests" if one.quantile_us != one.quantile_us else f"{one.quantile_us / 1000:.3g} ms"
+    cpu = "not known" if one.server_cpu_us != one.server_cpu_us else f"{one.server_cpu_us:.0f} us"
+    state = "kept" if one.kept else "lost"
+    head = f"{one.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {one.achieved:6.1%}"
+    return f"{head}  server CPU/call {cpu:>9}  {state}"
+
+
+def closing(goal: Objective, found: Bracket) -> str:
+    """Return what the search found: the bracket, not only the point."""
+    if not found.ended:
+        return (
+            f"after {len(found.probes)} starts it is still not certain whether {goal} is kept around "
+            f"{found.high:,.0f}/s: fresh starts disagree; take a looser objective, or a quieter machine "
+            f"(python -m bench doctor)"
+        )
+    if not found.low:
+        return f"{goal} is kept at no rate down to {found.high:,.0f}/s: loosen it, or look for what else is slow"
+    if not found.confirmed:
+        return f"{goal} is kept even at {found.low:,.0f}/s, the most that is searched: take a stricter objective"
+    kept, fresh = found.votes(found.low)
+    return (
+        f"{goal} is kept up to between {found.low:,.0f} and {found.high:,.0f} requests a second: at the lower end in "
+        f"{kept} of {fresh} fresh starts"
+    )
