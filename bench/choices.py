@@ -51,7 +51,7 @@ def transports(system: str, transport: object, target: object) -> list[str]:
 def why_absent(name: str) -> str | None:
     """Return what to do before a system can be measured, or None if it can."""
     try:
-        systems.load(name)
+        systems.prepare(name)
         if environment := systems.constant(name, "ENVIRONMENT", None):
             environments.ensure(environment)
     except NotInstalledError as missing:

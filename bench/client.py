@@ -9,9 +9,10 @@ import queue
 import resource
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from bench import loops, systems
+from bench import cpu, loops, systems
 from bench.contract import Binding
 from bench.link import Link, Message, fail, pin, run_child
 from bench.load import Callers, Streamer
@@ -57,30 +58,38 @@ class Inside(threading.Thread):
 class Meter:
     """What this process used between the window's edges; the server thread's share is told apart."""
 
-    def __init__(self, inside: Inside | None) -> None:
-        """Read what is slow to read, while it is not yet urgent."""
+    def __init__(self, inside: Inside | None, pids: Sequence[int] = ()) -> None:
+        """Read what is slow to read, while it is not yet urgent; ``pids`` are further processes of the client."""
         self._inside = inside if inside is not None and inside.is_alive() else None
+        self._pids = pids
         self._collections = self._collected()
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        self._voluntary, self._involuntary = usage.ru_nvcsw, usage.ru_nivcsw
+        self._voluntary, self._involuntary = self._switches()
 
     def start(self) -> None:
         """Mark the window's first edge."""
         self._server_ns = self._server()
-        self._process_ns = time.process_time_ns()
+        self._process_ns = self._process()
 
     def stop(self) -> Message:
         """Return what was used since ``start``; the server's part is None where it has a process of its own."""
-        process_ns = time.process_time_ns() - self._process_ns
-        usage = resource.getrusage(resource.RUSAGE_SELF)
+        process_ns = self._process() - self._process_ns
+        voluntary, involuntary = self._switches()
         server_ns = self._server() - self._server_ns if self._inside else None
         return {
             "client_cpu_ns": process_ns - (server_ns or 0),
             "server_cpu_ns": server_ns,
-            "voluntary_switches": usage.ru_nvcsw - self._voluntary,
-            "involuntary_switches": usage.ru_nivcsw - self._involuntary,
+            "voluntary_switches": voluntary - self._voluntary,
+            "involuntary_switches": involuntary - self._involuntary,
             "gc_collections": self._collected() - self._collections,
         }
+
+    def _process(self) -> int:
+        return time.process_time_ns() + cpu.total_ns(self._pids)
+
+    def _switches(self) -> tuple[int, int]:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        voluntary, involuntary = cpu.switches(self._pids) or (0, 0)
+        return usage.ru_nvcsw + voluntary, usage.ru_nivcsw + involuntary
 
     def _server(self) -> int:
         return (self._inside.cpu_ns() or 0) if self._inside else 0
@@ -90,7 +99,7 @@ class Meter:
         return sum(generation["collections"] for generation in gc.get_stats())
 
 
-def prepare(link: Link, spec: Message) -> tuple[Callers | Streamer, Inside | None]:
+def prepare(link: Link, spec: Message) -> tuple[Any, Inside | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
     system = systems.load(spec["system"])
     options = system.Options(**spec["options"])
@@ -98,18 +107,27 @@ def prepare(link: Link, spec: Message) -> tuple[Callers | Streamer, Inside | Non
     if inside:
         inside.start()
     address = inside.outbox.get() if inside else link.receive()["address"]
-    kind = Streamer if spec["load"] == "stream" else Callers
-    return kind(system, options, address, spec), inside
+    return make_load(system, options, address, spec), inside
 
 
-def get_ready(link: Link, load: Callers | Streamer, inside: Inside | None) -> None:
+def make_load(system: Any, options: Any, address: str, spec: Message) -> Any:
+    """Return the load: a stream, the system's own program where it has one, or callers in this process."""
+    if spec["load"] == "stream":
+        return Streamer(system, options, address, spec)
+    if spec["load"] == "closed" and hasattr(system, "Load"):
+        payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
+        return system.Load(address, options, payloads, spec["callers"], spec["max_calls"])
+    return Callers(system, options, address, spec)
+
+
+def get_ready(link: Link, load: Any, inside: Inside | None) -> None:
     """Make the first, verified, call, and say that it went well."""
     first_ns = load.first()
     if inside and isinstance(load, Streamer):
         inside.outbox.get()
     gc.collect()
     gc.freeze()
-    link.send("ready", first_ns=first_ns)
+    link.send("ready", first_ns=first_ns, pids=getattr(load, "pids", ()))
 
 
 def drain(link: Link, inside: Inside | None) -> loops.Marks | None:
@@ -128,7 +146,7 @@ def main(link: Link) -> None:
     load, inside = prepare(link, spec)
     get_ready(link, load, inside)
     go = link.receive()
-    meter = Meter(inside)
+    meter = Meter(inside, getattr(load, "pids", ()))
     loops.wait_until(go["at_ns"])
     meter.start()
     load.load(go["at_ns"], go["until_ns"])

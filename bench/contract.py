@@ -16,6 +16,11 @@ the docstring's first line   what it is: the legend's and ``bench list``'s text
                              with ``open()``, ``send(payload)``, ``close()``
 ``route``                    for a system with a router: ``route(binding, options, service)`` starts it,
                              ``service.announce(addresses, pids)``, and returns when it has ended
+``Load``                     a program that makes the calls itself, used for closed loads if it is there:
+                             ``Load(address, options, payloads, callers, most_calls)`` with the methods of
+                             ``bench.load.Callers``, and ``pids``, its processes (their CPU time is the client's)
+``prepare``                  ``prepare()`` makes what must be there before any process is started, such as a
+                             program to compile; it is called often, and quick when there is nothing to do
 ``ENVIRONMENT``              if the router needs a Python environment of its own: its name; its lock is
                              ``requirements/NAME.txt``
 ``START_S``                  seconds that each process takes to start, for estimates (optional)
@@ -27,7 +32,7 @@ own that outlives its servers: the cases of an experiment share it, and ``serve`
 Imported by servers and clients: keep this module light.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
@@ -95,10 +100,14 @@ class Service(Protocol):
 
     answer: Callable[[bytes], bytes]
 
-    def announce(self, address: str, pids: Mapping[str, int] | None = None) -> None:
+    def announce(
+        self, address: str, pids: Mapping[str, int] | None = None, counts: Callable[[], Sequence[int]] | None = None
+    ) -> None:
         """Tell that requests are accepted at ``address``; ``pids`` names helper processes by role.
 
-        The CPU time of a helper and of its children is kept apart, as that role's.
+        The CPU time of a helper and of its children is kept apart, as that role's. ``counts`` is for servers whose
+        requests are not answered through ``answer`` in this process (native programs, worker processes): a function
+        that returns how many requests each of its workers has answered so far. It is called in another thread.
         """
 
 

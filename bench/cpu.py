@@ -1,12 +1,17 @@
-"""CPU time, memory and context switches of other processes, read from outside without disturbing them."""
+"""CPU time, memory and context switches of other processes, read from outside without disturbing them.
+
+Clients use it as well, and do without psutil: it is imported where it is needed.
+"""
 
 import contextlib
 import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import psutil
+if TYPE_CHECKING:
+    import psutil
 
 
 def process_ns(pid: int) -> int:
@@ -16,12 +21,19 @@ def process_ns(pid: int) -> int:
             return time.clock_gettime_ns(((~pid) << 3) | 2)  # CPUCLOCK_SCHED of that process
         except OSError as reason:
             raise ProcessLookupError(pid) from reason
-    times = psutil.Process(pid).cpu_times()
+    import psutil
+
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.NoSuchProcess as reason:
+        raise ProcessLookupError(pid) from reason
     return int((times.user + times.system) * 1e9)
 
 
 def family(pid: int) -> list[int]:
     """Return a process and all its descendants."""
+    import psutil
+
     return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
 
 
@@ -29,7 +41,7 @@ def total_ns(pids: Iterable[int]) -> int:
     """Return the CPU time of several processes together; one that has ended counts nothing more."""
     total = 0
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+        with contextlib.suppress(ProcessLookupError):
             total += process_ns(pid)
     return total
 
@@ -58,6 +70,9 @@ class LoadMeter:
 
     def __init__(self, roles: dict[str, list[int]]) -> None:
         """Begin; nothing is read yet."""
+        import psutil
+
+        self._gone = psutil.NoSuchProcess
         self._roles = {role: [psutil.Process(pid) for pid in pids] for role, pids in roles.items()}
         self._last: dict[str, tuple[int, float]] = {}
         self.rows: list[tuple[str, int, float | None, int]] = []
@@ -65,10 +80,10 @@ class LoadMeter:
     def tick(self) -> None:
         """Record one row per role: role, ``perf_counter_ns``, CPU % since the row before, RSS in bytes."""
         for role, processes in self._roles.items():
-            with contextlib.suppress(psutil.NoSuchProcess):
+            with contextlib.suppress(self._gone):
                 self._read(role, processes)
 
-    def _read(self, role: str, processes: list[psutil.Process]) -> None:
+    def _read(self, role: str, processes: list["psutil.Process"]) -> None:
         now, cpu_s, rss = time.perf_counter_ns(), 0.0, 0
         for process in processes:
             with process.oneshot():

@@ -5,7 +5,7 @@ Light on purpose: it imports the one system that it serves, and nothing that ana
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench import systems
@@ -22,6 +22,7 @@ class Echo:
         """Keep whom to tell when the system listens."""
         self._on_announce = on_announce
         self._calls = itertools.count()  # its ``next`` is atomic, whatever threads answer
+        self._counts: Callable[[], Sequence[int]] = tuple  # of workers elsewhere, if there are any
         self.answer = self._make_answer()
 
     def _make_answer(self) -> Callable[[bytes], bytes]:
@@ -33,13 +34,16 @@ class Echo:
 
         return answer
 
-    def announce(self, address: str, pids: Mapping[str, int] | None = None) -> None:
+    def announce(
+        self, address: str, pids: Mapping[str, int] | None = None, counts: Callable[[], Sequence[int]] | None = None
+    ) -> None:
         """Tell that requests are accepted at ``address``."""
+        self._counts = counts or self._counts
         self._on_announce(address, pids or {})
 
     def count(self) -> Message:
         """Return how many requests were answered (asked once, at the end)."""
-        return {"count": next(self._calls)}
+        return {"count": next(self._calls) + sum(self._counts())}
 
 
 def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Marks:

@@ -18,6 +18,7 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
         raise UsageError("inproc cannot be reached from another process: serve at tcp://HOST:PORT or ipc:///PATH")
     params.names(where, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
     given = params.option_values(systems.load(name).Options, params.mapping(options, "options"), name)
+    systems.prepare(name)
     router = routing.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
     spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address, "cpus": None}
     spec |= {"directory": private_directory(), "router": dict(router.addresses) if router else {}}

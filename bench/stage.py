@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from bench import cpu, disturbance, placement
+from bench import cpu, disturbance, placement, systems
 from bench.errors import SystemFailedError
 from bench.link import Message
 from bench.measured import Measured
@@ -30,6 +30,7 @@ def measure(case: Case, window_s: float, seed: int, routing: Routing | None = No
     if routing is None:
         with Routing() as own:
             return measure(case, window_s, seed, own)
+    systems.prepare(case.system)
     stage = Stage(case, seed, window_s, routing.of(case))
     try:
         stage.spawn()
@@ -121,7 +122,9 @@ class Stage:
 
     def _roles(self, helpers: Mapping[str, int]) -> dict[str, list[int]]:
         """Return the process ids of each role, whole process trees."""
-        clients = [client.pid for client in self._clients]
+        clients = [
+            pid for one, ready in zip(self._clients, self._ready, strict=True) for pid in (one.pid, *ready["pids"])
+        ]
         if self._inside:
             return {"client+server": clients}
         roles = {"client": clients} | {role: cpu.family(pid) for role, pid in helpers.items()}

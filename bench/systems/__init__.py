@@ -76,3 +76,8 @@ def load(name: str) -> System:
         raise NotInstalledError(
             f"system {name!r} cannot be imported ({missing}); install it: python -m pip install {wanted}"
         ) from missing
+
+
+def prepare(name: str) -> None:
+    """Make what a system needs before its processes are started; NotInstalledError says why that is not possible."""
+    getattr(load(name), "prepare", lambda: None)()

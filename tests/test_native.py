@@ -1,0 +1,45 @@
+"""What answers or calls in processes of its own is counted, and its CPU time is told."""
+
+import os
+import subprocess
+import sys
+
+from conftest import wait_for
+
+from bench import cpu
+from bench.client import Meter
+from bench.plan import Case
+from bench.stage import measure
+
+
+def test_a_load_of_the_systems_own_is_used_and_counts_from_elsewhere_are_summed(with_systems):
+    with_systems()
+    measured = measure(Case("apart", "tcp", 10), window_s=0.05, seed=1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] == 7  # of 3 + 5, one was to get ready
+    assert measured.calls[0].tolist() == [list(range(7))] * 2
+    assert measured.ledger["client_cpu_ns"] > 0
+
+
+def test_an_open_load_is_made_by_the_client_all_the_same(with_systems):
+    with_systems()
+    ledger = measure(Case("apart", "tcp", 10, load="open", offered_per_s=500), window_s=0.1, seed=1).ledger
+    assert ledger["calls"] > 7
+
+
+def test_the_cpu_time_of_a_clients_program_is_the_clients():
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as program:
+        meter = Meter(None, [program.pid])
+        meter.start()
+        before = cpu.process_ns(program.pid)
+        assert wait_for(lambda: cpu.process_ns(program.pid) > before + 20_000_000)
+        used = cpu.process_ns(program.pid) - before
+        assert meter.stop()["client_cpu_ns"] >= used
+        program.kill()
+
+
+def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():
+    code = "import sys, bench.client; print('psutil' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    with subprocess.Popen([sys.executable, "-c", ""]) as program:
+        pass
+    assert cpu.total_ns([program.pid]) == 0 and cpu.total_ns([os.getpid()]) > 0
