@@ -69,7 +69,8 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
     assert {name for name in imports(file) if name.startswith("bench")} <= {
         *(f"bench.contract{part}" for part in ("", ".Address", ".Binding", ".Service", ".parse_address")),
         *("bench.contract.RouterService", "bench.systems", "bench.systems._grpc", "bench.systems.sockets"),
-        *("bench.errors", "bench.errors.TransportError"),
+        *("bench.systems._xmlrpc", "bench.systems.xmlrpc_stdlib", "bench.systems.xmlrpc_pstream"),
+        *("bench", "bench.errors", "bench.errors.TransportError", "bench.programs"),
     }
 
 

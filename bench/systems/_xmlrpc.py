@@ -1,0 +1,77 @@
+"""What the XML-RPC systems share: the method's name, documents made and read, and errors."""
+
+import xmlrpc.client
+from collections.abc import Callable
+from typing import Any
+
+from bench.errors import TransportError
+
+METHOD = "echo"
+
+
+class Parser(xmlrpc.client.ExpatParser):
+    """The library's parser, which refuses document types.
+
+    They can define entities that multiply (a few lines become gigabytes), and XML-RPC has no use for them.
+    """
+
+    _parser: Any  # which the library's types leave out
+
+    def __init__(self, target: Any) -> None:
+        """Tell the target, an ``xmlrpc.client.Unmarshaller``, what is read."""
+        super().__init__(target)
+        self._parser.StartDoctypeDeclHandler = _refuse
+
+
+def _refuse(*_: object) -> None:
+    raise ValueError("a document type (DOCTYPE) is not accepted")
+
+
+library: Any = xmlrpc.client
+library.FastParser = Parser  # it takes this one, if there is one, wherever it reads XML
+
+
+def request(payload: bytes) -> bytes:
+    """Return the XML of a call with this payload, which travels as base64."""
+    return xmlrpc.client.dumps((payload,), METHOD).encode()
+
+
+def response(document: bytes, answer: Callable[[bytes], bytes]) -> bytes:
+    """Return the XML that answers a call: a value, or a fault if it is not for us; TransportError if it is no call."""
+    values, method = read(document)
+    if method == METHOD and len(values) == 1 and isinstance(values[0], bytes):
+        reply: Any = (answer(values[0]),)
+    else:
+        reply = xmlrpc.client.Fault(1, f"{method}() is not there, or takes other arguments: call {METHOD}(base64)")
+    return xmlrpc.client.dumps(reply, methodresponse=True).encode()
+
+
+def result(document: bytes) -> bytes:
+    """Return the payload in the XML of a reply; TransportError for a fault, and for what is no reply."""
+    values, _ = read(document)
+    if len(values) != 1:
+        raise TransportError(f"the reply holds {len(values)} values instead of one")
+    return values[0]
+
+
+def read(document: bytes) -> tuple[tuple[Any, ...], str | None]:
+    """Return the values in an XML document, and the method if it is a call; TransportError if it is malformed."""
+    try:
+        return xmlrpc.client.loads(document, use_builtin_types=True)
+    except xmlrpc.client.Fault as fault:
+        raise failed(fault) from fault
+    except Exception as reason:  # the library lets through whatever its steps raise on bad input
+        raise TransportError(f"malformed XML-RPC: {_words(reason)}") from reason
+
+
+def failed(reason: BaseException) -> TransportError:
+    """Return the error for a call that failed."""
+    return TransportError(f"the call failed: {_words(reason)}")
+
+
+def _words(reason: BaseException) -> str:
+    if isinstance(reason, xmlrpc.client.Fault):
+        return f"the server answered with fault {reason.faultCode}: {reason.faultString}"
+    if isinstance(reason, xmlrpc.client.ProtocolError):
+        return f"the server answered with HTTP status {reason.errcode} {reason.errmsg}"
+    return f"{type(reason).__name__}: {reason}" if str(reason) else type(reason).__name__

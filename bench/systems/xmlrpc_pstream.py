@@ -1,0 +1,205 @@
+"""XML-RPC packet stream: the same XML between delimiters on a bare connection, without HTTP, in Python.
+
+Framing as Xmlrpc-c defines it: the byte ESC (0x1B) begins a control word of four bytes, which opens a packet (PKT),
+ends it (END), stands for the byte ESC in it (ESC), or means nothing (NOP). Stricter here: no packet opens in another.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.contract import Address, Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import _xmlrpc, sockets
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.12
+REQUIRES = ()
+
+MOST_BYTES = 256_000_000  # of one packet
+READ_BYTES = 1 << 16
+
+ESC = b"\x1b"
+OPEN, END, LITERAL = b"\x1bPKT", b"\x1bEND", b"\x1bESC"
+WORDS = (b"PKT", b"END", b"ESC", b"NOP")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How packets are handed to the kernel.
+
+    nodelay: set TCP_NODELAY on both sides, so that small writes are not held back (Nagle); no effect on ipc.
+    writes: 1 sends a packet in one write, 2 its last control word in one of its own, 3 both, as Xmlrpc-c does.
+    """
+
+    nodelay: bool = True
+    writes: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out."""
+        if self.writes not in (1, 2, 3):
+            raise ValueError("writes must be 1, 2 or 3")
+
+
+def pack(document: bytes) -> bytes:
+    """Return a document as a packet, delimiters included."""
+    return b"".join(_parts(document))
+
+
+def _parts(document: bytes) -> tuple[bytes, bytes, bytes]:
+    return OPEN, document.replace(ESC, LITERAL), END
+
+
+class Unpacker:
+    """Takes bytes as they come and returns the packets in them; ``feed`` raises TransportError on what is malformed."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        """Begin between two packets; larger packets than ``most_bytes`` are refused before they are held."""
+        self._most_bytes = most_bytes
+        self._tail = b""  # ESC and up to two bytes: a control word whose rest has not come
+        self._packet = bytearray()
+        self._inside = False
+
+    @property
+    def between(self) -> bool:
+        """Whether the stream may end here."""
+        return not self._inside and not self._tail
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take the next bytes of the stream; return the packets that they complete, often none or one."""
+        if (
+            self.between
+            and data[:4] == OPEN
+            and data[-4:] == END
+            and data.count(ESC) == 2
+            and self._fits(len(data) - 8)
+        ):
+            return [data[4:-4]]  # the usual case: one whole packet, and nothing to replace
+        packets: list[bytes] = []
+        bytes_first, *parts = (self._tail + data).split(ESC)
+        self._tail = b""
+        self._add(bytes_first)
+        for number, part in enumerate(parts, 1):
+            if len(part) < 3 and number == len(parts) and any(word.startswith(part) for word in WORDS):
+                self._tail = ESC + part
+            else:
+                self._obey(part[:3], packets)
+                self._add(part[3:])
+        return packets
+
+    def _obey(self, word: bytes, packets: list[bytes]) -> None:
+        if word == b"PKT" and not self._inside:
+            self._inside = True
+        elif word == b"END" and self._inside:
+            packets.append(bytes(self._packet))
+            self._packet, self._inside = bytearray(), False
+        elif word == b"ESC" and self._inside:
+            self._add(ESC)
+        elif word != b"NOP":
+            raise TransportError(f"malformed packet stream: the control word {word!r} cannot stand there")
+
+    def _add(self, data: bytes) -> None:
+        """Append to the packet; only control words may stand between packets."""
+        if not data:
+            return
+        if not self._inside:
+            raise TransportError(f"malformed packet stream: {data[:8]!r} stands outside packets")
+        self._fits(len(self._packet) + len(data))
+        self._packet += data
+
+    def _fits(self, size: int) -> bool:
+        if size > self._most_bytes:
+            raise TransportError(f"a packet is larger than {self._most_bytes:,} bytes")
+        return True
+
+
+def sender(connection: socket.socket, options: Options) -> Callable[[bytes], None]:
+    """Return a function that sends a document as a packet, in so many writes."""
+    if connection.family != socket.AF_UNIX:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.nodelay)
+    sendall = connection.sendall
+
+    def send(document: bytes) -> None:
+        sendall(pack(document))
+
+    def send_in_parts(document: bytes) -> None:
+        opening, content, end = _parts(document)
+        for part in (opening + content, end) if options.writes == 2 else (opening, content, end):
+            sendall(part)
+
+    return send if options.writes == 1 else send_in_parts
+
+
+def _answer_all(connection: socket.socket, options: Options, answer: Callable[[bytes], bytes]) -> None:
+    """Serve one connection until its client leaves, or sends what is malformed."""
+    unpacker, send = Unpacker(), sender(connection, options)
+    with connection, contextlib.suppress(OSError, TransportError):
+        while data := connection.recv(READ_BYTES):
+            for document in unpacker.feed(data):
+                send(_xmlrpc.response(document, answer))
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Accept connections and answer each in a thread of its own."""
+    try:
+        listener = sockets.listen(parse_address(binding.endpoint()))
+    except OSError as reason:
+        raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
+    service.announce(sockets.announced(listener, binding.endpoint()))
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=_answer_all, args=(connection, options, service.answer), daemon=True).start()
+
+
+def connect(where: Address) -> socket.socket:
+    """Return a connection to a server; OSError where that is not possible."""
+    if where.transport != "ipc":
+        return socket.create_connection((where.host, where.port))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(where.path)
+    return connection
+
+
+class Client:
+    """One connection to the server."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect and how."""
+        self._address = address
+        self._options = options
+        self._unpacker = Unpacker()
+
+    def open(self) -> None:
+        """Connect."""
+        try:
+            self._connection = connect(parse_address(self._address))
+        except OSError as reason:
+            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
+        self._send = sender(self._connection, self._options)
+
+    def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply."""
+        try:
+            self._send(_xmlrpc.request(payload))
+            return _xmlrpc.result(self._receive())
+        except OSError as reason:
+            raise _xmlrpc.failed(reason) from reason
+
+    def _receive(self) -> bytes:
+        """Return the one packet that comes next."""
+        packets: list[bytes] = []
+        while not packets:
+            data = self._connection.recv(READ_BYTES)
+            if not data:
+                raise TransportError("the server closed the connection instead of answering")
+            packets = self._unpacker.feed(data)
+        if len(packets) > 1 or not self._unpacker.between:
+            raise TransportError("more came than one reply: the server answers what was not asked")
+        return packets[0]
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._connection.close()

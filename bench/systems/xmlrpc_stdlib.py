@@ -1,0 +1,147 @@
+"""XML-RPC: Python's own xmlrpc over HTTP, a server with a thread for each connection."""
+
+import http.client
+import os
+import socket
+import xmlrpc.client
+import xmlrpc.server
+from collections.abc import Callable
+from dataclasses import dataclass
+from socketserver import ThreadingMixIn
+from typing import Any
+
+from bench.contract import Address, Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import _xmlrpc, sockets
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.12
+REQUIRES = ()
+
+GZIP_BYTES = 1400  # the library's own threshold for replies
+
+
+@dataclass(frozen=True)
+class Options:
+    """How documents travel.
+
+    http: "1.1" keeps the connection; "1.0", the library's own default, makes one for each call.
+    gzip: compress requests and replies above 1400 bytes of XML (the library refuses what unpacks to over 20 MiB).
+    """
+
+    http: str = "1.1"
+    gzip: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out."""
+        if self.http not in ("1.0", "1.1"):
+            raise ValueError(f'http must be "1.0" or "1.1", not {self.http!r}')
+
+
+class _Server(ThreadingMixIn, xmlrpc.server.SimpleXMLRPCServer):
+    """The library's server with a thread for each connection."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: the client went away, and nobody is left to tell."""
+
+
+def _handler(options: Options, transport: str) -> type[xmlrpc.server.SimpleXMLRPCRequestHandler]:
+    """Return the class that handles a connection's requests."""
+
+    class Handler(xmlrpc.server.SimpleXMLRPCRequestHandler):
+        protocol_version = f"HTTP/{options.http}"
+        disable_nagle_algorithm = transport == "tcp"
+        encode_threshold: Any = GZIP_BYTES if options.gzip else None
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep quiet."""
+
+    return Handler
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Accept connections and answer each in a thread of its own."""
+    address = parse_address(binding.endpoint())
+    try:
+        listener = sockets.listen(address)
+    except OSError as reason:
+        raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
+    server = _Server(
+        ("", 0),
+        _handler(options, address.transport),
+        logRequests=False,
+        bind_and_activate=False,
+        use_builtin_types=True,
+    )
+    server.socket.close()
+    server.socket = listener  # its own would take five connections at a time, and no other family of addresses
+    answer: Any = service.answer
+    server.register_function(answer, _xmlrpc.METHOD)
+    service.announce(sockets.announced(listener, binding.endpoint()))
+    server.serve_forever(poll_interval=3600)
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection for HTTP through a Unix domain socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost")
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self._path)
+
+
+class _Transport(xmlrpc.client.Transport):
+    """The library's transport, to one server that may be at a Unix domain socket."""
+
+    def __init__(self, where: Address, options: Options) -> None:
+        super().__init__(use_builtin_types=True)
+        self.accept_gzip_encoding = options.gzip
+        self.encode_threshold = GZIP_BYTES if options.gzip else None
+        self._where = where
+
+    def make_connection(self, host: Any) -> http.client.HTTPConnection:
+        """Return the connection, made if there is none."""
+        if self._where.transport != "ipc":
+            return super().make_connection(host)
+        connection = self._connection[1] or _Connection(self._where.path)
+        self._connection = host, connection
+        return connection
+
+
+class Client:
+    """One client of the library's, with its connection."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect and how."""
+        self._address = address
+        self._options = options
+
+    def open(self) -> None:
+        """Connect; with HTTP/1.0 each call will do so again."""
+        where = parse_address(self._address)
+        host = f"[{where.host}]" if ":" in where.host else where.host
+        place = "localhost" if where.transport == "ipc" else f"{host}:{where.port}"
+        self._transport = _Transport(where, self._options)
+        try:
+            self._transport.make_connection(place).connect()
+        except OSError as reason:
+            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
+        server = xmlrpc.client.ServerProxy(f"http://{place}/RPC2", transport=self._transport, use_builtin_types=True)
+        self._echo: Callable[[bytes], Any] = getattr(server, _xmlrpc.METHOD)
+
+    def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply."""
+        try:
+            return self._echo(payload)
+        except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
+            raise _xmlrpc.failed(reason) from reason
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._transport.close()

@@ -1,0 +1,188 @@
+"""XML-RPC in Python: every option does what it says, what is malformed is refused, and nothing hangs."""
+
+import queue
+import threading
+import xmlrpc.client
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bench import systems
+from bench.contract import Binding, parse_address
+from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.plan import Case
+from bench.stage import measure
+from bench.systems import _xmlrpc, xmlrpc_pstream, xmlrpc_stdlib
+from bench.systems.xmlrpc_pstream import pack
+
+BOTH = ("xmlrpc_stdlib", "xmlrpc_pstream")
+LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]>'
+    "<methodCall><methodName>echo</methodName><params><param><value><string>&b;</string></value></param></params>"
+    "</methodCall>"
+)
+
+
+@pytest.fixture(params=[(name, transport) for name in BOTH for transport in ("ipc", "tcp")], ids="-".join)
+def served(request, private_parent):
+    """Return a system and the address where a thread serves it."""
+    name, transport = request.param
+    return (module := systems.load(name)), begin(module, module.Options(), Binding(transport, str(private_parent)))
+
+
+def begin(module, options, binding, answer=bytes):
+    """Serve in a thread; return the address."""
+    announced = queue.SimpleQueue()
+    service = SimpleNamespace(announce=announced.put, answer=answer)
+    threading.Thread(target=module.serve, args=(binding, options, service), daemon=True).start()
+    return announced.get(timeout=5)
+
+
+def client_of(module, address, **options):
+    """Return a connected client."""
+    client = module.Client(address, module.Options(**options))
+    client.open()
+    return client
+
+
+def raw(address):
+    """Return a bare connection that gives up after 5 s."""
+    connection = xmlrpc_pstream.connect(parse_address(address))
+    connection.settimeout(5)
+    return connection
+
+
+def post(address, document):
+    """Return the reply to a document that is sent by HTTP as it is."""
+    with raw(address) as connection:
+        connection.sendall(b"POST /RPC2 HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(document), document))
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "text"),
+    [
+        ("xmlrpc_stdlib", {"http": "2"}, "http must be"),
+        ("xmlrpc_stdlib", {"gzip": 1}, "gzip of xmlrpc_stdlib must be true or false"),
+        ("xmlrpc_pstream", {"writes": 4}, "writes must be 1, 2 or 3"),
+    ],
+)
+def test_options_that_do_not_exist(name, wrong, text):
+    with pytest.raises(UsageError, match=text):
+        Case(name, "tcp", options=wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("xmlrpc_stdlib", {"http": "1.0"}),
+        ("xmlrpc_stdlib", {"http": "1.0", "gzip": True}),
+        ("xmlrpc_pstream", {"writes": 2}),
+        ("xmlrpc_pstream", {"writes": 3}),
+    ],
+)
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_every_way_of_calling_is_answered_and_counted(name, options, transport):
+    ledger = measure(Case(name, transport, 2000, options, clients=2), 0.05, seed=1).ledger
+    assert ledger["calls"] == ledger["server_calls"] > 2
+
+
+@pytest.mark.parametrize(("http", "connections"), [("1.1", 1), ("1.0", 3)])
+def test_http_1_1_keeps_its_connection_and_1_0_makes_one_for_each_call(monkeypatch, http, connections):
+    accepted = []
+    listen = xmlrpc_stdlib.sockets.listen
+    monkeypatch.setattr(xmlrpc_stdlib.sockets, "listen", lambda address: Counting(listen(address), accepted))
+    address = begin(xmlrpc_stdlib, xmlrpc_stdlib.Options(http=http), Binding("tcp", ""))
+    client = client_of(xmlrpc_stdlib, address, http=http)
+    assert [client.call(b"x") for _ in range(3)] == [b"x"] * 3
+    client.close()
+    assert len(accepted) == connections
+
+
+class Counting:
+    """A listening socket that notes whom it accepts."""
+
+    def __init__(self, listener, accepted):
+        self._listener, self._accepted = listener, accepted
+
+    def __getattr__(self, name):
+        return getattr(self._listener, name)
+
+    def accept(self):
+        self._accepted.append(self._listener.accept())
+        return self._accepted[-1]
+
+
+@pytest.mark.parametrize("gzip", [False, True])
+def test_gzip_compresses_what_is_large_both_ways(monkeypatch, gzip):
+    sent = []
+    send_content = xmlrpc_stdlib._Transport.send_content
+
+    def spy(self, connection, body):
+        sent.append(self.accept_gzip_encoding and len(body) > self.encode_threshold)
+        send_content(self, connection, body)
+
+    monkeypatch.setattr(xmlrpc_stdlib._Transport, "send_content", spy)
+    address = begin(xmlrpc_stdlib, xmlrpc_stdlib.Options(gzip=gzip), Binding("tcp", ""))
+    client = client_of(xmlrpc_stdlib, address, gzip=gzip)
+    assert client.call(bytes(100)) == bytes(100) and client.call(bytes(5000)) == bytes(5000)
+    assert sent == [False, gzip]
+    client.close()
+
+
+def test_a_gzipped_request_beyond_the_librarys_limit_is_an_error():
+    address = begin(xmlrpc_stdlib, xmlrpc_stdlib.Options(gzip=True), Binding("tcp", ""))
+    client = client_of(xmlrpc_stdlib, address, gzip=True)
+    with pytest.raises(TransportError, match="HTTP status 400"):
+        client.call(bytes(21_000_000))
+
+
+def test_a_method_that_is_not_there_is_a_fault(served, monkeypatch):
+    module, address = served
+    monkeypatch.setattr(_xmlrpc, "METHOD", "another")
+    asked = client_of(module, address)
+    monkeypatch.setattr(_xmlrpc, "METHOD", "echo")
+    monkeypatch.setattr(_xmlrpc, "request", lambda payload: xmlrpc.client.dumps((payload,), "another").encode())
+    with pytest.raises(TransportError, match=r"fault 1: .*another"):
+        asked.call(b"x")
+    asked.close()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_entities_are_refused_whatever_the_encoding(served, encoding):
+    (module, address), document = served, LAUGHS.encode(encoding)
+    with pytest.raises(TransportError, match="DOCTYPE"):
+        _xmlrpc.read(document)
+    if module is xmlrpc_stdlib:
+        assert b"DOCTYPE) is not accepted" in post(address, document)
+    else:
+        with raw(address) as connection:
+            connection.sendall(pack(document))
+            assert connection.recv(100) == b""
+    client = client_of(module, address)  # and the server is still there
+    assert client.call(b"hello") == b"hello"
+    client.close()
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_what_cannot_be_reached_or_bound_is_said(name, private_parent):
+    module = systems.load(name)
+    with pytest.raises(TransportError, match=r"cannot connect to ipc:///.*No such file"):
+        client_of(module, f"ipc://{private_parent}/nobody")
+    with pytest.raises(TransportError, match="cannot listen at ipc:///nowhere/at/all"):
+        module.serve(Binding("ipc", "", "ipc:///nowhere/at/all"), module.Options(), None)
+    with pytest.raises(SystemFailedError, match=f"does a {name} server listen at"):
+        measure(Case(name, "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
+
+
+@given(st.binary(max_size=80) | st.text(alphabet='<>/"&; methodCalNprsvu?x=', max_size=80).map(str.encode))
+@example(b"<methodCall><struct></array></methodCall>")
+@example(b"<params></params>")
+def test_any_document_is_a_call_a_reply_or_a_transport_error(document):
+    for use in (_xmlrpc.result, lambda text: _xmlrpc.response(text, bytes)):
+        try:
+            use(document)
+        except TransportError as error:
+            assert str(error)

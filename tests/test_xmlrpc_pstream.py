@@ -1,0 +1,107 @@
+"""Packet stream: packets come whole however the stream is cut, and what is malformed or too large is refused."""
+
+import itertools
+import socket
+import xmlrpc.client
+
+import pytest
+from conftest import wait_for
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_xmlrpc import LAUGHS, begin, client_of, raw
+
+from bench.contract import Binding
+from bench.errors import TransportError
+from bench.systems import xmlrpc_pstream
+from bench.systems.xmlrpc_pstream import Unpacker, pack
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [b"GET / HTTP/1.1\r\n\r\n", b"\x1bPKT\x1bPKT", b"\x1bEND", b"\x1bBAD", b"\x1bX", pack(b"<no"), pack(b""), b"\0"],
+)
+def test_a_packet_server_closes_on_what_is_malformed(bad):
+    with raw(begin(xmlrpc_pstream, xmlrpc_pstream.Options(), Binding("tcp", ""))) as connection:
+        connection.sendall(bad)
+        assert connection.recv(100) == b""
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"", "closed the connection instead of answering"),
+        (b"\x1bPKT<?xml", "closed the connection instead of answering"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "outside packets"),
+        (b"\x1bNOP\x1bEND", "control word b'END' cannot stand there"),
+        (pack(b"no xml"), "malformed XML-RPC: ExpatError"),
+        (pack(LAUGHS.encode()), "DOCTYPE"),
+        (pack(xmlrpc.client.dumps((1, 2), "two").encode()), "2 values instead of one"),
+        (pack(xmlrpc.client.dumps(xmlrpc.client.Fault(7, "no luck")).encode()), "fault 7: no luck"),
+        (pack(b"") * 2, "more came than one reply"),
+    ],
+)
+def test_a_packet_client_says_what_is_wrong_with_an_answer(answer, text):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = client_of(xmlrpc_pstream, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+        server, _ = listener.accept()
+        server.sendall(answer)
+        server.shutdown(socket.SHUT_WR)
+        with pytest.raises(TransportError, match=text):
+            client.call(b"x")
+        server.close()
+        client.close()
+
+
+def fed(stream, cuts, **options):
+    """Return the packets in a stream that comes in pieces."""
+    unpacker, edges = Unpacker(**options), [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
+    packets = [packet for a, b in itertools.pairwise(edges) for packet in unpacker.feed(stream[a:b])]
+    return packets, unpacker.between
+
+
+CONTENT = st.binary(max_size=40) | st.text(alphabet="\x1bPKTENDSCO", max_size=40).map(str.encode)
+CUTS = st.lists(st.integers(0, 400), max_size=8)
+
+
+@given(st.lists(CONTENT, max_size=5), CUTS, st.booleans())
+def test_packets_come_whole_however_the_stream_is_cut(documents, cuts, with_noise):
+    stream = (b"\x1bNOP" if with_noise else b"").join(map(pack, documents))
+    assert fed(stream, cuts) == (documents, True)
+
+
+@given(st.binary(max_size=60) | st.text(alphabet="\x1bPKTENDSCO", max_size=60).map(str.encode), CUTS)
+@example(b"\x1bPKT\x1b", [])
+def test_any_bytes_are_packets_or_an_error_and_cuts_make_no_difference(stream, cuts):
+    def outcome(where):
+        try:
+            return fed(stream, where)
+        except TransportError as error:
+            return "malformed" in str(error)
+
+    assert outcome(cuts) == outcome([])
+    if outcome([]) is not True:
+        packets, whole = outcome([])
+        assert not whole or stream.replace(b"\x1bNOP", b"") == b"".join(map(pack, packets))
+
+
+@given(CONTENT.filter(bool), CUTS)
+def test_a_truncated_packet_is_noticed(document, cuts):
+    packet = pack(document)
+    for end in range(1, len(packet)):
+        assert fed(packet[:end], cuts) == ([], False)
+
+
+@given(st.integers(0, 60), CUTS)
+def test_what_is_larger_than_allowed_is_refused_before_it_is_held(size, cuts):
+    if size <= 30:
+        assert fed(pack(bytes(size)), cuts, most_bytes=30) == ([bytes(size)], True)
+    else:
+        with pytest.raises(TransportError, match="larger than 30 bytes"):
+            fed(pack(bytes(size)), cuts, most_bytes=30)
+
+
+def test_a_server_ends_a_connection_whose_packet_grows_too_large(monkeypatch):
+    monkeypatch.setattr(Unpacker.__init__, "__defaults__", (1000,))
+    with raw(begin(xmlrpc_pstream, xmlrpc_pstream.Options(), Binding("tcp", ""))) as connection:
+        connection.sendall(b"\x1bPKT" + bytes(2000))
+        assert wait_for(lambda: not connection.recv(100))
