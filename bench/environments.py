@@ -42,7 +42,7 @@ def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
     wanted = _mark_for(lock)
     if not anew and _is_made(folder, wanted):
         return folder
-    with _alone(folder, tell):
+    with alone(folder, tell):
         if anew or not _is_made(folder, wanted):
             _make(folder, lock, tell)
             (folder / "made-from").write_text(wanted, "utf-8")
@@ -72,8 +72,8 @@ def _is_made(folder: Path, wanted: str) -> bool:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path, tell: Say) -> Iterator[None]:
-    """Hold a lock while an environment is made; who comes second waits."""
+def alone(folder: Path, tell: Say) -> Iterator[None]:
+    """Hold a lock while a folder in that of the environments is made; who comes second waits."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         file = folder.with_suffix(".lock").open("w")
@@ -86,7 +86,7 @@ def _alone(folder: Path, tell: Say) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            tell(f"Another process is making the environment {folder.name}: waiting for it")
+            tell(f"Another process is making {folder.name}: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -1,0 +1,205 @@
+"""Xmlrpc-c: the C++ library on both sides, Abyss and curl over HTTP, or its packet stream."""
+
+import os
+import socket
+import subprocess
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import programs
+from bench.contract import Address, Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import sockets
+
+TRANSPORTS = ("tcp",)
+START_S = 0.12
+REQUIRES = ()
+
+SOURCE = Path(__file__).with_name("_xmlrpc_c.cpp")
+PARTS = ("client++", "server_abyss++", "server_pstream++", "server++")
+FLAGS = (*(f"-lxmlrpc_{part}" for part in PARTS), "-lxmlrpc++", "-lxmlrpc", "-lxmlrpc_util", "-pthread")
+
+programs.need(["xmlrpc-c/server_pstream.hpp"], "g++ libxmlrpc-c++8-dev")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What carries the XML.
+
+    protocol: http is the Abyss server and the curl client; pstream the packet stream, without HTTP.
+    nodelay: set TCP_NODELAY on both sides of a packet stream; no effect on http, where the library always sets it.
+    """
+
+    protocol: str = "http"
+    nodelay: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out."""
+        if self.protocol not in ("http", "pstream"):
+            raise ValueError(f"protocol must be http or pstream, not {self.protocol!r}")
+
+
+def prepare() -> None:
+    """Compile the program that serves and calls, if it is not there yet."""
+    programs.ensure(SOURCE, FLAGS)
+
+
+class _Program:
+    """The program in one of its roles, with which lines are exchanged; it ends with its input, hence with us."""
+
+    def __init__(self, words: Sequence[object], connections: Sequence[socket.socket]) -> None:
+        self._process = subprocess.Popen(
+            [programs.ensure(SOURCE, FLAGS), *map(str, words)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[one.fileno() for one in connections],
+        )
+        self.pid = self._process.pid
+
+    def tell(self, data: bytes) -> None:
+        """Write to its input; if it has died, ``hear`` says so."""
+        assert self._process.stdin
+        try:
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass
+
+    def hear(self, kind: str = "") -> list[str]:
+        """Return the words of its next line behind ``kind``; TransportError if it says something else."""
+        assert self._process.stdout
+        line = self._process.stdout.readline().decode()
+        if not line or line.startswith("error "):
+            status = self._process.wait()
+            said = line.removeprefix("error ").strip() or f"it ended with status {status}"
+            raise TransportError(f"the Xmlrpc-c program failed: {said}")
+        return line.removeprefix(kind).split()
+
+    def read(self, count: int) -> "array[int]":
+        """Return so many int64 of its output."""
+        assert self._process.stdout
+        numbers = array("q")
+        numbers.frombytes(self._process.stdout.read(8 * count))
+        return numbers
+
+    def wait(self) -> int:
+        """Return its exit status, when it has ended."""
+        return self._process.wait()
+
+    def end(self) -> None:
+        """End its input, and wait until it has ended, too."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Let the program answer at a socket that is bound here, until it ends."""
+    try:
+        listener = sockets.listen(parse_address(binding.endpoint()))
+    except OSError as reason:
+        raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.nodelay)  # accepted connections inherit it
+    with listener:
+        program = _Program(["server", options.protocol, listener.fileno()], [listener])
+        program.hear("ready")
+        address = sockets.announced(listener, binding.endpoint())
+
+    def count() -> list[int]:
+        program.tell(b"count\n")
+        return [int(word) for word in program.hear()]
+
+    service.announce(address, counts=count)
+    raise TransportError(f"the Xmlrpc-c program ended with status {program.wait()}")
+
+
+class Load:
+    """The closed load, made by the program: a connection and a thread for each caller."""
+
+    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
+        """Keep what the program will be told."""
+        self._address = address
+        self._options = options
+        self._payloads = payloads
+        self._callers = callers
+        self._most_calls = most_calls
+        self._calls: list[int] = []
+        self._times: list[array[int]] = []
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes whose CPU time is the client's beside this one."""
+        return [self._program.pid]
+
+    def first(self) -> int:
+        """Start the program, which connects and makes one verified call with each caller; return the first's ns."""
+        where, payloads = parse_address(self._address), self._payloads
+        words = ["client", self._options.protocol, self._callers, self._most_calls, len(payloads), len(payloads[0])]
+        connections = self._connect(where) if self._options.protocol == "pstream" else []
+        places = [str(one.fileno()) for one in connections] or [_url(where)]
+        self._program = _Program([*words, *places], connections)
+        for one in connections:
+            one.close()  # the program's alone
+        self._program.tell(b"".join(payloads))
+        (first_ns,) = self._program.hear("first")
+        return int(first_ns)
+
+    def _connect(self, where: Address) -> list[socket.socket]:
+        try:
+            connections = [socket.create_connection((where.host, where.port)) for _ in range(self._callers)]
+        except OSError as reason:
+            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
+        for one in connections:
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, self._options.nodelay)
+        return connections
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Let the program make its calls."""
+        self._program.tell(b"%d %d\n" % (at_ns, until_ns))
+        self._calls = [int(word) for word in self._program.hear("done")]
+
+    def report(self) -> tuple[dict[str, Any], list[Any]]:
+        """Return the number of calls, and the send and receive times of each caller."""
+        self._times = [self._program.read(calls) for calls in self._calls for _ in range(2)]
+        return {"calls": sum(self._calls)}, self._times
+
+    def close(self) -> None:
+        """End the program, and with it its connections."""
+        self._program.end()
+
+
+def _url(where: Address) -> str:
+    return f"http://{f'[{where.host}]' if ':' in where.host else where.host}:{where.port}/RPC2"
+
+
+class Client:
+    """The client in Python that speaks the same protocol: for loads that the program does not make."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Choose by protocol; each is imported only when it is needed."""
+        self._client: Any
+        if options.protocol == "http":
+            from bench.systems import xmlrpc_stdlib
+
+            self._client = xmlrpc_stdlib.Client(address, xmlrpc_stdlib.Options())
+        else:
+            from bench.systems import xmlrpc_pstream
+
+            self._client = xmlrpc_pstream.Client(address, xmlrpc_pstream.Options(nodelay=options.nodelay))
+
+    def open(self) -> None:
+        """Connect."""
+        self._client.open()
+
+    @property
+    def call(self) -> Callable[[bytes], bytes]:
+        """Make one call and return its reply: the other client's own method."""
+        return self._client.call
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._client.close()
