@@ -5,7 +5,6 @@ A program's folder is named after its source and the compiler's version, so that
 
 import functools
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -58,4 +57,4 @@ def _compile(source: Path, flags: Sequence[str], program: Path) -> None:
         if finished.returncode:
             said = " | ".join(line.strip() for line in finished.stderr.splitlines()[-3:])
             raise NotInstalledError(f"{source.name} could not be compiled: {said}; try it: {' '.join(command)}")
-        os.replace(made, program)  # noqa: PTH105 - says what it does
+        made.replace(program)

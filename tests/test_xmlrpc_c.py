@@ -62,6 +62,7 @@ def test_both_protocols_are_answered_and_counted(protocol):
     measured = measure(Case("xmlrpc_c", "tcp", 2000, {"protocol": protocol}, clients=2, callers=2), 0.1, seed=1)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] > 4
     assert len(measured.calls) == 4 and all(times[0, 0] >= 0 for times in measured.calls)
+    assert measured.ledger["voluntary_switches"] > measured.ledger["calls"] / 10  # the program's are among them
     assert measured.ledger["client_cpu_ns"] > 0 and measured.ledger["server_cpu_ns"] > 0
 
 

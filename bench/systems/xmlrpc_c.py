@@ -14,7 +14,7 @@ from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
 from bench.systems import sockets
 
-TRANSPORTS = ("tcp",)
+TRANSPORTS = ("tcp",)  # its HTTP client knows no Unix domain sockets
 START_S = 0.12
 REQUIRES = ()
 
