@@ -143,6 +143,8 @@ def main(link: Link) -> None:
     """Get ready, run one window, report, disconnect."""
     spec = link.receive()
     pin(spec["cpus"])
+    if spec["load"] == "open":
+        loops.punctual()
     load, inside = prepare(link, spec)
     get_ready(link, load, inside)
     go = link.receive()

@@ -130,15 +130,23 @@ def run(plan: Plan, seed: int, effect: Effect = lambda start, block, case: 1.0, 
 def replay(run: Run) -> Run:
     """Return a measured run's oracle cases as they should have been: the same schedules and the same service times.
 
-    What a round trip takes beside the server's time is the median of raw sockets in the same run.
+    What a round trip takes beside the server's time is weighed first (``tare``).
     """
-    floor = run.cases.loc[run.cases["system"] == "sockets", "p50_rtt_us"]
-    around_us, starts = float(floor.iloc[0]) if len(floor) else 0.0, []
+    around_us, starts = tare(run), []
     for start, row in run.ledger[run.ledger["system"] == "oracle"].iterrows():
         number, case = int(str(start)), run.plan.cases[row["case"]]
         found = measured(case, run.plan.window_s, run.plan.seed + number, 1, around_us, after=case.clients)
         starts.append(rows.tables(number, row["block"], row["case"], case, found))
     return Run(InMemory(f"{run.id} in virtual time", run.plan, starts))
+
+
+def tare(run: Run) -> float:
+    """Return what a round trip takes beside the server's time, in us: by the closed loop of the constant law."""
+    for case in map(int, run.cases.index):
+        of = run.plan.cases[case]
+        if of.system == "oracle" and of.load == "closed" and of.options["law"] == "constant":
+            return float(run.cases.loc[case, "p50_rtt_us"]) - float(of.options["mean_us"])
+    return 0.0
 
 
 def law_quantile(options: dict[str, Any], p: float) -> float:

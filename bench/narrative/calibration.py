@@ -7,6 +7,7 @@ from bench.figures.calibration import MARGIN, Truth, frozen, truths, virtual
 from bench.params import listed
 from bench.plans.calibration import PACED_PER_S
 from bench.results import Run
+from bench.simulation import tare
 from bench.units import duration
 
 
@@ -19,7 +20,8 @@ def _closeness(run: Run) -> str:
     found = truths(run)
     off = [one for one in found if abs(one.off) > MARGIN]
     held = [one for one in off if not one.low <= one.true <= one.high]
-    text = f"Of {len(found)} quantiles, **{len(found) - len(off)} are within {MARGIN:.0%} of the truth**."
+    weighed = f"The tare, what a round trip takes beside the server's time, is {duration(tare(run))}."
+    text = f"{weighed} Of {len(found)} quantiles, **{len(found) - len(off)} are within {MARGIN:.0%} of the truth**."
     if off:
         worst = max(off, key=lambda one: abs(one.off))
         text += f" The furthest off is {_named(worst)}: {duration(worst.measured)} for {duration(worst.true)}."

@@ -3,7 +3,6 @@
 from typing import Any
 
 from bench import params, systems
-from bench.choices import FLOOR
 from bench.plan import MOST_CLIENTS, MOST_PER_S, Case, Plan, make_plan, placement_of
 
 LAWS = ("constant", "exponential", "bimodal")
@@ -22,14 +21,13 @@ def plan(
     window_s: object = None,
     seed: object = 1,
 ) -> Plan:
-    """Plan raw sockets, a closed loop of each law, open loads of the exponential one, and a freeze."""
+    """Plan a closed loop of each law, open loads of the exponential one, and a freeze."""
     by = params.one_name(transport, "transport of oracle", systems.constant("oracle", "TRANSPORTS"))
     mean = int(params.positive(mean_us, "mean_us", 1_000_000))
     shared: dict[str, Any] = {"payload_bytes": 100, "placement": placement_of(placement, parallel=True)}
     offered = sorted(float(params.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in params.as_list(rates))
     number = int(params.positive(clients, "clients", MOST_CLIENTS))
-    cases = [Case(FLOOR, by, **shared)]
-    cases += [Case("oracle", by, options={"law": law, "mean_us": mean}, **shared) for law in LAWS]
+    cases = [Case("oracle", by, options={"law": law, "mean_us": mean}, **shared) for law in LAWS]
     paced: dict[str, Any] = {"load": "open", "arrivals": "poisson", "clients": number}
     exponential = {"law": "exponential", "mean_us": mean}
     cases += [Case("oracle", by, options=exponential, offered_per_s=rate, **paced, **shared) for rate in offered]

@@ -56,10 +56,13 @@ def service_times(options: Options, seed: int = 1) -> Iterator[float]:
 
 
 def _work(us: float) -> None:
-    """Take this long: sleep, and spin at the end."""
+    """Take this long: spin, as a busy server does; of more than 10 ms, sleep the beginning.
+
+    A CPU that went idle takes its own time to come back, and that is in no law.
+    """
     end = time.perf_counter_ns() + int(1000 * us)
-    if us > 300:
-        time.sleep((us - 200) / 1e6)
+    if us > 10_000:
+        time.sleep((us - 5000) / 1e6)
     while time.perf_counter_ns() < end:
         pass
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from bench.contract import Binding, Service
 TRANSPORTS = ("inproc",)
 REQUIRES = ()
 WAYS = ("sleep", "asyncio", "spin")
+SET_TIMER_SLACK = 29  # of Linux's prctl: how many ns late a sleep may end, to save power
 NEIGHBOURS = ("nobody", "same", "others")
 BURN = """
 import os, sys, threading
@@ -27,8 +29,8 @@ class Options:
     """How to wait, and beside whom.
 
     us: the time that each wait is to take.
-    way: sleep (the kernel's timer); asyncio (a timer of its event loop); spin (sleep to 150 us before, then look at the
-    clock again and again: how open loads are paced).
+    way: sleep (the kernel's timer); asyncio (a timer of its event loop); spin (sleep to 150 us before, without the
+    50 us that Linux may add, then look at the clock again and again: how open loads are paced).
     beside: nobody; same (a process that computes without pause on the same CPU); others (one on every other CPU).
     """
 
@@ -65,6 +67,8 @@ class Client:
         """Start the neighbours."""
         if self._options.way == "asyncio":
             self._wait = self._make_timer()
+        if self._options.way == "spin" and sys.platform == "linux":
+            ctypes.CDLL(None).prctl(SET_TIMER_SLACK, 1, 0, 0, 0)
         for cpus in self._places():
             command = [sys.executable, "-S", "-c", BURN]
             neighbour = subprocess.Popen(command, stdin=subprocess.PIPE)  # it ends with this end of the pipe
