@@ -27,11 +27,14 @@ benchmark: $(READY)
 calibrate: $(READY)
 	@$(BIN)/python -m bench calibrate
 
+REFERENCE := $(addsuffix :0.25,overview latency throughput placement clients wamp compare noise) \
+  openload:0.6 calibration:0.6 capacity:0.5
+
 # The committed runs behind `-p source reference`: measured anew on this machine.
 reference: $(READY)
-	for notebook in overview latency throughput placement clients wamp openload compare noise calibration; do \
-	  $(BIN)/python -m bench run $$notebook -p window_s 0.25 && \
-	  $(BIN)/python -m bench keep $$notebook data/reference/$$notebook || exit 1; \
+	for each in $(REFERENCE); do \
+	  $(BIN)/python -m bench run $${each%:*} -p window_s $${each#*:} && \
+	  $(BIN)/python -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
 	done
 	cp figures/overview.png docs/overview.png
 

@@ -14,6 +14,7 @@ ledger row is on disk, which is written last. A null means: not known, or does n
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 VERSION = 1
 
@@ -116,6 +117,13 @@ LEDGER = _schema(
 
 TABLES = {"ledger": LEDGER, "samples": SAMPLES, "marks": MARKS, "load": LOAD}
 
+PLAUSIBLE = {  # columns of a table whose every value is known and not negative
+    "ledger": ("start", "case", "window_s", "calls"),
+    "samples": ("start", "client", "t_send_ns", "rtt_ns"),
+    "marks": ("start", "messages"),
+    "load": ("start", "rss_bytes"),
+}
+
 
 def problem(table: pa.Table, name: str) -> str | None:
     """Return why a table read from disk is not of this schema, or None if it is."""
@@ -128,6 +136,17 @@ def problem(table: pa.Table, name: str) -> str | None:
     for wanted in TABLES[name]:
         if wanted.name in table.schema.names and table.schema.field(wanted.name).type != wanted.type:
             return f"its column {wanted.name} is {table.schema.field(wanted.name).type}, not {wanted.type}"
+    known = [column for column in PLAUSIBLE[name] if column in table.schema.names]
+    return next(filter(None, (_implausible(table, column) for column in known)), None)
+
+
+def _implausible(table: pa.Table, column: str) -> str | None:
+    """Return what is wrong with a column that has to be known and not negative, or None."""
+    values = table[column]
+    if values.null_count or (pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()):
+        return f"its column {column} has gaps, where every row needs a number"
+    if len(values) and pc.min(values).as_py() < 0:
+        return f"its column {column} is negative: a clock that stepped back, or not written by this program"
     return None
 
 

@@ -181,6 +181,8 @@ class Stage:
             width = 3 if self._case.load == "open" else 2
             times = [each[i : i + width] for each in arrays for i in range(0, len(each), width)]
             measured.calls = [np.stack(one) - self._go_ns for one in times]
+            if any((one[1] < one[0]).any() for one in measured.calls):
+                raise SystemFailedError("a reply came before its request: the clock of this machine steps back")
             last_ns = max((int(one[1][-1]) for one in measured.calls if one.size), default=int(self._window_s * 1e9))
             measured.ledger = self._ledger(self._count(), last_ns)
         return measured

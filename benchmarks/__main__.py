@@ -18,6 +18,7 @@ import numpy as np
 import psutil
 
 from bench import paths, placement, plans, runner, schema, stats, store
+from bench.measured import Times
 from bench.plan import Case, make_plan
 from bench.routing import Routing
 from bench.stage import measure
@@ -142,6 +143,35 @@ def memory() -> None:
     print(f"{'client holding a million samples':38} {rss / 1e6:.0f} MB (wanted <= 150)")
 
 
+def pacing() -> None:
+    """How punctual an open load of 2 000 calls a second leaves, of requests that found their connection idle."""
+    for clients in (1, 2, 4):
+        case = Case("sockets", "ipc", 100, placement="split", load="open", offered_per_s=2000.0, clients=clients)
+        late, sent = [], []
+        for block in range(BLOCKS):
+            found = measure(case, 1.0, seed=block)
+            sent.append(found.ledger["calls"] / found.ledger["scheduled"])
+            late.append(stats.quantile(np.concatenate([_lateness(calls) for calls in found.calls]) / 1e3, 0.99))
+        low, middle, high = statistics.quantiles(late, n=4)
+        text = f"p99 late by {middle:,.0f} us [{low:,.0f}, {high:,.0f}] (wanted <= 150); sent {min(sent):.2%} (wanted 99.5 %)"
+        print(f"{f'pacing 2 000/s, {clients} clients':38} {text}", flush=True)
+
+
+def _lateness(calls: Times) -> Times:
+    """Return how late each request left that its own connection did not hold back, in ns."""
+    sent, received, due = calls
+    free = np.concatenate([[0], received[:-1]]) <= due
+    return (sent - due)[free]
+
+
+def reviewing() -> None:
+    """How long a run's review takes: all checks, quantiles with intervals, warm-up, dependence."""
+    for samples, wanted in ((1_000_000, "2 s, 500 MB"), (10_000_000, "20 s")):
+        words = [sys.executable, "-m", "benchmarks.review", str(samples)]
+        seconds, mb = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+        print(f"{f'review of {samples:,} samples':38} {seconds} s, {mb} MB at most (wanted <= {wanted})", flush=True)
+
+
 def notebook() -> None:
     """`papermill latency.ipynb out.ipynb -p transport ipc`: how long, and how much of it is not measuring."""
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +214,9 @@ def main() -> None:
         title = f"zeromq {transport} one way, 100 B"
         compare(title, lambda c=case: lab_rate(c), lambda c=case: bare("streams", c), "k/s", 1e-3)  # type: ignore[misc]
     readiness()
+    pacing()
     storing()
+    reviewing()
     memory()
     notebook()
 

@@ -70,13 +70,13 @@ def test_an_objective_that_is_never_kept_or_always():
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
-    [("p99<=5ms", Objective(0.99, 5000)), ("p50 <= 200us", Objective(0.5, 200)), ("p99.9<=1s", Objective(0.999, 1e6))],
+    [("p99<=5ms", Objective(0.99, 5000)), ("p50 < 200us", Objective(0.5, 200)), ("p99.9<=1s", Objective(0.999, 1e6))],
 )
 def test_objectives(text, wanted):
     assert objective(text).p == pytest.approx(wanted.p) and objective(text).limit_us == wanted.limit_us
 
 
-@pytest.mark.parametrize("text", ["", "p99", "p99<5ms", "p0<=5ms", "p100<=5ms", "p99<=0ms", "p99<=5"])
+@pytest.mark.parametrize("text", ["", "p99", "p99>5ms", "p0<=5ms", "p100<=5ms", "p99<=0ms", "p99<=5"])
 def test_objectives_that_are_none(text):
     with pytest.raises(UsageError, match="write for example p99<=5ms"):
         objective(text)

@@ -4,13 +4,14 @@ import json
 import shutil
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import bench
-from bench import across, runner, schema, store
-from bench.errors import DataError, UsageError
+from bench import across, runner, schema, stage, store
+from bench.errors import DataError, SystemFailedError, UsageError
 from bench.plan import Case, make_plan
 from bench.results import Run
 
@@ -99,6 +100,33 @@ def test_a_newer_version_is_refused_and_an_older_one_is_completed(folder):
     pq.write_table(wrong.replace_schema_metadata(table.schema.metadata), file)
     with pytest.raises(DataError, match="its column start is string, not int32"):
         folder.read("ledger")
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value", "text"),
+    [
+        ("samples", "rtt_ns", -5, "its column rtt_ns is negative: a clock that stepped back"),
+        ("samples", "t_send_ns", None, "its column t_send_ns has gaps"),
+        ("ledger", "window_s", float("nan"), "its column window_s has gaps"),
+        ("ledger", "calls", -1, "its column calls is negative"),
+    ],
+)
+def test_times_that_cannot_be_are_refused(folder, name, column, value, text):
+    file = folder.files(name)[0]
+    table = pq.read_table(file)
+    values = table[column].to_pylist()
+    values[-1] = value
+    place = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(place, table.schema.field(column), pa.array(values, table[column].type)), file)
+    with pytest.raises(DataError, match=text):
+        Run(folder).samples
+
+
+def test_a_clock_that_steps_back_ends_the_start(monkeypatch):
+    calls = np.array([[5, 6, 7], [6, 5, 8]])
+    monkeypatch.setattr(stage.np, "stack", lambda arrays: calls)
+    with pytest.raises(SystemFailedError, match="the clock of this machine steps back"):
+        stage.measure(Case("loopback", "inproc", max_calls=100), 0.05, 1)
 
 
 def test_a_run_that_is_being_measured_is_left_alone(folder):

@@ -108,7 +108,7 @@ def errors(run: Run, axes: Axes) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_ylim(len(names) + 0.6, -0.6)  # room for the legend
     axes.yaxis.grid(False)
     axes.set_xlabel("measured over true; the band is 10 %")
     axes.legend(loc="lower right", ncols=2, frameon=True, framealpha=0.9)

@@ -11,7 +11,7 @@ PROBES = 20  # before the lower end is confirmed: doublings and bisections, two 
 def plan(
     system: object = "zeromq",
     transport: object = "ipc",
-    objective: object = "p95<=5ms",
+    objective: object = "p95<5ms",
     clients: object = 4,
     payload_bytes: object = 100,
     options: object = None,
