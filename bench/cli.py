@@ -95,7 +95,7 @@ def show(run: str) -> None:
     "--objective", default="p99<=5ms", show_default=True, help="A quantile of the response time, and its bound."
 )
 @click.option("--clients", default=4, show_default=True, help="Connections, a process each, that share the schedule.")
-@click.option("-o", "--options", default="", help='The system\'s options, for example "{nodelay: false}".')
+@click.option("-o", "--options", default="", help='The system\'s options, for example "{writes: 2}".')
 @click.option(
     "--window-s", default=1.0, show_default=True, help="Seconds of each probe; longer where the quantile needs it."
 )
@@ -153,7 +153,7 @@ def explain(figure: str) -> None:
 @cli.command()
 @click.argument("system")
 @click.argument("address")
-@click.option("-o", "--options", default="", help='The system\'s options, for example "{nodelay: false}".')
+@click.option("-o", "--options", default="", help='The system\'s options, for example "{writes: 2}".')
 def serve(system: str, address: str, options: str) -> None:
     """Serve SYSTEM at ADDRESS (tcp://HOST:PORT or ipc:///PATH) until Ctrl-C: a target for other machines."""
     from bench.serving import serve as serve_until_interrupted

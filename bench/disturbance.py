@@ -10,10 +10,11 @@ TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> dict[str, int]:
-    """Return counters that only grow, in ns, as far as the kernel has them; their difference over a window counts.
+    """Return counters that only grow, in ns or 1, as far as the kernel has them; their difference over a window counts.
 
     machine_busy_ns: all CPUs, all processes; ticks at 10 ms. steal_ns: wanted but given to other guests.
     pressure_ns: some task waited for a CPU. throttled_ns: a limit of the control group held tasks back.
+    tcp_delayed_acks: acknowledgements that were sent late; tcp_segments_out: all that was sent; of this network.
     """
     if sys.platform != "linux":
         return {}
@@ -23,7 +24,17 @@ def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> d
         found["machine_busy_ns"] = (user + nice + system + irq + soft) * TICK_NS
         found["steal_ns"] = steal * TICK_NS
     found |= _first(proc / "pressure" / "cpu", r"some .*total=(\d+)", "pressure_ns")
+    found |= _named(proc / "net" / "netstat", "TcpExt", "DelayedACKs", "tcp_delayed_acks")
+    found |= _named(proc / "net" / "snmp", "Tcp", "OutSegs", "tcp_segments_out")
     return found | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns")
+
+
+def _named(file: Path, group: str, counter: str, name: str) -> dict[str, int]:
+    """Return a counter from a file that has a line of names, and one of numbers, for each group; or nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        names, numbers = (line.split() for line in file.read_text().splitlines() if line.startswith(f"{group}: "))
+        return {name: int(numbers[names.index(counter)])}
+    return {}
 
 
 def _first(file: Path, pattern: str, name: str) -> dict[str, int]:

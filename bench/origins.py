@@ -20,6 +20,13 @@ WAMP_PROCESSES = {  # CPU in % of one CPU and memory in MB, smallest and largest
     "controller": ((30.5, 30.5), (207, 221)),
 }
 
+XMLRPC_C: dict[str, Any] = {  # Xmlrpc-c, about 1999: version 1.12, a PC of 696 bogomips, client and server on it
+    "calls_per_s_held": {"one side": 12, "both sides": 6},  # packet stream without TCP_NODELAY
+    "http_c": {"calls_100_ms": 380, "call_1_ms": 26, "per_s": 280},
+    "http_cpp": {"calls_100_ms": 1350, "call_1_ms": 60},
+    "pstream_cpp": {"calls_100_ms": 280, "call_1_ms": 68, "per_s": 500},
+}
+
 
 def replicas(run: Run) -> dict[str, int]:
     """Return the cases that repeat the origin's two, by the origin's name of them."""

@@ -81,7 +81,7 @@ def flag(value: object, what: str) -> bool:
 
 
 def mapping(value: object, what: str) -> dict[str, Any]:
-    """Return a mapping, as given or as a string spells it ("{nodelay: false}"); nothing is an empty one."""
+    """Return a mapping, as given or as a string spells it ("{writes: 2}"); nothing is an empty one."""
     found = literal(value)
     if found in (None, ""):
         return {}

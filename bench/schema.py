@@ -111,6 +111,8 @@ LEDGER = _schema(
         _field("steal_ns", pa.int64(), "ns", "CPU time that this virtual machine wanted and did not get"),
         _field("pressure_ns", pa.int64(), "ns", "time in which some task of the machine waited for a CPU"),
         _field("throttled_ns", pa.int64(), "ns", "time in which the control group's limit held tasks back"),
+        _field("tcp_delayed_acks", pa.int64(), "1", "acknowledgements sent late in the window, all of this network's"),
+        _field("tcp_segments_out", pa.int64(), "1", "TCP segments sent in the window, all of this network's"),
         _field("gc_collections", pa.int64(), "1", "garbage collections in the clients during the window"),
     ],
 )

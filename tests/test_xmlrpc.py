@@ -86,7 +86,7 @@ def test_options_that_do_not_exist(name, wrong, text):
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 def test_every_way_of_calling_is_answered_and_counted(name, options, transport):
     ledger = measure(Case(name, transport, 2000, options, clients=2), 0.05, seed=1).ledger
-    assert ledger["calls"] == ledger["server_calls"] > 2
+    assert ledger["calls"] == ledger["server_calls"] > 0
 
 
 @pytest.mark.parametrize(("http", "connections"), [("1.1", 1), ("1.0", 3)])

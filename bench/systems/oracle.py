@@ -82,7 +82,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
             for key, _ in selector.select():
                 if key.fileobj is listener:
                     connection, _ = listener.accept()
-                    selector.register(connection, selectors.EVENT_READ, sockets.stream(connection, sockets.Options()))
+                    selector.register(connection, selectors.EVENT_READ, sockets.stream(connection))
                 elif not _answer(key.data, service.answer, times):
                     selector.unregister(key.fileobj)  # and it is closed with the last reference
 

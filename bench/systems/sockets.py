@@ -24,11 +24,12 @@ pack, unpack = struct.Struct("!I").pack, struct.Struct("!I").unpack_from
 class Options:
     """How the bytes are handed to the kernel.
 
-    nodelay: set TCP_NODELAY on both sides, so that small writes are not held back (Nagle); no effect on ipc.
+    client_nodelay, server_nodelay: set TCP_NODELAY there, so that small writes are not held back (Nagle); not on ipc.
     writes: 1 sends length and payload in one write, 2 in one write each.
     """
 
-    nodelay: bool = True
+    client_nodelay: bool = True
+    server_nodelay: bool = True
     writes: int = 1
 
     def __post_init__(self) -> None:
@@ -37,14 +38,14 @@ class Options:
             raise ValueError("writes must be 1 or 2")
 
 
-def stream(connection: socket.socket, options: Options) -> tuple[Send, Receive]:
+def stream(connection: socket.socket, nodelay: bool = True, writes: int = 1) -> tuple[Send, Receive]:
     """Return two functions that send and receive whole messages, each behind its length (4 bytes, big-endian).
 
     The second returns None when the other side has closed between two messages. Closures, not methods: as the floor
     under all systems this must cost what a bare loop costs.
     """
     if connection.family != socket.AF_UNIX:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.nodelay)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
     sendall, recv = connection.sendall, connection.recv
 
     def send(payload: bytes) -> None:
@@ -64,12 +65,12 @@ def stream(connection: socket.socket, options: Options) -> tuple[Send, Receive]:
                 return None
         return _rest(data, recv)
 
-    return send if options.writes == 1 else send_in_two, receive
+    return send if writes == 1 else send_in_two, receive
 
 
 def caller(connection: socket.socket, options: Options) -> Callable[[bytes], bytes]:
     """Return a function that sends a request and returns its reply; the usual way is written out, see ``stream``."""
-    send, _ = stream(connection, options)
+    send, _ = stream(connection, options.client_nodelay, options.writes)
     sendall, recv, in_one = connection.sendall, connection.recv, options.writes == 1
 
     def call(payload: bytes) -> bytes:
@@ -134,7 +135,7 @@ def announced(listener: socket.socket, endpoint: str) -> str:
 
 def _answer_all(connection: socket.socket, options: Options, answer: Callable[[bytes], bytes]) -> None:
     """Serve one connection until its client leaves."""
-    send, receive = stream(connection, options)
+    send, receive = stream(connection, options.server_nodelay, options.writes)
     sendall, in_one = connection.sendall, options.writes == 1
     try:
         while (payload := receive()) is not None:

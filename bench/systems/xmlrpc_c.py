@@ -30,11 +30,12 @@ class Options:
     """What carries the XML.
 
     protocol: http is the Abyss server and the curl client; pstream the packet stream, without HTTP.
-    nodelay: set TCP_NODELAY on both sides of a packet stream; no effect on http, where the library always sets it.
+    client_nodelay, server_nodelay: set TCP_NODELAY there on a packet stream; on http the library always does.
     """
 
     protocol: str = "http"
-    nodelay: bool = True
+    client_nodelay: bool = True
+    server_nodelay: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out."""
@@ -103,7 +104,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         listener = sockets.listen(parse_address(binding.endpoint()))
     except OSError as reason:
         raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.nodelay)  # accepted connections inherit it
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.server_nodelay)  # inherited by those accepted
     with listener:
         program = _Program(["server", options.protocol, listener.fileno()], [listener])
         program.hear("ready")
@@ -154,7 +155,7 @@ class Load:
         except OSError as reason:
             raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
         for one in connections:
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, self._options.nodelay)
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, self._options.client_nodelay)
         return connections
 
     def load(self, at_ns: int, until_ns: int) -> None:
@@ -189,7 +190,7 @@ class Client:
         else:
             from bench.systems import xmlrpc_pstream
 
-            self._client = xmlrpc_pstream.Client(address, xmlrpc_pstream.Options(nodelay=options.nodelay))
+            self._client = xmlrpc_pstream.Client(address, xmlrpc_pstream.Options(options.client_nodelay))
 
     def open(self) -> None:
         """Connect."""

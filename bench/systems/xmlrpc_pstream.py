@@ -31,11 +31,12 @@ WORDS = (b"PKT", b"END", b"ESC", b"NOP")
 class Options:
     """How packets are handed to the kernel.
 
-    nodelay: set TCP_NODELAY on both sides, so that small writes are not held back (Nagle); no effect on ipc.
+    client_nodelay, server_nodelay: set TCP_NODELAY there, so that small writes are not held back (Nagle); not on ipc.
     writes: 1 sends a packet in one write, 2 its last control word in one of its own, 3 both, as Xmlrpc-c does.
     """
 
-    nodelay: bool = True
+    client_nodelay: bool = True
+    server_nodelay: bool = True
     writes: int = 1
 
     def __post_init__(self) -> None:
@@ -116,10 +117,10 @@ class Unpacker:
         return True
 
 
-def sender(connection: socket.socket, options: Options) -> Callable[[bytes], None]:
+def sender(connection: socket.socket, nodelay: bool, writes: int) -> Callable[[bytes], None]:
     """Return a function that sends a document as a packet, in so many writes."""
     if connection.family != socket.AF_UNIX:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.nodelay)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
     sendall = connection.sendall
 
     def send(document: bytes) -> None:
@@ -127,15 +128,15 @@ def sender(connection: socket.socket, options: Options) -> Callable[[bytes], Non
 
     def send_in_parts(document: bytes) -> None:
         opening, content, end = _parts(document)
-        for part in (opening + content, end) if options.writes == 2 else (opening, content, end):
+        for part in (opening + content, end) if writes == 2 else (opening, content, end):
             sendall(part)
 
-    return send if options.writes == 1 else send_in_parts
+    return send if writes == 1 else send_in_parts
 
 
 def _answer_all(connection: socket.socket, options: Options, answer: Callable[[bytes], bytes]) -> None:
     """Serve one connection until its client leaves, or sends what is malformed."""
-    unpacker, send = Unpacker(), sender(connection, options)
+    unpacker, send = Unpacker(), sender(connection, options.server_nodelay, options.writes)
     with connection, contextlib.suppress(OSError, TransportError):
         while data := connection.recv(READ_BYTES):
             for document in unpacker.feed(data):
@@ -178,7 +179,7 @@ class Client:
             self._connection = connect(parse_address(self._address))
         except OSError as reason:
             raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
-        self._send = sender(self._connection, self._options)
+        self._send = sender(self._connection, self._options.client_nodelay, self._options.writes)
 
     def call(self, payload: bytes) -> bytes:
         """Make one call and return its reply."""

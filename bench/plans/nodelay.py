@@ -1,0 +1,43 @@
+"""What is measured for nodelay.ipynb: who may hold back small writes, and in how many writes a message goes."""
+
+from typing import Any
+
+from bench import params, systems
+from bench.choices import INSTRUMENT
+from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
+
+ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options
+SIDES = ((True, True), (False, True), (True, False), (False, False))  # TCP_NODELAY of client and of server
+CALLS = 400  # at most, of a case that is not held up
+HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
+
+
+def plan(
+    system: object = "all",
+    payload_bytes: object = 100,
+    sizes: object = (100, 30_000, 60_000, 65_000, 66_000, 100_000, 131_000),
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan the factorial of client's and server's TCP_NODELAY and one write or two; then raw sockets by payload.
+
+    A window is short: what is held up takes long for each call, and a few calls tell it.
+    """
+    chosen = [name for name in params.names(system, "system", ABLE) if systems.load(name)]
+    size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    where = placement_of(placement)
+    shared: dict[str, Any] = {"placement": where, "max_calls": CALLS}
+    cases = [
+        Case(name, "tcp", size, {"client_nodelay": client, "server_nodelay": server, "writes": writes}, **shared)
+        for name in chosen
+        for writes in (1, 2)
+        for client, server in SIDES
+    ]
+    sweep = [one for one in params.positives(sizes, "sizes", MOST_BYTES) if one != size]
+    cases += [Case("sockets", "tcp", one, HELD, **shared) for one in sweep]
+    cases.append(Case(INSTRUMENT, "inproc", size, placement=where, max_calls=20_000))
+    window = 0.4 if window_s is None and profile == "class" else window_s
+    return make_plan("nodelay", cases, profile, starts, window, seed)

@@ -1,0 +1,110 @@
+"""HTTP/1.1: a plain handler of Python's http.server, a thread for each connection, and a bare client."""
+
+import http.client
+import os
+import socket
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from bench.contract import Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import sockets
+
+TRANSPORTS = ("tcp",)
+REQUIRES = ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """How requests and responses are handed to the kernel.
+
+    client_nodelay, server_nodelay: set TCP_NODELAY there; the library's own server does not.
+    writes: 1 sends head and body in one write, 2 in one each, as the library's own server and client do.
+    """
+
+    client_nodelay: bool = True
+    server_nodelay: bool = True
+    writes: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out."""
+        if self.writes not in (1, 2):
+            raise ValueError("writes must be 1 or 2")
+
+
+def _handler(options: Options, service: Service) -> type[BaseHTTPRequestHandler]:
+    """Return the class that handles a connection's requests."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = options.server_nodelay
+        wbufsize = -1 if options.writes == 1 else 0
+
+        def do_POST(self) -> None:
+            """Send the body back."""
+            body = service.answer(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response_only(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep quiet."""
+
+    return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    """The library's server; that a client goes away is nothing to tell."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing."""
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Accept connections and answer each in a thread of its own."""
+    try:
+        listener = sockets.listen(parse_address(binding.endpoint()))
+    except OSError as reason:
+        raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
+    server = _Server(("", 0), _handler(options, service), bind_and_activate=False)
+    server.socket.close()
+    server.socket = listener
+    service.announce(sockets.announced(listener, binding.endpoint()))
+    server.serve_forever(poll_interval=3600)
+
+
+class Client:
+    """One connection that is kept."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect and how."""
+        self._where = parse_address(address)
+        self._options = options
+
+    def open(self) -> None:
+        """Connect."""
+        try:
+            self._connection = socket.create_connection((self._where.host, self._where.port))
+        except OSError as reason:
+            raise TransportError(f"cannot connect to tcp://{self._where.host}:{self._where.port}: {reason}") from reason
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, self._options.client_nodelay)
+
+    def call(self, payload: bytes) -> bytes:
+        """Post the payload and return the body of the response."""
+        head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(payload)
+        try:
+            for part in (head + payload,) if self._options.writes == 1 else (head, payload):
+                self._connection.sendall(part)
+            response = http.client.HTTPResponse(self._connection, method="POST")
+            response.begin()
+            body = response.read()
+        except (OSError, http.client.HTTPException) as reason:
+            raise TransportError(f"the call failed: {reason or type(reason).__name__}") from reason
+        if response.status != 200:
+            raise TransportError(f"the server answered with HTTP status {response.status} {response.reason}")
+        return body
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._connection.close()

@@ -1,0 +1,82 @@
+"""Writes that are held back: what is foretold, what the kernel counts, and the plain HTTP server they show in."""
+
+import math
+import socket
+import sys
+
+import pytest
+from test_results import handmade
+
+from bench import narrative, plans
+from bench.errors import TransportError, UsageError
+from bench.figures import nodelay
+from bench.plan import Case
+from bench.plans.nodelay import ABLE
+from bench.stage import measure
+from bench.systems import http_stdlib
+
+HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
+
+
+def factorial(system="xmlrpc_pstream"):
+    return [
+        Case(system, "tcp", 100, {"client_nodelay": client, "server_nodelay": server, "writes": writes}, max_calls=400)
+        for writes in (1, 2)
+        for client, server in ((True, True), (False, True), (True, False), (False, False))
+    ]
+
+
+def test_stalls_are_foretold_from_sides_and_writes():
+    run = handmade(factorial(), [100] * 8, calls=20)
+    found = {(one.sides, one.writes): one for one in nodelay.combinations(run)}
+    assert len(found) == 8 and all(
+        one.stalls == 0 and math.isinf(one.rate_per_s) for one in found.values() if one.writes == 1
+    )
+    assert [found[sides, 2].stalls for sides in ("both", "server only", "client only", "neither")] == [0, 1, 1, 2]
+    assert found["client only", 2].rate_per_s == pytest.approx(25) and found["neither", 2].rate_per_s == pytest.approx(
+        12.5
+    )
+
+
+def test_the_conclusion_sets_rates_beside_the_origins():
+    rtt_us = [100, 100, 100, 100, 100, 44_000, 44_000, 88_000]
+    text = narrative.conclusion(handmade(factorial(), rtt_us, calls=20, notebook="nodelay", tcp_delayed_acks=20))
+    assert "a stall takes 4" in text and "the kernel counted 1.00 delayed" in text  # the middle of 1, 1 and 1/2
+    assert "The origin saw 12 and 6 calls a second" in text
+
+
+@pytest.mark.parametrize("system", ABLE)
+@pytest.mark.skipif(sys.platform != "linux", reason="the counter is Linux's")
+def test_the_kernel_delays_two_acknowledgements_of_each_call_that_both_sides_hold_back(system):
+    held = measure(Case(system, "tcp", 100, HELD, max_calls=3), 2.0, 1).ledger
+    assert held["calls"] == 3 and held["tcp_delayed_acks"] >= 3
+    assert held["tcp_segments_out"] >= 4 * held["calls"]
+
+
+def test_only_systems_with_these_options_are_planned():
+    with pytest.raises(UsageError, match="unknown system 'zeromq': there are sockets, xmlrpc_pstream, http_stdlib"):
+        plans.plan("nodelay", system="zeromq")
+    plan = plans.plan("nodelay", system="sockets", sizes=[100, 70_000])
+    assert len(plan.cases) == 8 + 1 + 1 and plan.window_s == 0.4
+
+
+ANSWERS = {
+    "500": b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
+    "truncated": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc",
+    "closed": b"",
+    "other": b"no HTTP\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("said", ANSWERS.values(), ids=ANSWERS)
+def test_a_server_that_fails_is_an_error(said):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = http_stdlib.Client(f"tcp://127.0.0.1:{listener.getsockname()[1]}", http_stdlib.Options())
+        client.open()
+        connection, _ = listener.accept()
+        connection.sendall(said)
+        connection.shutdown(socket.SHUT_WR)
+        with pytest.raises(TransportError):
+            client.call(b"hello")
+        client.close()
+        connection.close()
