@@ -6,7 +6,8 @@ from bench.plan import Case
 def labels(cases: tuple[Case, ...]) -> list[str]:
     """Return a label for each case: system and transport, and whatever else differs between them."""
     peers = [case for case in cases if case.system != "loopback"]
-    found = [_label(case, [peer for peer in peers if peer.load == case.load]) for case in cases]
+    paced = {peer.load for peer in peers} != {"open"}
+    found = [_label(case, [peer for peer in peers if peer.load == case.load], paced) for case in cases]
     return [label + _again(found[:place].count(label)) for place, label in enumerate(found)]
 
 
@@ -14,7 +15,8 @@ def _again(times: int) -> str:
     return "" if not times else " again" if times == 1 else f" again {times}"
 
 
-def _label(case: Case, peers: list[Case]) -> str:
+def _label(case: Case, peers: list[Case], paced: bool) -> str:
+    """Return a case's label; ``paced``: whether offered rates tell it from cases of another load."""
     if case.system == "loopback":
         return "loopback (no server)"
     words = {
@@ -25,7 +27,8 @@ def _label(case: Case, peers: list[Case]) -> str:
         "max_calls": f"{case.max_calls // case.clients // case.callers} calls" if case.is_short else "",
         "callers": f"{case.callers} caller{'s' * (case.callers > 1)} each",
     }
-    shown = [text for name, text in words.items() if text and len({getattr(peer, name) for peer in peers}) > 1]
+    varied = {name for name in words if len({getattr(peer, name) for peer in peers}) > 1}
+    shown = [text for name, text in words.items() if text and (name in varied or (paced and name == "offered_per_s"))]
     mine = [peer.options for peer in peers if peer.system == case.system]
     turned = {name: value for name, value in case.options.items() if len({str(o[name]) for o in mine}) > 1}
     told = {name: value for name, value in turned.items() if value or value is False}  # 0 and "" mean: not at all

@@ -120,9 +120,9 @@ class Folder:
         return starts if "all" in measured else {start for start in starts if f"{start:05d}" in measured}
 
     def append(self, start: int, tables: dict[str, pa.Table]) -> None:
-        """Write one start's tables, the ledger last: with it the start is complete."""
+        """Write one start's tables, the ledger last: with it the start is complete, even if nothing was due in it."""
         for name in sorted(tables, key=lambda name: name == "ledger"):
-            if len(tables[name]):
+            if len(tables[name]) or (name == "samples" and not len(tables["marks"])):
                 write_table(self.path / name / f"{start:05d}.parquet", tables[name])
 
     def update(self, **fields: Any) -> None:

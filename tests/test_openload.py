@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 from test_results import handmade
 
-from bench import checks, loops, models, narrative, overload, stats
+from bench import checks, loops, models, narrative, overload, runner, stats, tables
 from bench.errors import UsageError
 from bench.narrative import openload
-from bench.plan import Case
+from bench.plan import Case, make_plan
+from bench.results import Run
 from bench.stage import measure
 from bench.systems import oracle
 
@@ -177,3 +178,13 @@ def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
     assert overload.overloaded(run) == [1]
     assert "Overloaded" in openload._growth(run) and "oracle" in outcome(run).found
     assert narrative.text(run, "freeze").startswith("**No conclusion.** every offered rate is above")
+
+
+def test_windows_in_which_nothing_was_due_are_complete_and_said():
+    idle = Case("sockets", "ipc", load="open", offered_per_s=0.01, arrivals="poisson")
+    run = Run(runner.run(make_plan("openload", [idle, Case("sockets", "ipc")], starts=2, window_s=0.05)))
+    assert len(run.ledger) == 4 and run.cases.loc[0, "n"] == 0
+    assert run.labels == ["sockets ipc 0.01/s", "sockets ipc"]
+    (found,) = [one for one in checks.check(run) if one.name == "pacing"]
+    assert found.verdict == checks.INVALID and "no request was due" in found.found
+    assert tables.loads(run)["response p50"].iloc[0] == "n/a (needs 6 samples, has 0)"
