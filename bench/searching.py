@@ -46,6 +46,7 @@ class Prober:
         self._folder, self._plan, self._goal, self._routing, self._say = folder, plan, goal, routing, say
         self._cases: list[Case] = []
         self._tried: list[int] = []  # the case of each probe
+        self._probes: list[Probe] = []
 
     def __call__(self, rate: float) -> Probe:
         """Return what a fresh start at this rate gave."""
@@ -66,6 +67,9 @@ class Prober:
             self._store(number, index, case, found)
             probe = judged(found, rate, self._goal)
         self._tried.append(index)
+        self._probes.append(probe)
+        so_far = Bracket(0.0, rate, tuple(self._probes), confirmed=False, ended=False)
+        self._folder.update(capacity=_record(self._goal, so_far))  # an interrupted search can be looked at
         self._say(line(probe, self._goal))
         return probe
 

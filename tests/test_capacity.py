@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bench import narrative, store
+from bench import figures, listing, narrative, plans, searching, store
 from bench.capacity import MOST_PROBES, RATIO, STARTS, Objective, Probe, objective, search
 from bench.errors import UsageError
 from bench.results import Run
@@ -105,3 +105,20 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     assert "p90<=200ms is kept" in narrative.conclusion(run).replace("**", "")
     assert "response p90" in command("show", "latest").stdout
     assert command("capacity", "oracle", "--objective", "fast").returncode == 2
+
+
+def test_an_interrupted_search_can_be_looked_at(monkeypatch):
+    plan = plans.plan("capacity", system="sockets", window_s=0.05, objective="p50<1s", profile="smoke")
+    said = []
+
+    def interrupted(text):
+        said.append(text)
+        if len(said) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        searching.find(plan, objective("p50<1s"), interrupted)
+    run = Run(store.find("latest"))
+    assert not run.manifest["finished"] and len(run.ledger) == 3
+    assert "not certain" in listing.run_text("latest") or "No conclusion" in listing.run_text("latest")
+    figures.whole(run)
