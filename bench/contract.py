@@ -107,7 +107,8 @@ class Service(Protocol):
 
         The CPU time of a helper and of its children is kept apart, as that role's. ``counts`` is for servers whose
         requests are not answered through ``answer`` in this process (native programs, worker processes): a function
-        that returns how many requests each of its workers has answered so far. It is called in another thread.
+        that returns how many requests each of its workers has answered so far. It is called in another thread, once
+        when all clients are ready and once when they are done.
         """
 
 

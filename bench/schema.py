@@ -94,6 +94,12 @@ LEDGER = _schema(
         _field("first_rtt_ns", pa.int64(), "ns", "the first call of the first client, cold, before the window"),
         _field("calls", pa.int64(), "1", "requests completed, or messages sent"),
         _field("server_calls", pa.int64(), "1", "requests that the server counted, or messages received"),
+        _field(
+            "server_worker_calls",
+            pa.string(),
+            "JSON",
+            "requests that each of the server's workers counted in the window, a list; null: no workers, or not known",
+        ),
         _field("errors", pa.int64(), "1", "requests that failed"),
         _field("client_cpu_ns", pa.int64(), "ns", "CPU time of all clients in the window"),
         _field("server_cpu_ns", pa.int64(), "ns", "CPU time of the server in the window"),

@@ -22,6 +22,7 @@ class Echo:
         """Keep whom to tell when the system listens."""
         self._on_announce = on_announce
         self._calls = itertools.count()  # its ``next`` is atomic, whatever threads answer
+        self._asked = 0
         self._counts: Callable[[], Sequence[int]] = tuple  # of workers elsewhere, if there are any
         self.answer = self._make_answer()
 
@@ -42,8 +43,10 @@ class Echo:
         self._on_announce(address, pids or {})
 
     def count(self) -> Message:
-        """Return how many requests were answered (asked once, at the end)."""
-        return {"count": next(self._calls) + sum(self._counts())}
+        """Return how many requests were answered so far, and how many of them by each worker, if there are any."""
+        here, workers = next(self._calls) - self._asked, list(self._counts())
+        self._asked += 1  # asking counts, too
+        return {"count": here + sum(workers), "workers": workers or None}
 
 
 def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Marks:

@@ -1,5 +1,6 @@
 """One start on stage: its processes are started, made ready, measured over one window, and ended."""
 
+import json
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -110,6 +111,7 @@ class Stage:
         if self._is_stream:
             collect("received", self._server, READY_S, self._clients)
         self._pids = self._roles(listening["pids"])
+        self._counted = {} if self._is_stream else self._ask()
 
     @property
     def _servers(self) -> list[Child]:
@@ -176,7 +178,7 @@ class Stage:
             sent_at, sent, received_at, received = arrays[0]
             ends = (("client", sent_at, sent), ("server", received_at, received))
             measured.marks = [(role, times - self._go_ns, count) for role, times, count in ends]
-            measured.ledger = self._ledger(int(received[-1]), int(received_at[-1]) - self._go_ns)
+            measured.ledger = self._ledger({"server_calls": int(received[-1])}, int(received_at[-1]) - self._go_ns)
         else:
             width = 3 if self._case.load == "open" else 2
             times = [each[i : i + width] for each in arrays for i in range(0, len(each), width)]
@@ -184,7 +186,7 @@ class Stage:
             if any((one[1] < one[0]).any() for one in measured.calls):
                 raise SystemFailedError("a reply came before its request: the clock of this machine steps back")
             last_ns = max((int(one[1][-1]) for one in measured.calls if one.size), default=int(self._window_s * 1e9))
-            measured.ledger = self._ledger(self._count(), last_ns)
+            measured.ledger = self._ledger(self._counts(), last_ns)
         return measured
 
     def obituary(self, known: str) -> str:
@@ -202,15 +204,22 @@ class Stage:
             client.send("close")
         collect("closed", self._clients, PATIENCE_S, self._servers)
 
-    def _count(self) -> int | None:
-        """Return how many requests the server counted in the window, or None if it cannot be asked."""
+    def _ask(self) -> Message:
+        """Return what the server has counted so far; empty if it cannot be asked."""
         for server in self._server:
             server.send("count")
-        counted = collect("count", self._server, PATIENCE_S, self._behind) or self._done
-        total = counted[0].get("count")
-        return None if total is None else total - self._callers  # each made one call to get ready
+        return next(iter(collect("count", self._server, PATIENCE_S, self._behind)), {})
 
-    def _ledger(self, server_calls: int | None, last_ns: int) -> dict[str, Any]:
+    def _counts(self) -> dict[str, Any]:
+        """Return what the server counted in the window, in all and by worker; None where that is not known."""
+        counted, before = self._ask() or self._done[0], self._counted.get("workers")
+        workers = [now - then for now, then in zip(counted["workers"], before, strict=True)] if before else None
+        return {
+            "server_calls": counted["count"] - self._callers if "count" in counted else None,  # each made one before
+            "server_worker_calls": workers and json.dumps(workers),
+        }
+
+    def _ledger(self, counts: dict[str, Any], last_ns: int) -> dict[str, Any]:
         def total(name: str) -> int | None:
             values = [done[name] for done in self._done]
             return None if None in values else sum(values)
@@ -226,13 +235,13 @@ class Stage:
             "ready_s": self._ready_s,
             "window_s": last_ns / 1e9,
             "first_rtt_ns": self._ready[0]["first_ns"],
-            "server_calls": server_calls,
             "errors": 0,
             "router_cpus": _cpus(self._places.router),
             "client_rss_bytes": self._meter.peak_rss("client+server"),
             **{f"{role}_rss_bytes": self._meter.peak_rss(role) for role in self._pids if "+" not in role},
             **{name: total(name) for name in summed},
             **inside,
+            **counts,
             **self._used,
         }
 

@@ -15,7 +15,8 @@ from bench.stage import measure
 def test_a_load_of_the_systems_own_is_used_and_counts_from_elsewhere_are_summed(with_systems):
     with_systems()
     measured = measure(Case("apart", "tcp", 10), window_s=0.05, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] == 7  # of 3 + 5, one was to get ready
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] == 7
+    assert measured.ledger["server_worker_calls"] == "[3, 4]"  # of 4 + 4, one was to get ready
     assert measured.calls[0].tolist() == [list(range(7))] * 2
     assert measured.ledger["client_cpu_ns"] > 0
 

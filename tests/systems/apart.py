@@ -1,5 +1,6 @@
 """Apart: sockets whose requests are counted elsewhere, and whose calls a program of its own makes: seven of them."""
 
+import itertools
 from array import array
 
 from bench.systems import sockets
@@ -10,9 +11,14 @@ Options = sockets.Options
 
 
 def serve(binding, options, service):
-    announce = service.announce
-    service.announce = lambda address: announce(address, counts=lambda: [3, 5])
-    service.answer = bytes
+    announce, workers, turn = service.announce, [0, 0], itertools.cycle([0, 1])
+    service.announce = lambda address: announce(address, counts=lambda: workers)
+
+    def answer(payload):
+        workers[next(turn)] += 1
+        return payload
+
+    service.answer = answer
     sockets.serve(binding, options, service)
 
 
@@ -29,6 +35,7 @@ class Load:
 
     def first(self):
         self._client.open()
+        self._client.call(self._payload)
         return 1
 
     def load(self, at_ns, until_ns):
