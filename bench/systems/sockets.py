@@ -113,15 +113,15 @@ def _more(size: int, recv: Callable[[int], bytes]) -> bytes:
     return data
 
 
-def listen(address: Address) -> socket.socket:
-    """Return a listening socket; OSError where that is not possible."""
+def listen(address: Address, backlog: int = 128, shared: bool = False) -> socket.socket:
+    """Return a listening socket, whose port other processes may share; OSError where that is not possible."""
     if address.transport == "ipc":
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(address.path)
     else:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        listener = socket.create_server((address.host, address.port), family=family)
-    listener.listen(128)
+        listener = socket.create_server((address.host, address.port), family=family, reuse_port=shared)
+    listener.listen(backlog)
     return listener
 
 

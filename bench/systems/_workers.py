@@ -1,0 +1,178 @@
+"""Processes that share one TCP port: started, counted and ended together with the server's process.
+
+The kernel spreads connections over them (SO_REUSEPORT, Linux 3.9 or newer). Each is a fresh interpreter that runs the
+system's own file; the end of its standard input ends it, and that comes with the end of the server's process, however
+sudden. Systems that use this call ``work`` where their file is run as a program.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, NoReturn
+
+from bench.contract import Address, parse_address
+from bench.errors import BenchError, TransportError
+from bench.link import Link, Message, pin, run_child
+from bench.systems import sockets
+
+Announce = Callable[[Callable[[], int]], None]  # is given a function that returns the requests answered so far
+Serve = Callable[[socket.socket, dict[str, Any], Announce], None]
+
+
+class Workers:
+    """Some workers at one TCP port, all of which accept; a context manager that ends them."""
+
+    def __init__(self, module: str, endpoint: str, options: dict[str, Any]) -> None:
+        """Start ``options["workers"]`` processes of ``python -m MODULE``; TransportError quotes the one that fails.
+
+        The first binds ``endpoint``, the others the same port; each has its own CPU if ``options["pin"]``.
+        """
+        refuse_if_taken(parse_address(endpoint))
+        self._ended: queue.SimpleQueue[TransportError] = queue.SimpleQueue()
+        names = [f"worker {number + 1} of {options['workers']}" for number in range(options["workers"])]
+        self._workers = [_Worker(module, name, self._ended) for name in names]
+        try:
+            self.address = self._listen(endpoint, options)
+        except TransportError:
+            self.__exit__(None, None, None)
+            raise
+
+    def _listen(self, endpoint: str, options: dict[str, Any]) -> str:
+        """Let the first worker pick the port if need be, and then all others listen there; return the address."""
+        (address,) = self._begin([0], endpoint, options)
+        self._begin(range(1, len(self._workers)), address, options)
+        return address
+
+    def _begin(self, numbers: Iterable[int], endpoint: str, options: dict[str, Any]) -> list[str]:
+        """Return where these workers listen, once all of them do."""
+        chosen = [(self._workers[number], own_cpu(number) if options["pin"] else None) for number in numbers]
+        for worker, cpus in chosen:
+            worker.tell("work", endpoint=endpoint, options=options, cpus=cpus)
+        return [worker.hear()["address"] for worker, _ in chosen]
+
+    def counts(self) -> list[int]:
+        """Return how many requests each worker has answered so far."""
+        for worker in self._workers:
+            worker.tell("count")
+        return [worker.hear()["count"] for worker in self._workers]
+
+    def wait(self) -> NoReturn:
+        """Wait until a worker ends, which none should: raise TransportError."""
+        raise self._ended.get()
+
+    def __enter__(self) -> "Workers":
+        """Return the workers, which accept already."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """End all workers."""
+        for worker in self._workers:
+            worker.end()
+
+
+class _Worker(threading.Thread):
+    """One worker's process, and the thread that hears what it says."""
+
+    def __init__(self, module: str, name: str, ended: "queue.SimpleQueue[TransportError]") -> None:
+        super().__init__(name=name, daemon=True)
+        self._ended = ended
+        self._heard: queue.SimpleQueue[Message | TransportError] = queue.SimpleQueue()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.start()
+
+    def run(self) -> None:
+        """Pass on what the worker says, and last that it has ended, and why."""
+        assert self._process.stdout
+        why = ""
+        with self._process.stdout as lines:
+            for message in map(json.loads, lines):
+                if message["kind"] == "error":
+                    why = message["text"]
+                else:
+                    self._heard.put(message)
+        error = TransportError(f"{self.name} failed: {why or f'it ended with status {self._process.wait()}'}")
+        self._heard.put(error)
+        self._ended.put(error)
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        """Send one message; if the worker has ended, ``hear`` says so."""
+        assert self._process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps({"kind": kind, **fields}).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def hear(self) -> Message:
+        """Return its next message; TransportError if it has ended."""
+        heard = self._heard.get()
+        if isinstance(heard, TransportError):
+            raise heard
+        return heard
+
+    def end(self) -> None:
+        """End its input, and wait until it has left."""
+        assert self._process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait()
+        self.join()
+
+
+def own_cpu(number: int) -> list[int]:
+    """Return the one CPU for a worker of this number, out of those that this process may use, in turn."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return [allowed[number % len(allowed)]]
+
+
+def refuse_if_taken(address: Address) -> None:
+    """Raise TransportError if another server listens at a port that the user named.
+
+    The kernel would let a second server that shares its port join the first, and the load would go to both.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address.host, address.port))
+        except OSError as reason:
+            raise cannot_listen(f"tcp://{address.host}:{address.port}", reason) from reason
+
+
+def listen(endpoint: str, backlog: int, shared: bool) -> socket.socket:
+    """Return a listening socket, whose port others may share; TransportError says why that is not possible."""
+    try:
+        return sockets.listen(parse_address(endpoint), backlog, shared)
+    except OSError as reason:
+        raise cannot_listen(endpoint, reason) from reason
+
+
+def cannot_listen(endpoint: str, reason: OSError) -> TransportError:
+    """Return the error for an address that cannot be bound."""
+    return TransportError(f"cannot listen at {endpoint}: {os.strerror(reason.errno or 0)}")
+
+
+def work(serve: Serve) -> NoReturn:
+    """Be a worker: listen as told, let ``serve(listener, options, announce)`` answer, leave with the server."""
+    run_child(functools.partial(_work, serve))
+
+
+def _work(serve: Serve, link: Link) -> None:
+    told = link.receive()
+    pin(told["cpus"])
+    listener = listen(told["endpoint"], told["options"]["backlog"], shared=True)
+
+    def announce(counted: Callable[[], int]) -> None:
+        link.on_request["count"] = lambda: {"count": counted()}
+        link.send("listening", address=sockets.announced(listener, told["endpoint"]))
+
+    serve(listener, told["options"], announce)
+    raise BenchError("it stopped serving")

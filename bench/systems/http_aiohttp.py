@@ -1,0 +1,221 @@
+"""HTTP: aiohttp on both sides, one or more server processes behind one port."""
+
+import asyncio
+import errno
+import functools
+import importlib
+import importlib.util
+import os
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from bench.contract import Binding, Service, parse_address
+from bench.errors import NotInstalledError, TransportError
+from bench.systems import _http, _workers, sockets
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.35
+REQUIRES = ("aiohttp",)
+
+MOST_WORKERS = 256
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked for, and what answers.
+
+    resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has; json gets a small
+        JSON value; static gets a file. Of the last two the size does not depend on the payload's.
+    workers: server processes that share one TCP port (SO_REUSEPORT); 1 is the server's own process. Connections, not
+        requests, are spread over them, by a hash: few connections may leave a worker without any.
+    pin: keep each worker on one CPU, in turn, out of those that the server may use (Linux).
+    backlog: connections that may wait to be accepted, for each worker; the kernel's limit is net.core.somaxconn.
+    event_loop: asyncio or uvloop (python -m pip install uvloop), of the server; the client's is asyncio's.
+    keep_alive: whether a client keeps its connection; if not, it makes one for each call.
+    """
+
+    resource: str = "echo"
+    workers: int = 1
+    pin: bool = False
+    backlog: int = 2048
+    event_loop: str = "asyncio"
+    keep_alive: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out."""
+        if self.resource not in _http.RESOURCES:
+            raise ValueError(
+                f"resource must be {', '.join(_http.RESOURCES[:-1])} or {_http.RESOURCES[-1]}, not {self.resource!r}"
+            )
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
+        if not 1 <= self.backlog < 2**31:
+            raise ValueError(f"backlog must be at least 1, and below 2**31, not {self.backlog}")
+        if self.pin and not hasattr(os, "sched_setaffinity"):
+            raise ValueError("pin needs Linux: this kernel does not keep a process on a CPU")
+        if self.event_loop not in ("asyncio", "uvloop"):
+            raise ValueError(f"event_loop must be asyncio or uvloop, not {self.event_loop!r}")
+        if self.event_loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
+            raise NotInstalledError("uvloop is not installed; install it: python -m pip install uvloop")
+
+
+class Resources:
+    """What is served, and how many requests were answered."""
+
+    def __init__(self) -> None:
+        """Begin to count."""
+        self.calls = 0
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return which method answers which request."""
+        return [
+            web.post("/echo", self.echo),
+            web.get("/resource", self.some_bytes),
+            web.get("/json", self.value),
+            web.get("/", self.file),
+        ]
+
+    async def echo(self, request: web.Request) -> web.Response:
+        """Return the body of the request."""
+        body = await request.read()
+        self.calls += 1
+        return web.Response(body=body)
+
+    async def some_bytes(self, request: web.Request) -> web.Response:
+        """Return ``count`` bytes; status 400 if that is not a number up to 64 MiB."""
+        count = request.query.get("count", "")
+        if not re.fullmatch("[0-9]{1,8}", count) or int(count) > _http.MOST_BYTES:
+            raise web.HTTPBadRequest(text=f"count must be 0 to {_http.MOST_BYTES}")
+        self.calls += 1
+        return web.Response(body=_http.content(int(count)))
+
+    async def value(self, request: web.Request) -> web.Response:
+        """Return the value as JSON, written anew for each request."""
+        self.calls += 1
+        return web.json_response(_http.JSON)
+
+    async def file(self, request: web.Request) -> web.FileResponse:
+        """Return the file, as aiohttp sends files."""
+        self.calls += 1
+        return web.FileResponse(_http.STATIC)
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer in this process, or in workers that share its port, until the process ends."""
+    endpoint = binding.endpoint()
+    if options.workers > 1:
+        if binding.transport != "tcp":
+            raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
+        with _workers.Workers("bench.systems.http_aiohttp", endpoint, asdict(options)) as workers:
+            service.announce(workers.address, counts=workers.counts)
+            workers.wait()
+    if options.pin:
+        os.sched_setaffinity(0, _workers.own_cpu(0))
+    listener = _workers.listen(endpoint, options.backlog, shared=False)
+    address = sockets.announced(listener, endpoint)
+    _answer(listener, options, lambda counted: service.announce(address, counts=lambda: [counted()]))
+
+
+def _answer(listener: socket, options: Options, announce: _workers.Announce) -> None:
+    """Answer the requests that come by a listening socket, until the process ends."""
+    module = importlib.import_module(options.event_loop)
+    with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
+        runner.run(_answer_all(listener, options.backlog, announce))
+
+
+async def _answer_all(listener: socket, backlog: int, announce: _workers.Announce) -> None:
+    resources = Resources()
+    application = web.Application(client_max_size=0)  # a payload of any size
+    application.add_routes(resources.routes())
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    await web.SockSite(runner, listener, backlog=backlog).start()
+    announce(lambda: resources.calls)
+    await asyncio.Event().wait()  # that nobody sets
+
+
+class Client:
+    """One session with at most one connection at a time; the first call connects it."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect, and what to ask for."""
+        self._address = address
+        self._options = options
+        self._is_echo = options.resource == "echo"
+
+    async def open(self) -> None:
+        """Make the session (inside the event loop that will use it)."""
+        where, close = parse_address(self._address), not self._options.keep_alive
+        connector: aiohttp.BaseConnector
+        if where.transport == "ipc":
+            base, connector = "http://localhost", aiohttp.UnixConnector(where.path, force_close=close, limit=0)
+        else:
+            host = f"[{where.host}]" if ":" in where.host else where.host
+            base, connector = f"http://{host}:{where.port}", aiohttp.TCPConnector(force_close=close, limit=0)
+        no_limit = aiohttp.ClientTimeout(total=None)  # the laboratory has its own, without a timer for each call
+        self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
+        self._session._retry_connection = False  # a lost connection is an error, not a longer call
+        self._ask, self._fault = self._prepared(base), _http.fault_of(self._options.resource)
+
+    def _prepared(self, base: str) -> Callable[[bytes], Any]:
+        """Return what makes a request for a payload."""
+        post = functools.partial(self._session.post, allow_redirects=False)
+        get = functools.partial(self._session.get, allow_redirects=False)
+        return {
+            "echo": lambda payload: post(f"{base}/echo", data=payload),
+            "bytes": lambda payload: get(f"{base}/resource?count={len(payload)}"),
+            "json": lambda payload: get(f"{base}/json"),
+            "static": lambda payload: get(f"{base}/"),
+        }[self._options.resource]
+
+    async def call(self, payload: bytes) -> bytes:
+        """Make one request and return the payload: as the server sent it, or because its answer was right."""
+        try:
+            async with self._ask(payload) as reply:
+                body = await reply.read()
+        except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
+            raise self._failed(reason) from reason
+        if reply.status != 200:
+            raise _refused(reply, repr(body[:100]))
+        if fault := self._fault(body, payload):
+            raise _refused(reply, fault)
+        return body if self._is_echo else payload
+
+    def _failed(self, reason: Exception) -> TransportError:
+        """Return the error for a request without an answer."""
+        if isinstance(reason, OSError) and reason.errno == errno.EADDRNOTAVAIL and not self._options.keep_alive:
+            return TransportError(f"no port is left to connect from: {_ports()}")
+        if isinstance(reason, aiohttp.ClientConnectorError):
+            return TransportError(f"cannot connect to {self._address}: {os.strerror(reason.errno or 0)}")
+        return TransportError(f"the call failed: {str(reason) or type(reason).__name__}")
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._session.close()
+
+
+def _refused(reply: aiohttp.ClientResponse, fault: str) -> TransportError:
+    """Return the error for an answer that is not the right one."""
+    request = f"{reply.method} {reply.url.raw_path_qs}"
+    return TransportError(f"{request} was answered with status {reply.status} {reply.reason}: {fault}")
+
+
+def _ports() -> str:
+    """Return why the ports of this machine are used up, with the kernel's own numbers."""
+    files = [Path("/proc/sys/net/ipv4", name) for name in ("ip_local_port_range", "tcp_tw_reuse")]
+    found = [f"{one.name} is {' '.join(one.read_text().split()) if one.exists() else 'unknown'}" for one in files]
+    return (
+        "each call takes one, which rests for a minute after its connection has ended "
+        f"({' and '.join(found)} in /proc/sys/net/ipv4); make fewer calls, or set keep_alive true"
+    )
+
+
+if __name__ == "__main__":
+    _workers.work(lambda listener, options, announce: _answer(listener, Options(**options), announce))
