@@ -9,6 +9,7 @@ from conftest import wait_for
 from bench import cpu
 from bench.client import Meter
 from bench.plan import Case
+from bench.server import Echo
 from bench.stage import measure
 
 
@@ -44,3 +45,10 @@ def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():
     with subprocess.Popen([sys.executable, "-c", ""]) as program:
         pass
     assert cpu.total_ns([program.pid]) == 0 and cpu.total_ns([os.getpid()]) > 0
+
+
+def test_a_server_may_be_asked_for_its_count_more_than_once():
+    echo = Echo(lambda address, pids: None)
+    for answered in range(3):
+        assert echo.count() == echo.count() == {"count": answered, "workers": None}
+        echo.answer(b"x")

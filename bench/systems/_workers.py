@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, NoReturn
 
-from bench.contract import Address, parse_address
+from bench.contract import parse_address
 from bench.errors import BenchError, TransportError
 from bench.link import Link, Message, pin, run_child
 from bench.systems import sockets
@@ -35,7 +35,7 @@ class Workers:
 
         The first binds ``endpoint``, the others the same port; each has its own CPU if ``options["pin"]``.
         """
-        refuse_if_taken(parse_address(endpoint))
+        refuse_if_taken(endpoint)
         self._ended: queue.SimpleQueue[TransportError] = queue.SimpleQueue()
         names = [f"worker {number + 1} of {options['workers']}" for number in range(options["workers"])]
         self._workers = [_Worker(module, name, self._ended) for name in names]
@@ -133,18 +133,19 @@ def own_cpu(number: int) -> list[int]:
     return [allowed[number % len(allowed)]]
 
 
-def refuse_if_taken(address: Address) -> None:
+def refuse_if_taken(endpoint: str) -> None:
     """Raise TransportError if another server listens at a port that the user named.
 
     The kernel would let a second server that shares its port join the first, and the load would go to both.
     """
+    address = parse_address(endpoint)
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address.host, address.port))
         except OSError as reason:
-            raise cannot_listen(f"tcp://{address.host}:{address.port}", reason) from reason
+            raise cannot_listen(endpoint, reason) from reason
 
 
 def listen(endpoint: str, backlog: int, shared: bool) -> socket.socket:

@@ -1,0 +1,362 @@
+"""HTTP by aiohttp: every resource is verified, workers are counted and end, and what fails is said, not retried."""
+
+import asyncio
+import errno
+import http.client
+import json
+import os
+import queue
+import socket
+import struct
+import threading
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from conftest import is_gone, wait_for
+
+from bench import rows, schema, systems
+from bench.contract import Binding, parse_address
+from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
+from bench.plan import Case
+from bench.processes import Child, collect, private_directory
+from bench.stage import measure
+from bench.systems import _http, _workers, http_aiohttp
+
+GETS = ("bytes", "json", "static")
+
+
+def begin(binding, **options):
+    """Serve in a thread; return the address and what counts."""
+    announced = queue.SimpleQueue()
+    service = SimpleNamespace(announce=lambda address, pids=None, counts=None: announced.put((address, counts)))
+    arguments = (binding, http_aiohttp.Options(**options), service)
+    threading.Thread(target=http_aiohttp.serve, args=arguments, daemon=True).start()
+    return announced.get(timeout=10)
+
+
+def ask(address, *payloads, **options):
+    """Return what one client gets for these payloads; a call that takes 10 s has failed."""
+
+    async def converse():
+        client = http_aiohttp.Client(address, http_aiohttp.Options(**options))
+        await client.open()
+        try:
+            return [await asyncio.wait_for(client.call(payload), 10) for payload in payloads]
+        finally:
+            await client.close()
+
+    return asyncio.run(converse())
+
+
+class Scripted:
+    """A server that reads requests and sends prepared bytes; behind each it keeps, closes or resets the connection."""
+
+    def __init__(self, *answers):
+        self._answers = iter(answers)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.connections = self.requests = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *what):
+        self._listener.close()
+
+    def _serve(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with connection:
+                while self._answer(connection) == "keep":
+                    pass
+
+    def _answer(self, connection):
+        connection.settimeout(10)
+        asked = b""
+        while b"\r\n\r\n" not in asked:
+            more = connection.recv(65536)
+            if not more:
+                return "close"
+            asked += more
+        self.requests += 1
+        answer, end = next(self._answers)
+        connection.sendall(answer)
+        if end == "reset":
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return end
+
+
+def answered(body, status="200 OK", length=None, headers=""):
+    """Return an answer as bytes; a length may promise more than the body has."""
+    return f"HTTP/1.1 {status}\r\nContent-Length: {length or len(body)}\r\n{headers}\r\n".encode() + body
+
+
+def bind(transport, private_parent):
+    return Binding(transport, str(private_parent))
+
+
+# ---- resources and options
+
+
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.parametrize("keep_alive", [True, False])
+def test_every_resource_is_got_and_counted(transport, keep_alive, private_parent):
+    address, counts = begin(bind(transport, private_parent))
+    for number, resource in enumerate(_http.RESOURCES, 1):
+        payloads = [b"x", os.urandom(1000), bytes(300_000)]
+        assert ask(address, *payloads, resource=resource, keep_alive=keep_alive) == payloads
+        assert counts() == [3 * number]
+
+
+@pytest.mark.parametrize("options", [{"resource": "json"}, {"resource": "static", "keep_alive": False}])
+def test_resources_pass_through_the_whole_pipeline(options):
+    ledger = measure(Case("http_aiohttp", "ipc", 100, options, max_calls=20), 2.0, seed=1).ledger
+    assert 1 <= ledger["calls"] == ledger["server_calls"] <= 20
+    assert json.loads(ledger["server_worker_calls"]) == [ledger["calls"]]
+
+
+@pytest.mark.parametrize("count", ["", "-1", "x", "1e3", "٣", str(_http.MOST_BYTES + 1), "9" * 5000])
+def test_a_count_that_is_none_is_refused_and_not_counted(count, private_parent):
+    address, counts = begin(bind("tcp", private_parent))
+    connection = http.client.HTTPConnection("127.0.0.1", parse_address(address).port, timeout=10)
+    connection.request("GET", "/resource?count=" + "".join(f"%{byte:02x}" for byte in count.encode())[:6000])
+    assert connection.getresponse().status == 400 and counts() == [0]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"resource": "xml"}, "resource must be echo, bytes, json or static"),
+        ({"workers": 0}, "workers must be 1 to 256"),
+        ({"backlog": 0}, "backlog must be at least 1"),
+        ({"event_loop": "trio"}, "event_loop must be asyncio or uvloop"),
+        ({"pin": 1}, "pin of http_aiohttp must be true or false"),
+    ],
+)
+def test_options_that_do_not_exist(wrong, text):
+    with pytest.raises(UsageError, match=text):
+        Case("http_aiohttp", "tcp", options=wrong)
+
+
+def test_without_uvloop_its_command_is_named(monkeypatch):
+    monkeypatch.setattr(http_aiohttp.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(NotInstalledError, match="install it: python -m pip install uvloop"):
+        Case("http_aiohttp", "tcp", options={"event_loop": "uvloop"})
+
+
+def test_the_event_loop_asked_for_serves(tmp_path, monkeypatch):
+    (tmp_path / "uvloop.py").write_text(
+        "import asyncio, pathlib\n"
+        "def new_event_loop():\n"
+        "    pathlib.Path(__file__).with_name('used').touch()\n"
+        "    return asyncio.new_event_loop()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    address, _ = begin(Binding("tcp", ""), event_loop="uvloop")
+    assert ask(address, b"x") == [b"x"] and (tmp_path / "used").exists()
+
+
+def test_the_backlog_is_the_kernels(monkeypatch):
+    listeners, listen = [], _workers.listen
+    monkeypatch.setattr(_workers, "listen", lambda *how, **more: listeners.append(listen(*how, **more)) or listeners[0])
+    begin(Binding("tcp", ""), backlog=77)
+    told = listeners[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32)
+    assert struct.unpack_from("I", told, 28) == (77,)  # of a listening socket the kernel tells its backlog there
+
+
+@pytest.mark.parametrize(("keep_alive", "connections"), [(True, 1), (False, 3)])
+def test_a_connection_is_kept_or_made_for_each_call(keep_alive, connections):
+    right = answered(json.dumps(_http.JSON).encode())
+    with Scripted(*[(right, "keep" if keep_alive else "close")] * 3) as server:
+        assert ask(server.address, *[b"x"] * 3, resource="json", keep_alive=keep_alive) == [b"x"] * 3
+        assert server.connections == connections
+
+
+def test_when_ports_run_out_the_kernels_numbers_are_told(monkeypatch):
+    async def refuse(*_):
+        raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+
+    monkeypatch.setattr(asyncio.selector_events.BaseSelectorEventLoop, "sock_connect", refuse)
+    with pytest.raises(
+        TransportError, match=r"no port is left .*ip_local_port_range is .*tcp_tw_reuse is .*fewer calls"
+    ):
+        ask("tcp://127.0.0.1:1", b"x", keep_alive=False)
+    with pytest.raises(TransportError, match=r"cannot connect to tcp://127.0.0.1:1: Cannot assign"):
+        ask("tcp://127.0.0.1:1", b"x")
+
+
+# ---- failures
+
+
+BROKEN = {
+    "status": (answered(b"sad", "500 Oops"), "close", "answered with status 500 Oops: b'sad'"),
+    "redirected": (answered(b"", "302 Found", headers="Location: /json\r\n"), "keep", "status 302 Found"),
+    "silent": (b"", "close", "the call failed: Server disconnected"),
+    "reset": (b"", "reset", "the call failed: .*reset"),
+    "truncated": (answered(b"hello", length=50), "close", "the call failed: .*payload is not completed"),
+    "reset within": (answered(b"hello", length=50), "reset", "the call failed: "),
+    "within the head": (b"HTTP/1.1 200 OK\r\nConte", "close", "the call failed: "),
+    "within a chunk": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc", "close", "the call failed: "),
+    "no HTTP": (b"\x00\xff+OK\r\n\r\n", "close", "the call failed: "),
+}
+
+
+@pytest.mark.parametrize("resource", _http.RESOURCES)
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_server_that_fails_is_an_error(kind, resource):
+    answer, end, text = BROKEN[kind]
+    with Scripted((answer, end)) as server, pytest.raises(TransportError, match=text):
+        ask(server.address, b"hello", resource=resource)
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+def test_a_kept_connection_that_is_lost_is_not_tried_again(end):
+    right = answered(json.dumps(_http.JSON).encode())
+    with Scripted((right, "keep"), (b"", end), (right, "keep")) as server:
+        with pytest.raises(TransportError, match="the call failed"):
+            ask(server.address, b"x", b"x", resource="json")
+        assert (server.connections, server.requests) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("resource", "body", "text"),
+    [
+        ("bytes", b"\x00\x01", "2 bytes instead of 3, which differ from byte 2 on"),
+        ("bytes", b"\x00\x02\x02", "3 bytes instead of 3, which differ from byte 1 on"),
+        ("json", b'{"param1": "foo', "no JSON"),
+        ("json", b"[" * 100_000, "no JSON"),
+        ("json", b'{"param1": "foobar"}', "its value is {'param1': 'foobar'}"),
+        ("static", b"<!DOCTYPE html>", "15 bytes instead of .* from byte 15 on"),
+    ],
+)
+def test_a_wrong_body_is_an_error(resource, body, text):
+    said = f"GET /.* was answered with status 200 OK: .*{text}"
+    with Scripted((answered(body), "close")) as server, pytest.raises(TransportError, match=said):
+        ask(server.address, b"abc", resource=resource)
+
+
+def test_a_compressed_body_is_not_unpacked():
+    body = answered(_http.content(3), headers="Content-Encoding: gzip\r\n")
+    with Scripted((body, "close")) as server:
+        assert ask(server.address, b"abc", resource="bytes") == [b"abc"]
+
+
+def test_a_target_that_fails_ends_the_start():
+    with (
+        Scripted((answered(b"sad", "500 Oops"), "close")) as server,
+        pytest.raises(SystemFailedError, match="500 Oops"),
+    ):
+        measure(Case("http_aiohttp", "tcp", target=server.address), 0.1, seed=1)
+
+
+def test_what_cannot_be_reached_or_bound_is_said(private_parent):
+    with pytest.raises(TransportError, match=r"cannot connect to ipc:///.*No such file"):
+        ask(f"ipc://{private_parent}/nobody", b"x")
+    with pytest.raises(TransportError, match=r"cannot connect to tcp://127.0.0.1:1: Connection refused"):
+        ask("tcp://127.0.0.1:1", b"x")
+    with pytest.raises(TransportError, match="cannot listen at ipc:///nowhere/at/all"):
+        http_aiohttp.serve(Binding("ipc", "", "ipc:///nowhere/at/all"), http_aiohttp.Options(), None)
+
+
+# ---- workers
+
+
+@pytest.fixture
+def serve():
+    """Return a function that starts a server as a child and returns it and its address."""
+    children = []
+
+    def start(transport="tcp", bind=None, cpus=None, **options):
+        spec = {"system": "http_aiohttp", "transport": transport, "options": options, "load": "closed"}
+        spec |= {"bind": bind, "cpus": cpus, "directory": private_directory(), "router": {}}
+        children.append(Child("server", "bench.server", spec))
+        (listening,) = collect("listening", children[-1:], 20)
+        return children[-1], listening["address"]
+
+    yield start
+    for child in children:
+        child.stop()
+
+
+def workers_of(child):
+    """Return the process ids of a server's workers, in the order of their start."""
+    return sorted(worker.pid for worker in psutil.Process(child.pid).children())
+
+
+def test_workers_share_the_calls_and_each_is_counted():
+    case = Case("http_aiohttp", "tcp", 100, {"workers": 3, "pin": True}, clients=2, callers=8, max_calls=400)
+    measured = measure(case, 5.0, seed=1)
+    stored = rows.tables(0, 0, 0, case, measured)["ledger"].to_pylist()[0]
+    calls = json.loads(stored["server_worker_calls"])
+    assert (
+        stored["server_cpu_ns"] > 0 and len(calls) == 3 and sum(calls) == stored["calls"] == stored["server_calls"] > 16
+    )
+    assert min(calls) >= 0 and sum(count > 0 for count in calls) > 1
+    older = schema.make("ledger", [stored]).drop_columns(["server_worker_calls"])
+    assert schema.conform(older, "ledger")["server_worker_calls"].to_pylist() == [None]
+
+
+def test_systems_without_workers_have_no_counts_by_worker():
+    ledger = measure(Case("sockets", "ipc", max_calls=5), 1.0, seed=1).ledger
+    assert ledger["server_calls"] == ledger["calls"] == 5 and ledger["server_worker_calls"] is None
+
+
+def test_each_worker_is_pinned_to_a_cpu_of_its_own_in_turn(serve):
+    allowed = sorted(os.sched_getaffinity(0))
+    child, _ = serve(workers=3, pin=True)
+    assert [os.sched_getaffinity(pid) for pid in workers_of(child)] == [{allowed[n % len(allowed)]} for n in range(3)]
+    child, _ = serve(workers=2, pin=True, cpus=allowed[-1:])
+    assert [os.sched_getaffinity(pid) for pid in workers_of(child)] == [{allowed[-1]}] * 2
+    child, _ = serve(transport="ipc", pin=True)
+    assert workers_of(child) == [] and os.sched_getaffinity(child.pid) == {allowed[0]}
+
+
+def test_workers_end_when_the_server_is_killed(serve):
+    child, address = serve(workers=3)
+    pids = workers_of(child)
+    assert ask(address, b"x") == [b"x"] and len(pids) == 3
+    os.kill(child.pid, 9)
+    assert wait_for(lambda: all(map(is_gone, pids)))
+
+
+def test_a_worker_that_dies_ends_the_server_and_is_named(serve):
+    child, _ = serve(workers=3)
+    pids = workers_of(child)
+    os.kill(pids[1], 9)
+    with pytest.raises(SystemFailedError, match="worker 2 of 3 failed: it ended with status -9"):
+        collect("never", [child], 10)
+    assert wait_for(lambda: all(map(is_gone, pids)))
+
+
+def test_a_port_that_is_taken_is_not_shared_with_a_stranger(serve):
+    _, address = serve(workers=2)
+    with pytest.raises(SystemFailedError, match=f"cannot listen at {address}: Address already in use"):
+        serve(workers=2, bind=address)
+    assert ask(address, b"x") == [b"x"]
+
+
+def test_a_worker_that_cannot_begin_is_quoted_and_none_is_left():
+    before = {process.pid for process in psutil.Process().children()}
+    with pytest.raises(TransportError, match=r"worker 1 of 2 failed: .*no_option"):
+        _workers.Workers(
+            "bench.systems.http_aiohttp",
+            "tcp://127.0.0.1:0",
+            {"workers": 2, "pin": False, "backlog": 8, "no_option": 1},
+        )
+    assert {process.pid for process in psutil.Process().children()} == before
+
+
+def test_workers_need_a_port():
+    with pytest.raises(SystemFailedError, match="2 workers need a port to share: use tcp"):
+        measure(Case("http_aiohttp", "ipc", options={"workers": 2}), 0.1, seed=1)
+
+
+def test_the_file_is_a_system_without_what_it_shares():
+    assert "http_aiohttp" in systems.names() and not {"_http", "_workers"} & set(systems.names())
