@@ -21,7 +21,7 @@ from bench.errors import NotInstalledError, TransportError
 from bench.systems import _http, _workers, sockets
 
 TRANSPORTS = ("ipc", "tcp")
-START_S = 0.35
+START_S = 0.4
 REQUIRES = ("aiohttp",)
 
 MOST_WORKERS = 256
