@@ -19,6 +19,7 @@ the docstring's first line   what it is: the legend's and ``bench list``'s text
 ``Load``                     a program that makes the calls itself, used for closed loads if it is there:
                              ``Load(address, options, payloads, callers, most_calls)`` with the methods of
                              ``bench.load.Callers``, and ``pids``, its processes (their CPU time is the client's)
+``Wire``                     requests and responses as bytes, for the engine ``wire``, if it is to have it (see below)
 ``prepare``                  ``prepare()`` makes what must be there before any process is started, such as a
                              program to compile; it is called often, and quick when there is nothing to do
 ``ENVIRONMENT``              if the router needs a Python environment of its own: its name; its lock is
@@ -123,6 +124,31 @@ class RouterService(Protocol):
 
         The keys of ``addresses`` are for the system's own ``serve``.
         """
+
+
+class Wire(Protocol):
+    """What a system's ``Wire`` offers: ``Wire(options, address)``, one instance for each connection.
+
+    It may remember how far it has read a response that is not complete; ``request`` and ``body`` depend on nothing.
+    The constructor does not connect, and raises ValueError for options that cannot be carried out this way.
+    """
+
+    last: bool  # whether the server ends the connection after the response that ``end`` found last
+
+    def connect(self) -> Any:
+        """Return a connected ``socket.socket``; TransportError where that is not possible."""
+
+    def request(self, payload: bytes) -> bytes:
+        """Return the bytes of one request."""
+
+    def end(self, buffer: bytes | bytearray, length: int) -> int:
+        """Return how many of the first ``length`` bytes the first response takes, 0 if it is not complete.
+
+        The buffer grows between calls until one is complete. TransportError for what is malformed or too large.
+        """
+
+    def body(self, response: bytes) -> bytes:
+        """Return the payload in a complete response; TransportError for one that tells of an error."""
 
 
 class System(Protocol):

@@ -69,7 +69,12 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
     assert {name for name in imports(file) if name.startswith("bench")} <= {
         *(f"bench.contract{part}" for part in ("", ".Address", ".Binding", ".Service", ".parse_address")),
         *("bench.contract.RouterService", "bench.systems", "bench.systems._grpc", "bench.systems.sockets"),
-        *("bench.systems._xmlrpc", "bench.systems.xmlrpc_stdlib", "bench.systems.xmlrpc_pstream"),
+        *(
+            "bench.systems._http_wire",
+            "bench.systems._xmlrpc",
+            "bench.systems.xmlrpc_stdlib",
+            "bench.systems.xmlrpc_pstream",
+        ),
         *("bench", "bench.errors", "bench.errors.TransportError", "bench.programs"),
         *("bench.errors.NotInstalledError", "bench.systems._workers", "bench.systems._http"),
     }

@@ -14,7 +14,7 @@ from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.plan import Case
 from bench.stage import measure
-from bench.systems import _xmlrpc, xmlrpc_pstream, xmlrpc_stdlib
+from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
 from bench.systems.xmlrpc_pstream import pack
 
 BOTH = ("xmlrpc_stdlib", "xmlrpc_pstream")
@@ -49,7 +49,7 @@ def client_of(module, address, **options):
 
 def raw(address):
     """Return a bare connection that gives up after 5 s."""
-    connection = xmlrpc_pstream.connect(parse_address(address))
+    connection = sockets.connect(parse_address(address))
     connection.settimeout(5)
     return connection
 

@@ -5,6 +5,7 @@ a system of your own needs no change here. What a file must hold stands in ``ben
 """
 
 import ast
+import contextlib
 import difflib
 import importlib
 import os
@@ -76,6 +77,15 @@ def load(name: str) -> System:
         raise NotInstalledError(
             f"system {name!r} cannot be imported ({missing}); install it: python -m pip install {wanted}"
         ) from missing
+
+
+def with_wire() -> list[str]:
+    """Return the names of the systems here whose file describes its wire; it imports all of them."""
+    found = []
+    for name in names():
+        with contextlib.suppress(NotInstalledError):
+            found += [name] * hasattr(load(name), "Wire")
+    return found
 
 
 def prepare(name: str) -> None:

@@ -17,6 +17,7 @@ Send = Callable[[bytes], None]
 Receive = Callable[[], bytes | None]
 
 PREFIX = 4
+MOST_BYTES = 256_000_000  # of one response, where they are gathered unseen
 pack, unpack = struct.Struct("!I").pack, struct.Struct("!I").unpack_from
 
 
@@ -163,6 +164,20 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         threading.Thread(target=_answer_all, args=(connection, options, service.answer), daemon=True).start()
 
 
+def connect(where: Address, nodelay: bool = False) -> socket.socket:
+    """Return a connection to a server, with TCP_NODELAY set if asked for; TransportError where that is not possible."""
+    try:
+        if where.transport == "ipc":
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(where.path)
+        else:
+            connection = socket.create_connection((where.host, where.port))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
+        return connection
+    except OSError as reason:
+        raise TransportError(f"cannot connect to {where.transport}://{_place(where)}: {reason}") from reason
+
+
 class Client:
     """One connection to the server."""
 
@@ -173,15 +188,7 @@ class Client:
 
     def open(self) -> None:
         """Connect."""
-        where = self._address
-        try:
-            if where.transport == "ipc":
-                self._connection = socket.socket(socket.AF_UNIX)
-                self._connection.connect(where.path)
-            else:
-                self._connection = socket.create_connection((where.host, where.port))
-        except OSError as reason:
-            raise TransportError(f"cannot connect to {where.transport}://{_place(where)}: {reason}") from reason
+        self._connection = connect(self._address)
         self._call = caller(self._connection, self._options)
 
     @property
@@ -192,6 +199,41 @@ class Client:
     def close(self) -> None:
         """Disconnect."""
         self._connection.close()
+
+
+class Wire:
+    """Requests and responses as bytes; nothing is kept, so that connections could share an instance."""
+
+    last = False
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        if options.writes != 1:
+            raise ValueError("the engine wire sends each request in one write: give writes 1")
+        self._where, self._options = parse_address(address), options
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server; TransportError where that is not possible."""
+        return connect(self._where, self._options.client_nodelay)
+
+    def request(self, payload: bytes) -> bytes:
+        """Return a request: its length, the payload."""
+        return pack(len(payload)) + payload
+
+    def end(self, buffer: bytes | bytearray, length: int) -> int:
+        """Return how many bytes the first response takes, 0 if it is not all there; TransportError if too large."""
+        if length < PREFIX:
+            return 0
+        stop = PREFIX + unpack(buffer)[0]
+        if stop > MOST_BYTES:
+            raise TransportError(
+                f"a response is larger than {MOST_BYTES:,} bytes: the peer does not speak this protocol"
+            )
+        return stop if stop <= length else 0
+
+    def body(self, response: bytes) -> bytes:
+        """Return the payload in a whole response."""
+        return response[PREFIX:]
 
 
 def _place(address: Address) -> str:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.contract import Address, Binding, Service, parse_address
+from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
 from bench.systems import _xmlrpc, sockets
 
@@ -155,15 +155,6 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         threading.Thread(target=_answer_all, args=(connection, options, service.answer), daemon=True).start()
 
 
-def connect(where: Address) -> socket.socket:
-    """Return a connection to a server; OSError where that is not possible."""
-    if where.transport != "ipc":
-        return socket.create_connection((where.host, where.port))
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(where.path)
-    return connection
-
-
 class Client:
     """One connection to the server."""
 
@@ -175,10 +166,7 @@ class Client:
 
     def open(self) -> None:
         """Connect."""
-        try:
-            self._connection = connect(parse_address(self._address))
-        except OSError as reason:
-            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
+        self._connection = sockets.connect(parse_address(self._address))
         self._send = sender(self._connection, self._options.client_nodelay, self._options.writes)
 
     def call(self, payload: bytes) -> bytes:
@@ -204,3 +192,43 @@ class Client:
     def close(self) -> None:
         """Disconnect."""
         self._connection.close()
+
+
+class Wire:
+    """Calls and their answers as packets; one instance for each connection: it remembers what it has read."""
+
+    last = False
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        if options.writes != 1:
+            raise ValueError("the engine wire sends each request in one write: give writes 1")
+        self._where, self._options = parse_address(address), options
+        self._begin()
+
+    def _begin(self) -> None:
+        self._unpacker, self._seen = Unpacker(), 0
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server; TransportError where that is not possible."""
+        return sockets.connect(self._where, self._options.client_nodelay)
+
+    def request(self, payload: bytes) -> bytes:
+        """Return a call with this payload."""
+        return pack(_xmlrpc.request(payload))
+
+    def end(self, buffer: bytes | bytearray, length: int) -> int:
+        """Return how many bytes the first packet takes, 0 if it is not all there; TransportError if it is malformed."""
+        found = buffer.find(END, max(0, self._seen - 3), length)
+        stop = length if found < 0 else found + len(END)
+        packets = self._unpacker.feed(bytes(buffer[self._seen : stop]))
+        self._seen = stop
+        if not packets:
+            return 0
+        self._begin()
+        return stop
+
+    def body(self, response: bytes) -> bytes:
+        """Return the payload in a whole packet; TransportError for a fault."""
+        (document,) = Unpacker().feed(response)
+        return _xmlrpc.result(document)

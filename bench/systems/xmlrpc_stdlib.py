@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _xmlrpc, sockets
+from bench.systems import _http_wire, _xmlrpc, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.12
@@ -114,6 +114,12 @@ class _Transport(xmlrpc.client.Transport):
         return connection
 
 
+def _authority(where: Address) -> str:
+    """Return the server's name and port as HTTP names them."""
+    host = f"[{where.host}]" if ":" in where.host else where.host
+    return "localhost" if where.transport == "ipc" else f"{host}:{where.port}"
+
+
 class Client:
     """One client of the library's, with its connection."""
 
@@ -125,8 +131,7 @@ class Client:
     def open(self) -> None:
         """Connect; with HTTP/1.0 each call will do so again."""
         where = parse_address(self._address)
-        host = f"[{where.host}]" if ":" in where.host else where.host
-        place = "localhost" if where.transport == "ipc" else f"{host}:{where.port}"
+        place = _authority(where)
         self._transport = _Transport(where, self._options)
         try:
             self._transport.make_connection(place).connect()
@@ -145,3 +150,28 @@ class Client:
     def close(self) -> None:
         """Disconnect."""
         self._transport.close()
+
+
+class Wire(_http_wire.Responses):
+    """Calls and their answers over HTTP/1.1; one instance for each connection: it remembers what it has read."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        super().__init__()
+        if options.http != "1.1" or options.gzip:
+            raise ValueError(
+                'the engine wire keeps its connections and sends plain XML: give http "1.1" and gzip false'
+            )
+        self._where = parse_address(address)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server; TransportError where that is not possible."""
+        return sockets.connect(self._where, nodelay=True)
+
+    def request(self, payload: bytes) -> bytes:
+        """Return a call with this payload."""
+        return _http_wire.request("POST", "/RPC2", _xmlrpc.request(payload), _authority(self._where), "text/xml")
+
+    def body(self, response: bytes) -> bytes:
+        """Return the payload in a whole response; TransportError for a fault and for any status but 200."""
+        return _xmlrpc.result(_http_wire.content(response))

@@ -1,0 +1,74 @@
+"""Waiting for many connections at once: epoll where there is one (Linux), else the best that ``selectors`` has."""
+
+import select
+import selectors
+
+READ = 1  # something came; equal in both
+ENDED = getattr(select, "EPOLLRDHUP", 0)  # the other side sends no more: known only to epoll
+WRITE = getattr(select, "EPOLLOUT", selectors.EVENT_WRITE)
+
+Events = list[tuple[int, int]]
+
+
+class Epoll:
+    """Linux's: ``poll(timeout_s, most)`` returns (file descriptor, READ | ENDED | WRITE) of those that are ready."""
+
+    def __init__(self) -> None:
+        """Begin with no connections."""
+        self._epoll = select.epoll()
+        self.poll = self._epoll.poll
+
+    def add(self, fd: int) -> None:
+        """Wait for what a connection sends."""
+        self._epoll.register(fd, READ | ENDED)
+
+    def also_write(self, fd: int, yes: bool) -> None:
+        """Wait for room to write as well, or no longer."""
+        self._epoll.modify(fd, READ | ENDED | WRITE * yes)
+
+    def remove(self, fd: int) -> None:
+        """Wait for a connection no longer."""
+        self._epoll.unregister(fd)
+
+    def wait(self, seconds: float) -> None:
+        """Return when something is ready or the time is over; epoll's own timeouts are whole milliseconds."""
+        select.select([self._epoll], [], [], seconds)
+
+    def close(self) -> None:
+        """Release what is held."""
+        self._epoll.close()
+
+
+class Selector:
+    """The same where there is no epoll."""
+
+    def __init__(self) -> None:
+        """Begin with no connections."""
+        self._selector = selectors.DefaultSelector()
+
+    def poll(self, timeout_s: float | None, most: int) -> Events:
+        """Return (file descriptor, READ | WRITE) of those that are ready; ``most`` limits nothing here."""
+        return [(key.fd, events) for key, events in self._selector.select(timeout_s)]
+
+    def add(self, fd: int) -> None:
+        """Wait for what a connection sends."""
+        self._selector.register(fd, selectors.EVENT_READ)
+
+    def also_write(self, fd: int, yes: bool) -> None:
+        """Wait for room to write as well, or no longer."""
+        self._selector.modify(fd, selectors.EVENT_READ | WRITE * yes)
+
+    def remove(self, fd: int) -> None:
+        """Wait for a connection no longer."""
+        self._selector.unregister(fd)
+
+    def wait(self, seconds: float) -> None:
+        """Return when something is ready or the time is over."""
+        self._selector.select(seconds)
+
+    def close(self) -> None:
+        """Release what is held."""
+        self._selector.close()
+
+
+Poller: type[Epoll] | type[Selector] = Epoll if hasattr(select, "epoll") else Selector

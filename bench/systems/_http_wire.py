@@ -1,0 +1,180 @@
+"""HTTP/1.1 as bytes: requests made, responses found in what was received; for systems that describe their wire.
+
+Stricter than many readers, because a benchmark needs no tolerance: lines end with CRLF, a length is given once, and
+what is too large is refused before it is held. A response that only its connection's end would delimit is an error.
+Source: RFC 9112, sections 2 to 7.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bench.errors import TransportError
+
+MOST_HEAD = 1 << 16  # bytes of status line and header fields together; of trailer fields as well
+MOST_BODY = 256_000_000  # bytes of a body, with what delimits its chunks
+MOST_LINE = 1 << 10  # bytes of a line that says how long a chunk is
+
+STATUS = re.compile(rb"HTTP/1\.([01]) ([2-5]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?")
+FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*")
+LENGTH = re.compile(rb"[0-9]{1,18}")
+CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?")
+WITHOUT_BODY = (204, 304)
+
+Buffer = bytes | bytearray
+
+
+def request(method: str, target: str, body: bytes, host: str, kind: str = "application/octet-stream") -> bytes:
+    """Return a request with a body of this media type, for a connection that is kept."""
+    head = f"{method} {target} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode("latin-1") + body
+
+
+class Head(NamedTuple):
+    """What precedes a body. start: where it begins, in bytes; size: its bytes, None if chunked; last: none follows."""
+
+    status: int
+    reason: str
+    start: int
+    size: int | None
+    last: bool
+
+
+def read_head(buffer: Buffer, length: int) -> Head | None:
+    """Return the head at the beginning of ``length`` bytes, None if more must come; TransportError if malformed."""
+    stop = buffer.find(b"\r\n\r\n", 0, min(length, MOST_HEAD))
+    lines = bytes(buffer[: min(length, MOST_HEAD) if stop < 0 else stop])
+    if not b"HTTP/1.".startswith(lines[:7]) or lines.count(b"\n") > lines.count(b"\r\n"):
+        raise TransportError(f"this is no HTTP/1.1 response: {lines[:40]!r}")
+    if stop < 0:
+        if length >= MOST_HEAD:
+            raise TransportError(f"the header of a response is larger than {MOST_HEAD:,} bytes")
+        return None
+    first, *rest = lines.split(b"\r\n")
+    status = STATUS.fullmatch(first)
+    if status is None:
+        raise TransportError(f"malformed or unexpected HTTP status line: {first[:40]!r}")
+    return _head(int(status[1]), int(status[2]), (status[3] or b"").decode("latin-1"), stop + 4, _fields(rest))
+
+
+def _fields(lines: list[bytes]) -> dict[str, list[str]]:
+    """Return the values of each field by its name in small letters."""
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        name, value = _field(line)
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _field(line: bytes) -> tuple[str, str]:
+    match = FIELD.fullmatch(line)
+    if match is None:
+        raise TransportError(f"malformed HTTP header field: {line[:40]!r}")
+    return match[1].decode("ascii").lower(), match[2].decode("latin-1")
+
+
+def _head(minor: int, status: int, reason: str, start: int, fields: dict[str, list[str]]) -> Head:
+    wishes = {word.strip().lower() for value in fields.get("connection", []) for word in value.split(",")}
+    last = "close" in wishes or (minor == 0 and "keep-alive" not in wishes)
+    return Head(status, reason, start, 0 if status in WITHOUT_BODY else _size(fields), last)
+
+
+def _size(fields: dict[str, list[str]]) -> int | None:
+    """Return a body's length, None if it comes in chunks; TransportError if it cannot be told or is too much."""
+    coding, lengths = fields.get("transfer-encoding", []), fields.get("content-length", [])
+    if coding and not lengths and [value.lower() for value in coding] == ["chunked"]:
+        return None
+    if coding or len(lengths) != 1 or not LENGTH.fullmatch(lengths[0].encode("latin-1")):
+        raise TransportError(f"the length of a response is not clear: {coding or lengths or 'none is given'}")
+    return _fits(int(lengths[0]))
+
+
+def _fits(size: int) -> int:
+    if size > MOST_BODY:
+        raise TransportError(f"the body of a response is larger than {MOST_BODY:,} bytes")
+    return size
+
+
+def chunks(buffer: Buffer, at: int, length: int) -> Iterator[tuple[int, int]]:
+    """Yield where the data of each whole chunk begins and ends, from a chunk's beginning on; the last one is empty."""
+    size = -1
+    while size and (line := _line(buffer, at, length, MOST_LINE)) is not None:
+        match = CHUNK.fullmatch(line)
+        if match is None:
+            raise TransportError(f"malformed HTTP chunk: {line[:40]!r}")
+        size, start = _fits(int(match[1], 16)), at + len(line) + 2
+        at = start + size + 2 * (size > 0)
+        if at > length:
+            return
+        if size and buffer[at - 2 : at] != b"\r\n":
+            raise TransportError("malformed HTTP chunk: it does not end where it says")
+        yield start, start + size
+
+
+def _line(buffer: Buffer, at: int, length: int, most: int) -> bytes | None:
+    """Return the line that begins there without its end, None if it is not all there."""
+    stop = buffer.find(b"\r\n", at, min(length, at + most))
+    if stop < 0 and length - at >= most:
+        raise TransportError(f"a line of a chunked response is longer than {most:,} bytes")
+    return None if stop < 0 else bytes(buffer[at:stop])
+
+
+def _after_trailers(buffer: Buffer, at: int, length: int) -> int:
+    """Return where a chunked response ends, whose trailer fields begin there; 0 if not all of them are there."""
+    first = at
+    while (line := _line(buffer, at, length, MOST_HEAD - (at - first))) is not None:
+        at += len(line) + 2
+        if not line:
+            return at
+        _field(line)
+    return 0
+
+
+class Responses:
+    """Finds the end of one response after another; one instance for each connection: it remembers where it was.
+
+    last: whether the server ends the connection after the response whose end was found last.
+    """
+
+    def __init__(self) -> None:
+        """Begin between two responses."""
+        self.last = False
+        self._head: Head | None = None
+        self._at = 0  # where the first chunk begins that was not all there
+
+    def end(self, buffer: Buffer, length: int) -> int:
+        """Return how many of ``length`` bytes the first response takes, 0 if it is not all there.
+
+        The buffer begins with the same bytes until a response is complete. TransportError if malformed or too large.
+        """
+        if self._head is None:
+            self._head = read_head(buffer, length)
+            if self._head is None:
+                return 0
+            self._at = self._head.start
+        stop = self._chunked(buffer, length) if self._head.size is None else self._head.start + self._head.size
+        if not 0 < stop <= length:
+            return 0
+        self.last, self._head = self._head.last, None
+        return stop
+
+    def _chunked(self, buffer: Buffer, length: int) -> int:
+        assert self._head
+        for start, stop in chunks(buffer, self._at, length):
+            if start == stop:
+                return _after_trailers(buffer, start, length)
+            self._at = stop + 2
+            _fits(self._at - self._head.start)
+        return 0
+
+
+def content(response: bytes) -> bytes:
+    """Return the body of a whole response; TransportError for any status but 200, with its number and words."""
+    head = read_head(response, len(response))
+    if head is None:
+        raise TransportError("this is no whole response")
+    if head.status != 200:
+        raise TransportError(f"the server answered with HTTP status {head.status} {head.reason}".rstrip())
+    if head.size is not None:
+        return response[head.start :]
+    return b"".join(response[start:stop] for start, stop in chunks(response, head.start, len(response)))
