@@ -17,6 +17,7 @@ from bench.contract import Binding
 from bench.link import Link, Message, fail, pin, run_child
 from bench.load import Callers, Streamer
 from bench.server import Echo, receive
+from bench.wire import WireLoad
 
 
 class Inside(threading.Thread):
@@ -111,9 +112,11 @@ def prepare(link: Link, spec: Message) -> tuple[Any, Inside | None]:
 
 
 def make_load(system: Any, options: Any, address: str, spec: Message) -> Any:
-    """Return the load: a stream, the system's own program where it has one, or callers in this process."""
+    """Return the load: a stream, bare connections, the system's own program where it has one, or callers."""
     if spec["load"] == "stream":
         return Streamer(system, options, address, spec)
+    if spec["engine"] == "wire":
+        return WireLoad(system, options, address, spec)
     if spec["load"] == "closed" and hasattr(system, "Load"):
         payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
         return system.Load(address, options, payloads, spec["callers"], spec["max_calls"])

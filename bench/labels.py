@@ -26,6 +26,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "clients": f"{case.clients} client{'s' * (case.clients > 1)}",
         "max_calls": f"{case.max_calls // case.clients // case.callers} calls" if case.is_short else "",
         "callers": f"{case.callers} caller{'s' * (case.callers > 1)} each",
+        "engine": case.engine,
     }
     varied = {name for name in words if len({getattr(peer, name) for peer in peers}) > 1}
     shown = [text for name, text in words.items() if text and (name in varied or (paced and name == "offered_per_s"))]

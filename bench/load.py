@@ -9,6 +9,13 @@ from bench import loops
 from bench.link import Message
 
 
+def schedule(spec: Message) -> "array[int]":
+    """Return a process's share of the common schedule, in ns after *go*: every n-th request of n clients."""
+    number, clients = spec["share"]
+    dues = loops.schedule(spec["offered_per_s"], spec["window_s"], spec["arrivals"], spec["schedule_seed"])
+    return array("q", dues[number::clients])
+
+
 class Callers:
     """The closed load of a process: each caller calls, waits, calls again, over a connection of its own.
 
@@ -19,19 +26,12 @@ class Callers:
         """Prepare the clients and the buffers."""
         self._clients = [system.Client(address, options) for _ in range(spec["callers"])]
         self._payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
-        self._due = self._schedule(spec) if spec["load"] == "open" else None
+        self._due = schedule(spec) if spec["load"] == "open" else None
         size = spec["max_calls"] if self._due is None else max(1, len(self._due))
         self._times = [(loops.zeros(size), loops.zeros(size)) for _ in self._clients]
         self._calls: list[int] = []
         self._is_async = inspect.iscoroutinefunction(system.Client.call)
         self._run = self._make_runner() if self._is_async else (lambda result: result)
-
-    @staticmethod
-    def _schedule(spec: Message) -> "array[int]":
-        """Return this client's share of the common schedule: every n-th request of n clients."""
-        number, clients = spec["share"]
-        dues = loops.schedule(spec["offered_per_s"], spec["window_s"], spec["arrivals"], spec["schedule_seed"])
-        return array("q", dues[number::clients])
 
     @staticmethod
     def _make_runner() -> Any:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bench import params, placement, systems
-from bench.contract import Address, parse_address
+from bench.contract import Address, Binding, parse_address
 from bench.errors import UsageError
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -16,6 +16,7 @@ MOST_CLIENTS = 256
 MOST_CALLS = 1_000_000
 MOST_PER_S = 1_000_000
 ARRIVALS = ("uniform", "poisson")
+ENGINES = ("library", "wire")
 LEAST_WINDOW_S = 0.01
 START_S = 0.065  # what a process of a start costs beside its window: an interpreter, connecting, writing
 ROUTER_S = 7.0
@@ -26,6 +27,7 @@ class Case:
     """One combination of factors: everything needed to run one measurement.
 
     ``clients`` are processes, with ``callers`` in each: threads, or tasks of one event loop, a connection each.
+    ``engine`` makes the calls: the system's own ``library``, or the ``wire``, bare connections in one loop.
     """
 
     system: str
@@ -38,6 +40,7 @@ class Case:
     arrivals: str = "uniform"
     clients: int = 1
     callers: int = 1
+    engine: str = "library"
     target: str | None = None
     fresh_router: bool = False
     max_calls: int = MOST_CALLS
@@ -58,15 +61,33 @@ class Case:
             self._check_target(parse_address(self.target))
         if self.load == "open":
             self._check_open()
+        if self.engine not in ENGINES:
+            raise systems.unknown("engine", self.engine, ENGINES)
         module = systems.load(self.system)
         if self.load == "stream" and not hasattr(module, "Receiver"):
             raise UsageError(f"{self.system} has no one-way streams (no Sender and Receiver in its file)")
         object.__setattr__(self, "options", params.option_values(module.Options, self.options, self.system))
+        if self.engine == "wire":
+            self._check_wire(module)
+
+    def _check_wire(self, module: Any) -> None:
+        """Refuse a system that does not describe its wire, or options that the wire cannot carry out."""
+        if self.load == "stream":
+            raise UsageError("the engine wire makes calls, and a stream has none: give engine library")
+        if not hasattr(module, "Wire") or self.transport == "inproc":
+            known = ", ".join(systems.with_wire())
+            raise UsageError(
+                f"{self.system} over {self.transport} has no engine wire: over ipc or tcp {known} have one"
+            )
+        try:
+            module.Wire(module.Options(**self.options), Binding(self.transport, "").endpoint())
+        except ValueError as reason:
+            raise UsageError(f"{self.system}: {reason}, or engine library") from reason
 
     def _check_open(self) -> None:
         if self.transport == "inproc":
             raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
-        if self.callers != 1:
+        if self.callers != 1 and self.engine != "wire":
             raise UsageError(
                 "an open load is paced by client processes with one caller each: give clients, not callers"
             )

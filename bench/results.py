@@ -197,7 +197,10 @@ def column(p: float) -> str:
     return f"p{100 * p:g}".replace(".", "_") + "_rtt_us"
 
 
-FACTORS = ("system", "transport", "payload_bytes", "placement", "load", "offered_per_s", "clients", "callers", "target")
+FACTORS = (
+    *("system", "transport", "payload_bytes", "placement", "load", "offered_per_s", "clients", "callers", "engine"),
+    "target",
+)
 COLUMNS = tuple(column(p).replace("rtt", time) for time in ("rtt", "response") for p in stats.QUANTILES)
 TAILS = tuple(name for name in COLUMNS if not name.startswith("p50"))
 NUMBERS = (

@@ -86,6 +86,7 @@ LEDGER = _schema(
         _field("scheduled", pa.int64(), "1", "requests that an open load was to send; else null"),
         _field("clients", pa.int32(), "", "number of parallel client processes"),
         _field("callers", pa.int32(), "", "number of parallel callers in each of them; null: 1"),
+        _field("engine", pa.string(), "", "who made the calls: library or wire; null: library"),
         _field("router_cpus", pa.string(), "", "CPUs that the router might use; null: any, or no router"),
         _field("target", pa.string(), "", "address of a server not started here"),
         _field("utc", pa.string(), "", "when the window began"),

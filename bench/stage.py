@@ -88,7 +88,8 @@ class Stage:
 
     def _child(self, role: str, number: int = 0, **spec: Any) -> Child:
         case = self._case
-        same = ("system", "transport", "options", "load", "payload_bytes", "callers", "offered_per_s", "arrivals")
+        paced = ("offered_per_s", "arrivals")
+        same = ("system", "transport", "options", "load", "payload_bytes", "callers", "engine", *paced)
         spec |= {name: getattr(case, name) for name in same} | {"seed": self._seed * 1000 + number}
         spec |= {"schedule_seed": self._seed, "window_s": self._window_s}
         spec |= {"router": dict(self._router.addresses) if self._router else {}}

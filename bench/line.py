@@ -1,0 +1,209 @@
+"""One connection of the engine ``wire``: a generator that sends a request and yields until something has come.
+
+A response is compared with one that was verified before, for the same payload; only what differs is parsed. A request's
+time ends with the read that brought the last byte, before it is verified; what was not verified is never counted. A
+connection that the server ends between two responses is opened again, before the next request's time begins.
+"""
+
+import itertools
+import os
+import time
+from array import array
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+
+from bench import loops
+from bench.contract import Wire
+from bench.errors import TransportError
+from bench.polling import READ, WRITE, Epoll, Selector
+
+READ_BYTES = 1 << 16  # at first; the rest of a response in larger pieces
+MORE_BYTES = 1 << 20
+
+Turn = tuple[int, tuple[int, bytes]]  # a request's number; its payload's, and its bytes
+Step = Callable[[int | None], None]
+Talk = Generator[None, int | None, None]
+
+
+class Script:
+    """What all connections say and have to hear: payloads, their requests, and responses that were verified."""
+
+    def __init__(self, wire: Wire, payloads: list[bytes]) -> None:
+        """Prepare the requests."""
+        self.payloads = payloads
+        self.requests = [wire.request(payload) for payload in payloads]
+        self.verified: list[bytes | None] = [None] * len(payloads)
+
+    def turns(self, count: int) -> Iterable[Turn]:
+        """Return ``count`` requests, numbered, rotating through the payloads."""
+        return zip(range(count), itertools.cycle(enumerate(self.requests)))
+
+
+class Line:
+    """One connection.
+
+    calls: how many requests were answered; reopened: how often it was opened again; step: ``send`` of its talk.
+    """
+
+    def __init__(self, wire: Wire, script: Script, poller: Epoll | Selector) -> None:
+        """Keep what is needed; ``open`` connects."""
+        self._wire = wire
+        self._script = script
+        self._poller = poller
+        self.calls = 0
+        self.reopened = 0
+        self.step: Step
+
+    def open(self) -> None:
+        """Connect; TransportError where that is not possible."""
+        self._socket = self._wire.connect()
+        self._socket.setblocking(False)
+        self.fd: int = self._socket.fileno()
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._socket.close()
+
+    def talk(
+        self,
+        turns: Iterable[Turn],
+        sent: "array[int]",
+        received: "array[int]",
+        until_ns: int,
+        idle: deque[Step] | None = None,
+    ) -> Talk:
+        """Make one call for each turn, until one is answered at or after ``until_ns``; yield while waiting.
+
+        It is sent the events of its connection. Where there is ``idle``, it goes there before each call, and waits
+        until it is sent None. Times go where the request's number says. TransportError where a connection fails while a
+        request is under way, SystemFailedError for a wrong answer.
+        """
+        clock, send, recv, verified = time.perf_counter_ns, self._socket.send, self._socket.recv, self._script.verified
+        for number, (place, request) in turns:
+            if idle is not None:
+                yield from self._rest(idle)
+            t_send = clock()
+            try:
+                gone = send(request)
+            except OSError as reason:
+                t_send, gone = self._send_again(request, reason, t_send)
+            data = b"" if gone == len(request) else (yield from self._push(request, gone))
+            try:
+                event = READ if data else (yield)
+                data = data or recv(READ_BYTES)
+            except OSError as reason:
+                raise _broken(0, reason) from reason
+            t_recv = clock()
+            if data != verified[place]:
+                t_recv, event = yield from self._finish(data, t_recv, event, place, number)
+            sent[number] = t_send
+            received[number] = t_recv
+            self.calls += 1
+            if t_recv >= until_ns:
+                return
+            if event != READ:
+                self._open_again()
+
+    def _rest(self, idle: deque[Step]) -> Talk:
+        """Wait to be told to send; meanwhile the server may end the connection, but say nothing."""
+        idle.append(self.step)
+        while (yield) is not None:
+            try:
+                data = self._socket.recv(READ_BYTES)
+            except ConnectionError:
+                data = b""
+            if data:
+                raise TransportError(f"{len(data)} bytes came without a request")
+            self._open_again()
+
+    def _send_again(self, request: bytes, reason: OSError, t_send: int) -> tuple[int, int]:
+        """Return when a request left that could not, and how much of it: on a new connection if the old one is gone.
+
+        Not one byte of it had left, so that nothing is asked twice.
+        """
+        if isinstance(reason, BlockingIOError):
+            return t_send, 0
+        if not isinstance(reason, ConnectionError):
+            raise _broken(0, reason) from reason
+        self._open_again()
+        t_send = time.perf_counter_ns()
+        try:
+            return t_send, self._socket.send(request)
+        except BlockingIOError:
+            return t_send, 0
+        except OSError as again:
+            raise _broken(0, again) from again
+
+    def _open_again(self) -> None:
+        """Replace a connection that the server has ended.
+
+        The new one takes the old one's file descriptor, so that whoever holds that, or this socket's methods, goes on.
+        """
+        fresh = self._wire.connect()
+        fresh.setblocking(False)
+        self._poller.remove(self.fd)
+        os.dup2(fresh.fileno(), self.fd, inheritable=False)
+        fresh.close()
+        self._poller.add(self.fd)
+        self.reopened += 1
+
+    def _push(self, request: bytes, gone: int) -> Generator[None, int | None, bytes]:
+        """Send what did not fit into the kernel's buffer; return what came meanwhile."""
+        rest, early = memoryview(request)[gone:], bytearray()
+        self._poller.also_write(self.fd, True)
+        while rest:
+            event = yield
+            early += self._read(len(early)) if event != WRITE else b""
+            try:
+                rest = rest[self._socket.send(rest) :]
+            except BlockingIOError:
+                pass
+            except OSError as reason:
+                raise _broken(len(early), reason) from reason
+        self._poller.also_write(self.fd, False)
+        return bytes(early)
+
+    def _read(self, had: int) -> bytes:
+        """Return what has come, which is something; TransportError for an end after ``had`` bytes of a response."""
+        try:
+            data = self._socket.recv(MORE_BYTES)
+        except OSError as reason:
+            raise _broken(had, reason) from reason
+        if not data:
+            raise _broken(had)
+        return data
+
+    def _finish(
+        self, data: bytes, t_recv: int, event: int | None, place: int, number: int
+    ) -> Generator[None, int | None, tuple[int, int | None]]:
+        """Gather the rest of a response, verify it; return when it was all there, and the last event.
+
+        The event is not READ where the connection ends with this response.
+        """
+        wire, buffer = self._wire, bytearray(data)
+        if not data:
+            raise _broken(0)
+        while not (size := wire.end(buffer, len(buffer))):
+            event = yield
+            buffer += self._read(len(buffer))
+            t_recv = time.perf_counter_ns()
+        if size < len(buffer):
+            raise TransportError(f"{len(buffer) - size} bytes came after a response, without a request")
+        response = bytes(buffer)
+        if response != self._script.verified[place]:
+            self._verify(response, place, number)
+        return t_recv, 0 if wire.last else event
+
+    def _verify(self, response: bytes, place: int, number: int) -> None:
+        """Compare a response's payload with its request's; the next like it is known by its bytes."""
+        payload, body = self._script.payloads[place], self._wire.body(response)
+        if body != payload:
+            raise loops.wrong_answer(payload, body, number)
+        if not self._wire.last:
+            self._script.verified[place] = response
+
+
+def _broken(had: int, reason: OSError | None = None) -> TransportError:
+    """Return the error for a connection that failed when ``had`` bytes of a response had come."""
+    how = f"failed ({reason})" if reason else "was closed by the server"
+    return TransportError(f"a connection {how} while a request was under way; {had} bytes of its response had come")

@@ -1,0 +1,153 @@
+"""The engine ``wire``: prepared bytes on many connections in one loop, so that the server is measured, not the client.
+
+Two ways to drive the connections (``bench.line``): each asks again as soon as it is answered, or the idle ones are
+told, in turn, to ask when a request is due.
+"""
+
+import time
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from bench import loops
+from bench.line import Line, Script, Step, Talk
+from bench.link import Message
+from bench.load import schedule
+from bench.polling import Epoll, Poller, Selector
+
+EARLY_NS = 150_000  # before a due time waiting becomes spinning
+NEVER_NS = 1 << 62
+
+
+class Talks:
+    """The talks of some connections, each advanced by the events of its own until it has ended."""
+
+    def __init__(self, poller: Epoll | Selector, talks: Iterable[tuple[Line, Talk]]) -> None:
+        """Begin all of them: each sends its first request, or waits to be told."""
+        self.poller = poller
+        self._steps: dict[int, Step] = {}
+        for line, talk in talks:
+            line.step = self._steps[line.fd] = talk.send
+            poller.add(line.fd)
+            try:
+                next(talk)
+            except StopIteration:
+                self._end(line.fd)
+
+    def __len__(self) -> int:
+        """Return how many have not ended."""
+        return len(self._steps)
+
+    def _end(self, fd: int) -> None:
+        del self._steps[fd]
+        self.poller.remove(fd)
+
+    def run(self) -> None:
+        """Return when all have ended."""
+        steps, poll, most = self._steps, self.poller.poll, max(1, len(self._steps))
+        while steps:
+            try:
+                while True:
+                    for fd, event in poll(None, most):
+                        steps[fd](event)
+            except StopIteration:  # what else has come is told again by the next poll
+                self._end(fd)
+
+    def advance(self, timeout_s: float | None) -> None:
+        """Wait for events, no longer than that, and act on them."""
+        for fd, event in self.poller.poll(timeout_s, max(1, len(self))):
+            try:
+                self._steps[fd](event)
+            except StopIteration:
+                self._end(fd)
+
+    def stop(self) -> None:
+        """End those that still wait to be told."""
+        for fd in list(self._steps):
+            self._end(fd)
+
+
+def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) -> list[Step]:
+    """Let the connection that has been idle longest send each request when it is due; return who sent which.
+
+    A request that is due while all wait is sent by the first that is free. What is unsent at ``limit_ns`` is dropped.
+    """
+    clock, senders = time.perf_counter_ns, list[Step]()
+    while True:
+        now, ahead = clock(), len(senders)
+        if ahead < len(due) and now < limit_ns and idle:
+            if (early := due[ahead] - now) <= 0:
+                senders.append(step := idle.popleft())
+                step(None)
+                continue
+            if early > EARLY_NS:
+                talks.poller.wait((early - EARLY_NS) / 1e9)
+            talks.advance(0)
+        elif len(talks) > len(idle):
+            talks.advance(None)
+        else:
+            return senders
+
+
+class WireLoad:
+    """The load of a process, closed or open, with the methods of ``bench.load.Callers``; a caller is a connection."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
+        """Prepare connections, requests and buffers."""
+        wires = [system.Wire(options, address) for _ in range(spec["callers"])]
+        self._script = Script(wires[0], loops.make_payloads(spec["payload_bytes"], spec["seed"]))
+        self._poller = Poller()
+        self._lines = [Line(wire, self._script, self._poller) for wire in wires]
+        self._due = schedule(spec) if spec["load"] == "open" else None
+        sizes = [spec["max_calls"]] * len(wires) if self._due is None else [max(1, len(self._due))]
+        self._times = [(loops.zeros(size), loops.zeros(size)) for size in sizes]
+        self._senders: list[Step] = []
+
+    def first(self) -> int:
+        """Connect and make one verified call with each connection; return the time of the first in ns."""
+        times = [self._first(line) for line in self._lines]
+        return times[0]
+
+    def _first(self, line: Line) -> int:
+        line.open()
+        sent, received = loops.zeros(1), loops.zeros(1)
+        Talks(self._poller, [(line, line.talk(self._script.turns(1), sent, received, NEVER_NS))]).run()
+        line.calls = 0
+        return received[0] - sent[0]
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Make the calls of the window; those of an open load may be sent late, by a fifth of it."""
+        if self._due is not None:
+            return self._opened(self._due, at_ns, until_ns + (until_ns - at_ns) // 5)
+        each = zip(self._lines, self._times, strict=True)
+        turns = self._script.turns
+        return Talks(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in each)).run()
+
+    def _opened(self, due: "array[int]", at_ns: int, limit_ns: int) -> None:
+        for place in range(len(due)):
+            due[place] += at_ns
+        idle, turns = deque[Step](), self._script.turns(len(due))
+        each = ((line, line.talk(turns, *self._times[0], NEVER_NS, idle)) for line in self._lines)
+        talks = Talks(self._poller, each)
+        self._senders = pace(talks, idle, due, limit_ns)
+        talks.stop()
+
+    def report(self) -> tuple[Message, list[Any]]:
+        """Return the number of calls, and the send and receive times of each connection; if open, the due times."""
+        calls = sum(line.calls for line in self._lines)
+        if self._due is None:
+            pairs = zip(self._lines, self._times, strict=True)
+            return {"calls": calls}, [memoryview(times)[: line.calls] for line, both in pairs for times in both]
+        columns = (*self._times[0], self._due)
+        mine: dict[Step, list[int]] = {line.step: [] for line in self._lines}
+        for number, step in enumerate(self._senders):
+            mine[step].append(number)
+        blobs = [array("q", map(column.__getitem__, numbers)) for numbers in mine.values() for column in columns]
+        return {"calls": calls, "scheduled": len(self._due)}, blobs
+
+    def close(self) -> None:
+        """Disconnect."""
+        for line in self._lines:
+            line.close()
+        self._poller.close()
