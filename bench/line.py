@@ -79,6 +79,7 @@ class Line:
         request is under way, SystemFailedError for a wrong answer.
         """
         clock, send, recv, verified = time.perf_counter_ns, self._socket.send, self._socket.recv, self._script.verified
+        number = -1
         for number, (place, request) in turns:
             if idle is not None:
                 yield from self._rest(idle)
@@ -87,10 +88,10 @@ class Line:
                 gone = send(request)
             except OSError as reason:
                 t_send, gone = self._send_again(request, reason, t_send)
-            data = b"" if gone == len(request) else (yield from self._push(request, gone))
+            early = b"" if gone == len(request) else (yield from self._push(request, gone))
+            event = READ if early else (yield)
             try:
-                event = READ if data else (yield)
-                data = data or recv(READ_BYTES)
+                data = early or recv(READ_BYTES)
             except OSError as reason:
                 raise _broken(0, reason) from reason
             t_recv = clock()
@@ -98,11 +99,11 @@ class Line:
                 t_recv, event = yield from self._finish(data, t_recv, event, place, number)
             sent[number] = t_send
             received[number] = t_recv
-            self.calls += 1
             if t_recv >= until_ns:
-                return
+                break
             if event != READ:
                 self._open_again()
+        self.calls = number + 1
 
     def _rest(self, idle: deque[Step]) -> Talk:
         """Wait to be told to send; meanwhile the server may end the connection, but say nothing."""
