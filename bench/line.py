@@ -11,6 +11,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
+from typing import Any
 
 from bench import loops
 from bench.contract import Wire
@@ -42,7 +43,8 @@ class Script:
 class Line:
     """One connection.
 
-    calls: how many requests were answered; reopened: how often it was opened again; step: ``send`` of its talk.
+    calls: how many requests were answered, of a closed load; reopened: how often it was opened again; step: ``send`` of
+    its talk.
     """
 
     def __init__(self, wire: Wire, script: Script, poller: Epoll | Selector) -> None:
@@ -50,6 +52,7 @@ class Line:
         self._wire = wire
         self._script = script
         self._poller = poller
+        self._socket: Any = None
         self.calls = 0
         self.reopened = 0
         self.step: Step
@@ -62,7 +65,8 @@ class Line:
 
     def close(self) -> None:
         """Disconnect."""
-        self._socket.close()
+        if self._socket:
+            self._socket.close()
 
     def talk(
         self,

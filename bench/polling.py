@@ -3,9 +3,11 @@
 import select
 import selectors
 
-READ = 1  # something came; equal in both
-ENDED = getattr(select, "EPOLLRDHUP", 0)  # the other side sends no more: known only to epoll
-WRITE = getattr(select, "EPOLLOUT", selectors.EVENT_WRITE)
+READ, WRITE, ENDED = (
+    1,
+    4,
+    0x2000,
+)  # something came; there is room to write; the other side sends no more: as epoll has it
 
 Events = list[tuple[int, int]]
 
@@ -48,7 +50,10 @@ class Selector:
 
     def poll(self, timeout_s: float | None, most: int) -> Events:
         """Return (file descriptor, READ | WRITE) of those that are ready; ``most`` limits nothing here."""
-        return [(key.fd, events) for key, events in self._selector.select(timeout_s)]
+        found = self._selector.select(timeout_s)
+        return [
+            (key.fd, events & selectors.EVENT_READ | WRITE * (events > selectors.EVENT_READ)) for key, events in found
+        ]
 
     def add(self, fd: int) -> None:
         """Wait for what a connection sends."""
@@ -56,7 +61,7 @@ class Selector:
 
     def also_write(self, fd: int, yes: bool) -> None:
         """Wait for room to write as well, or no longer."""
-        self._selector.modify(fd, selectors.EVENT_READ | WRITE * yes)
+        self._selector.modify(fd, selectors.EVENT_READ | selectors.EVENT_WRITE * yes)
 
     def remove(self, fd: int) -> None:
         """Wait for a connection no longer."""

@@ -91,14 +91,14 @@ def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) ->
 
 
 class WireLoad:
-    """The load of a process, closed or open, with the methods of ``bench.load.Callers``; a caller is a connection."""
+    """The load of a process, closed or open, with the methods of ``bench.load.Callers``; ``lines``: a caller each."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
         """Prepare connections, requests and buffers."""
         wires = [system.Wire(options, address) for _ in range(spec["callers"])]
         self._script = Script(wires[0], loops.make_payloads(spec["payload_bytes"], spec["seed"]))
         self._poller = Poller()
-        self._lines = [Line(wire, self._script, self._poller) for wire in wires]
+        self.lines = [Line(wire, self._script, self._poller) for wire in wires]
         self._due = schedule(spec) if spec["load"] == "open" else None
         sizes = [spec["max_calls"]] * len(wires) if self._due is None else [max(1, len(self._due))]
         self._times = [(loops.zeros(size), loops.zeros(size)) for size in sizes]
@@ -106,21 +106,20 @@ class WireLoad:
 
     def first(self) -> int:
         """Connect and make one verified call with each connection; return the time of the first in ns."""
-        times = [self._first(line) for line in self._lines]
+        times = [self._first(line) for line in self.lines]
         return times[0]
 
     def _first(self, line: Line) -> int:
         line.open()
         sent, received = loops.zeros(1), loops.zeros(1)
         Talks(self._poller, [(line, line.talk(self._script.turns(1), sent, received, NEVER_NS))]).run()
-        line.calls = 0
         return received[0] - sent[0]
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Make the calls of the window; those of an open load may be sent late, by a fifth of it."""
         if self._due is not None:
             return self._opened(self._due, at_ns, until_ns + (until_ns - at_ns) // 5)
-        each = zip(self._lines, self._times, strict=True)
+        each = zip(self.lines, self._times, strict=True)
         turns = self._script.turns
         return Talks(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in each)).run()
 
@@ -128,26 +127,30 @@ class WireLoad:
         for place in range(len(due)):
             due[place] += at_ns
         idle, turns = deque[Step](), self._script.turns(len(due))
-        each = ((line, line.talk(turns, *self._times[0], NEVER_NS, idle)) for line in self._lines)
+        each = ((line, line.talk(turns, *self._times[0], NEVER_NS, idle)) for line in self.lines)
         talks = Talks(self._poller, each)
+        talks.advance(0)  # connections that ended since the first call are opened again before anything is due
         self._senders = pace(talks, idle, due, limit_ns)
         talks.stop()
 
     def report(self) -> tuple[Message, list[Any]]:
         """Return the number of calls, and the send and receive times of each connection; if open, the due times."""
-        calls = sum(line.calls for line in self._lines)
         if self._due is None:
-            pairs = zip(self._lines, self._times, strict=True)
-            return {"calls": calls}, [memoryview(times)[: line.calls] for line, both in pairs for times in both]
-        columns = (*self._times[0], self._due)
-        mine: dict[Step, list[int]] = {line.step: [] for line in self._lines}
+            pairs = zip(self.lines, self._times, strict=True)
+            blobs = [memoryview(times)[: line.calls] for line, both in pairs for times in both]
+            return {"calls": sum(line.calls for line in self.lines)}, blobs
+        return {"calls": len(self._senders), "scheduled": len(self._due)}, self._dealt(self._due)
+
+    def _dealt(self, due: "array[int]") -> list[Any]:
+        """Return for each connection when its requests were sent, answered and due."""
+        columns = (*self._times[0], due)
+        mine: dict[Step, list[int]] = {line.step: [] for line in self.lines}
         for number, step in enumerate(self._senders):
             mine[step].append(number)
-        blobs = [array("q", map(column.__getitem__, numbers)) for numbers in mine.values() for column in columns]
-        return {"calls": calls, "scheduled": len(self._due)}, blobs
+        return [array("q", map(column.__getitem__, numbers)) for numbers in mine.values() for column in columns]
 
     def close(self) -> None:
         """Disconnect."""
-        for line in self._lines:
+        for line in self.lines:
             line.close()
         self._poller.close()

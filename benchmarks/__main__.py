@@ -19,7 +19,7 @@ import psutil
 
 from bench import paths, placement, plans, runner, schema, stats, store
 from bench.measured import Times
-from bench.plan import Case, make_plan
+from bench.plan import ENGINES, Case, make_plan
 from bench.routing import Routing
 from bench.stage import measure
 
@@ -157,6 +157,19 @@ def pacing() -> None:
         print(f"{f'pacing 2 000/s, {clients} clients':38} {text}", flush=True)
 
 
+def engines() -> None:
+    """Calls per second on sockets by the engine wire and by the library's, with 1 and with 32 connections."""
+    rates: dict[tuple[int, str], list[float]] = {}
+    for block in range(BLOCKS):
+        for callers in (1, 32):
+            for engine in ENGINES:
+                case = Case("sockets", "tcp", 100, placement="split", callers=callers, engine=engine)
+                ledger = measure(case, WINDOW_S, seed=block).ledger
+                rates.setdefault((callers, engine), []).append(ledger["calls"] / ledger["window_s"])
+    found = [f"{n} {engine} {statistics.median(each):,.0f}/s" for (n, engine), each in rates.items()]
+    print(f"{'sockets tcp split, callers and engine':38} {', '.join(found)}", flush=True)
+
+
 def _lateness(calls: Times) -> Times:
     """Return how late each request left that its own connection did not hold back, in ns."""
     sent, received, due = calls
@@ -214,6 +227,7 @@ def main() -> None:
         title = f"zeromq {transport} one way, 100 B"
         compare(title, lambda c=case: lab_rate(c), lambda c=case: bare("streams", c), "k/s", 1e-3)  # type: ignore[misc]
     readiness()
+    engines()
     pacing()
     storing()
     reviewing()

@@ -102,7 +102,9 @@ def test_dependencies_point_one_way(file, forbidden):
     assert not imports(BENCH / f"{file}.py") & forbidden
 
 
-@pytest.mark.parametrize("module", ["bench.server", "bench.client", "bench.systems.zeromq", "bench.systems.sockets"])
+@pytest.mark.parametrize(
+    "module", ["bench.server", "bench.client", "bench.wire", "bench.systems.zeromq", "bench.systems.sockets"]
+)
 def test_servers_and_clients_are_light(module):
     heavy = {"numpy", "pandas", "pyarrow", "seaborn", "psutil", "yaml", "IPython"}
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"

@@ -1,0 +1,189 @@
+"""Responses as bytes: found however they are split; what is malformed, cut off or too large is no response."""
+
+import itertools
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from wire_servers import http
+
+from bench import systems
+from bench.errors import TransportError
+from bench.systems import _http_wire, _xmlrpc, sockets, xmlrpc_pstream
+
+WIRED = ("sockets", "xmlrpc_pstream", "xmlrpc_stdlib")
+
+FIELDS = some.lists(some.sampled_from([b"Server: x y", b"Date: Mon, 01 Jan 2024 00:00:00 GMT", b"X-Empty:", b"a:b:c"]))
+RESPONSES = some.builds(
+    lambda body, *rest: (http(body, b"200 OK", *rest), body),
+    some.binary(max_size=300) | some.just(b"\r\n0\r\n\r\n" * 9),
+    FIELDS,
+    some.none() | some.lists(some.integers(1, 50), max_size=8),
+    FIELDS,
+)
+
+
+def gathered(reader, stream, cuts):
+    """Return what ``end`` says of a stream that comes in these pieces, until it is not 0."""
+    buffer = bytearray()
+    for start, stop in itertools.pairwise([0, *sorted({cut % (len(stream) + 1) for cut in cuts}), len(stream)]):
+        buffer += stream[start:stop]
+        if size := reader.end(buffer, len(buffer)):
+            return size
+    return 0
+
+
+CUTS = some.lists(some.integers(0, 10_000), max_size=12)
+
+
+@given(some.lists(RESPONSES, min_size=1, max_size=3), CUTS)
+def test_responses_are_found_wherever_they_are_split(responses, cuts):
+    reader, stream = _http_wire.Responses(), b"".join(response for response, _ in responses)
+    for response, body in responses:
+        size = gathered(reader, stream, cuts)
+        assert stream[:size] == response and _http_wire.content(response) == body
+        stream = stream[size:]
+
+
+@given(RESPONSES, CUTS, some.integers(0, 10_000))
+def test_a_response_that_is_cut_off_is_not_there_yet(response, cuts, length):
+    stream = response[0][: length % len(response[0])]
+    assert gathered(_http_wire.Responses(), stream, cuts) == 0
+
+
+@given(RESPONSES, some.integers(0, 10_000), some.binary(max_size=3), some.integers(0, 3), CUTS)
+def test_a_damaged_response_is_an_error_or_not_there_or_read_alike_however_it_is_split(response, at, put, over, cuts):
+    whole, _ = response
+    at %= len(whole)
+    stream = whole[:at] + put + whole[at + over :]
+
+    def outcome(pieces):
+        try:
+            size = gathered(_http_wire.Responses(), stream, pieces)
+            return _http_wire.content(stream[:size]) if size else None
+        except TransportError as reason:
+            assert "\n" not in str(reason)
+            return TransportError
+
+    found = outcome(cuts)
+    assert outcome([]) == found or TransportError in (found, outcome([]))
+
+
+@given(some.binary(max_size=400), CUTS)
+def test_anything_at_all_is_read_as_an_error_or_not_there(stream, cuts):
+    with suppress(TransportError):
+        assert gathered(_http_wire.Responses(), b"HTTP/1.1 200 OK\r\n" + stream, cuts) <= len(stream) + 17
+
+
+@pytest.mark.parametrize(
+    ("stream", "text"),
+    [
+        (b"SSH-2.0-x", "no HTTP/1.1 response"),
+        (b"HTTP/2 200 OK\r\n", "no HTTP/1.1 response"),
+        (b"HTTP/1.1 200 OK\nContent-Length: 0\n\n", "no HTTP/1.1 response"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "unexpected HTTP status line"),
+        (b"HTTP/1.1 20 OK\r\n\r\n", "malformed or unexpected HTTP status line"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "not clear: none is given"),
+        (http(b"", fields=[b"Content-Length: 5"]), "not clear"),
+        (http(b"", fields=[b"Transfer-Encoding: chunked"]), "not clear"),
+        (http(b"", fields=[b"Transfer-Encoding: gzip"], sizes=[]), "not clear"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", "not clear"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n", "larger than"),
+        (http(b"", fields=[b"a b: c"]), "malformed HTTP header field"),
+        (http(b"", fields=[b" folded"]), "malformed HTTP header field"),
+        (http(b"", fields=[b"a: \x01"]), "malformed HTTP header field"),
+        (http(b"abc", sizes=[]).replace(b"3;", b"2;"), "does not end where it says"),
+        (http(b"abc", sizes=[]).replace(b"3;", b"-3;"), "malformed HTTP chunk"),
+        (http(b"abc", sizes=[]).replace(b"3;", b"FFFFFFFFFF;"), "larger than"),
+        (http(b"abc", sizes=[]).replace(b"3;", b"3" + b" " * 2000), "longer than"),
+        (http(b"abc", sizes=[], trailers=[b"not a field"]), "malformed HTTP header field"),
+        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000, "larger than"),
+        (http(b"abc", sizes=[], trailers=[b"a: b"] * 20_000), "longer than"),
+    ],
+)
+def test_what_is_malformed_or_too_large_is_refused(stream, text):
+    with pytest.raises(TransportError, match=text):
+        _http_wire.Responses().end(bytearray(stream), len(stream))
+
+
+def test_many_small_chunks_are_too_much_together(monkeypatch):
+    monkeypatch.setattr(_http_wire, "MOST_BODY", 1000)
+    reader = _http_wire.Responses()
+    stream = http(bytes(2000), sizes=[10] * 199)
+    with pytest.raises(TransportError, match="larger than"):
+        gathered(reader, stream, range(len(stream)))
+
+
+@pytest.mark.parametrize(
+    ("response", "last"),
+    [
+        (http(b""), False),
+        (http(b"", fields=[b"Connection: Close"]), True),
+        (http(b"", fields=[b"connection: x, close"], sizes=[]), True),
+        (http(b"", version=b"1.0"), True),
+        (http(b"", version=b"1.0", fields=[b"Connection: keep-alive"]), False),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", False),
+    ],
+)
+def test_the_end_of_a_connection_is_noticed(response, last):
+    reader = _http_wire.Responses()
+    assert reader.end(response, len(response)) == len(response) and reader.last == last
+
+
+def test_a_request_is_what_a_server_reads():
+    wanted = b"POST /x HTTP/1.1\r\nHost: h:1\r\nContent-Type: text/xml\r\nContent-Length: 3\r\n\r\nabc"
+    assert _http_wire.request("POST", "/x", b"abc", "h:1", "text/xml") == wanted
+
+
+def test_a_status_that_is_no_success_is_told():
+    with pytest.raises(TransportError, match=r"answered with HTTP status 503 Busy$"):
+        _http_wire.content(http(b"no", b"503 Busy"))
+    with pytest.raises(TransportError, match="no whole response"):
+        _http_wire.content(b"HTTP/1.1 200")
+
+
+# Each system's wire
+
+
+def answered(name, payload):
+    """Return the response of a system's server to a request."""
+    document = _xmlrpc.response(_xmlrpc.request(payload), lambda echoed: echoed)
+    return {
+        "sockets": lambda: sockets.pack(len(payload)) + payload,
+        "xmlrpc_stdlib": lambda: http(document),
+        "xmlrpc_pstream": lambda: xmlrpc_pstream.pack(document),
+    }[name]()
+
+
+def wire_of(name):
+    module = systems.load(name)
+    return module.Wire(module.Options(), "tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("name", WIRED)
+@given(some.lists(some.binary(min_size=1, max_size=90) | some.just(b"\x1bEND" * 9), min_size=1, max_size=3), CUTS)
+def test_the_payloads_in_responses_are_found_wherever_they_are_split(name, payloads, cuts):
+    one, stream = wire_of(name), b"".join(answered(name, payload) for payload in payloads)
+    for payload in payloads:
+        size = gathered(one, stream, cuts)
+        assert one.body(stream[:size]) == payload
+        stream = stream[size:]
+    assert not stream
+
+
+@pytest.mark.parametrize("name", WIRED)
+@given(some.binary(min_size=4, max_size=200), CUTS)
+def test_anything_at_all_is_an_error_or_not_there_or_has_an_end(name, stream, cuts):
+    with suppress(TransportError):
+        assert 0 <= gathered(wire_of(name), stream, cuts) <= len(stream)
+
+
+def test_faults_and_sizes_that_nobody_sends_are_errors():
+    fault = _xmlrpc.response(_xmlrpc.request(b"x").replace(b"echo", b"other"), bytes)
+    with pytest.raises(TransportError, match="answered with fault 1"):
+        wire_of("xmlrpc_stdlib").body(http(fault))
+    with pytest.raises(TransportError, match="answered with fault 1"):
+        wire_of("xmlrpc_pstream").body(xmlrpc_pstream.pack(fault))
+    with pytest.raises(TransportError, match="larger than"):
+        wire_of("sockets").end(bytearray(b"HTTP/1.1"), 8)

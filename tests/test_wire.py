@@ -1,0 +1,207 @@
+"""The loop of the engine ``wire``: every response is checked and counted, however it comes; what is wrong ends it."""
+
+import itertools
+import struct
+import time
+from socket import MSG_MORE, SHUT_WR, SO_LINGER, SOL_SOCKET
+
+import numpy as np
+import pytest
+from wire_servers import byte_by_byte, echo, framed, http, late, load_of, served
+
+from bench import polling, wire
+from bench.errors import SystemFailedError, TransportError
+from bench.systems import _xmlrpc, xmlrpc_stdlib
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture(params=["epoll", "selectors"])
+def poller(request, monkeypatch):
+    if request.param == "selectors":
+        monkeypatch.setattr(wire, "Poller", polling.Selector)
+
+
+@pytest.mark.parametrize("behave", [echo, byte_by_byte, late])
+@pytest.mark.parametrize("callers", [1, 3])
+def test_every_call_is_made_and_timed(poller, behave, callers):
+    with served(behave) as address:
+        load, told, blobs = load_of(address, callers=callers)
+    assert told == {"calls": 20 * callers} and [len(blob) for blob in blobs] == [20] * 2 * callers
+    for sent, received in zip(*[iter(blobs)] * 2, strict=True):
+        times = [t for pair in zip(sent, received, strict=True) for t in pair]
+        assert times == sorted(times) and times[0] > 0
+    assert [line.reopened for line in load.lines] == [0] * callers
+
+
+def test_the_call_under_way_at_the_end_is_the_last(poller):
+    with served(echo) as address:
+        _, told, _ = load_of(address, callers=3, window_s=0)
+    assert told == {"calls": 3}
+
+
+def echo_as_it_comes(connection, asked):
+    while data := connection.recv(10_000):
+        connection.sendall(data)
+
+
+@pytest.mark.parametrize("behave", [echo, echo_as_it_comes])
+def test_requests_larger_than_the_buffers_are_sent_in_parts(poller, behave):
+    with served(behave) as address:
+        _, told, _ = load_of(address, payload_bytes=20_000_000, max_calls=2, callers=2)
+    assert told == {"calls": 4}
+
+
+def close_after(response):
+    """Return a behaviour: answer one request, the connection's end in the same segment as the answer's."""
+
+    def behave(connection, asked):
+        for payload in itertools.islice(asked, 1):
+            connection.send(response(payload), MSG_MORE)
+            connection.shutdown(SHUT_WR)
+            connection.recv(1)
+
+    return behave
+
+
+def test_a_connection_that_ends_between_two_responses_is_opened_again():
+    with served(close_after(framed)) as address:
+        load, told, _ = load_of(address)
+    assert told == {"calls": 20} and load.lines[0].reopened >= 20
+
+
+@pytest.mark.parametrize("fields", [[], [b"Connection: close"]])
+def test_a_connection_that_the_server_says_will_end_is_opened_again(poller, fields):
+    def say_so(payload):
+        return http(_xmlrpc.response(_xmlrpc.request(payload), lambda echoed: echoed), fields=fields, version=b"1.0")
+
+    with served(close_after(say_so)) as address:
+        load, told, _ = load_of(address, xmlrpc_stdlib, max_calls=20)
+    assert told == {"calls": 20} and load.lines[0].reopened >= 20
+
+
+def test_an_idle_connection_that_ends_is_opened_again(poller):
+    with served(close_after(framed)) as address:
+        load, told, _ = load_of(address, load="open", offered_per_s=50, window_s=0.2, callers=2)
+    assert told == {"calls": 10, "scheduled": 10} and sum(line.reopened for line in load.lines) >= 10
+
+
+def spoilt(spoil, after=5):
+    """Return a behaviour: answer some requests, then do what ``spoil(connection, payload)`` does."""
+
+    def behave(connection, asked):
+        for payload in itertools.islice(asked, after):
+            connection.sendall(framed(payload))
+        for payload in asked:
+            spoil(connection, payload)
+
+    return behave
+
+
+def reset(connection, payload):
+    connection.sendall(framed(payload)[:7])
+    connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+@pytest.mark.parametrize("after", [0, 5, 18])
+@pytest.mark.parametrize(
+    ("spoil", "text"),
+    [
+        (lambda c, p: c.shutdown(2), "closed by the server while a request was under way; 0 bytes of its response"),
+        (lambda c, p: (c.send(framed(p)[:7], MSG_MORE), c.shutdown(1)), "under way; 7 bytes of its response had come"),
+        (reset, "while a request was under way; . bytes of its response had come"),
+        (lambda c, p: c.sendall(framed(p[:50] + bytes(50))), "answered with 100 bytes that differ from byte 50 on"),
+        (lambda c, p: c.sendall(framed(p[:-1])), "answered with 99 bytes instead of 100"),
+        (lambda c, p: c.sendall(framed(p) * 2), "bytes came after a response, without a request|that differ"),
+        (lambda c, p: c.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "a response is larger than"),
+    ],
+)
+def test_what_goes_wrong_ends_the_load_and_says_what(spoil, text, after):
+    with (
+        served(spoilt(spoil, after)) as address,
+        pytest.raises((TransportError, SystemFailedError), match=text) as caught,
+    ):
+        load_of(address, callers=2)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_response_to_an_earlier_request_is_noticed():
+    def stale(connection, asked):
+        earlier = b""
+        for payload in asked:
+            connection.sendall(framed(earlier or payload))
+            earlier = payload
+
+    with served(stale) as address, pytest.raises(SystemFailedError, match="request 1 was answered with 100 bytes"):
+        load_of(address)
+
+
+def test_a_server_that_speaks_unasked_is_an_error(poller):
+    def speak(connection, asked):
+        for number, payload in enumerate(asked):
+            connection.sendall(framed(payload))
+            time.sleep(0.02 * number)
+            connection.sendall(b"x" * number)
+
+    with served(speak) as address, pytest.raises(TransportError, match="1 bytes came without a request"):
+        load_of(address, load="open", offered_per_s=5, window_s=1)
+
+
+def test_an_error_of_the_server_is_told_with_its_status():
+    with (
+        served(spoilt(lambda c, p: c.sendall(http(b"sorry", b"500 Oh")), 0)) as address,
+        pytest.raises(TransportError, match="answered with HTTP status 500 Oh"),
+    ):
+        load_of(address, xmlrpc_stdlib)
+
+
+def test_responses_whose_header_changes_are_read_again():
+    numbers = itertools.count()
+
+    def number(connection, asked):
+        for payload in asked:
+            document = _xmlrpc.response(_xmlrpc.request(payload), lambda echoed: echoed)
+            connection.sendall(http(document, fields=[b"Number: %d" % next(numbers)], sizes=[3, 40]))
+
+    with served(number) as address:
+        _, told, _ = load_of(address, xmlrpc_stdlib, max_calls=50)
+    assert told == {"calls": 50}
+
+
+def test_nobody_there_is_an_error():
+    with pytest.raises(TransportError, match=r"cannot connect to tcp://127\.0\.0\.1:1"):
+        load_of("tcp://127.0.0.1:1")
+
+
+# Open loads
+
+
+def test_requests_leave_when_due_by_the_connection_that_is_free(poller):
+    with served(echo) as address:
+        _, told, blobs = load_of(address, load="open", offered_per_s=200, window_s=0.2, callers=4)
+    assert told == {"calls": 40, "scheduled": 40} and len(blobs) == 12
+    sent, received, due = (np.concatenate([blobs[place] for place in range(which, 12, 3)]) for which in range(3))
+    assert np.all(sent >= due) and np.all(received > sent) and len(set(due.tolist())) == 40
+    assert np.all(np.diff(np.sort(due)) == 5_000_000)
+    assert min(len(blob) for blob in blobs) > 0
+
+
+def test_what_is_due_while_all_wait_is_late_and_what_is_too_late_is_dropped():
+    def slow(connection, asked):
+        for payload in asked:
+            time.sleep(0.02)
+            connection.sendall(framed(payload))
+
+    with served(slow) as address:
+        _, told, blobs = load_of(address, load="open", offered_per_s=5000, window_s=0.1, callers=2)
+    assert told["scheduled"] == 500 and 2 <= told["calls"] < 500
+    for sent, received, due in zip(*[iter(blobs)] * 3, strict=True):
+        assert all(later >= earlier for earlier, later in zip(received, sent[1:], strict=False))
+        assert all(at >= when for at, when in zip(sent, due, strict=True))
+
+
+def test_more_connections_than_requests_are_no_hindrance():
+    with served(echo) as address:
+        _, told, blobs = load_of(address, load="open", offered_per_s=20, window_s=0.1, callers=5)
+    assert told == {"calls": 2, "scheduled": 2} and sorted(len(blob) for blob in blobs) == [0] * 9 + [1] * 6

@@ -1,0 +1,96 @@
+"""Servers in threads that behave in every way, and a load of the engine ``wire`` upon them."""
+
+import itertools
+import struct
+import threading
+import time
+from contextlib import contextmanager, suppress
+from socket import IPPROTO_TCP, MSG_WAITALL, SHUT_RDWR, TCP_NODELAY
+
+from bench.contract import parse_address
+from bench.systems import _xmlrpc, sockets
+from bench.wire import WireLoad
+
+FOREVER_S = 60
+
+
+def http(body, status=b"200 OK", fields=(), sizes=None, trailers=(), version=b"1.1"):
+    """Return a response: with its length, or in chunks of these sizes (the last takes the rest)."""
+    lines = [b"HTTP/" + version + b" " + status, *fields]
+    if sizes is None:
+        return b"\r\n".join([*lines, b"Content-Length: %d" % len(body), b"", body])
+    cuts = [0, *itertools.accumulate(sizes), len(body)]
+    parts = [body[a:b] for a, b in itertools.pairwise(cuts) if body[a:b]]
+    chunks = b"".join(b"%X;kept=no\r\n%s\r\n" % (len(part), part) for part in parts)
+    ending = b"".join(line + b"\r\n" for line in (b"0", *trailers, b""))
+    return b"\r\n".join([*lines, b"transfer-encoding: Chunked", b"", chunks + ending])
+
+
+@contextmanager
+def served(behave):
+    """Serve each connection in a thread by ``behave(connection, requests)``; yield the address."""
+    listener = sockets.listen(parse_address("tcp://127.0.0.1:0"))
+
+    def work(connection):
+        with connection, suppress(OSError):
+            connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+            behave(connection, requests(connection))
+
+    def accept():
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=work, args=(listener.accept()[0],), daemon=True).start()
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    yield sockets.announced(listener, "tcp://127.0.0.1:0")
+    listener.shutdown(SHUT_RDWR)
+    listener.close()
+    thread.join(5)
+
+
+def requests(connection):
+    """Yield the payloads of requests: length-prefixed, or XML-RPC over HTTP."""
+    while head := connection.recv(4, MSG_WAITALL):  # all four of them (MSG_WAITALL)
+        if head != b"POST":
+            yield connection.recv(struct.unpack("!I", head)[0], MSG_WAITALL)
+            continue
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(1)
+        size = int(head.partition(b"Content-Length: ")[2].partition(b"\r")[0])
+        yield _xmlrpc.read(connection.recv(size, MSG_WAITALL))[0][0]
+
+
+def load_of(address, system=sockets, window_s=FOREVER_S, **spec):
+    """Make the calls of a load in this process; return it, and what it reports."""
+    given = {"callers": 1, "payload_bytes": 100, "seed": 1, "load": "closed", "max_calls": 20, "share": (0, 1)}
+    given |= {"offered_per_s": 1, "arrivals": "uniform", "schedule_seed": 1, "window_s": window_s}
+    load = WireLoad(system, system.Options(), address, given | spec)
+    try:
+        assert load.first() > 0
+        now = time.perf_counter_ns()
+        load.load(now, now + int(window_s * 1e9))
+        return load, *load.report()
+    finally:
+        load.close()
+
+
+def framed(payload):
+    return sockets.pack(len(payload)) + payload
+
+
+def echo(connection, asked):
+    for payload in asked:
+        connection.sendall(framed(payload))
+
+
+def byte_by_byte(connection, asked):
+    for payload in asked:
+        for byte in framed(payload):
+            connection.sendall(bytes([byte]))
+
+
+def late(connection, asked):
+    for payload in asked:
+        time.sleep(0.001)
+        connection.sendall(framed(payload))
