@@ -10,7 +10,16 @@ from bench.plan import Case
 FLOOR = "sockets"  # the system that others are held against
 INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
 MADE_UP = (INSTRUMENT, "oracle", "pause")  # systems that try the laboratory, not themselves
-COMPARED = ("system", "transport", "options", "payload_bytes", "placement", "clients")  # parts of a case as typed
+COMPARED = (
+    "system",
+    "transport",
+    "options",
+    "payload_bytes",
+    "placement",
+    "clients",
+    "callers",
+    "engine",
+)  # parts of a case as typed
 
 
 def transports_of(cases: list[Case], system: str) -> list[str]:

@@ -147,8 +147,11 @@ class Wire(Protocol):
         The buffer grows between calls until one is complete. TransportError for what is malformed or too large.
         """
 
-    def body(self, response: bytes) -> bytes:
-        """Return the payload in a complete response; TransportError for one that tells of an error."""
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the payload in a complete response; TransportError for one that tells of an error.
+
+        ``payload`` is the request's, for responses that are right without holding it: then it is returned.
+        """
 
 
 class System(Protocol):

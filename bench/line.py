@@ -201,7 +201,7 @@ class Line:
 
     def _verify(self, response: bytes, place: int, number: int) -> None:
         """Compare a response's payload with its request's; the next like it is known by its bytes."""
-        payload, body = self._script.payloads[place], self._wire.body(response)
+        payload, body = self._script.payloads[place], self._wire.body(response, self._script.payloads[place])
         if body != payload:
             raise loops.wrong_answer(payload, body, number)
         if not self._wire.last:

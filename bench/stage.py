@@ -226,8 +226,7 @@ class Stage:
             return None if None in values else sum(values)
 
         inside = {"server_cpu_ns": total("server_cpu_ns")} if self._inside else {}
-        if self._case.load == "open":
-            inside["scheduled"] = total("scheduled")
+        inside |= {"scheduled": total("scheduled")} if self._case.load == "open" else {}
         summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
         return {
             "client_cpus": _cpus(tuple(cpu for cpus in self._places.clients for cpu in cpus or ())),

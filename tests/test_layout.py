@@ -123,7 +123,7 @@ def code_lines(file: Path) -> int:
 
 def test_the_house_stays_small():
     shared = [file for file in MODULES if file.parent == BENCH or file.stem in {"__init__", "axes", "words"}]
-    assert sum(map(code_lines, shared)) <= 5000  # what one notebook plans, draws and says stands beside them
+    assert sum(map(code_lines, shared)) <= 5500  # what one notebook plans, draws and says stands beside them
     assert [file.name for file in MODULES if len(file.read_text("utf-8").splitlines()) > 250] == []
 
 

@@ -2,10 +2,16 @@
 
 import functools
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
-RESOURCES = ("echo", "bytes", "json", "static")
+from bench.contract import parse_address
+from bench.errors import TransportError
+from bench.systems import _http_wire, sockets
+
+TARGETS = {"echo": "/echo", "bytes": "/resource?count={count}", "json": "/json", "static": "/"}
+RESOURCES = tuple(TARGETS)
 JSON = {"param1": "foobar", "param2": [1, 2, 3], "param3": {"awesome": True, "nifty": "yes"}}
 STATIC = Path(__file__).with_name("_http_static.html")
 MOST_BYTES = 64 * 1024 * 1024
@@ -29,6 +35,34 @@ def fault_of(resource: str) -> Fault:
         "static": lambda body, payload: _difference(body, page),
     }
     return faults[resource]
+
+
+class Wire(_http_wire.Responses):
+    """Requests for a resource and their answers, for the engine ``wire``; one instance for each connection."""
+
+    def __init__(self, resource: str, address: str) -> None:
+        """Keep where to connect, and what to ask for."""
+        super().__init__()
+        self._where, self._resource, self._fault = parse_address(address), resource, fault_of(resource)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server; TransportError where that is not possible."""
+        return sockets.connect(self._where, nodelay=True)
+
+    def request(self, payload: bytes) -> bytes:
+        """Return a request made with this payload."""
+        host = _http_wire.authority(self._where)
+        if self._resource == "echo":
+            return _http_wire.request("POST", TARGETS["echo"], payload, host)
+        target = TARGETS[self._resource].format(count=len(payload))
+        return f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the payload, as the server sent it or because its answer was right; TransportError otherwise."""
+        found = _http_wire.content(response)
+        if fault := self._fault(found, payload):
+            raise TransportError(f"{TARGETS[self._resource]} was answered wrongly: {fault}")
+        return found if self._resource == "echo" else payload
 
 
 def _difference(body: bytes, wanted: bytes) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from bench.contract import Address
 from bench.errors import TransportError
 
 MOST_HEAD = 1 << 16  # bytes of status line and header fields together; of trailer fields as well
@@ -22,6 +23,12 @@ CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?")
 WITHOUT_BODY = (204, 304)
 
 Buffer = bytes | bytearray
+
+
+def authority(where: Address) -> str:
+    """Return the server's name and port as HTTP names them."""
+    host = f"[{where.host}]" if ":" in where.host else where.host
+    return "localhost" if where.transport == "ipc" else f"{host}:{where.port}"
 
 
 def request(method: str, target: str, body: bytes, host: str, kind: str = "application/octet-stream") -> bytes:

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import NotInstalledError, TransportError
-from bench.systems import _http, _workers, sockets
+from bench.systems import _http, _http_wire, _workers, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
@@ -157,8 +157,7 @@ class Client:
         if where.transport == "ipc":
             base, connector = "http://localhost", aiohttp.UnixConnector(where.path, force_close=close, limit=0)
         else:
-            host = f"[{where.host}]" if ":" in where.host else where.host
-            base, connector = f"http://{host}:{where.port}", aiohttp.TCPConnector(force_close=close, limit=0)
+            base, connector = f"http://{_http_wire.authority(where)}", aiohttp.TCPConnector(force_close=close, limit=0)
         no_limit = aiohttp.ClientTimeout(total=None)  # the laboratory has its own, without a timer for each call
         self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
@@ -215,6 +214,16 @@ def _ports() -> str:
         "each call takes one, which rests for a minute after its connection has ended "
         f"({' and '.join(found)} in /proc/sys/net/ipv4); make fewer calls, or set keep_alive true"
     )
+
+
+class Wire(_http.Wire):
+    """The same requests on bare connections."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        if not options.keep_alive:
+            raise ValueError("the engine wire keeps its connections: give keep_alive true")
+        super().__init__(options.resource, address)
 
 
 if __name__ == "__main__":

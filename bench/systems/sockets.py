@@ -231,7 +231,7 @@ class Wire:
             )
         return stop if stop <= length else 0
 
-    def body(self, response: bytes) -> bytes:
+    def body(self, response: bytes, payload: bytes) -> bytes:
         """Return the payload in a whole response."""
         return response[PREFIX:]
 

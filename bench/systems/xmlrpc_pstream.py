@@ -228,7 +228,7 @@ class Wire:
         self._begin()
         return stop
 
-    def body(self, response: bytes) -> bytes:
+    def body(self, response: bytes, payload: bytes) -> bytes:
         """Return the payload in a whole packet; TransportError for a fault."""
         (document,) = Unpacker().feed(response)
         return _xmlrpc.result(document)

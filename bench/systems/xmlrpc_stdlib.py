@@ -114,12 +114,6 @@ class _Transport(xmlrpc.client.Transport):
         return connection
 
 
-def _authority(where: Address) -> str:
-    """Return the server's name and port as HTTP names them."""
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return "localhost" if where.transport == "ipc" else f"{host}:{where.port}"
-
-
 class Client:
     """One client of the library's, with its connection."""
 
@@ -131,7 +125,7 @@ class Client:
     def open(self) -> None:
         """Connect; with HTTP/1.0 each call will do so again."""
         where = parse_address(self._address)
-        place = _authority(where)
+        place = _http_wire.authority(where)
         self._transport = _Transport(where, self._options)
         try:
             self._transport.make_connection(place).connect()
@@ -170,8 +164,10 @@ class Wire(_http_wire.Responses):
 
     def request(self, payload: bytes) -> bytes:
         """Return a call with this payload."""
-        return _http_wire.request("POST", "/RPC2", _xmlrpc.request(payload), _authority(self._where), "text/xml")
+        return _http_wire.request(
+            "POST", "/RPC2", _xmlrpc.request(payload), _http_wire.authority(self._where), "text/xml"
+        )
 
-    def body(self, response: bytes) -> bytes:
+    def body(self, response: bytes, payload: bytes) -> bytes:
         """Return the payload in a whole response; TransportError for a fault and for any status but 200."""
         return _xmlrpc.result(_http_wire.content(response))
