@@ -28,7 +28,7 @@ calibrate: $(READY)
 	@$(BIN)/python -m bench calibrate
 
 REFERENCE := $(addsuffix :0.25,overview latency throughput placement clients wamp compare noise) \
-  openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.4
+  openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.4 scaleup:0.25
 
 # The committed runs behind `-p source reference`: measured anew on this machine.
 reference: $(READY)

@@ -93,7 +93,7 @@ def pacing(run: Run) -> Check:
 
 def client(run: Run) -> Check:
     """4. The clients are not the limit of a throughput."""
-    share = run.cases.loc[run.cases["clients"] > 1, "client_cpu_share"]
+    share = run.cases.loc[run.cases["clients"] * run.cases["callers"] > 1, "client_cpu_share"]
     if not (share > 0.8).any():
         return Check("client", PASS, "no group of parallel clients used more than 80 % of its CPUs")
     found = f"{(share > 0.8).sum()} cases: the clients kept their CPUs up to {share.max():.0%} busy"

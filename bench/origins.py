@@ -3,6 +3,7 @@
 from typing import Any
 
 from bench.results import Run
+from bench.stats import quantile
 
 GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container
     "one_call_ms": 1.21,
@@ -20,6 +21,14 @@ WAMP_PROCESSES = {  # CPU in % of one CPU and memory in MB, smallest and largest
     "controller": ((30.5, 30.5), (207, 221)),
 }
 
+SCALE_UP: dict[str, dict[str, float]] = {  # Crossbar.io, 2015: PyPy 4, wrk -c 128 -t 8, 4 workers on 4 cores, 10 GbE
+    "16 B": {"per_s": 174_417, "mean_ms": 1.00, "p50_ms": 0.651, "p75_ms": 0.807, "p90_ms": 1.08, "p99_ms": 9.53},
+    "65,536 B": {"per_s": 17_818, "p50_ms": 6.08, "p75_ms": 8.91, "p90_ms": 18.41, "p99_ms": 39.95},
+    "16 B, 40 workers on 48 cores": {"per_s": 627_991, "mean_ms": 0.358, "p50_ms": 0.171, "p75_ms": 0.253,
+                                     "p90_ms": 0.395, "p99_ms": 3.22},
+    "65,536 B, 40 workers on 48 cores": {"per_s": 205_197, "p50_ms": 0.514, "p99_ms": 23.95},
+}  # fmt: skip
+SCALE_UP_CONNECTIONS = 128
 XMLRPC_C: dict[str, Any] = {  # Xmlrpc-c, about 1999: version 1.12, a PC of 696 bogomips, client and server on it
     "calls_per_s_held": {"one side": 12, "both sides": 6},  # packet stream without TCP_NODELAY
     "http_c": {"calls_100_ms": 380, "call_1_ms": 26, "per_s": 280},
@@ -98,3 +107,17 @@ def zeromq_lines(run: Run) -> str:
         ]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
+
+
+def scaleup_lines(run: Run) -> str:
+    """Return requests per second and percentiles as the load generators print them; then those of the origin."""
+    blocks = []
+    for case, row in run.cases[run.cases["system"] != "loopback"].iterrows():
+        rtt = run.samples.loc[run.samples["case"] == case, "rtt_ns"].to_numpy() / 1e6
+        shown = "  ".join(f"p{percent} {quantile(rtt, percent / 100):.2f} ms" for percent in (50, 75, 90, 99))
+        blocks.append(f"{row['label']}: {row['rate_per_s']:,.0f} requests/s, mean {rtt.mean():.2f} ms  {shown}")
+    blocks.append(f"the origin, 2015, {SCALE_UP_CONNECTIONS} connections:")
+    for name, told in SCALE_UP.items():
+        shown = "  ".join(f"{key.removesuffix('_ms')} {value:.2f} ms" for key, value in told.items() if key != "per_s")
+        blocks.append(f"  {name}: {told['per_s']:,.0f} requests/s, {shown}")
+    return "\n".join(blocks)

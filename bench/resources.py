@@ -39,7 +39,8 @@ def resources(run: Run, case: int) -> list[Resource]:
     everywhere = int(run.manifest["machine"]["cpus_allowed"])
     found = [_resource(starts, roles, len(cpus.split(",")) if cpus else everywhere) for cpus, roles in places.items()]
     server_cpus = next((len(cpus.split(",")) if cpus else everywhere for cpus, r in places.items() if "server" in r), 1)
-    return [*found, _thread(starts)] if server_cpus > 1 else found
+    workers = int(run.plan.cases[case].options.get("workers", 1))
+    return [*found, _threads(starts, workers)] if server_cpus > workers else found
 
 
 def _place(starts: pd.DataFrame, role: str) -> str | None:
@@ -66,12 +67,12 @@ def _plural(name: str, cpus: int) -> str:
     return name.replace("CPU", "CPUs") if cpus > 1 else name
 
 
-def _thread(starts: pd.DataFrame) -> Resource:
-    """Return the server's process as a resource: Python runs one of its threads at a time."""
+def _threads(starts: pd.DataFrame, workers: int) -> Resource:
+    """Return the server's processes as a resource: Python runs one thread of each at a time."""
     demand, percent = starts["server_cpu_us_per_call"], starts["server_cpu_percent"]
-    return Resource(
-        "the server's thread", ("server",), 1, demand.to_numpy(), float(np.median(percent)) / 100, is_thread=True
-    )
+    busy = float(np.median(percent)) / 100 / workers
+    name = "the server's thread" if workers == 1 else f"the server's {workers} workers"
+    return Resource(name, ("server",), workers, demand.to_numpy(), busy, is_thread=True)
 
 
 def full(found: list[Resource]) -> list[Resource]:

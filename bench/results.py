@@ -62,7 +62,8 @@ class Run:
         for role in ROLES:
             frame[f"{role}_cpu_us_per_call"] = frame[f"{role}_cpu_ns"] / frame["calls"] / 1e3
             frame[f"{role}_cpu_percent"] = frame[f"{role}_cpu_ns"] / frame["window_s"] / 1e7
-        frame["client_cpu_share"] = frame["client_cpu_percent"] / 100 / self._cpus(frame["client_cpus"])
+        usable = self._cpus(frame["client_cpus"]).clip(upper=frame["clients"])  # a process runs one thread at a time
+        frame["client_cpu_share"] = frame["client_cpu_percent"] / 100 / usable
         frame["client_sleeps_per_call"] = frame["voluntary_switches"] / frame["calls"]
         frame["server_sleeps_per_call"] = frame["server_voluntary_switches"] / frame["calls"]
         cases = frame["case"].map(lambda case: self.plan.cases[case])

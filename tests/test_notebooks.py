@@ -38,6 +38,7 @@ def outputs(file):
 FEWER = {  # cases than the notebook has: what is left out is measured by other tests
     "clients": ["-p", "clients", "[1, 2]"],
     "nodelay": ["-p", "system", "sockets", "-p", "sizes", "70000"],
+    "scaleup": ["-p", "workers", "2", "-p", "payload_bytes", "16"],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
     "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],
     "calibration": ["-p", "rates", "300", "-p", "clients", "2"],

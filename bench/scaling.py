@@ -1,0 +1,63 @@
+"""What more workers bring: Amdahl's law, and the universal scalability law, fitted where there is enough to fit.
+
+Sources: Amdahl 1967; Gunther 2007, "Guerrilla Capacity Planning", chapter 4.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.stats import Array
+
+LEAST_POINTS = 6
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One worker's rate; the share that is serial (contention); what each pair of workers costs (coherence).
+
+    peak: the number of workers at which the rate is largest, NaN if that is not within what was measured. Without
+    coherence this is Amdahl's law.
+    """
+
+    one: float
+    contention: float
+    coherence: float
+    peak: float
+
+    def rates(self, workers: Array) -> Array:
+        """Return the rate for numbers of workers."""
+        return law(np.asarray(workers, float), self.one, self.contention, self.coherence)
+
+
+def law(workers: Array, one: float, contention: float, coherence: float) -> Array:
+    """Return the universal scalability law: one N / (1 + contention (N - 1) + coherence N (N - 1))."""
+    return one * workers / (1 + contention * (workers - 1) + coherence * workers * (workers - 1))
+
+
+def why_not(workers: Array, cores: int) -> str | None:
+    """Return why nothing is fitted, or None: a law has three unknowns, and speaks of workers that can run at once."""
+    points = len(np.unique(workers))
+    if points < LEAST_POINTS:
+        return f"{points} numbers of workers; a fit needs {LEAST_POINTS}"
+    if cores < LEAST_POINTS:
+        return f"{cores} CPUs; a fit needs {LEAST_POINTS}: more workers than CPUs wait for each other, not for a law"
+    return None
+
+
+def fit(workers: Array, rates: Array, amdahl: bool = False) -> Fit:
+    """Return the law that fits best (least squares, nothing below zero); ``amdahl``: without coherence."""
+    from scipy.optimize import curve_fit
+
+    x, y = np.asarray(workers, float), np.asarray(rates, float)
+    one = float(np.median(y / x))
+    start = [one, 0.05, 0.001]
+    if amdahl:
+        start = start[:2]
+        found, _ = curve_fit(lambda n, a, b: law(n, a, b, 0.0), x, y, p0=start, bounds=(0, np.inf))
+    else:
+        found, _ = curve_fit(law, x, y, p0=start, bounds=(0, np.inf))
+    first, contention, coherence = (float(value) for value in [*found, 0.0][:3])
+    peak = math.sqrt((1 - contention) / coherence) if coherence > 0 and contention < 1 else math.nan
+    return Fit(first, contention, coherence, peak if peak <= x.max() else math.nan)

@@ -1,0 +1,64 @@
+"""More workers: laws that are known are found again, and nothing is fitted to too little."""
+
+import numpy as np
+import pytest
+from test_results import handmade
+
+from bench import narrative, origins, plans, scaling
+from bench.errors import UsageError
+from bench.plan import Case
+
+WORKERS = np.array([1, 2, 4, 8, 16, 24, 32])
+
+
+def test_the_law_is_found_again():
+    found = scaling.fit(WORKERS, scaling.law(WORKERS, 1000.0, 0.05, 0.002))
+    assert (found.one, found.contention, found.coherence) == pytest.approx((1000, 0.05, 0.002), rel=0.01)
+    assert found.peak == pytest.approx((0.95 / 0.002) ** 0.5, rel=0.02)
+    assert found.rates([1, 2])[0] == pytest.approx(1000, rel=0.01)
+
+
+def test_amdahls_law_has_no_peak_and_no_coherence():
+    found = scaling.fit(WORKERS, scaling.law(WORKERS, 500.0, 0.1, 0.0), amdahl=True)
+    assert (found.one, found.contention) == pytest.approx((500, 0.1), rel=0.01) and found.coherence == 0
+    assert found.peak != found.peak
+
+
+def test_a_peak_beyond_what_was_measured_is_not_told():
+    assert np.isnan(scaling.fit(WORKERS[:6], scaling.law(WORKERS[:6], 1.0, 0.01, 0.0001)).peak)
+
+
+def test_too_few_points_or_cpus_are_not_fitted():
+    assert "3 numbers of workers; a fit needs 6" in scaling.why_not(WORKERS[:3], 48)
+    assert "2 CPUs; a fit needs 6" in scaling.why_not(WORKERS, 2)
+    assert scaling.why_not(WORKERS, 6) is None
+
+
+def http(workers, resource="bytes", size=16):
+    options = {"resource": resource, "workers": workers, "pin": True}
+    return Case("http_aiohttp", "tcp", size, options, "free", callers=2, engine="wire")
+
+
+def run_of(rtt_us, **known):
+    cases = [http(1), http(2), http(1, "json"), http(2, "json")]
+    return handmade(cases, rtt_us, notebook="scaleup", callers=2, **known)
+
+
+def test_the_conclusion_tells_growth_shares_and_limits():
+    run = run_of([100, 60, 200, 150], server_worker_calls="[300, 100]")
+    text = narrative.text(run, "conclusion")
+    assert "by 2: 1.67 times as many" in text and "got 1.50 times an even part" in text
+    assert "No law is fitted (2 numbers of workers; a fit needs 6)" in text
+
+
+def test_the_origins_lines_stand_below_ours():
+    lines = origins.scaleup_lines(run_of([100, 60, 200, 150]))
+    assert "p75 0.10 ms" in lines and "16 B: 174,417 requests/s, mean 1.00 ms" in lines
+
+
+def test_the_plan_always_has_one_worker_and_refuses_other_systems():
+    plan = plans.plan("scaleup", workers="[2, 4]", payload_bytes=16)
+    assert [case.options["workers"] for case in plan.cases if case.options.get("resource") == "bytes"] == [1, 2, 4]
+    assert {case.engine for case in plan.cases if case.system != "loopback"} == {"wire"}
+    with pytest.raises(UsageError, match="sockets serves no resources by workers"):
+        plans.plan("scaleup", system="sockets")
