@@ -2,16 +2,21 @@
 
 import itertools
 import struct
+import threading
 import time
-from socket import MSG_MORE, SHUT_WR, SO_LINGER, SOL_SOCKET
+from contextlib import nullcontext
+from socket import MSG_MORE, SHUT_WR, SO_LINGER, SOL_SOCKET, socketpair
 
 import numpy as np
 import pytest
-from wire_servers import byte_by_byte, echo, framed, http, late, load_of, served
+from wire_servers import byte_by_byte, echo, framed, http, late, load_of, requests, served
 
 from bench import polling, wire
 from bench.errors import SystemFailedError, TransportError
-from bench.systems import _xmlrpc, xmlrpc_stdlib
+from bench.line import Line, Script
+from bench.loops import zeros
+from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
+from bench.wire import Talks
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -84,6 +89,28 @@ def test_an_idle_connection_that_ends_is_opened_again(poller):
     with served(close_after(framed)) as address:
         load, told, _ = load_of(address, load="open", offered_per_s=50, window_s=0.2, callers=2)
     assert told == {"calls": 10, "scheduled": 10} and sum(line.reopened for line in load.lines) >= 10
+
+
+@pytest.mark.parametrize("gone", [1, 2])
+def test_a_connection_that_ended_before_a_request_left_is_opened_again_once(poller, gone):
+    pairs = [socketpair() for _ in range(3)]
+    ours = sockets.Wire(sockets.Options(), "ipc:///nowhere")
+    ours.connect = iter([end for end, _ in pairs]).__next__
+    for _, other in pairs[:gone]:
+        other.close()
+    server = pairs[gone][1]
+    threading.Thread(target=echo, args=(server, requests(server)), daemon=True).start()
+    script, many, times = Script(ours, [b"a", b"b"]), wire.Poller(), (zeros(5), zeros(5))
+    line = Line(ours, script, many)
+    line.open()
+    failure = pytest.raises(TransportError, match=r"Broken pipe.*; 0 bytes of its")
+    with failure if gone > 1 else nullcontext():
+        Talks(many, [(line, line.talk(script.turns(5), *times, 1 << 62))]).run()
+    assert (line.reopened, line.calls) == (1, 5 if gone == 1 else 0)
+    line.close()
+    many.close()
+    for ends in pairs:
+        ends[0].close()
 
 
 def spoilt(spoil, after=5):
