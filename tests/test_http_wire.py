@@ -167,7 +167,7 @@ def test_the_payloads_in_responses_are_found_wherever_they_are_split(name, paylo
     one, stream = wire_of(name), b"".join(answered(name, payload) for payload in payloads)
     for payload in payloads:
         size = gathered(one, stream, cuts)
-        assert one.body(stream[:size]) == payload
+        assert one.body(stream[:size], payload) == payload
         stream = stream[size:]
     assert not stream
 
@@ -182,8 +182,8 @@ def test_anything_at_all_is_an_error_or_not_there_or_has_an_end(name, stream, cu
 def test_faults_and_sizes_that_nobody_sends_are_errors():
     fault = _xmlrpc.response(_xmlrpc.request(b"x").replace(b"echo", b"other"), bytes)
     with pytest.raises(TransportError, match="answered with fault 1"):
-        wire_of("xmlrpc_stdlib").body(http(fault))
+        wire_of("xmlrpc_stdlib").body(http(fault), b"x")
     with pytest.raises(TransportError, match="answered with fault 1"):
-        wire_of("xmlrpc_pstream").body(xmlrpc_pstream.pack(fault))
+        wire_of("xmlrpc_pstream").body(xmlrpc_pstream.pack(fault), b"x")
     with pytest.raises(TransportError, match="larger than"):
         wire_of("sockets").end(bytearray(b"HTTP/1.1"), 8)

@@ -10,8 +10,10 @@ from bench.errors import UsageError
 from bench.plan import Case
 from bench.stage import measure
 
+ALL = (*WIRED, "http_aiohttp")
 
-@pytest.mark.parametrize("name", WIRED)
+
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 @pytest.mark.parametrize("callers", [1, 8])
 def test_the_servers_count_is_the_clients(name, transport, callers):
@@ -22,7 +24,7 @@ def test_the_servers_count_is_the_clients(name, transport, callers):
     assert ledger["client_cpu_ns"] > 0 and ledger["first_rtt_ns"] > 0
 
 
-@pytest.mark.parametrize("name", WIRED)
+@pytest.mark.parametrize("name", ALL)
 def test_an_open_load_is_dealt_to_processes_and_connections(name):
     case = Case(
         name, "ipc", 100, engine="wire", load="open", offered_per_s=200, arrivals="poisson", clients=2, callers=3
@@ -33,7 +35,7 @@ def test_an_open_load_is_dealt_to_processes_and_connections(name):
     assert np.sort(np.concatenate([times[2] for times in measured.calls])).tolist() == dues
 
 
-@pytest.mark.parametrize("name", WIRED)
+@pytest.mark.parametrize("name", ALL)
 def test_limits_and_large_payloads(name):
     ledger = measure(Case(name, "tcp", 2_000_000, engine="wire", callers=2, max_calls=6), 30, 1).ledger
     assert ledger["calls"] == ledger["server_calls"] == 6
@@ -42,7 +44,7 @@ def test_limits_and_large_payloads(name):
 @pytest.mark.parametrize(
     ("system", "rest", "text"),
     [
-        ("zeromq", {}, r"zeromq over tcp has no engine wire: .*sockets, xmlrpc_pstream, xmlrpc_stdlib have one"),
+        ("zeromq", {}, "has no engine wire: .*http_aiohttp, sockets, xmlrpc_pstream, xmlrpc_stdlib have one"),
         ("zeromq", {"transport": "inproc"}, "zeromq over inproc has no engine wire"),
         ("sockets", {"engine": "wires"}, "there are library, wire; did you mean wire"),
         ("sockets", {"options": {"writes": 2}}, "sockets: .* give writes 1, or engine library"),
