@@ -3,6 +3,7 @@
 Sources: order statistics (David & Nagaraja 2003, 7.1), initial positive sequence (Geyer 1992), Hodges & Lehmann 1963.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from scipy import special
 from bench.stats import Array, needed_samples
 
 CONFIDENCE = 0.95
+EXACT = 25  # up to so many starts of each side distributions are exact, above them normal
 LEAST_PAIRS = 6  # with fewer no signed-rank interval covers with 95 %
 
 
@@ -81,31 +83,41 @@ def lag1(values: Array) -> float:
     return float(autocorrelation(ranks(values))[1])
 
 
-def _signed_rank_counts(n: int) -> Array:
-    """Return how many of the 2^n sign patterns give each signed-rank sum 0 ... n(n+1)/2."""
+def _signed_rank_tail(n: int) -> Array:
+    """Return for each signed-rank sum 0 ... n(n+1)/2 how likely one up to it is between equals."""
+    if n > EXACT:
+        return _normal_tail(n * (n + 1) // 2, n * (n + 1) * (2 * n + 1) / 24)
     counts = np.zeros(n * (n + 1) // 2 + 1)
     counts[0] = 1
     for rank in range(1, n + 1):
         counts[rank:] = counts[rank:] + counts[: len(counts) - rank]
-    return counts
+    return np.cumsum(counts) / counts.sum()
 
 
-def _mann_whitney(n: int, m: int) -> Array:
-    """Return the number of arrangements by Mann-Whitney count: the Gaussian binomial coefficients."""
-    counts = np.zeros(n * m + 1)
-    counts[0] = 1
+def _mann_whitney_tail(n: int, m: int) -> Array:
+    """Return for each Mann-Whitney count 0 ... n m how likely one up to it is between equals.
+
+    Exact by the Gaussian binomial coefficients, which are whole numbers, while these are small enough.
+    """
+    if max(n, m) > EXACT:
+        return _normal_tail(n * m, n * m * (n + m + 1) / 12)
+    counts = [1] + [0] * (n * m)
     for i in range(1, m + 1):  # times (1 - q^(n+i)) / (1 - q^i)
-        raised = counts.copy()
-        raised[n + i :] -= counts[: max(0, len(counts) - n - i)]
-        for place in range(i, len(raised)):
-            raised[place] += raised[place - i]
-        counts = raised
-    return counts
+        for place in range(n * m, n + i - 1, -1):
+            counts[place] -= counts[place - n - i]
+        for place in range(i, n * m + 1):
+            counts[place] += counts[place - i]
+    total = sum(counts)
+    return np.array([below / total for below in itertools.accumulate(counts)])
 
 
-def _by_order(differences: Array, counts: Array, middle: float) -> Interval | None:
+def _normal_tail(most: int, variance: float) -> Array:
+    """Return how likely a sum up to each of 0 ... ``most`` is by the normal law, corrected for whole numbers."""
+    return np.asarray(special.ndtr((np.arange(most + 1) + 0.5 - most / 2) / math.sqrt(variance)))
+
+
+def _by_order(differences: Array, tail: Array, middle: float) -> Interval | None:
     """Return the interval between the k-th smallest and the k-th largest difference that covers with 95 %."""
-    tail = np.cumsum(counts) / counts.sum()
     cut = int(np.searchsorted(tail, (1 - CONFIDENCE) / 2, side="right"))
     if cut == 0:
         return None
@@ -121,7 +133,7 @@ def paired_shift(differences: Array) -> Interval | None:
     d = np.asarray(differences, float)
     first, second = np.triu_indices(len(d))
     walsh = (d[first] + d[second]) / 2
-    return _by_order(walsh, _signed_rank_counts(len(d)), float(np.median(walsh))) if len(d) else None
+    return _by_order(walsh, _signed_rank_tail(len(d)), float(np.median(walsh))) if len(d) else None
 
 
 def shift(ours: Array, theirs: Array) -> Interval | None:
@@ -129,7 +141,7 @@ def shift(ours: Array, theirs: Array) -> Interval | None:
     if not len(ours) or not len(theirs):
         return None
     differences = np.subtract.outer(np.asarray(ours, float), np.asarray(theirs, float)).ravel()
-    return _by_order(differences, _mann_whitney(len(ours), len(theirs)), float(np.median(differences)))
+    return _by_order(differences, _mann_whitney_tail(len(ours), len(theirs)), float(np.median(differences)))
 
 
 def holm(p_values: Array) -> Array:
@@ -149,8 +161,7 @@ def rank_sum_p(ours: Array, theirs: Array) -> float:
         return 1.0
     above = np.subtract.outer(ours, theirs)
     total = np.count_nonzero(above > 0) + np.count_nonzero(above == 0) / 2
-    counts = _mann_whitney(len(ours), len(theirs))
-    tail = np.cumsum(counts) / counts.sum()
+    tail = _mann_whitney_tail(len(ours), len(theirs))
     return float(min(1.0, 2 * tail[math.floor(min(total, above.size - total))]))
 
 
@@ -161,6 +172,6 @@ def signed_rank_p(differences: Array) -> float:
     if not len(d):
         return 1.0
     total = ranks(np.abs(d))[d > 0].sum()
-    tail = np.cumsum(_signed_rank_counts(len(d))) / 2.0 ** len(d)
+    tail = _signed_rank_tail(len(d))
     smaller = min(total, len(d) * (len(d) + 1) / 2 - total)
     return float(min(1.0, 2 * tail[math.floor(smaller)]))

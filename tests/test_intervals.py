@@ -164,3 +164,15 @@ def test_more_starts_detect_less_and_the_planner_knows_how_many():
 def test_settling_knows_no_unit(n, unit):
     values = series((n, 100), (2 * n, 80))
     assert steady.settle(unit * values).cut == steady.settle(values).cut
+
+
+@pytest.mark.parametrize("n", [5, 25, 26, 60, 400])
+def test_tails_are_those_of_the_tests_and_end_at_one(n):
+    random = RNG(n)
+    ours, theirs = random.normal(0.1, 1, n), random.normal(0, 1, n - 1)
+    expected = scipy_stats.mannwhitneyu(ours, theirs, method="asymptotic" if n > 25 else "exact").pvalue
+    assert rank_sum_p(ours, theirs) == pytest.approx(expected, rel=1e-3)
+    expected = scipy_stats.wilcoxon(ours, method="asymptotic" if n > 25 else "exact", correction=n > 25).pvalue
+    assert signed_rank_p(ours) == pytest.approx(expected, rel=1e-3)
+    for tail in (intervals._mann_whitney_tail(n, n), intervals._signed_rank_tail(n)):
+        assert np.all(np.diff(tail) >= 0) and tail[0] > 0 and tail[-1] == pytest.approx(1, abs=1e-4)

@@ -113,7 +113,9 @@ def load_by_clients(run: Run, axes: Axes) -> None:
 def _load_line(axes: Axes, rows: pd.DataFrame, role: str, transport: str) -> None:
     name = "all clients" if role == "client" else role
     draw: dict[str, Any] = {"color": ROLE_COLOURS[role], "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
-    axes.plot(rows["clients"], rows[f"{role}_cpu_percent"], lw=1.8, ms=6, label=f"{name}, {transport}", **draw)
+    key = f"{role}_cpu_percent"
+    axes.plot(rows["clients"], rows[key], lw=1.8, ms=6, label=f"{name}, {transport}", **draw)
+    axes.fill_between(rows["clients"], rows[f"{key}_low"], rows[f"{key}_high"], color=draw["color"], alpha=0.15, lw=0)
 
 
 PANELS = (stream_messages, stream_bits, calls_by_clients, load_by_clients)

@@ -1,0 +1,95 @@
+"""Laws that every statistic keeps: the order of samples, the unit, ties, and next to nothing to work with."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from bench import comparing, intervals, stats, steady, variance
+
+samples = some.lists(some.floats(0.1, 1e6), min_size=1, max_size=60).map(np.asarray)
+units = some.sampled_from([1e-3, 1e3, 1e6])
+
+ORDERLESS = {  # what it is called: a function of a sample that knows no order
+    "p50": lambda x: stats.quantile(x, 0.5),
+    "p99": lambda x: stats.carried(x, 0.99),
+    "over starts": lambda x: stats.across_starts(x.tolist()),
+    "interval of p50": lambda x: intervals.quantile_interval(x, 0.5) or (math.nan, math.nan),
+    "distribution": lambda x: np.concatenate(stats.distribution(x)),
+    "paired shift": lambda x: _ends(intervals.paired_shift(x - 3e5)),
+    "shift": lambda x: _ends(intervals.shift(x, x[: len(x) // 2 + 1])),
+    "signed rank": lambda x: intervals.signed_rank_p(x - 3e5),
+    "expanded": lambda x: np.sort(stats.expanded(x, 2e5)),
+}
+SCALING = ("p50", "p99", "over starts", "interval of p50")  # what is in the unit of the data
+UNITLESS = {  # what does not know the unit
+    "worth": intervals.effective_size,
+    "lag 1": intervals.lag1,
+    "rank sum": lambda x: intervals.rank_sum_p(x, np.roll(x, 1)[: len(x) // 2]),
+    "drift": lambda x: steady.drift(x, np.arange(len(x)) * 1000),
+    "settling": lambda x: (steady.settle(x).label, steady.settle(x).cut),
+    "itself": lambda x: comparing.itself(np.log(x)),
+    "shares": lambda x: [level.share for level in variance.nested([x[:3], x[-3:]])] if len(x) > 5 else [],
+}
+
+
+def _ends(found):
+    return (found.middle, found.low, found.high) if found else (math.nan,) * 3
+
+
+def same(one, other):
+    if isinstance(one, tuple) and isinstance(one[0], str):
+        return one == other
+    return np.allclose(one, other, rtol=1e-6, atol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ORDERLESS)
+@given(values=samples, seed=some.integers(0, 9))
+def test_the_order_does_not_matter(name, values, seed):
+    mixed = np.random.default_rng(seed).permutation(values)
+    if name == "shift":  # of a sample against a part of it: the part is the same
+        part = values[: len(values) // 2 + 1]
+        assert same(_ends(intervals.shift(mixed, part)), _ends(intervals.shift(values, part[::-1])))
+    else:
+        assert same(ORDERLESS[name](mixed), ORDERLESS[name](values))
+
+
+@pytest.mark.parametrize("name", SCALING)
+@given(values=samples, unit=units)
+def test_results_scale_with_the_unit(name, values, unit):
+    assert same(ORDERLESS[name](unit * values), unit * np.asarray(ORDERLESS[name](values)))
+
+
+@pytest.mark.parametrize("name", UNITLESS)
+@given(values=samples, unit=some.sampled_from([2.0**-10, 2.0**10]))  # exact: no rank changes by rounding
+def test_what_has_no_unit_knows_none(name, values, unit):
+    assert same(UNITLESS[name](unit * values), UNITLESS[name](values))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 400])
+def test_equal_values_are_no_trouble(n):
+    equal = np.full(n, 5.0)
+    assert stats.quantile(equal, 0.9) == 5 and stats.across_starts(equal.tolist()) == (5, 5, 5)
+    found = intervals.quantile_interval(equal, 0.5)
+    assert found == ((5, 5) if n >= 6 else None)
+    assert intervals.effective_size(equal) == n and intervals.lag1(equal) == 0
+    assert steady.drift(equal, np.arange(n)) == 0 and steady.settle(equal).label == steady.FLAT
+    assert intervals.rank_sum_p(equal, equal) == 1 and intervals.signed_rank_p(equal - equal) == 1
+    assert not any(level.variance for level in variance.nested([equal, equal])) if n > 1 else True
+    assert not steady.agree(np.zeros(n), 1)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_next_to_nothing_is_answered_and_not_made_up(n):
+    few = np.arange(1.0, n + 1)
+    for name, function in (ORDERLESS | UNITLESS).items():
+        if n or name not in ("shift", "rank sum"):
+            function(few)
+    assert math.isnan(stats.carried(few, 0.99)) and intervals.quantile_interval(few, 0.5) is None
+    assert math.isnan(comparing.itself(few)) and intervals.paired_shift(few) is None
+    assert len(intervals.holm(few / 10)) == n
+    times = few.astype("i8")
+    assert n == 2 or math.isnan(stats.stream_rate(times, times))
+    assert math.isnan(stats.closed_rate(times[:0], times[:0], times[:0]))
