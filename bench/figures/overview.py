@@ -29,11 +29,14 @@ def ranked(run: Run) -> pd.DataFrame:
 
 
 def rates(run: Run) -> pd.DataFrame:
-    """Return calls per second with one client and with two under one placement; index: system."""
+    """Return calls per second with one client and with two under one placement, and their ranges; index: system."""
     two = run.cases[run.cases["clients"] == 2].set_index("system")
     one = run.cases[(run.cases["clients"] == 1) & (run.cases["system"] != "loopback")]
     one = one[one["placement"].isin(two["placement"])].set_index("system")
-    return pd.DataFrame({"one": one["rate_per_s"], "two": two["rate_per_s"], "placement": two["placement"]}).dropna()
+    found = {"placement": two["placement"]}
+    for name, rows in (("one", one), ("two", two)):
+        found |= {f"{name}{end}": rows[f"rate_per_s{end}"] for end in ("", "_low", "_high")}
+    return pd.DataFrame(found).dropna()
 
 
 def colour_of(run: Run) -> dict[str, str]:
@@ -91,10 +94,15 @@ def two_clients(run: Run, axes: Axes) -> None:
         one, two = row["one"], row["two"]
         y, colour = list(cases["system"]).index(system), colours[str(system)]
         axes.plot([one, two], [y, y], color=colour, lw=2)
+        for name in ("one", "two"):
+            ends = [row[f"{name}_low"], row[f"{name}_high"]]
+            axes.plot(ends, [y, y], color=colour, lw=8, alpha=0.2, solid_capstyle="round")
         axes.plot(one, y, "o", ms=9, color=colour, mfc="white", mew=2)
         axes.plot(two, y, "o", ms=9, color=colour)
         text = f"{quantity(two)}  (× {two / one:.2f})"
-        axes.annotate(text, (max(one, two), y), (10, 0), textcoords="offset points", va="center", fontsize=10.5)
+        axes.annotate(
+            text, (max(one, row["two_high"]), y), (10, 0), textcoords="offset points", va="center", fontsize=10.5
+        )
     axes.plot([], [], "o", ms=9, color=GREY, mfc="white", mew=2, label="one client")
     axes.plot([], [], "o", ms=9, color=GREY, label="two clients")
     _systems(run, axes, cases)
