@@ -100,9 +100,8 @@ def two_clients(run: Run, axes: Axes) -> None:
         axes.plot(one, y, "o", ms=9, color=colour, mfc="white", mew=2)
         axes.plot(two, y, "o", ms=9, color=colour)
         text = f"{quantity(two)}  (× {two / one:.2f})"
-        axes.annotate(
-            text, (max(one, row["two_high"]), y), (10, 0), textcoords="offset points", va="center", fontsize=10.5
-        )
+        at = (max(one, row["two_high"]), y)
+        axes.annotate(text, at, (10, 0), textcoords="offset points", va="center", fontsize=10.5)
     axes.plot([], [], "o", ms=9, color=GREY, mfc="white", mew=2, label="one client")
     axes.plot([], [], "o", ms=9, color=GREY, label="two clients")
     _systems(run, axes, cases)
