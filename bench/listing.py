@@ -25,7 +25,8 @@ def _system_text(name: str) -> str:
         return "\n".join([*lines, f"  installed   no: {missing}"])
     options = [f"{field.name}={json.dumps(field.default)}" for field in fields(module.Options)]
     loads = "calls and one-way streams" if hasattr(module, "Receiver") else "calls"
-    lines += [f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}"]
+    engines = "library and wire" if hasattr(module, "Wire") else "library"
+    lines += [f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}", f"  engines     {engines}"]
     if environment := systems.constant(name, "ENVIRONMENT", None):
         made = (
             "is made" if environments.is_ready(environment) else "is made on first use, or by: python -m bench prepare"
