@@ -74,9 +74,7 @@ def pacing(run: Run) -> Check:
         return Check("pacing", PASS, "closed loops: nothing is paced, and no user's waiting is told")
     cases = run.cases[run.cases["load"] == "open"]
     if not cases["n"].sum():
-        return Check(
-            "pacing", INVALID, "no request of an open load was due in any window", "longer windows, higher rates"
-        )
+        return Check("pacing", INVALID, "no request was due in any window", "longer windows, higher rates")
     over = cases.index.isin(overloaded(run))
     calm, lost = cases[~over], cases[(cases["achieved"] < LEAST_ACHIEVED) & ~over]
     if len(lost):
