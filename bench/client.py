@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from bench import cpu, loops, systems
+from bench import cpu, generators, loops, systems
 from bench.contract import Binding
 from bench.link import Link, Message, fail, pin, run_child
 from bench.load import Callers, Streamer
@@ -57,7 +57,10 @@ class Inside(threading.Thread):
 
 
 class Meter:
-    """What this process used between the window's edges; the server thread's share is told apart."""
+    """What this process used between the window's edges; the server thread's share is told apart.
+
+    Its children count with what they have used when they have ended; ``pids`` while they live.
+    """
 
     def __init__(self, inside: Inside | None, pids: Sequence[int] = ()) -> None:
         """Read what is slow to read, while it is not yet urgent; ``pids`` are further processes of the client."""
@@ -85,12 +88,14 @@ class Meter:
         }
 
     def _process(self) -> int:
-        return time.process_time_ns() + cpu.total_ns(self._pids)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ended_ns = int((ended.ru_utime + ended.ru_stime) * 1e9)
+        return time.process_time_ns() + ended_ns + cpu.total_ns(self._pids)
 
     def _switches(self) -> tuple[int, int]:
-        usage = resource.getrusage(resource.RUSAGE_SELF)
+        usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         voluntary, involuntary = cpu.switches(self._pids) or (0, 0)
-        return usage.ru_nvcsw + voluntary, usage.ru_nivcsw + involuntary
+        return voluntary + sum(one.ru_nvcsw for one in usages), involuntary + sum(one.ru_nivcsw for one in usages)
 
     def _server(self) -> int:
         return (self._inside.cpu_ns() or 0) if self._inside else 0
@@ -112,11 +117,15 @@ def prepare(link: Link, spec: Message) -> tuple[Any, Inside | None]:
 
 
 def make_load(system: Any, options: Any, address: str, spec: Message) -> Any:
-    """Return the load: a stream, bare connections, the system's own program where it has one, or callers."""
+    """Return the load: a stream, bare connections, a generator, the system's own program if it has one, or callers."""
     if spec["load"] == "stream":
         return Streamer(system, options, address, spec)
     if spec["engine"] == "wire":
         return WireLoad(system, options, address, spec)
+    if spec["engine"] in generators.NAMES:
+        from bench.generators._running import GeneratorLoad
+
+        return GeneratorLoad(system, options, address, spec)
     if spec["load"] == "closed" and hasattr(system, "Load"):
         payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
         return system.Load(address, options, payloads, spec["callers"], spec["max_calls"])

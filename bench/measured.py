@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.errors import SystemFailedError
+from bench.link import Message
+
 Times = npt.NDArray[np.int64]
 
 
@@ -15,10 +18,34 @@ class Measured:
 
     ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times,
     shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
-    ``cpu.LoadMeter``.
+    ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator told.
     """
 
     ledger: dict[str, Any]
     calls: list[Times] = field(default_factory=list)
     marks: list[tuple[str, Times, Times]] = field(default_factory=list)
     load: list[tuple[str, int, float | None, int]] = field(default_factory=list)
+    report: list[tuple[str, float, str]] = field(default_factory=list)
+
+
+def calls_of(done: list[Message], go_ns: int, width: int) -> list[Times]:
+    """Return the times of each caller, since *go*, from what the clients sent; ``width`` times for each call."""
+    arrays = [[np.frombuffer(blob, "i8") for blob in message["blobs"]] for message in done]
+    times = [each[i : i + width] for each in arrays for i in range(0, len(each), width)]
+    calls = [np.stack(one) - go_ns for one in times]
+    if any((one[1] < one[0]).any() for one in calls):
+        raise SystemFailedError("a reply came before its request: the clock of this machine steps back")
+    return calls
+
+
+def marks_of(done: list[Message], go_ns: int) -> list[tuple[str, Times, Times]]:
+    """Return both ends of a stream from what they sent: role, times since *go*, and message counts."""
+    sent_at, sent, received_at, received = (np.frombuffer(blob, "i8") for message in done for blob in message["blobs"])
+    ends = (("client", sent_at, sent), ("server", received_at, received))
+    return [(role, times - go_ns, count) for role, times, count in ends]
+
+
+def window_ns(done: list[Message], calls: list[Times], planned_s: float) -> int:
+    """Return how long the window was: as a generator told, until the last reply, or as planned if there was none."""
+    told = [int(message["window_s"] * 1e9) for message in done if "window_s" in message]
+    return max([*told, *(int(one[1][-1]) for one in calls if one.size)], default=int(planned_s * 1e9))

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from bench import params, placement, systems
+from bench import generators, params, placement, systems
 from bench.contract import Address, Binding, parse_address
 from bench.errors import UsageError
 
@@ -16,7 +17,7 @@ MOST_CLIENTS = 256
 MOST_CALLS = 1_000_000
 MOST_PER_S = 1_000_000
 ARRIVALS = ("uniform", "poisson")
-ENGINES = ("library", "wire")
+ENGINES = ("library", "wire", *generators.NAMES)
 LEAST_WINDOW_S = 0.01
 START_S = 0.065  # what a process of a start costs beside its window: an interpreter, connecting, writing
 ROUTER_S = 7.0
@@ -27,7 +28,8 @@ class Case:
     """One combination of factors: everything needed to run one measurement.
 
     ``clients`` are processes, with ``callers`` in each: threads, or tasks of one event loop, a connection each.
-    ``engine`` makes the calls: the system's own ``library``, or the ``wire``, bare connections in one loop.
+    ``engine`` makes the calls: the system's own ``library``, the ``wire``, bare connections in one loop, or a program
+    of ``bench.generators``, whose connections are the ``callers``.
     """
 
     system: str
@@ -69,13 +71,16 @@ class Case:
         object.__setattr__(self, "options", params.option_values(module.Options, self.options, self.system))
         if self.engine == "wire":
             self._check_wire(module)
+        if self.engine in generators.NAMES:
+            known = ", ".join(systems.offering("url"))
+            generators.check(self, module, known, limited=self.max_calls < MOST_CALLS)
 
     def _check_wire(self, module: Any) -> None:
         """Refuse a system that does not describe its wire, or options that the wire cannot carry out."""
         if self.load == "stream":
             raise UsageError("the engine wire makes calls, and a stream has none: give engine library")
         if not hasattr(module, "Wire") or self.transport == "inproc":
-            known = ", ".join(systems.with_wire())
+            known = ", ".join(systems.offering("Wire"))
             raise UsageError(
                 f"{self.system} over {self.transport} has no engine wire: over ipc or tcp {known} have one"
             )
@@ -142,7 +147,8 @@ class Plan:
 
     def _start_s(self, case: Case) -> float:
         each_s = systems.constant(case.system, "START_S", START_S)
-        return (0.0 if case.is_short else self.window_s) + each_s * (1 + case.clients)
+        window_s = max(1.0, math.ceil(self.window_s)) if case.engine == "wrk" else self.window_s
+        return (0.0 if case.is_short else window_s) + each_s * (1 + case.clients)
 
     def _routed(self) -> set[str]:
         return {case.system for case in self.cases if systems.constant(case.system, "ENVIRONMENT", None)}

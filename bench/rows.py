@@ -18,6 +18,7 @@ def tables(start: int, block: int, index: int, case: Case, measured: Measured) -
         "samples": _joined("samples", [_samples(start, *client) for client in enumerate(measured.calls)]),
         "marks": _joined("marks", [_marks(start, *mark) for mark in measured.marks]),
         "load": schema.make("load", [_load(start, *row) for row in measured.load]),
+        "reports": schema.make("reports", [_number(start, *number) for number in measured.report]),
         "ledger": schema.make("ledger", [ledger]),
     }
 
@@ -48,6 +49,10 @@ def _marks(start: int, role: str, times: Times, messages: Times) -> pa.Table:
     n = len(times)
     columns = {"start": np.full(n, start, "i4"), "role": [role] * n, "t_ns": times, "messages": messages}
     return schema.make("marks", columns)
+
+
+def _number(start: int, name: str, value: float, unit: str) -> dict[str, Any]:
+    return {"start": start, "name": name, "value": value, "unit": unit}
 
 
 def _load(start: int, role: str, t_ns: int, percent: float | None, rss: int) -> dict[str, Any]:

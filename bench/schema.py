@@ -1,11 +1,12 @@
 """The tables of a run on disk: columns, types, units and meanings; version and validation.
 
-A run folder holds ``manifest.json`` and four tables of Parquet files, one file for each start:
+A run folder holds ``manifest.json`` and five tables of Parquet files, one file for each start:
 
 - ``ledger``: one row per start: what was measured, what it cost, what was counted
 - ``samples``: one row per request of a closed load
 - ``marks``: progress of one-way streams, at both ends
 - ``load``: CPU load and memory of each role over time
+- ``reports``: what a load generator of others told of its window, number by number; such a start has no samples
 
 All times in ``samples``, ``marks`` and ``load`` count from the start's *go*. A start is complete when its
 ledger row is on disk, which is written last. A null means: not known, or does not apply; never zero.
@@ -67,6 +68,16 @@ LOAD = _schema(
     ],
 )
 
+REPORTS = _schema(
+    "reports",
+    [
+        _START,
+        _field("name", pa.string(), "", "which number: rate, rtt_p99, ...; error_ and a kind: how many failed so"),
+        _field("value", pa.float64(), "see unit", "as it was told"),
+        _field("unit", pa.string(), "", "us, s, 1, 1/s, B, B/s or %"),
+    ],
+)
+
 LEDGER = _schema(
     "ledger",
     [
@@ -86,7 +97,7 @@ LEDGER = _schema(
         _field("scheduled", pa.int64(), "1", "requests that an open load was to send; else null"),
         _field("clients", pa.int32(), "", "number of parallel client processes"),
         _field("callers", pa.int32(), "", "number of parallel callers in each of them; null: 1"),
-        _field("engine", pa.string(), "", "who made the calls: library or wire; null: library"),
+        _field("engine", pa.string(), "", "who made the calls: library, wire, wrk or h2load; null: library"),
         _field("router_cpus", pa.string(), "", "CPUs that the router might use; null: any, or no router"),
         _field("target", pa.string(), "", "address of a server not started here"),
         _field("utc", pa.string(), "", "when the window began"),
@@ -124,13 +135,14 @@ LEDGER = _schema(
     ],
 )
 
-TABLES = {"ledger": LEDGER, "samples": SAMPLES, "marks": MARKS, "load": LOAD}
+TABLES = {"ledger": LEDGER, "samples": SAMPLES, "marks": MARKS, "load": LOAD, "reports": REPORTS}
 
 PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "ledger": ("start", "case", "window_s", "calls"),
     "samples": ("start", "client", "t_send_ns", "rtt_ns"),
     "marks": ("start", "messages"),
     "load": ("start", "rss_bytes"),
+    "reports": ("start", "value"),
 }
 
 

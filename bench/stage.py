@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 import psutil
 
 from bench import cpu, disturbance, placement, systems
 from bench.errors import SystemFailedError
 from bench.link import Message
-from bench.measured import Measured
+from bench.measured import Measured, calls_of, marks_of, window_ns
 from bench.plan import Case
 from bench.processes import Child, collect, private_directory, stop_all
 from bench.routing import Router, Routing
@@ -171,22 +170,16 @@ class Stage:
 
     def result(self) -> Measured:
         """Return what the window measured; the server is asked for its count first."""
-        arrays = [[np.frombuffer(blob, "i8") for blob in done["blobs"]] for done in self._done]
         load = [(role, t_ns - self._go_ns, percent, rss) for role, t_ns, percent, rss in self._meter.rows]
         measured = Measured({}, load=load)
         if self._is_stream:
-            arrays[0] += [np.frombuffer(blob, "i8") for message in self._received for blob in message["blobs"]]
-            sent_at, sent, received_at, received = arrays[0]
-            ends = (("client", sent_at, sent), ("server", received_at, received))
-            measured.marks = [(role, times - self._go_ns, count) for role, times, count in ends]
-            measured.ledger = self._ledger({"server_calls": int(received[-1])}, int(received_at[-1]) - self._go_ns)
+            measured.marks = marks_of([*self._done, *self._received], self._go_ns)
+            _, (_, received_at, received) = measured.marks
+            measured.ledger = self._ledger({"server_calls": int(received[-1])}, int(received_at[-1]))
         else:
-            width = 3 if self._case.load == "open" else 2
-            times = [each[i : i + width] for each in arrays for i in range(0, len(each), width)]
-            measured.calls = [np.stack(one) - self._go_ns for one in times]
-            if any((one[1] < one[0]).any() for one in measured.calls):
-                raise SystemFailedError("a reply came before its request: the clock of this machine steps back")
-            last_ns = max((int(one[1][-1]) for one in measured.calls if one.size), default=int(self._window_s * 1e9))
+            measured.calls = calls_of(self._done, self._go_ns, width=3 if self._case.load == "open" else 2)
+            measured.report = [tuple(row) for done in self._done for row in done.get("report", ())]
+            last_ns = window_ns(self._done, measured.calls, self._window_s)
             measured.ledger = self._ledger(self._counts(), last_ns)
         return measured
 
@@ -235,7 +228,7 @@ class Stage:
             "ready_s": self._ready_s,
             "window_s": last_ns / 1e9,
             "first_rtt_ns": self._ready[0]["first_ns"],
-            "errors": 0,
+            "errors": sum(done.get("errors", 0) for done in self._done),
             "router_cpus": _cpus(self._places.router),
             "client_rss_bytes": self._meter.peak_rss("client+server"),
             **{f"{role}_rss_bytes": self._meter.peak_rss(role) for role in self._pids if "+" not in role},

@@ -79,12 +79,12 @@ def load(name: str) -> System:
         ) from missing
 
 
-def with_wire() -> list[str]:
-    """Return the names of the systems here whose file describes its wire; it imports all of them."""
+def offering(what: str) -> list[str]:
+    """Return the names of the systems here whose file defines ``what``; it imports all of them."""
     found = []
     for name in names():
         with contextlib.suppress(NotInstalledError):
-            found += [name] * hasattr(load(name), "Wire")
+            found += [name] * hasattr(load(name), what)
     return found
 
 

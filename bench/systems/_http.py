@@ -37,6 +37,13 @@ def fault_of(resource: str) -> Fault:
     return faults[resource]
 
 
+def url(resource: str, address: str, count: int) -> str:
+    """Return where a resource is got from a tcp address; ValueError for one that is not asked for by a URL alone."""
+    if resource == "echo":
+        raise ValueError("an echo is posted, and a URL tells no body: give resource bytes, json or static")
+    return f"http://{_http_wire.authority(parse_address(address))}{TARGETS[resource].format(count=count)}"
+
+
 class Wire(_http_wire.Responses):
     """Requests for a resource and their answers, for the engine ``wire``; one instance for each connection."""
 

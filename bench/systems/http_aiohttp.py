@@ -216,6 +216,13 @@ def _ports() -> str:
     )
 
 
+def url(options: Options, address: str, payload_bytes: int) -> str:
+    """Return what load generators ask for; ValueError for options that they cannot carry out."""
+    if not options.keep_alive:
+        raise ValueError("load generators keep their connections: give keep_alive true")
+    return _http.url(options.resource, address, payload_bytes)
+
+
 class Wire(_http.Wire):
     """The same requests on bare connections."""
 

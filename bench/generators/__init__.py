@@ -1,0 +1,118 @@
+"""Load generators of others: programs that make closed loads over HTTP and print a report; one file for each.
+
+A generator's file holds ``PACKAGE`` (of Debian), ``command(connections, window_s, url)``, the words to start it with,
+and ``read(said, complained, connections)``, the ``Report`` that it printed. Reports are read strictly: a line that is
+not as expected ends the start, so that another version's report is never taken for this one's. Plans import this module.
+"""
+
+import importlib
+import re
+import shutil
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.errors import NotInstalledError, SystemFailedError, UsageError
+
+NAMES = ("wrk", "h2load")
+
+Number = tuple[float, str]  # a value and its unit: us, s, 1, 1/s, B, B/s or %
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a program told of one window.
+
+    calls: requests that were answered, well or not. window_s: how long they were counted. numbers: all that was
+    told, by name. errors: how many requests failed, by kind.
+    """
+
+    calls: int
+    window_s: float
+    numbers: dict[str, Number]
+    errors: dict[str, int] = field(default_factory=dict)
+
+    def rows(self) -> list[tuple[str, float, str]]:
+        """Return (name, value, unit) of every number; the name of a kind of error begins with ``error_``."""
+        found = [(name, float(value), unit) for name, (value, unit) in self.numbers.items()]
+        return found + [(f"error_{kind}", float(count), "1") for kind, count in self.errors.items()]
+
+
+class Lines:
+    """The lines of a report, taken one after the other; SystemFailedError for one that is not as expected."""
+
+    def __init__(self, program: str, text: str) -> None:
+        """Begin at the first."""
+        self._program = program
+        self._lines = text.split("\n")
+        self._at = 0
+
+    def take(self, pattern: str) -> tuple[str, ...]:
+        """Return the groups of the next line, which has to match as a whole."""
+        found = self.maybe(pattern)
+        if found is None:
+            raise self.strange()
+        return found
+
+    def maybe(self, pattern: str) -> tuple[str, ...] | None:
+        """Return the groups of the next line if it matches; else None, and the line stays the next."""
+        found = re.fullmatch(pattern, self._next(), re.ASCII)
+        self._at += found is not None
+        return None if found is None else found.groups()
+
+    def end(self) -> None:
+        """Refuse anything that follows."""
+        self.take("")
+        if self._at < len(self._lines):
+            raise self.strange()
+
+    def _next(self) -> str:
+        return self._lines[self._at] if self._at < len(self._lines) else "(its end)"
+
+    def strange(self, why: str = "") -> SystemFailedError:
+        """Return the error for the line that is next, or for what is wrong with the numbers."""
+        return strange(self._program, why or repr(self._next()[:200]))
+
+
+def strange(program: str, what: str) -> SystemFailedError:
+    """Return the error for a report that cannot be relied upon."""
+    return SystemFailedError(f"the report of {program} is not understood: {what}; is it another version?")
+
+
+def none_answered(program: str, errors: dict[str, int]) -> SystemFailedError:
+    """Return the error for a window without any answer."""
+    kinds = ", ".join(f"{kind} {count}" for kind, count in errors.items())
+    return SystemFailedError(f"{program} got no answer at all in its window (errors: {kinds or 'none told'})")
+
+
+def module(name: str) -> Any:
+    """Return a generator's file as a module."""
+    return importlib.import_module(f"bench.generators.{name}")
+
+
+def program(name: str) -> str:
+    """Return where a generator's program is; NotInstalledError with the command that installs it."""
+    found = shutil.which(name)
+    if found is None:
+        raise NotInstalledError(f"{name} is not installed; install it: apt-get install {module(name).PACKAGE}")
+    return found
+
+
+def check(case: Any, system: Any, known: str, limited: bool) -> None:
+    """Refuse a case (``bench.plan.Case``) that its generator cannot carry out; NotInstalledError if it is not here.
+
+    ``known`` names the systems that have a URL, for the error; ``limited``: whether the case limits its calls.
+    """
+    name = case.engine
+    if case.load != "closed":
+        raise UsageError(f"{name} makes closed loads only: give load closed, or engine library")
+    if case.transport != "tcp" or not hasattr(system, "url"):
+        raise UsageError(f"{case.system} over {case.transport} has no engine {name}: over tcp {known} have one")
+    if case.clients != 1:
+        raise UsageError(f"{name} holds all connections in one process: give callers, which they are, and clients 1")
+    if limited:
+        raise UsageError(f"{name} runs for a time, not for a number of calls: give engine library or wire for those")
+    try:
+        system.url(system.Options(**case.options), "tcp://127.0.0.1:0", case.payload_bytes)
+    except ValueError as reason:
+        raise UsageError(f"{case.system}: {reason}, or engine library") from reason
+    program(name)

@@ -1,0 +1,109 @@
+"""A generator as the load of a client's process: it waits ready, runs for one window, and cannot outlive the process.
+
+Its words wait in a shell, so that the process is known, placed and metered before the window; the shell becomes the
+program at *go*. Programs like these look neither at their input nor at who started them: on Linux the kernel ends
+them with the thread that started them, which has to be the process's main one; elsewhere they end by themselves.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from bench import generators, loops
+from bench.errors import SystemFailedError
+from bench.link import Message
+from bench.load import Callers
+from bench.wire import WireLoad
+
+PR_SET_PDEATHSIG = 1
+
+
+def _bound() -> Callable[[], None] | None:
+    """Return what a new process calls, before it becomes a program, to end when the thread that started it does."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    prctl, starter = ctypes.CDLL(None).prctl, os.getpid()
+
+    def bind() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != starter:  # it had ended before
+            os._exit(1)
+
+    return bind
+
+
+class Program:
+    """A program that starts when it is told, and prints a report."""
+
+    def __init__(self, words: list[str]) -> None:
+        """Have it wait; ``words`` are the program's file and its arguments."""
+        self._name = os.path.basename(words[0])  # noqa: PTH119 - pathlib is slow to import
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", 'read -r go && exec "$@"', "sh", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"LC_ALL": "C"},
+            preexec_fn=_bound(),
+        )
+        self.pid = self._process.pid
+
+    def run(self) -> tuple[str, str]:
+        """Let it go; return what it said and complained of when it has ended. SystemFailedError if it failed."""
+        said, complained = (text.decode(errors="replace") for text in self._process.communicate(b"go\n"))
+        if status := self._process.returncode:
+            last = (complained or said).strip().split("\n")[-1]
+            raise SystemFailedError(f"{self._name} ended with status {status}: {last[:200] or 'it said nothing'}")
+        return said, complained
+
+    def end(self) -> None:
+        """End it, whatever it does, and wait until it has ended."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+
+
+class GeneratorLoad:
+    """The closed load of one generator, with the methods of ``bench.load.Callers``; it has a report, and no samples."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
+        """Prepare the program, and the calls that try the server before it, which the system's own means make."""
+        self._generator = generators.module(spec["engine"])
+        self._connections = spec["callers"]
+        trial = WireLoad if hasattr(system, "Wire") else Callers
+        self._trial = trial(system, options, address, spec | {"max_calls": 1})
+        url = system.url(options, address, spec["payload_bytes"])
+        _, *words = self._generator.command(self._connections, spec["window_s"], url)
+        self._program = Program([generators.program(spec["engine"]), *words])
+
+    @property
+    def pids(self) -> list[int]:
+        """The process whose CPU time is the client's beside this one."""
+        return [self._program.pid]
+
+    def first(self) -> int:
+        """Make one verified call with each of as many connections, end these; return the time of the first in ns."""
+        try:
+            return int(self._trial.first())
+        finally:
+            self._trial.close()
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Run the program for the plan's window, which is ``until_ns - at_ns``, as it rounds it."""
+        loops.wait_until(at_ns)
+        self._report = self._generator.read(*self._program.run(), self._connections)
+
+    def report(self) -> tuple[Message, list[Any]]:
+        """Return the calls, errors, length of the window in s, and all rows of the report; there are no times."""
+        told = self._report
+        fields = {"calls": told.calls, "errors": sum(told.errors.values()), "window_s": told.window_s}
+        return fields | {"report": told.rows()}, []
+
+    def close(self) -> None:
+        """End the program, if it has not ended."""
+        self._program.end()
