@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench import checks, comparing, intervals, simulation, stats, steady
+from bench import checks, comparing, intervals, outcomes, simulation, stats, steady
 from bench.models import response_quantile
 from bench.plan import Case, Plan, make_plan
 from bench.results import column
@@ -97,7 +97,7 @@ def verdicts(runs: int) -> Iterator[Line]:
         found["range"] += run.cases.loc[0, f"{p50}_low"] <= truth <= run.cases.loc[0, f"{p50}_high"]
         found["paired"] += _covers(comparing.compare_cases(run, 0, 2)[0], ratio)
         found["aa"] += _told_apart(comparing.compare_cases(run, 0, 1))
-        found["drift"] += checks.settled(run).verdict != checks.PASS
+        found["drift"] += checks.settled(run).verdict != outcomes.PASS
         if last is not None:
             found["other_aa"] += _told_apart(comparing.compare(last, run)[:1])
             found["unpaired"] += _covers(comparing.compare(last, run)[0], 1.0)

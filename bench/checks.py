@@ -1,62 +1,23 @@
 """The trust card: twelve checks that every result carries. Each says what was found, what it means, what to try."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from bench import calls, comparing, intervals, stats, steady
+from bench.answered import answers
+from bench.outcomes import CAUTION, INVALID, PASS, Check, of_samples, outcome, sampled, whole
 from bench.overload import LEAST_ACHIEVED, RESPONSE, overloaded
 from bench.params import listed
 from bench.resources import full, resources
 from bench.results import Run, column
 from bench.stats import Array
 
-PASS, CAUTION, INVALID = "PASS", "CAUTION", "INVALID"
 
-
-@dataclass(frozen=True)
-class Check:
-    """One check's outcome."""
-
-    name: str
-    verdict: str
-    found: str
-    advice: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        """Return the check as the manifest stores it."""
-        return asdict(self)
-
-
-def _outcome(name: str, passed: bool, found: str, advice: str) -> Check:
-    return Check(name, PASS, found) if passed else Check(name, CAUTION, found, advice)
-
-
-def _whole(run: Run) -> list[int]:
-    """Return the cases of calls that fill a window, with a server."""
-    return [int(i) for i in run.cases.index if run.plan.cases[i].load != "stream" and not run.plan.cases[i].is_short]
-
-
-def answers(run: Run) -> Check:
-    """1. Every answer was verified, and the server counted as many requests as the clients made."""
-    known = run.ledger.dropna(subset="server_calls")
-    wrong = known[known["server_calls"] != known["calls"]]
-    if len(wrong):
-        row = wrong.iloc[0]
-        counted = f"{row['calls']} calls, the server saw {row['server_calls']:.0f}"
-        found = f"in {len(wrong)} starts the counts differ: {counted}"
-        return Check(
-            "answers", INVALID, found, "another server answered, or messages were lost: look for stale servers"
-        )
-    count, unseen = int(run.ledger["calls"].sum()), len(run.ledger) - len(known)
-    outside = f"; in {unseen} starts there was no server to ask" if unseen else ""
-    return Check("answers", PASS, f"all {count:,} messages verified; servers counted the same{outside}")
-
-
+@of_samples
 def little(run: Run) -> Check:
     """2. Little's law closes: the callers are the rate times the round trip plus their own gap."""
-    cases = [case for case in _whole(run) if run.plan.cases[case].load == "closed"]
+    cases = [case for case in sampled(run) if run.plan.cases[case].load == "closed"]
     starts = run.starts[run.starts["case"].isin(cases)].dropna(subset="rate_per_s")
     if starts.empty:
         return Check("little", PASS, "no closed loops in this run: nothing to close")
@@ -65,7 +26,7 @@ def little(run: Run) -> Check:
     cycle = calls.cycle_s(sent).reindex(starts.index)
     off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
     found = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
-    return _outcome("little", bool(off.max() <= 0.02), found, "calls are missing, or callers did not run side by side")
+    return outcome("little", bool(off.max() <= 0.02), found, "calls are missing, or callers did not run side by side")
 
 
 def pacing(run: Run) -> Check:
@@ -86,7 +47,7 @@ def pacing(run: Run) -> Check:
     late = calm["pacing_p99_us"]
     found = f"requests that found an idle connection left late by p99 {late.max():.0f} us at most{told}"
     advice = "lateness is part of these response times: a quieter machine, or fewer clients than CPUs"
-    return _outcome("pacing", bool((late <= 0.1 * calm[RESPONSE]).all()), found, advice)
+    return outcome("pacing", bool((late <= 0.1 * calm[RESPONSE]).all()), found, advice)
 
 
 def client(run: Run) -> Check:
@@ -102,16 +63,17 @@ def client(run: Run) -> Check:
 
 def limit(run: Run) -> Check:
     """5. Which resource had no time left: the answer to "why not double?"."""
-    names = dict.fromkeys(one.name for case in _whole(run) for one in full(resources(run, case)))
+    names = dict.fromkeys(one.name for case in whole(run) for one in full(resources(run, case)))
     found = f"without time left in some case: {listed(names)}" if names else "no CPU was full in any case"
     return Check("limit", PASS, found)
 
 
+@of_samples
 def settled(run: Run) -> Check:
     """6. The starts settled, and did not drift after the warm-up."""
     restless: list[str] = []
     drifts: dict[str, Array] = {}
-    for case in _whole(run):
+    for case in sampled(run):
         starts = run.ledger.index[run.ledger["case"] == case]
         labels = [run.settlings[start].label for start in starts if start in run.settlings]
         if 2 * labels.count(steady.UNSETTLED) > len(labels):
@@ -129,13 +91,14 @@ def settled(run: Run) -> Check:
     if restless:
         found += f"; most starts found no level in {listed(restless[:3])}{' and others' if len(restless) > 3 else ''}"
     advice = "longer windows (window_s); look at every call in order for steps of the machine"
-    return _outcome("settled", not restless and max(moved.values(), default=0) < 0.02, found, advice)
+    return outcome("settled", not restless and max(moved.values(), default=0) < 0.02, found, advice)
 
 
+@of_samples
 def independence(run: Run) -> Check:
     """7. How many independent calls the calls are worth."""
     worth = {}
-    for case in _whole(run):
+    for case in sampled(run):
         rows = run.samples[(run.samples["case"] == case) & run.samples["warm"]].groupby("start")["rtt_ns"]
         worth[case] = sum(intervals.effective_size(values.to_numpy()) for _, values in rows)
     if not worth:
@@ -144,14 +107,15 @@ def independence(run: Run) -> Check:
     needed = stats.needed_samples(0.9)
     found = f"the calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones of {run.count(least):,}"
     advice = "calls follow each other's moods: trust the range over starts, and take more starts"
-    return _outcome("independence", worth[least] >= needed, found, advice)
+    return outcome("independence", worth[least] >= needed, found, advice)
 
 
+@of_samples
 def samples(run: Run) -> Check:
     """8. Every printed quantile is carried by enough calls."""
-    counts = run.cases.loc[_whole(run), "n"]
+    counts = run.cases.loc[sampled(run), "n"]
     needed = stats.needed_samples(max(stats.QUANTILES))
-    short = run.ledger[run.ledger["case"].isin(_whole(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
+    short = run.ledger[run.ledger["case"].isin(sampled(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
     if len(short):
         found = f"{len(short)} starts were full of calls early, one after {short['window_s'].min():.2f} s"
         return Check("samples", CAUTION, found, "shorter windows (window_s) and more starts tell as much")
@@ -171,13 +135,13 @@ def starts(run: Run) -> Check:
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are there", advice)
     found = f"{fewest} starts of each case: their range holds the true median with {stats.coverage(fewest):.1%}"
     advice = f"draw no conclusion: use at least {stats.LEAST_STARTS} (profile class)"
-    return _outcome("starts", fewest >= stats.LEAST_STARTS, found, advice)
+    return outcome("starts", fewest >= stats.LEAST_STARTS, found, advice)
 
 
 def noise(run: Run) -> Check:
     """10. How far a case is from itself: every other start against the rest."""
     floors = {}
-    for case in _whole(run):
+    for case in whole(run):
         logs = np.log(run.starts.loc[run.starts["case"] == case, column(0.5)].dropna().to_numpy())
         floors[case] = comparing.itself(logs)
     known = {case: floor for case, floor in floors.items() if floor == floor}
@@ -186,7 +150,7 @@ def noise(run: Run) -> Check:
     worst = max(known, key=lambda case: known[case])
     found = f"a case is up to {known[worst]:.1%} from itself ({run.labels[worst]})"
     advice = "no difference below that means anything here: more starts, a quieter machine, another placement"
-    return _outcome("noise", known[worst] <= comparing.MARGIN, found, advice)
+    return outcome("noise", known[worst] <= comparing.MARGIN, found, advice)
 
 
 def machine(run: Run) -> Check:
@@ -208,9 +172,11 @@ def machine(run: Run) -> Check:
     return Check("machine", PASS, f"no steal, no throttling, no collections, hardly another process{told}")
 
 
+@of_samples
 def instrument(run: Run) -> Check:
     """12. The clock and the loop themselves are below 1 % of what is measured."""
     cases = run.cases.dropna(subset=column(0.5))
+    cases = cases[cases["n"] > 0]
     floor, measured = cases[cases["system"] == "loopback"], cases[cases["system"] != "loopback"]
     if measured.empty:
         return Check("instrument", PASS, "no calls in this run")
@@ -222,7 +188,7 @@ def instrument(run: Run) -> Check:
     )
     what = "the loop itself takes" if len(floor) else "reading the clock twice takes"
     found = f"{what} {own:.2f} us, {own / least:.2%} of the shortest median"
-    return _outcome("instrument", own <= 0.01 * least, found, "subtract nothing; read differences below that as noise")
+    return outcome("instrument", own <= 0.01 * least, found, "subtract nothing; read differences below that as noise")
 
 
 ALL: tuple[Callable[[Run], Check], ...] = (

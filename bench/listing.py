@@ -37,17 +37,17 @@ def _system_text(name: str) -> str:
 
 def run_text(name: str) -> str:
     """Return a run's plan, machine, checks and results."""
-    from bench import checks, narrative, tables
+    from bench import checks, narrative, outcomes, tables
     from bench.results import Run
 
     run = Run(store.find(name))
     manifest = run.manifest
-    outcomes = checks.check(run)
-    passed = sum(one.verdict == checks.PASS for one in outcomes)
+    card = checks.check(run)
+    passed = sum(one.verdict == outcomes.PASS for one in card)
     lines = [f"run       {run.id}", f"plan      {run.plan}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
-    lines += [f"checks    {passed}/{len(outcomes)} passed"]
-    lines += [f"  {one.verdict:8}{one.name}: {one.found}{'; ' + one.advice if one.advice else ''}" for one in outcomes]
+    lines += [f"checks    {passed}/{len(card)} passed"]
+    lines += [f"  {one.verdict:8}{one.name}: {one.found}{'; ' + one.advice if one.advice else ''}" for one in card]
     lines += [f"failure   start {one['start']}: {one['error']}" for one in manifest.get("failures", [])]
     frames = [frame.to_string() for frame in tables.results(run)]
     return "\n\n".join(["\n".join(lines), *frames, narrative.conclusion(run)])

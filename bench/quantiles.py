@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench import intervals, stats
-from bench.results import Run, was_waiting
+from bench import intervals, reported, stats
+from bench.results import Run, column, was_waiting
 from bench.units import duration
 
 STARTS, CALLS = "starts", "calls"
@@ -18,7 +18,7 @@ class Quantile:
 
     ``starts``: the median of the starts' quantiles, and their range. ``calls``: of all calls together, where no single
     start has enough of them; its interval speaks of these starts only. Empty: too few calls, and the value is NaN.
-    An end that is not known is NaN.
+    An end that is not known is NaN. ``by``: the load generator that reported it for each start, or should have.
     """
 
     value: float
@@ -27,18 +27,23 @@ class Quantile:
     over: str
     needed: int
     has: int
+    by: str = ""
 
     def __str__(self) -> str:
         """Return it with its interval, or what is missing."""
+        if self.by and not self.over:
+            return f"n/a ({self.by} reports none)"
         if not self.over:
             return f"n/a (needs {self.needed:,} samples, has {self.has:,})"
         ends = f" [{duration(self.low)}, {duration(self.high)}]" if self.low == self.low else ""
         these = f" in these calls{'' if ends else ', no interval'}" if self.over == CALLS else ""
-        return f"{duration(self.value)}{ends}{these}"
+        return f"{duration(self.value)}{ends}{these}{f' as {self.by} reports it' * bool(self.by)}"
 
 
 def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
+    if generator := reported.by(run.plan, case):
+        return _reported(run, case, p, time, generator)
     calls, needed = times(run, case, time), stats.needed_samples(p)
     each = [stats.carried(values.to_numpy(), p) for _, values in calls.groupby(level=0)]
     if each and not any(map(math.isnan, each)):
@@ -48,6 +53,14 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     worth = sum(intervals.effective_size(rows.to_numpy()) for _, rows in calls.groupby(level=0))
     ends = intervals.quantile_interval(calls.to_numpy(), p, worth) or (math.nan, math.nan)
     return Quantile(stats.quantile(calls.to_numpy(), p), *ends, CALLS, needed, len(calls))
+
+
+def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quantile:
+    """Return the median of what each start's report says, and their range: inside a start nothing is known."""
+    told = run.starts.loc[run.starts["case"] == case, column(p)]
+    known = time == "rtt" and len(told) > 0 and bool(told.notna().all())
+    value = stats.across_starts(told.to_list()) if known else (math.nan,) * 3
+    return Quantile(*value, STARTS if known else "", stats.needed_samples(p), 0, generator)
 
 
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench import stats, steady
+from bench import reported, stats, steady
 from bench.errors import DataError
 from bench.labels import labels
 from bench.plan import Case, Plan, plan_from_dict
@@ -47,6 +47,11 @@ class Run:
     def load(self) -> pd.DataFrame:
         """CPU load and memory over time: start, role, t_ns, cpu_percent, rss_bytes."""
         return self.folder.read("load").to_pandas()
+
+    @cached_property
+    def reports(self) -> pd.DataFrame:
+        """What load generators told of their windows, one row per number: start, name, value, unit."""
+        return self.folder.read("reports").to_pandas()
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
@@ -110,7 +115,8 @@ class Run:
     def starts(self) -> pd.DataFrame:
         """The ledger with quantiles of the RTT (us), rates per second, and Mb/s, one row per start.
 
-        A quantile above the median is NaN where the start has too few calls to carry it.
+        A quantile above the median is NaN where the start has too few calls to carry it. Of a start without samples
+        they are what its load generator reported, and NaN what it did not.
         """
         frame = self.ledger.copy()
         warm = self.samples[self.samples["warm"]]
@@ -123,6 +129,7 @@ class Run:
         frame["pacing_p99_us"] = pd.Series(self._pacing(), dtype=float)
         frame["mean_rtt_us"] = warm.groupby("start")["rtt_ns"].mean() / 1e3
         frame["rate_per_s"] = pd.Series(self._call_rates() | self._stream_rates("server"), dtype=float)
+        reported.fill(frame, self.reports)
         frame["send_rate_per_s"] = pd.Series(self._stream_rates("client"), dtype=float)
         frame["rate_mbit_per_s"] = frame["rate_per_s"] * frame["payload_bytes"] * 8 / 1e6
         return frame

@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from bench import overload, quantiles, stats
-from bench.checks import Check
+from bench import overload, quantiles, reported, stats
 from bench.comparing import compare_cases
 from bench.figures import calibration
 from bench.origins import WAMP_PROCESSES, replicas
+from bench.outcomes import Check
 from bench.results import ROLES, Run, column
 from bench.units import duration, quantity
 
 
 def calls(run: Run) -> pd.DataFrame:
-    """Return one row for each closed-loop case: quantiles of the RTT, and the rate."""
+    """Return one row for each closed-loop case: quantiles of the RTT, and the rate; of a load generator as it says."""
     cases = run.cases[run.cases["load"] == "closed"]
     rows = []
     for case, row in cases.iterrows():
@@ -25,6 +25,9 @@ def calls(run: Run) -> pd.DataFrame:
             "n": row["n"],
         }
         entry["median RTT (over starts)"] = _with_range(row, column(0.5), duration)
+        if reported.by(run.plan, int(str(case))):
+            middle = str(quantiles.quantile(run, int(str(case)), 0.5))
+            entry |= {"n": "no samples", "median RTT (over starts)": middle}
         entry |= {f"p{100 * p:g}": str(quantiles.quantile(run, int(str(case)), p)) for p in stats.QUANTILES[1:]}
         entry["calls/s"] = _with_range(row, "rate_per_s", quantity)
         rows.append(entry)

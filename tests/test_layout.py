@@ -15,7 +15,7 @@ from conftest import ROOT
 from bench import systems
 
 BENCH = ROOT / "bench"
-PACKAGES = ("figures", "narrative", "plans")  # of these, one file for each notebook
+PACKAGES = ("figures", "generators", "narrative", "plans")  # of these, one file for each notebook or program
 MODULES = sorted([*BENCH.glob("*.py"), *(file for name in PACKAGES for file in BENCH.glob(f"{name}/*.py"))])
 SYSTEMS = sorted((BENCH / "systems").glob("[a-z]*.py"))
 RPC = {

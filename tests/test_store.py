@@ -124,7 +124,7 @@ def test_times_that_cannot_be_are_refused(folder, name, column, value, text):
 
 def test_a_clock_that_steps_back_ends_the_start(monkeypatch):
     calls = np.array([[5, 6, 7], [6, 5, 8]])
-    monkeypatch.setattr(stage.np, "stack", lambda arrays: calls)
+    monkeypatch.setattr(np, "stack", lambda arrays: calls)
     with pytest.raises(SystemFailedError, match="the clock of this machine steps back"):
         stage.measure(Case("loopback", "inproc", max_calls=100), 0.05, 1)
 

@@ -2,7 +2,7 @@
 
 A generator's file holds ``PACKAGE`` (of Debian), ``command(connections, window_s, url)``, the words to start it with,
 and ``read(said, complained, connections)``, the ``Report`` that it printed. Reports are read strictly: a line that is
-not as expected ends the start, so that another version's report is never taken for this one's. Plans import this module.
+not as expected ends the start, so that another version's report is never taken for this one's.
 """
 
 import importlib

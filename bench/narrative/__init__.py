@@ -3,7 +3,7 @@
 import importlib
 from types import ModuleType
 
-from bench import checks, stats
+from bench import checks, outcomes, stats
 from bench.results import Run
 
 
@@ -19,7 +19,7 @@ def conclusion(run: Run) -> str:
 
 def text(run: Run, what: str) -> str:
     """Return one of the notebook's texts; what is concluded needs a run that can carry it."""
-    invalid = [one for one in checks.check(run) if one.verdict == checks.INVALID]
+    invalid = [one for one in checks.check(run) if one.verdict == outcomes.INVALID]
     if invalid:
         return f"**No conclusion.** {invalid[0].found}: {invalid[0].advice}."
     written = written_for(run.plan.notebook)
