@@ -6,23 +6,27 @@ machine quiet: its noise is in every number, and a ratio's quartiles tell how mu
 
 import dataclasses
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import psutil
 
-from bench import paths, placement, plans, runner, schema, stats, store
+from bench import generators, paths, placement, plans, runner, schema, stats, store
+from bench.generators import wrk
 from bench.measured import Times
-from bench.plan import ENGINES, Case, make_plan
+from bench.plan import Case, make_plan
 from bench.routing import Routing
 from bench.stage import measure
 
+FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
 BARE = str(Path(__file__).with_name("bare.py"))
 BLOCKS = int(os.environ.get("BLOCKS", "15"))
 WINDOW_S = 0.3
@@ -162,12 +166,63 @@ def engines() -> None:
     rates: dict[tuple[int, str], list[float]] = {}
     for block in range(BLOCKS):
         for callers in (1, 32):
-            for engine in ENGINES:
+            for engine in ("library", "wire"):
                 case = Case("sockets", "tcp", 100, placement="split", callers=callers, engine=engine)
                 ledger = measure(case, WINDOW_S, seed=block).ledger
                 rates.setdefault((callers, engine), []).append(ledger["calls"] / ledger["window_s"])
     found = [f"{n} {engine} {statistics.median(each):,.0f}/s" for (n, engine), each in rates.items()]
     print(f"{'sockets tcp split, callers and engine':38} {', '.join(found)}", flush=True)
+
+
+@contextmanager
+def fast_server(program: Path) -> Iterator[Case]:
+    """Yield a case that has a tiny server in C as its target, on the server's CPU; it ends with its input."""
+    case = Case("http_aiohttp", "tcp", 16, options={"resource": "bytes"}, placement="split", callers=32)
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin and server.stdout
+        os.sched_setaffinity(server.pid, placement.assign("split", 1).server or ())
+        yield dataclasses.replace(case, target=server.stdout.readline().strip())
+        server.stdin.close()
+
+
+def by_hand(case: Case) -> float:
+    """Return requests per second as wrk prints them, started here on the client's CPU with the laboratory's words."""
+    assert case.target
+    cpu = (placement.assign("split", 1).clients[0] or (0,))[0]
+    words = wrk.command(case.callers, 1.0, f"{case.target.replace('tcp', 'http', 1)}/resource?count=16")
+    finished = subprocess.run(["taskset", "-c", str(cpu), *words], capture_output=True, text=True, check=True)
+    return wrk.read(finished.stdout, finished.stderr, case.callers).numbers["rate"][0]
+
+
+def lab_engine_rate(case: Case, engine: str) -> float:
+    """Return requests per second by an engine of the laboratory."""
+    ledger = measure(dataclasses.replace(case, engine=engine), 1.0, 1).ledger
+    return float(ledger["calls"] / ledger["window_s"])
+
+
+def load_generators() -> None:
+    """Engine wrk against wrk by hand (wanted within 2 %), and engine wire against engine wrk, upon a fast server."""
+    if any(shutil.which(name) is None for name in ("gcc", "wrk")):
+        print(f"{'wrk':38} skipped: apt-get install gcc {generators.module('wrk').PACKAGE}")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "fast")
+        subprocess.run(["gcc", "-O2", FAST, "-o", program], check=True)
+        with fast_server(program) as case:
+            compare(
+                "32 connections: wrk by lab, by hand",
+                lambda: lab_engine_rate(case, "wrk"),
+                lambda: by_hand(case),
+                "k/s",
+                1e-3,
+            )
+            compare(
+                "32 connections: wire, wrk (bare)",
+                lambda: lab_engine_rate(case, "wire"),
+                lambda: lab_engine_rate(case, "wrk"),
+                "k/s",
+                1e-3,
+            )
 
 
 def _lateness(calls: Times) -> Times:
@@ -228,6 +283,7 @@ def main() -> None:
         compare(title, lambda c=case: lab_rate(c), lambda c=case: bare("streams", c), "k/s", 1e-3)  # type: ignore[misc]
     readiness()
     engines()
+    load_generators()
     pacing()
     storing()
     reviewing()

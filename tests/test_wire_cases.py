@@ -46,7 +46,7 @@ def test_limits_and_large_payloads(name):
     [
         ("zeromq", {}, "has no engine wire: .*http_aiohttp, sockets, xmlrpc_pstream, xmlrpc_stdlib have one"),
         ("zeromq", {"transport": "inproc"}, "zeromq over inproc has no engine wire"),
-        ("sockets", {"engine": "wires"}, "there are library, wire; did you mean wire"),
+        ("sockets", {"engine": "wires"}, "there are library, wire, wrk, h2load; did you mean wire"),
         ("sockets", {"options": {"writes": 2}}, "sockets: .* give writes 1, or engine library"),
         ("xmlrpc_pstream", {"options": {"writes": 3}}, "give writes 1"),
         ("xmlrpc_stdlib", {"options": {"http": "1.0"}}, 'give http "1.1" and gzip false, or engine library'),

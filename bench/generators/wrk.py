@@ -19,6 +19,8 @@ SOCKET = ("connect", "read", "write", "timeout")
 TIMES_US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6}
 BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 COUNTS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+# Tables have columns of fixed width, values with short units a space behind them: a digit that is lost shows.
+ROW, WIDE = r"(?=.{18}$)", r"(?=.{50}$)"
 TIME, SIZE, COUNT = r"(\d+\.\d\d)(us|ms|s|m)", r"(\d+\.\d\d)([KMGT]?)B", r"(\d+\.\d\d)([kMGT]?)"
 PERCENT = r"(\d+\.\d\d)%"
 
@@ -45,7 +47,7 @@ def read(said: str, complained: str, connections: int) -> Report:
     numbers |= _spread(lines, "thread_rate", "Req/Sec", COUNT, COUNTS, "1/s")
     lines.take("  Latency Distribution")
     for p in QUANTILES:
-        numbers[f"rtt_p{p}"] = _amount(lines.take(rf" +{p}% +{TIME}"), TIMES_US), "us"
+        numbers[f"rtt_p{p}"] = _amount(lines.take(rf"{ROW} +{p}% +{TIME} *"), TIMES_US), "us"
     count, took, unit, size, scale = lines.take(rf"  (\d+) requests in {TIME}, {SIZE} read")
     errors = _errors(lines)
     (rate,) = lines.take(r"Requests/sec: +(\d+\.\d\d)")
@@ -68,7 +70,7 @@ def _amount(found: tuple[str, ...], scales: dict[str, float] | dict[str, int]) -
 
 def _spread(lines: Lines, name: str, title: str, amount: str, scales: dict[str, float], unit: str) -> dict[str, Number]:
     """Return mean, standard deviation, maximum, and the share within one standard deviation."""
-    found = lines.take(rf"    {title} +{amount} +{amount} +{amount} +{PERCENT}")
+    found = lines.take(rf"{WIDE}    {title} +{amount} +{amount} +{amount} +{PERCENT}")
     values = [_amount(found[at : at + 2], scales) for at in (0, 2, 4)]
     told = {f"{name}_{what}": (value, unit) for what, value in zip(("mean", "sd", "max"), values, strict=True)}
     return told | {f"{name}_within_sd": (float(found[6]), "%")}

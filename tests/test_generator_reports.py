@@ -1,0 +1,109 @@
+"""Reports of load generators: every number is read, and a report that is not as expected is refused."""
+
+import generator_reports as texts
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bench.errors import SystemFailedError
+from bench.generators import h2load, wrk
+
+READ = {"wrk": wrk.read, "h2load": h2load.read}
+
+
+def test_every_number_of_wrk_is_read():
+    report = wrk.read(texts.WRK, "", 4)
+    assert report.calls == 41185 and report.window_s == pytest.approx(1.1002, abs=1e-4)
+    assert not any(report.errors.values())
+    wanted = {"rtt_p50": 75, "rtt_p75": 90, "rtt_p90": 161, "rtt_p99": 1410, "rtt_mean": 127.12, "rtt_sd": 280.09}
+    wanted |= {"rtt_max": 5450, "rtt_within_sd": 96.39, "rate": 37433.56, "requests": 41185, "thread_rate_mean": 37690}
+    wanted |= {"thread_rate_sd": 7130, "thread_rate_max": 45360, "thread_rate_within_sd": 63.64}
+    wanted |= {"read": 1.69 * 2**20, "transfer": 1.54 * 2**20, "window": report.window_s}
+    assert {name: value for name, (value, _) in report.numbers.items()} == pytest.approx(wanted)
+    assert report.numbers["rtt_p99"][1] == "us" and report.numbers["transfer"][1] == "B/s"
+    assert len(report.rows()) == len(wanted) + 5
+
+
+def test_every_number_of_h2load_is_read():
+    report = h2load.read(texts.H2LOAD, "", 4)
+    assert (report.calls, report.window_s) == (33309, 1.0) and not any(report.errors.values())
+    value = {name: number for name, (number, _) in report.numbers.items()}
+    assert (value["rtt_min"], value["rtt_max"], value["rtt_mean"], value["rtt_sd"]) == (21, 5310, 119, 204)
+    assert (value["requests_started"], value["status_2xx"], value["bytes_data"]) == (33313, 33309, 166555)
+    assert (value["rate"], value["connection_rate_mean"], value["connect_max"]) == (33309.0, 8326.11, 63)
+    assert len(value) == 7 + 4 + 3 + 3 * 5 + 5 + 3 and "rtt_p99" not in value
+
+
+def test_seconds_and_few_requests_are_read():
+    assert wrk.read(texts.WRK_SLOW, "", 4).numbers["rtt_p50"] == (1.2e6, "us")
+    assert h2load.read(texts.H2LOAD_SLOW, "", 4).numbers["rtt_max"] == (1.22e6, "us")
+
+
+def test_errors_are_told_by_kind():
+    assert wrk.read(texts.WRK_STATUS, "", 4).errors == dict.fromkeys(wrk.SOCKET, 0) | {"status": 9819}
+    assert wrk.read(texts.WRK_SOCKET, "", 4).errors["read"] == 652
+    assert h2load.read(texts.H2LOAD_STATUS, "", 4).errors == {"status": 7579, "network": 0, "timeout": 0, "parse": 0}
+    assert h2load.read(texts.H2LOAD_MOVED, "", 4).errors["status"] == 21350
+    assert h2load.read(texts.H2LOAD, "[ERROR] HTTP parse error: (X) no\n" * 2, 4).errors["parse"] == 2
+    some = texts.H2LOAD.replace("33309 succeeded, 0 failed, 0 errored", "33299 succeeded, 10 failed, 4 errored")
+    assert h2load.read(some.replace(" 0 timeout", " 3 timeout"), "", 4).errors == {
+        "status": 6, "network": 1, "timeout": 3, "parse": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said", "complained"),
+    [
+        ("h2load", "connections ended before the window did", texts.H2LOAD_ENDED, ""),
+        ("h2load", "h2load failed: unknown", texts.H2LOAD, "unknown\n"),
+        ("wrk", "'unknown'", texts.WRK, "unknown\n"),
+        ("wrk", "41185 requests in 1.1 s are not 30000 a second", texts.WRK.replace("37433.56", "30000.00"), ""),
+        ("wrk", "are not 3.14.*B a second", texts.WRK.replace("1.54MB", "3.00MB"), ""),
+        ("wrk", "its percentiles do not rise", texts.WRK.replace("99%    1.41ms", "99%    0.11ms"), ""),
+        ("wrk", "'  2 threads and 4 connections'", texts.WRK.replace("1 threads", "2 threads"), ""),
+        ("h2load", "succeeded or failed", texts.H2LOAD.replace("33309 succeeded", "33308 succeeded"), ""),
+        ("h2load", "max +median", texts.H2LOAD.replace("        mean ", "      median "), ""),
+    ],
+)  # fmt: skip
+def test_contradictions_and_other_versions_are_refused(name, text, said, complained):
+    with pytest.raises(SystemFailedError, match=text):
+        READ[name](said, complained, 4)
+
+
+def test_a_window_without_any_answer_is_a_failure():
+    nothing = texts.WRK.replace("41185 requests", "0 requests").replace("37433.56", "    0.00")
+    with pytest.raises(SystemFailedError, match="wrk got no answer at all"):
+        wrk.read(nothing, "", 4)
+
+
+def changed(draw, lines):
+    """Return the lines with one of them gone, doubled, moved, cut, replaced or a character shorter."""
+    at = draw(st.integers(0, len(lines) - 1))
+    other, cut = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, max(0, len(lines[at]) - 1)))
+    ways = {
+        "gone": [],
+        "doubled": [lines[at]] * 2,
+        "cut": [lines[at][:cut]],
+        "shorter": [lines[at][:cut] + lines[at][cut + 1 :]],
+        "replaced": [draw(st.text(max_size=20))],
+        "another": [lines[other]],
+        "before": [draw(st.text(max_size=20)), lines[at]],
+    }
+    return [*lines[:at], *ways[draw(st.sampled_from(sorted(ways)))], *lines[at + 1 :]]
+
+
+REPORTS = [("wrk", texts.WRK), ("wrk", texts.WRK_SLOW), ("h2load", texts.H2LOAD), ("h2load", texts.H2LOAD_STATUS)]
+
+
+@given(st.sampled_from(REPORTS), st.data())
+def test_a_mangled_report_gives_the_same_numbers_or_none(which, data):
+    name, text = which
+    whole = READ[name](text, "", 4)
+    mangled = "\n".join(changed(data.draw, text.split("\n")))
+    assume(mangled != text)
+    try:
+        found = READ[name](mangled, "", 4)
+    except SystemFailedError as error:
+        assert "\n" not in str(error)
+    else:
+        assert found == whole, mangled

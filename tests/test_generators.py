@@ -1,0 +1,181 @@
+"""Load generators as engines: their report is stored and told as theirs, and they end with what started them."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from socket import create_server
+
+import pytest
+from conftest import ROOT, descendants, is_gone, wait_for
+
+from bench import checks, generators, quantiles, runner, tables
+from bench.errors import NotInstalledError, SystemFailedError, UsageError
+from bench.generators import h2load, wrk
+from bench.plan import Case, make_plan
+from bench.results import Run
+from bench.stage import measure
+
+GET = {"resource": "bytes"}
+
+
+def need(*names):
+    """Skip with the command that installs what is missing."""
+    for name in names:
+        try:
+            generators.program(name)
+        except NotInstalledError as missing:
+            pytest.skip(str(missing))
+
+
+@pytest.fixture(params=generators.NAMES)
+def engine(request):
+    need(request.param)
+    return request.param
+
+
+def case(engine, callers=4, **rest):
+    return Case(**{"system": "http_aiohttp", "transport": "tcp", "payload_bytes": 300, "options": GET} | rest,
+                engine=engine, callers=callers)  # fmt: skip
+
+
+# What they measure
+
+
+def test_a_window_is_rounded_to_what_the_program_can():
+    assert wrk.command(3, 0.1, "u")[1:] == ["-t", "1", "-c", "3", "-d", "1s", "--latency", "u"]
+    assert wrk.command(3, 2.0, "u")[6] == "2s" and wrk.command(3, 2.1, "u")[6] == "3s"
+    assert h2load.command(3, 0.1, "u")[6] == "100ms"
+
+
+@pytest.mark.parametrize("resource", ["bytes", "json", "static"])
+def test_a_report_is_stored_and_told_as_reported(engine, resource):
+    one = case(engine, options={"resource": resource})
+    run = Run(runner.run(make_plan("latency", [one], starts=1, window_s=0.2)))
+    row, told = run.starts.iloc[0], run.reports.set_index("name")
+    assert len(run.samples) == 0 and run.folder.done() == {0}
+    assert 0 <= row["server_calls"] - row["calls"] <= 4 and row["errors"] == 0
+    assert row["client_cpu_ns"] > 0 and row["server_cpu_ns"] > 0 and row["client_sleeps_per_call"] > 0
+    assert row["rate_per_s"] == told.loc["rate", "value"] == pytest.approx(row["calls"] / row["window_s"], rel=0.01)
+    assert row["mean_rtt_us"] == told.loc["rtt_mean", "value"] and told.loc["rtt_mean", "unit"] == "us"
+    assert (row["p99_rtt_us"] == row["p99_rtt_us"]) == (engine == "wrk") and row["p99_9_rtt_us"] != row["p99_9_rtt_us"]
+    words = tables.calls(run).iloc[0]
+    assert words["n"] == "no samples" and words["p99.9"] == f"n/a ({engine} reports none)"
+    assert words["p99"].endswith("as wrk reports it" if engine == "wrk" else "(h2load reports none)")
+    assert quantiles.quantile(run, 0, 0.5, "response").over == ""
+    found = {one.name: one for one in checks.check(run)}
+    assert found["answers"].verdict == checks.PASS and f"{engine} verified none" in found["answers"].found
+    for name in ("little", "settled", "independence", "samples", "instrument"):
+        assert found[name].verdict == checks.CAUTION and f"no samples of {engine}" in found[name].found
+
+
+def test_beside_samples_the_checks_say_what_was_left_out():
+    need("wrk")
+    run = Run(runner.run(make_plan("latency", [case("wire"), case("wrk")], starts=1, window_s=0.2)))
+    found = {one.name: one for one in checks.check(run)}
+    assert "messages of the other starts verified; wrk verified none" in found["answers"].found
+    assert "not checked for http_aiohttp tcp wrk: no samples of wrk" in found["little"].found
+    assert run.count(0) > 0 and run.count(1) == 0
+
+
+@contextmanager
+def answering(responses):
+    """Answer the requests of each connection by these, then by the last of them; yield the address."""
+    with create_server(("127.0.0.1", 0), backlog=64) as listener:
+
+        def serve(connection):
+            number = 0
+            with connection, suppress(OSError):
+                while connection.recv(8192):
+                    connection.sendall(responses[min(number, len(responses) - 1)])
+                    number += 1
+
+        def accept():
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+
+
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n\0\1"
+BAD = b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno"
+
+
+def test_a_server_that_answers_500_is_found_by_the_first_call(engine):
+    with answering([BAD]) as target, pytest.raises(SystemFailedError, match="500 Oh"):
+        measure(case(engine, payload_bytes=2, target=target), 0.1, 1)
+
+
+def test_errors_after_the_first_call_are_told_and_spoil_the_card(engine):
+    with answering([GOOD, BAD]) as target:
+        one = case(engine, payload_bytes=2, target=target)
+        run = Run(runner.run(make_plan("latency", [one], starts=1, window_s=0.1)))
+    errors = run.ledger["errors"].iloc[0]
+    (found,) = [one for one in checks.check(run) if one.name == "answers"]
+    assert 0 < errors <= run.ledger["calls"].iloc[0] and found.verdict == checks.INVALID
+    assert f"(status {errors:,})" in found.found
+
+
+# What they cannot do, and how they end
+
+
+@pytest.mark.parametrize(
+    ("rest", "text"),
+    [
+        ({"options": {}}, "http_aiohttp: an echo is posted, .* give resource bytes, json or static, or engine library"),
+        ({"options": GET | {"keep_alive": False}}, "give keep_alive true, or engine library"),
+        ({"transport": "ipc"}, "http_aiohttp over ipc has no engine wrk: over tcp http_aiohttp have one"),
+        ({"system": "sockets", "options": {}}, "sockets over tcp has no engine wrk"),
+        ({"load": "open", "offered_per_s": 10.0, "callers": 1}, "wrk makes closed loads only"),
+        ({"clients": 2}, "give callers, which they are, and clients 1"),
+        ({"max_calls": 100}, "wrk runs for a time, not for a number of calls"),
+    ],
+)
+def test_what_a_generator_cannot_do_is_refused(rest, text):
+    with pytest.raises(UsageError, match=text):
+        case("wrk", **rest)
+
+
+@pytest.mark.parametrize(("name", "package"), [("wrk", "wrk"), ("h2load", "nghttp2-client")])
+def test_a_missing_program_is_named_with_what_installs_it(name, package, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda program: None)
+    with pytest.raises(NotInstalledError, match=f"{name} is not installed; install it: apt-get install {package}$"):
+        case(name)
+
+
+MEASURE = """
+from bench.plan import Case
+from bench.stage import measure
+print("ready", flush=True)
+measure(Case("http_aiohttp", "tcp", 10, options={{"resource": "json"}}, engine="{}", callers=2), 60, 1)
+"""
+
+
+@pytest.mark.parametrize("killed", ["the client", "all but the program", "the experiment"])
+def test_nothing_goes_on_when_what_started_it_is_killed(engine, killed):
+    def name_of(pid):
+        try:
+            return (ROOT / f"/proc/{pid}/comm").read_text().strip()
+        except OSError:
+            return ""
+
+    words = [sys.executable, "-c", MEASURE.format(engine)]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert wait_for(lambda: engine in map(name_of, descendants(process.pid)), 30)
+        family = descendants(process.pid)
+        (program,) = [pid for pid in family if name_of(pid) == engine]
+        clients = [pid for pid in family if program in descendants(pid)]
+        chosen = {"the client": clients, "the experiment": [process.pid]}
+        for pid in chosen.get(killed, [process.pid, *(pid for pid in family if pid != program)]):
+            os.kill(pid, signal.SIGKILL)
+        assert wait_for(lambda: is_gone(program)), "the program goes on"
+        assert wait_for(lambda: all(map(is_gone, family)), 30)
+        process.wait(30)
