@@ -56,6 +56,6 @@ def _failed(run: Run) -> Check:
     failing = run.ledger.index[run.ledger["errors"] > 0]
     errors, made = int(run.ledger["errors"].sum()), int(run.ledger.loc[failing, "calls"].sum())
     kinds = reported.kinds(run.reports, failing)
-    found = f"{errors:,} of {made:,} requests failed in {len(failing)} starts{f' ({kinds})' * bool(kinds)}"
+    found = f"{errors:,} failures beside {made:,} answers in {len(failing)} starts{f' ({kinds})' * bool(kinds)}"
     advice = "times and rates include answers that tell of errors: look at the server"
     return Check("answers", INVALID if errors > MOST_FAILED * made else CAUTION, found, advice)

@@ -13,8 +13,9 @@ from bench.generators import Lines, Number, Report, none_answered, strange
 
 PACKAGE = "nghttp2-client"
 
+SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 TIMES_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
-TIME, SIZE = r"(\d+(?:\.\d\d)?)(us|ms|s)", r"\d+(?:\.\d\d)?[KMG]?B"
+TIME, SIZE = r"(\d+(?=us)|\d+\.\d\d(?!us))(us|ms|s)", r"(\d+|\d+\.\d\d(?=[KMG]))([KMG]?)B"
 WIDE = r"(?=.{74}$)"  # the table's columns have fixed widths: a digit that is lost shows
 PERCENT, REAL = r"(\d+\.\d\d)%", r"(\d+\.\d\d)"
 REQUESTS = ("total", "started", "done", "succeeded", "failed", "errored", "timeout")
@@ -46,7 +47,7 @@ def read(said: str, complained: str, connections: int) -> Report:
     """Return what the program printed; SystemFailedError quotes a line that is not as expected."""
     lines = Lines("h2load", said)
     _begin(lines, connections)
-    *finished, rate = lines.take(rf"finished in {TIME}, {REAL} req/s, {SIZE}/s")
+    *finished, rate, _, _ = lines.take(rf"finished in {TIME}, {REAL} req/s, {SIZE}/s")
     requests = _counts(lines, "requests: ", REQUESTS)
     statuses = _counts(lines, "status codes: ", STATUSES)
     traffic = lines.take(
@@ -55,7 +56,7 @@ def read(said: str, complained: str, connections: int) -> Report:
     )
     numbers: dict[str, Number] = {f"requests_{name}": (count, "1") for name, count in requests.items()}
     numbers |= {f"status_{name}": (count, "1") for name, count in statuses.items()}
-    numbers |= {f"bytes_{name}": (int(count), "B") for name, count in zip(BYTES, traffic, strict=True)}
+    numbers |= {f"bytes_{name}": (_bytes(traffic[at : at + 3]), "B") for name, at in zip(BYTES, (0, 3, 6), strict=True)}
     numbers |= _spreads(lines)
     lines.end()
     errors = _errors(requests, statuses, complained)
@@ -88,6 +89,14 @@ def _counts(lines: Lines, title: str, names: tuple[str, ...]) -> dict[str, int]:
 def _time_us(found: "tuple[str, ...] | list[str]") -> float:
     digits, unit = found
     return float(digits) * TIMES_US[unit]
+
+
+def _bytes(found: tuple[str, ...]) -> int:
+    """Return a number of bytes that is told twice, in short and in full."""
+    short, unit, full = found
+    if abs(float(short) - int(full) / SCALES[unit]) > 0.011:
+        raise strange("h2load", f"{short}{unit}B are not {full} B")
+    return int(full)
 
 
 def _spreads(lines: Lines) -> dict[str, Number]:
