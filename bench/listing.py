@@ -25,8 +25,9 @@ def _system_text(name: str) -> str:
         return "\n".join([*lines, f"  installed   no: {missing}"])
     options = [f"{field.name}={json.dumps(field.default)}" for field in fields(module.Options)]
     loads = "calls and one-way streams" if hasattr(module, "Receiver") else "calls"
-    engines = "library and wire" if hasattr(module, "Wire") else "library"
-    lines += [f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}", f"  engines     {engines}"]
+    engines = ["library", *["wire"] * hasattr(module, "Wire"), *["wrk", "h2load"] * hasattr(module, "url")]
+    lines += [f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}"]
+    lines += [f"  engines     {', '.join(engines)}"]
     if environment := systems.constant(name, "ENVIRONMENT", None):
         made = (
             "is made" if environments.is_ready(environment) else "is made on first use, or by: python -m bench prepare"

@@ -53,7 +53,8 @@ def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
         if len(silent) == len(run.cases):
             return Check(check.__name__, CAUTION, f"not checked: {without}", advice)
         one = check(run)
-        told = f"{one.found}; not checked for {listed(run.labels[case] for case in silent)}: {without}"
+        others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
+        told = f"{one.found}; not checked for {run.labels[silent[0]]}{others}: {without}"
         return Check(one.name, CAUTION if one.verdict == PASS else one.verdict, told, one.advice or advice)
 
     return made
