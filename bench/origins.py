@@ -117,9 +117,9 @@ def scaleup_lines(run: Run) -> str:
         if not len(rtt):  # a load generator's report stands in the table
             continue
         shown = "  ".join(f"p{percent} {quantile(rtt, percent / 100):.2f} ms" for percent in (50, 75, 90, 99))
-        blocks.append(f"{row['label']}: {row['rate_per_s']:,.0f} requests/s, mean {rtt.mean():.2f} ms  {shown}")
+        blocks.append(f"{row['label']}: {row['rate_per_s']:,.0f}/s, mean {rtt.mean():.2f} ms  {shown}")
     blocks.append(f"the origin, 2015, {SCALE_UP_CONNECTIONS} connections:")
     for name, told in SCALE_UP.items():
         shown = "  ".join(f"{key.removesuffix('_ms')} {value:.2f} ms" for key, value in told.items() if key != "per_s")
-        blocks.append(f"  {name}: {told['per_s']:,.0f} requests/s, {shown}")
+        blocks.append(f"  {name}: {told['per_s']:,.0f}/s, {shown}")
     return "\n".join(blocks)

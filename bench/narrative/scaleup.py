@@ -13,8 +13,8 @@ from bench.units import quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say what more workers bring, what the limit is, how evenly they were used, and what cannot be shown here."""
-    return "\n\n".join((_growth(run), _client(run), shares(run), _machine(run)))
+    """Say what more workers bring, what the limit is, and what cannot be shown here."""
+    return "\n\n".join((_growth(run), _client(run), _machine(run)))
 
 
 def _growth(run: Run) -> str:
