@@ -9,7 +9,7 @@ from bench.answered import answers
 from bench.outcomes import CAUTION, INVALID, PASS, Check, of_samples, outcome, sampled, whole
 from bench.overload import LEAST_ACHIEVED, RESPONSE, overloaded
 from bench.params import listed
-from bench.resources import full, resources
+from bench.resources import full, resources, stuck
 from bench.results import Run, column
 from bench.stats import Array
 
@@ -65,6 +65,9 @@ def limit(run: Run) -> Check:
     """5. Which resource had no time left: the answer to "why not double?"."""
     names = dict.fromkeys(one.name for case in whole(run) for one in full(resources(run, case)))
     found = f"without time left in some case: {listed(names)}" if names else "no CPU was full in any case"
+    if unexplained := [run.labels[case] for case in stuck(run) if not full(resources(run, case))]:
+        found += f"; {unexplained[0]} makes no more calls than half as many callers do, and nothing there is full"
+        return Check("limit", CAUTION, found, "look for what is waited for: a lock, a timer, a limit of connections")
     return Check("limit", PASS, found)
 
 

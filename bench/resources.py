@@ -78,3 +78,32 @@ def _threads(starts: pd.DataFrame, workers: int) -> Resource:
 def full(found: list[Resource]) -> list[Resource]:
     """Return the resources that had no time left."""
     return [one for one in found if one.busy > FULL]
+
+
+GROWN = 1.1  # twice the callers bring more than this times the calls, or they do not help
+
+
+def stuck(run: Run) -> list[int]:
+    """Return the closed loops in which at least twice as many callers as in another hardly made more calls a second."""
+    plans = run.plan.cases
+    closed = [int(case) for case in run.cases.index if plans[case].load == "closed" and not plans[case].is_short]
+    rate = run.cases["rate_per_s"]
+    return [
+        many
+        for many in closed
+        if any(
+            _alike(run, few, many) and _callers(run, many) >= 2 * _callers(run, few) and rate[many] < GROWN * rate[few]
+            for few in closed
+        )
+    ]
+
+
+def _callers(run: Run, case: int) -> int:
+    of = run.plan.cases[case]
+    return of.clients * of.callers
+
+
+def _alike(run: Run, one: int, other: int) -> bool:
+    """Return whether two cases differ in nothing but how many call."""
+    first, second = (vars(run.plan.cases[case]) | {"clients": 0, "callers": 0} for case in (one, other))
+    return first == second

@@ -91,6 +91,14 @@ def test_a_full_resource_is_named_and_is_no_fault():
     assert found.verdict == PASS and "the server's CPU" in found.found
 
 
+def test_callers_that_bring_nothing_where_nothing_is_full_are_a_riddle():
+    cases = [Case("zeromq", "ipc", clients=1), Case("zeromq", "ipc", clients=2)]
+    riddle = outcome(handmade(cases, [100, 210], server_cpu_ns=10**7), "limit")
+    assert riddle.verdict == CAUTION and "nothing there is full" in riddle.found and riddle.advice
+    explained = outcome(handmade(cases, [100, 210], server_cpu_ns=10**9), "limit")
+    assert explained.verdict == PASS and "the server's CPU" in explained.found
+
+
 def test_an_incomplete_run_says_so():
     run = handmade(PAIR, [100, 50])
     run.folder.files("ledger")[0].unlink()
