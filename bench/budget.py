@@ -11,6 +11,7 @@ import numpy as np
 
 from bench import params, stats, store, variance
 from bench.errors import UsageError
+from bench.outcomes import whole
 from bench.plan import Plan
 from bench.results import Run
 from bench.stats import Array
@@ -50,7 +51,7 @@ def spend(plan: Plan, budget_s: object, measure: Callable[[Plan], Run], say: Cal
     if known is None:
         say(f"Pilot, to see what varies: {pilot}")
         known = measure(pilot)
-    found = [spread(known, case) for case in subjects(known)]
+    found = [spread(known, case) for case in whole(known)]
     window_s, starts = _best(plan, left, found)
     chosen = replace(plan, starts=starts, window_s=window_s, profile=f"budget {total:g} s")
     say(_why(chosen, found, known.id))
@@ -71,11 +72,6 @@ def _latest(plan: Plan) -> Run | None:
         if folder.plan().cases == plan.cases and len(folder.done()) >= PILOT_STARTS * len(plan.cases):
             return Run(folder)
     return None
-
-
-def subjects(run: Run) -> list[int]:
-    """Return the cases whose windows are filled with calls: those that starts and windows are chosen for."""
-    return [int(i) for i in run.cases.index if run.plan.cases[i].load != "stream" and not run.plan.cases[i].is_short]
 
 
 def spread(run: Run, case: int) -> Spread:

@@ -17,7 +17,6 @@ from bench.contract import Binding
 from bench.link import Link, Message, fail, pin, run_child
 from bench.load import Callers, Streamer
 from bench.server import Echo, receive
-from bench.wire import WireLoad
 
 
 class Inside(threading.Thread):
@@ -121,6 +120,8 @@ def make_load(system: Any, options: Any, address: str, spec: Message) -> Any:
     if spec["load"] == "stream":
         return Streamer(system, options, address, spec)
     if spec["engine"] == "wire":
+        from bench.wire import WireLoad
+
         return WireLoad(system, options, address, spec)
     if spec["engine"] in generators.NAMES:
         from bench.generators._running import GeneratorLoad

@@ -145,20 +145,12 @@ def refuse_if_taken(endpoint: str) -> None:
         try:
             probe.bind((address.host, address.port))
         except OSError as reason:
-            raise cannot_listen(endpoint, reason) from reason
+            raise sockets.cannot_listen(address, reason) from reason
 
 
 def listen(endpoint: str, backlog: int, shared: bool) -> socket.socket:
     """Return a listening socket, whose port others may share; TransportError says why that is not possible."""
-    try:
-        return sockets.listen(parse_address(endpoint), backlog, shared)
-    except OSError as reason:
-        raise cannot_listen(endpoint, reason) from reason
-
-
-def cannot_listen(endpoint: str, reason: OSError) -> TransportError:
-    """Return the error for an address that cannot be bound."""
-    return TransportError(f"cannot listen at {endpoint}: {os.strerror(reason.errno or 0)}")
+    return sockets.listen(parse_address(endpoint), backlog, shared)
 
 
 def work(serve: Serve) -> NoReturn:

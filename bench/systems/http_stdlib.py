@@ -1,8 +1,6 @@
 """HTTP/1.1: a plain handler of Python's http.server, a thread for each connection, and a bare client."""
 
 import http.client
-import os
-import socket
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -63,10 +61,7 @@ class _Server(ThreadingHTTPServer):
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
-    try:
-        listener = sockets.listen(parse_address(binding.endpoint()))
-    except OSError as reason:
-        raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
+    listener = sockets.listen(parse_address(binding.endpoint()))
     server = _Server(("", 0), _handler(options, service), bind_and_activate=False)
     server.socket.close()
     server.socket = listener
@@ -84,11 +79,7 @@ class Client:
 
     def open(self) -> None:
         """Connect."""
-        try:
-            self._connection = socket.create_connection((self._where.host, self._where.port))
-        except OSError as reason:
-            raise TransportError(f"cannot connect to tcp://{self._where.host}:{self._where.port}: {reason}") from reason
-        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, self._options.client_nodelay)
+        self._connection = sockets.connect(self._where, self._options.client_nodelay)
 
     def call(self, payload: bytes) -> bytes:
         """Post the payload and return the body of the response."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench.contract import Binding, Service, parse_address
-from bench.errors import TransportError
 from bench.systems import sockets
 
 TRANSPORTS = ("ipc", "tcp")
@@ -70,10 +69,7 @@ def _work(us: float) -> None:
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer one request at a time, in the order in which the kernel shows them."""
     address = parse_address(binding.endpoint())
-    try:
-        listener = sockets.listen(address)
-    except OSError as reason:
-        raise TransportError(f"cannot listen at {binding.endpoint()}: {reason.strerror}") from reason
+    listener = sockets.listen(address)
     times = service_times(options)
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)

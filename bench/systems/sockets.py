@@ -115,15 +115,24 @@ def _more(size: int, recv: Callable[[int], bytes]) -> bytes:
 
 
 def listen(address: Address, backlog: int = 128, shared: bool = False) -> socket.socket:
-    """Return a listening socket, whose port other processes may share; OSError where that is not possible."""
-    if address.transport == "ipc":
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(address.path)
-    else:
-        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        listener = socket.create_server((address.host, address.port), family=family, reuse_port=shared)
-    listener.listen(backlog)
-    return listener
+    """Return a listening socket, whose port other processes may share; TransportError where that is not possible."""
+    try:
+        if address.transport == "ipc":
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(address.path)
+        else:
+            family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+            listener = socket.create_server((address.host, address.port), family=family, reuse_port=shared)
+        listener.listen(backlog)
+        return listener
+    except OSError as reason:
+        raise cannot_listen(address, reason) from reason
+
+
+def cannot_listen(address: Address, reason: OSError) -> TransportError:
+    """Return the error for an address that cannot be bound."""
+    where = f"{address.transport}://{_place(address)}"
+    return TransportError(f"cannot listen at {where}: {os.strerror(reason.errno or 0)}")
 
 
 def announced(listener: socket.socket, endpoint: str) -> str:
@@ -154,10 +163,7 @@ def _answer_all(connection: socket.socket, options: Options, answer: Callable[[b
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     address = parse_address(binding.endpoint())
-    try:
-        listener = listen(address)
-    except OSError as reason:
-        raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
+    listener = listen(address)
     service.announce(announced(listener, binding.endpoint()))
     while True:
         connection, _ = listener.accept()

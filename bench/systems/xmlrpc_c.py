@@ -1,6 +1,5 @@
 """Xmlrpc-c: the C++ library on both sides, Abyss and curl over HTTP, or its packet stream."""
 
-import os
 import socket
 import subprocess
 from array import array
@@ -100,10 +99,7 @@ class _Program:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Let the program answer at a socket that is bound here, until it ends."""
-    try:
-        listener = sockets.listen(parse_address(binding.endpoint()))
-    except OSError as reason:
-        raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
+    listener = sockets.listen(parse_address(binding.endpoint()))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.server_nodelay)  # inherited by those accepted
     with listener:
         program = _Program(["server", options.protocol, listener.fileno()], [listener])
@@ -140,7 +136,7 @@ class Load:
         """Start the program, which connects and makes one verified call with each caller; return the first's ns."""
         where, payloads = parse_address(self._address), self._payloads
         words = ["client", self._options.protocol, self._callers, self._most_calls, len(payloads), len(payloads[0])]
-        connections = self._connect(where) if self._options.protocol == "pstream" else []
+        connections = self._connections(where) if self._options.protocol == "pstream" else []
         places = [str(one.fileno()) for one in connections] or [_url(where)]
         self._program = _Program([*words, *places], connections)
         for one in connections:
@@ -149,14 +145,8 @@ class Load:
         (first_ns,) = self._program.hear("first")
         return int(first_ns)
 
-    def _connect(self, where: Address) -> list[socket.socket]:
-        try:
-            connections = [socket.create_connection((where.host, where.port)) for _ in range(self._callers)]
-        except OSError as reason:
-            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
-        for one in connections:
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, self._options.client_nodelay)
-        return connections
+    def _connections(self, where: Address) -> list[socket.socket]:
+        return [sockets.connect(where, self._options.client_nodelay) for _ in range(self._callers)]
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Let the program make its calls."""

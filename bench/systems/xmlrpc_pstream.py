@@ -5,7 +5,6 @@ ends it (END), stands for the byte ESC in it (ESC), or means nothing (NOP). Stri
 """
 
 import contextlib
-import os
 import socket
 import threading
 from collections.abc import Callable
@@ -145,10 +144,7 @@ def _answer_all(connection: socket.socket, options: Options, answer: Callable[[b
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
-    try:
-        listener = sockets.listen(parse_address(binding.endpoint()))
-    except OSError as reason:
-        raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
+    listener = sockets.listen(parse_address(binding.endpoint()))
     service.announce(sockets.announced(listener, binding.endpoint()))
     while True:
         connection, _ = listener.accept()

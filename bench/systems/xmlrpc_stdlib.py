@@ -1,7 +1,6 @@
 """XML-RPC: Python's own xmlrpc over HTTP, a server with a thread for each connection."""
 
 import http.client
-import os
 import socket
 import xmlrpc.client
 import xmlrpc.server
@@ -64,10 +63,7 @@ def _handler(options: Options, transport: str) -> type[xmlrpc.server.SimpleXMLRP
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     address = parse_address(binding.endpoint())
-    try:
-        listener = sockets.listen(address)
-    except OSError as reason:
-        raise TransportError(f"cannot listen at {binding.endpoint()}: {os.strerror(reason.errno or 0)}") from reason
+    listener = sockets.listen(address)
     server = _Server(
         ("", 0),
         _handler(options, address.transport),
