@@ -1,6 +1,6 @@
 """What panels share: the house style, numbers in words, scales, lines and rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -124,6 +124,14 @@ def range_row(axes: Axes, y: float, each: Any, colour: Any, text: Callable[[floa
     axes.annotate(text(middle) + more, (high, y), (12, 0), textcoords="offset points", va="center", fontsize=10.5)
 
 
+def name_rows(axes: Axes, names: Iterable[str], fontsize: float | None = None) -> None:
+    """Name the rows on the vertical axis, the first on top, without lines along them."""
+    known = list(names)
+    axes.set_yticks(range(len(known)), known, fontsize=fontsize)
+    axes.set_ylim(len(known) - 0.4, -0.6)
+    axes.yaxis.grid(False)
+
+
 def rtt_axis(axes: Axes) -> None:
     """Make room for the words behind the rows, on a logarithmic time axis."""
     axes.set_xscale("log")
@@ -140,14 +148,19 @@ def tail_scale(fractions: Any) -> Any:
     return np.where(fractions < 0.9, 2 * fractions / 0.9, tail)
 
 
+def curve(axes: Axes, times: Any, label: str, colour: Any, line: str = "-", width: float = 2) -> None:
+    """Draw the distribution of some times in us on the scale of tails."""
+    values, fractions = stats.distribution(np.asarray(times))
+    axes.plot(values, tail_scale(fractions), line, lw=width, color=colour, label=label)
+
+
 def distribution_line(
     run: Run, axes: Axes, case: int, colour: Any, line: str, marker: str, name: str | None = None
 ) -> None:
     """Draw one case's distribution; at each quantile that its calls carry, a mark with its interval."""
     rtt = run.rtt_us(case)
-    values, fractions = stats.distribution(rtt)
     label = f"{name or run.labels[case]}, n = {len(rtt):,}"
-    axes.plot(values, tail_scale(fractions), lw=1.8, label=label, color=colour, ls=line)
+    curve(axes, rtt, label, colour, line, 1.8)
     for p in stats.QUANTILES:
         found = quantile(run, case, p)
         axes.plot(found.value, tail_scale(p), marker, color=colour, ms=5.5)

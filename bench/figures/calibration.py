@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench import simulation, stats
-from bench.figures.axes import GREY, distribution_axes, tail_scale, time_axis
+from bench.figures.axes import GREY, curve, distribution_axes, tail_scale, time_axis
 from bench.plans.calibration import PACED_PER_S
 from bench.quantiles import quantile, times
 from bench.results import Run
@@ -116,8 +116,7 @@ def errors(run: Run, axes: Axes) -> None:
 
 
 def _curve(axes: Axes, values: "pd.Series[float]", label: str, colour: str, line: str) -> None:
-    at, fractions = stats.distribution(values.to_numpy())
-    axes.plot(at, tail_scale(fractions), line, color=colour, lw=2, label=f"{label}, n = {len(values):,}")
+    curve(axes, values, f"{label}, n = {len(values):,}", colour, line)
 
 
 def busiest(run: Run) -> int:

@@ -6,8 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from bench import stats
-from bench.figures.axes import ROLE_COLOURS, distribution_axes, log_axis, nothing, tail_scale, time_axis
+from bench.figures.axes import ROLE_COLOURS, curve, distribution_axes, log_axis, nothing, tail_scale, time_axis
 from bench.quantiles import times
 from bench.results import Run
 from bench.units import duration, plain, quantity
@@ -94,8 +93,7 @@ def at_the_edge(run: Run, axes: Axes) -> None:
         return nothing(axes, "neither end of the bracket was measured")
     for rate, case, colour in known:
         values = times(run, case, "response").to_numpy()
-        at, fractions = stats.distribution(values)
-        axes.plot(at, tail_scale(fractions), color=colour, lw=2, label=f"{quantity(rate)}/s, n = {len(values):,}")
+        curve(axes, values, f"{quantity(rate)}/s, n = {len(values):,}", colour)
     limit = searched(run)["limit_us"]
     axes.axvline(limit, color="black", lw=1, ls="--")
     axes.plot(limit, tail_scale(searched(run)["p"]), "x", ms=10, mew=2, color="black", label="the objective")

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bench import origins
-from bench.figures.axes import GREY, ROLE_COLOURS, nothing, range_row, rtt_axis
+from bench.figures.axes import GREY, ROLE_COLOURS, name_rows, nothing, range_row, rtt_axis
 from bench.prediction import Prediction, predict
 from bench.results import Run
 from bench.units import duration, plain, quantity
@@ -30,9 +30,7 @@ def the_lab(run: Run, axes: Axes) -> None:
         range_row(axes, y, values, MEASURED, duration)
     theirs = 1e3 * origins.GRPC_LAB["one_call_ms"]
     axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the lab, one call: {duration(theirs)}")
-    axes.set_yticks(range(len(shown)), list(shown))
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.yaxis.grid(False)
+    name_rows(axes, shown)
     rtt_axis(axes)
     axes.set_xlabel("RTT: each start, their range and middle")
     axes.legend(loc="lower right", frameon=True, framealpha=0.9)

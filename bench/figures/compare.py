@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench.comparing import DIFFERENT, MARGIN, SAME, Comparison, compare_cases
-from bench.figures.axes import GREY, distribution_axes, distribution_line, time_axis
+from bench.figures.axes import GREY, distribution_axes, distribution_line, name_rows, time_axis
 from bench.figures.latency import cpu_per_call
 from bench.results import Run, column
 
@@ -69,9 +69,7 @@ def verdicts(run: Run, axes: Axes) -> None:
     )
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=9)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.yaxis.grid(False)
+    name_rows(axes, [name for name, _ in rows], fontsize=9)
     axes.set_xlabel(f"ratio, with its interval; the band is the margin of {MARGIN:.0%}")
     axes.set_title("Verdicts, and the same of A against itself")
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from bench.figures.axes import GREY, log_axis, nothing, range_row, time_axis
+from bench.figures.axes import GREY, log_axis, name_rows, nothing, range_row, time_axis
 from bench.origins import XMLRPC_C
 from bench.params import listed
 from bench.results import Run, column
@@ -60,9 +60,7 @@ def _rows(run: Run) -> dict[tuple[str, str], int]:
 
 def _name_rows(run: Run, axes: Axes) -> None:
     rows = _rows(run)
-    axes.set_yticks(list(rows.values()), [f"{system}: {sides}" for system, sides in rows], fontsize=9.5)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.yaxis.grid(False)
+    name_rows(axes, [f"{system}: {sides}" for system, sides in rows], fontsize=9.5)
 
 
 def rates(run: Run, axes: Axes) -> None:

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench import stats
 from bench.choices import FLOOR
-from bench.figures.axes import distribution_axes, range_row, tail_scale, time_axis
+from bench.figures.axes import curve, distribution_axes, name_rows, range_row, time_axis
 from bench.placement import PLACEMENTS
 from bench.results import Run, column
 from bench.units import duration
@@ -75,9 +75,8 @@ def hiccups(run: Run, axes: Axes) -> None:
     """Draw how much longer than asked a wait took: alone, and beside processes that compute."""
     for name, case in hiccup_cases(run).items():
         over = overshoot(run, case).to_numpy()
-        values, fractions = stats.distribution(np.maximum(over, 1.0))
         colour, line = NEIGHBOURS[name]
-        axes.plot(values, tail_scale(fractions), line, lw=1.9, color=colour, label=f"{WORDS[name]}, n = {len(over):,}")
+        curve(axes, np.maximum(over, 1.0), f"{WORDS[name]}, n = {len(over):,}", colour, line, 1.9)
     distribution_axes(axes)
     axes.set_ylabel("waits that were late by no more")
     asked = run.plan.cases[hiccup_cases(run)["nobody"]].options["us"]
@@ -99,9 +98,7 @@ def timers(run: Run, axes: Axes) -> None:
     low, high = axes.dataLim.intervalx
     axes.set_xlim(low / 1.5, high * (high / low) ** 0.3)
     time_axis(axes.xaxis)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.yaxis.grid(False)
+    name_rows(axes, rows)
     asked = run.plan.cases[found["sleep"]].options["us"]
     axes.set_xlabel(f"late by, after a wait of {duration(asked)}: each start, range and middle")
     axes.set_title("Timers: how late a short wait ends")
@@ -117,9 +114,7 @@ def placements(run: Run, axes: Axes) -> None:
     axes.set_xlim(low / 1.3, high * (high / low) ** 0.6 * 1.2)
     time_axis(axes.xaxis)
     names = list(baseline(run))
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.yaxis.grid(False)
+    name_rows(axes, names)
     axes.set_xlabel("median RTT of raw sockets: each start, range and middle")
     axes.set_title("Placement: how well the baseline repeats")
 

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from bench import models, overload, stats
-from bench.figures.axes import GREY, distribution_axes, nothing, tail_scale, time_axis
+from bench.figures.axes import GREY, curve, distribution_axes, nothing, time_axis
 from bench.quantiles import quantile
 from bench.results import Run
 from bench.units import duration, plain, quantity
@@ -147,8 +147,7 @@ def three_ways(run: Run, axes: Axes) -> None:
         ),
     }
     for label, (values, colour, line) in shown.items():
-        at, fractions = stats.distribution(values)
-        axes.plot(at, tail_scale(fractions), color=colour, ls=line, lw=2, label=label)
+        curve(axes, values, label, colour, line)
     distribution_axes(axes)
     axes.set_xlabel("time of a request, warm-up and freeze included")
     axes.set_title(

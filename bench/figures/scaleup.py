@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bench import scaling
-from bench.figures.axes import GREY, cpu_bars, distribution_axes, distribution_line, log_axis, nothing
+from bench.figures.axes import GREY, cpu_bars, distribution_axes, distribution_line, log_axis, name_rows, nothing
 from bench.results import Run
 from bench.units import plain, quantity
 
@@ -108,9 +108,7 @@ def resources(run: Run, axes: Axes) -> None:
     low, high = axes.dataLim.intervalx
     axes.set_xlim(low / 1.3, high * (high / low) ** 0.5 * 1.5)
     log_axis(axes.xaxis, lambda value: plain(quantity(value)))
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.yaxis.grid(False)
+    name_rows(axes, names)
     axes.set_xlabel("requests per second")
     axes.legend(loc="lower right", frameon=True, framealpha=0.9, fontsize=9.5)
     axes.set_title("By resource: one worker, and the most")
@@ -159,9 +157,7 @@ def cost(run: Run, axes: Axes) -> None:
         f"{row['payload_bytes']:,} B" if row["resource"] == "bytes" else row["resource"] for _, row in rows.iterrows()
     ]
     names = [f"{name}, {workers}" for name, workers in zip(of, rows["workers"], strict=True)]
-    axes.set_yticks(range(len(names)), names, fontsize=9)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.yaxis.grid(False)
+    name_rows(axes, names, fontsize=9)
     axes.set_ylabel("resource, workers")
     axes.legend(loc="lower right", frameon=True, framealpha=0.9)
     axes.set_title("CPU per request, by role")

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bench import factorial, origins
-from bench.figures.axes import GREY, nothing, range_row, time_axis
+from bench.figures.axes import GREY, name_rows, nothing, range_row, time_axis
 from bench.figures.latency import cpu_per_call, medians
 from bench.results import Run
 from bench.units import duration
@@ -64,9 +64,7 @@ def effects(run: Run, axes: Axes) -> None:
     low, high = axes.dataLim.intervalx
     axes.set_xlim(min(low, 0) - 0.06 * (high - low), high + 0.52 * (high - min(low, 0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_yticks(range(len(found)), [f"{e.factor}:\n{e.level} for {e.against}" for e in found])
-    axes.set_ylim(len(found) - 0.4, -0.6)
-    axes.yaxis.grid(False)
+    name_rows(axes, [f"{e.factor}:\n{e.level} for {e.against}" for e in found])
     axes.set_xlabel("added to the median RTT [µs]: each block of starts, range and middle")
     axes.set_title("One factor at a time, over all levels of the others")
     return None
