@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import random
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -147,7 +146,8 @@ class Plan:
 
     def _start_s(self, case: Case) -> float:
         each_s = systems.constant(case.system, "START_S", START_S)
-        window_s = max(1.0, math.ceil(self.window_s)) if case.engine == "wrk" else self.window_s
+        generator = generators.module(case.engine) if case.engine in generators.NAMES else None
+        window_s = generator.seconds(self.window_s) if generator else self.window_s
         return (0.0 if case.is_short else window_s) + each_s * (1 + case.clients)
 
     def _routed(self) -> set[str]:

@@ -41,8 +41,7 @@ def _one(folder: store.Folder, plan: Plan, start: int, block: int, index: int, r
     try:
         measured = measure(case, plan.window_s, plan.seed + start, routing)
     except SystemFailedError as error:
-        failures = folder.manifest().get("failures", [])
-        folder.update(failures=[*failures, {"start": start, "case": index, "error": str(error)}])
+        folder.failed(start, index, error)
         kept = f"{len(folder.done())} starts before it are kept in {folder.id}"
         raise SystemFailedError(f"{describe(case)}: {error} ({kept})") from error
     folder.append(start, rows.tables(start, block, index, case, measured))

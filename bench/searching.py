@@ -60,8 +60,7 @@ class Prober:
         except SystemFailedError as error:
             if not self._tried:
                 raise
-            failures = self._folder.manifest().get("failures", [])
-            self._folder.update(failures=[*failures, {"start": number, "case": index, "error": str(error)}])
+            self._folder.failed(number, index, error)
             probe = Probe(rate, NAN, 0.0, NAN, kept=False)
         else:
             self._store(number, index, case, found)

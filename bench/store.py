@@ -129,6 +129,11 @@ class Folder:
         """Change fields of the manifest."""
         write_json(self.path / "manifest.json", self.manifest() | fields)
 
+    def failed(self, start: int, case: int, error: object) -> None:
+        """Keep in the manifest why a start failed."""
+        failures = self.manifest().get("failures", [])
+        self.update(failures=[*failures, {"start": start, "case": case, "error": str(error)}])
+
     @contextmanager
     def measuring(self) -> Iterator[None]:
         """Hold the folder while measuring into it; DataError if another process does."""

@@ -39,8 +39,13 @@ MOST_APART = 1.25  # the sum of the connections' rates over that of all requests
 
 def command(connections: int, window_s: float, url: str) -> list[str]:
     """Return the program's words; a window is rounded up to whole milliseconds."""
-    length = f"{math.ceil(round(window_s * 1e3, 6))}ms"
+    length = f"{round(seconds(window_s) * 1e3)}ms"
     return ["h2load", "-t", "1", "-c", str(connections), "-D", length, "--h1", url]
+
+
+def seconds(window_s: float) -> float:
+    """Return how long the program is told to run, in s."""
+    return math.ceil(round(window_s * 1e3, 6)) / 1e3
 
 
 def read(said: str, complained: str, connections: int) -> Report:
