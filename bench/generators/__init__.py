@@ -1,9 +1,9 @@
 """Load generators of others: programs that make closed loads over HTTP and print a report; one file for each.
 
 A generator's file holds ``PACKAGE`` (of Debian), ``command(connections, window_s, url)``, the words to start it with,
-``seconds(window_s)``, how long it then runs, and ``read(said, complained, connections)``, the ``Report`` that it printed.
-Reports are read strictly: a line that is not as expected ends the start, so that another version's report is never taken
-for this one's.
+``seconds(window_s)``, how long it then runs, and ``read(said, complained, connections)``, the ``Report`` that it
+printed. Reports are read strictly: a line that is not as expected ends the start, so that another version's report is
+never taken for this one's.
 """
 
 import importlib
