@@ -24,9 +24,10 @@ the docstring's first line   what it is: the legend's and ``bench list``'s text
                              (``bench.generators``), over tcp; ValueError for options that a URL cannot carry
 ``prepare``                  ``prepare()`` makes what must be there before any process is started, such as a
                              program to compile; it is called often, and quick when there is nothing to do
-``ENVIRONMENT``              if the router needs a Python environment of its own: its name; its lock is
-                             ``requirements/NAME.txt``
-``START_S``                  seconds that each process takes to start, for estimates (optional)
+``ENVIRONMENT``              if the router or the server needs a Python environment of its own: its name; its lock
+                             is ``requirements/NAME.txt``. It is made when it is missing, and its folder named in the
+                             binding; ``serve`` of such a system has a private directory for any transport
+``START_S``                  seconds that each process takes to start, for estimates and deadlines (optional)
 ===========================  ============================================================================
 
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.
@@ -77,7 +78,8 @@ class Binding:
 
     Without an ``address`` from the user it listens on the loopback interface at a port that the system
     picks, or at a socket file in ``directory``, which is private (mode 0700) and removed at the end.
-    ``router`` holds what the system's router announced, ``environment`` the folder of the environment it needs.
+    ``router`` holds what the system's router announced, ``environment`` the folder of the environment that it or the
+    server needs.
     """
 
     transport: str
@@ -102,6 +104,9 @@ class Service(Protocol):
     """What ``serve`` is given: the application behind the system, and how to say "I listen"."""
 
     answer: Callable[[bytes], bytes]
+
+    def adopt(self, pid: int) -> None:
+        """Take care that a process group, begun with this process, ends when the server's process does."""
 
     def announce(
         self, address: str, pids: Mapping[str, int] | None = None, counts: Callable[[], Sequence[int]] | None = None

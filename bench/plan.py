@@ -151,7 +151,7 @@ class Plan:
         return (0.0 if case.is_short else window_s) + each_s * (1 + case.clients)
 
     def _routed(self) -> set[str]:
-        return {case.system for case in self.cases if systems.constant(case.system, "ENVIRONMENT", None)}
+        return {case.system for case in self.cases if systems.defines(case.system, "route")}
 
     @property
     def hash8(self) -> str:

@@ -29,7 +29,7 @@ def start(system: str, transport: str, options: Mapping[str, Any], bind: str | N
     """
     name = systems.constant(system, "ENVIRONMENT", None)
     spec: dict[str, Any] = {"system": system, "transport": transport, "options": dict(options), "bind": bind}
-    spec |= {"directory": private_directory(), "environment": str(environments.ensure(name)) if name else ""}
+    spec |= {"directory": private_directory(), "environment": environments.of(system)}
     child = Child(f"{system} router", "bench.router", spec)
     try:
         (ready,) = collect("routing", [child], READY_S)

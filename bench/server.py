@@ -18,9 +18,12 @@ from bench.loops import Marks, make_payloads, receive_stream, wrong_answer
 class Echo:
     """The application behind every system: it returns its argument and counts."""
 
-    def __init__(self, on_announce: Callable[[str, Mapping[str, int]], None]) -> None:
-        """Keep whom to tell when the system listens."""
+    def __init__(
+        self, on_announce: Callable[[str, Mapping[str, int]], None], adopt: Callable[[int], None] = lambda pid: None
+    ) -> None:
+        """Keep whom to tell when the system listens, and of process groups that shall end with it."""
         self._on_announce = on_announce
+        self.adopt = adopt
         self._calls = itertools.count()  # its ``next`` is atomic, whatever threads answer
         self._asked = 0
         self._counts: Callable[[], Sequence[int]] = tuple  # of workers elsewhere, if there are any
@@ -68,7 +71,7 @@ def serve_calls(link: Link, spec: Message, system: Any, binding: Binding, option
             link.socket_file = spec["bind"].removeprefix("ipc://")  # ours from here on: it goes with this process
         link.send("listening", address=address, pids=dict(pids))
 
-    echo = Echo(announce)
+    echo = Echo(announce, link.adopt)
     link.on_request["count"] = echo.count
     system.serve(binding, options, echo)
     raise SystemFailedError(f"serve() of {spec['system']} returned instead of answering")
@@ -88,11 +91,11 @@ def main(link: Link) -> None:
     """Read the specification and serve."""
     spec = link.receive()
     pin(spec["cpus"])
-    if spec["transport"] == "ipc" and spec["bind"] is None:
+    if (spec["transport"] == "ipc" and spec["bind"] is None) or spec["environment"]:
         link.make_directory(spec["directory"])
     system = systems.load(spec["system"])
     options = system.Options(**spec["options"])
-    binding = Binding(spec["transport"], spec["directory"], spec["bind"], spec["router"])
+    binding = Binding(spec["transport"], spec["directory"], spec["bind"], spec["router"], spec["environment"])
     serve = serve_stream if spec["load"] == "stream" else serve_calls
     serve(link, spec, system, binding, options)
 

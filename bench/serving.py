@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Callable
 
-from bench import params, routing, systems
+from bench import environments, params, routing, systems
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, UsageError
 from bench.processes import Child, collect, private_directory, stop_all
@@ -21,11 +21,12 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
     systems.prepare(name)
     router = routing.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
     spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address, "cpus": None}
-    spec |= {"directory": private_directory(), "router": dict(router.addresses) if router else {}}
+    spec |= {"router": dict(router.addresses) if router else {}}
+    spec |= {"directory": private_directory(), "environment": environments.of(name)}
     server = Child(f"{name} server", "bench.server", spec)
     behind = [router.child] if router else []
     try:
-        (listening,) = collect("listening", [server], 15, behind)
+        (listening,) = collect("listening", [server], 40, behind)
         where = re.sub(r"//(0\.0\.0\.0|\[::\]):", "//HOST:", listening["address"])
         say(f"{name} listens at {listening['address']}; measure it with -p system {name} -p target {where}")
         with contextlib.suppress(KeyboardInterrupt):

@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from bench import cpu, disturbance, placement, systems
+from bench import cpu, disturbance, environments, placement, systems
 from bench.errors import SystemFailedError
 from bench.link import Message
 from bench.measured import Measured, calls_of, marks_of, window_ns
@@ -74,8 +74,8 @@ class Stage:
         """Start all processes side by side; the clients wait for the server's address."""
         self._asked = time.perf_counter()
         if not self._inside and self._case.target is None:
-            directory = private_directory()
-            self._server = [self._child("server", cpus=self._places.server, directory=directory, bind=None)]
+            own: dict[str, Any] = {"directory": private_directory(), "environment": environments.of(self._case.system)}
+            self._server = [self._child("server", cpus=self._places.server, bind=None, **own)]
         if self._router:
             for pids in self._router.pids.values():
                 placement.move(pids, self._places.router)
@@ -101,7 +101,8 @@ class Stage:
         listening: Message = {"address": self._case.target, "pids": {}}
         self._ready_s = None
         if self._server:
-            (listening,) = collect("listening", self._server, READY_S, self._behind)
+            patience_s = READY_S + 5 * systems.constant(self._case.system, "START_S", 0.0)
+            (listening,) = collect("listening", self._server, patience_s, self._behind)
             self._ready_s = time.perf_counter() - self._asked
         if not self._inside:
             for client in self._clients:

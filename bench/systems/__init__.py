@@ -67,6 +67,12 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     raise UsageError(f"system {name!r} defines no {variable}: see bench/contract.py for what a file must hold")
 
 
+def defines(name: str, function: str) -> bool:
+    """Return whether the system's file defines a function at top level, without importing it."""
+    body = ast.parse(_file(name).read_text("utf-8")).body
+    return any(isinstance(node, ast.FunctionDef) and node.name == function for node in body)
+
+
 def load(name: str) -> System:
     """Import one system; NotInstalledError names the command that installs what it lacks."""
     _file(name)

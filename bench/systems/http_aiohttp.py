@@ -50,10 +50,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out."""
-        if self.resource not in _http.RESOURCES:
-            raise ValueError(
-                f"resource must be {', '.join(_http.RESOURCES[:-1])} or {_http.RESOURCES[-1]}, not {self.resource!r}"
-            )
+        _http.refuse_unknown(self.resource)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 1 <= self.backlog < 2**31:

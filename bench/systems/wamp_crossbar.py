@@ -1,13 +1,8 @@
 """WAMP: routed calls, autobahn (asyncio) on both sides of a Crossbar.io router."""
 
 import asyncio
-import json
 import os
 import re
-import socket
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,16 +17,16 @@ from autobahn.wamp.types import ComponentConfig
 
 from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
+from bench.systems import _crossbar
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
 REQUIRES = ("autobahn", "cbor2", "msgpack")
-ENVIRONMENT = "crossbar"  # the router cannot live in one environment with JupyterLab
+ENVIRONMENT = "crossbar"
 
 REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
 FRAMINGS = ("rawsocket", "websocket")
 PACKAGES = {"json": "autobahn", "msgpack": "msgpack", "cbor": "cbor2"}
-READY = "NODE_BOOT_COMPLETE"  # in the router's log, once all its endpoints listen
 
 
 @dataclass(frozen=True)
@@ -59,48 +54,24 @@ class Options:
 def route(binding: Binding, options: Options, service: RouterService) -> None:
     """Run a Crossbar.io node, its controller and one router worker, until it ends."""
     addresses = dict(_endpoints(binding, options))
-    with open(f"{binding.directory}/config.json", "w") as file:  # noqa: PTH123 - pathlib is slow to import
-        json.dump(_configuration(addresses), file)
-    command = [f"{binding.environment}/bin/crossbar", "start", "--cbdir", binding.directory]
-    settings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    node = subprocess.Popen(
-        [*command, "--loglevel", "info", "--logformat", "syslogd", "--color", "false"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=settings,
-        process_group=0,
+    _crossbar.run(
+        binding.directory,
+        binding.environment,
+        _configuration(addresses),
+        service.adopt,
+        lambda controller: service.announce(addresses, {"controller": controller}),
     )
-    service.adopt(node.pid)
-
-    def follow() -> None:
-        for line in node.stdout or ():
-            sys.stderr.write(line)
-            if READY in line:
-                service.announce(addresses, {"controller": node.pid})
-
-    log = threading.Thread(target=follow, daemon=True)  # a worker may keep the log open when its controller is gone
-    log.start()
-    status = node.wait()
-    log.join(0.5)
-    raise TransportError(f"the router ended with status {status}")
 
 
 def _endpoints(binding: Binding, options: Options) -> Iterator[tuple[str, str]]:
     """Yield "TRANSPORT FRAMING" and its address: the one that the user names, or all four."""
     if binding.address is not None:
-        named = re.sub(r":0$", lambda _: f":{_free_port()}", binding.address)
+        named = re.sub(r":0$", lambda _: f":{_crossbar.free_port()}", binding.address)
         yield f"{binding.transport} {options.framing}", named
         return
     for framing in FRAMINGS:
         yield f"ipc {framing}", f"ipc://{binding.directory}/{framing}.sock"
-        yield f"tcp {framing}", f"tcp://127.0.0.1:{_free_port()}"
-
-
-def _free_port() -> int:
-    """Return a port that nobody listens at; the router cannot pick one itself."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+        yield f"tcp {framing}", f"tcp://127.0.0.1:{_crossbar.free_port()}"
 
 
 def _configuration(addresses: dict[str, str]) -> dict[str, Any]:
@@ -110,21 +81,13 @@ def _configuration(addresses: dict[str, str]) -> dict[str, Any]:
         "type": "router",
         "realms": [{"name": REALM, "roles": [anyone]}],
         "transports": [
-            {"type": name.split()[1], "endpoint": _endpoint(address)} for name, address in addresses.items()
+            {"type": name.split()[1], "endpoint": _crossbar.endpoint(address)} for name, address in addresses.items()
         ],
     }
     return {"version": 2, "workers": [worker]}
 
 
 _ALLOWED = {"call": True, "register": True, "publish": False, "subscribe": False}
-
-
-def _endpoint(address: str) -> dict[str, Any]:
-    where = parse_address(address)
-    if where.transport == "ipc":
-        return {"type": "unix", "path": where.path}
-    version = 6 if ":" in where.host else 4
-    return {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
 
 
 class _Session(ApplicationSession):

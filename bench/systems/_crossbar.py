@@ -1,0 +1,70 @@
+"""A Crossbar.io node, run as a child of a router's or a server's process."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from bench.contract import parse_address
+from bench.errors import TransportError
+
+ENVIRONMENT = "crossbar"  # the node cannot live in one environment with JupyterLab
+READY = "NODE_BOOT_COMPLETE"  # in the node's log, once all its endpoints listen
+
+
+def run(
+    directory: str,
+    environment: str,
+    configuration: dict[str, Any],
+    adopt: Callable[[int], None],
+    ready: Callable[[int], None],
+) -> NoReturn:
+    """Run a node in ``directory``, with the programs of ``environment``, until it ends: TransportError.
+
+    ``adopt`` is given its process group at once, ``ready`` the process id of its controller once its endpoints listen.
+    """
+    with open(f"{directory}/config.json", "w") as file:  # noqa: PTH123 - pathlib is slow to import
+        json.dump(configuration, file)
+    command = [f"{environment}/bin/crossbar", "start", "--cbdir", directory]
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    node = subprocess.Popen(
+        [*command, "--loglevel", "info", "--logformat", "syslogd", "--color", "false"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=settings,
+        process_group=0,
+    )
+    adopt(node.pid)
+
+    def follow() -> None:
+        for line in node.stdout or ():
+            sys.stderr.write(line)
+            if READY in line:
+                ready(node.pid)
+
+    log = threading.Thread(target=follow, daemon=True)  # a worker may keep the log open when its controller is gone
+    log.start()
+    status = node.wait()
+    log.join(0.5)
+    raise TransportError(f"the Crossbar.io node ended with status {status}")
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a port that nobody listens at; the node cannot pick one itself."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as probe:
+        return int(probe.getsockname()[1])
+
+
+def endpoint(address: str) -> dict[str, Any]:
+    """Return where to listen, as the node's configuration says it."""
+    where = parse_address(address)
+    if where.transport == "ipc":
+        return {"type": "unix", "path": where.path}
+    version = 6 if ":" in where.host else 4
+    return {"type": "tcp", "interface": where.host, "port": where.port, "version": version}

@@ -1,0 +1,106 @@
+"""HTTP by Crossbar.io's Web service: its own static file and JSON value, Twisted Web resources for the rest."""
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.contract import Binding, Service
+from bench.errors import TransportError
+from bench.systems import _crossbar, _http, _workers, http_aiohttp
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 3.0  # a node takes twice as long, its client little
+REQUIRES = ("aiohttp",)
+ENVIRONMENT = "crossbar"
+
+Client, Wire, url = http_aiohttp.Client, http_aiohttp.Wire, http_aiohttp.url
+
+MOST_WORKERS = 64
+RESOURCES = "_crossbar_resources"  # the module of the Twisted resources, which the node's workers load
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked for, and what answers. The client is the one of http_aiohttp.
+
+    resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has; json gets a small
+        JSON value, which the node writes once; static gets a file. Of the last two the size does not depend on the
+        payload's.
+    workers: router workers, a process each, that share one TCP port (SO_REUSEPORT). Connections, not requests, are
+        spread over them, by a hash. The node's controller is a further process of the server; it has nothing to do
+        in a window.
+    pin: keep each worker on one CPU, in turn, out of those that the server may use (Linux).
+    backlog: connections that may wait to be accepted, for each worker; the kernel's limit is net.core.somaxconn.
+    keep_alive: whether a client keeps its connection; if not, it makes one for each call.
+    """
+
+    resource: str = "echo"
+    workers: int = 1
+    pin: bool = False
+    backlog: int = 2048
+    keep_alive: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out."""
+        _http.refuse_unknown(self.resource)
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
+        if not 1 <= self.backlog <= 65535:
+            raise ValueError(f"backlog must be 1 to 65535, not {self.backlog}")
+        if self.pin and not hasattr(os, "sched_setaffinity"):
+            raise ValueError("pin needs Linux: this kernel does not keep a process on a CPU")
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Run a node whose workers answer, until it ends."""
+    if options.workers > 1 and binding.transport != "tcp":
+        raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
+    _workers.refuse_if_taken(binding.endpoint())
+    address = re.sub(r"^tcp://(.*):0$", lambda named: f"tcp://{named[1]}:{_free_port(named[1])}", binding.endpoint())
+    here, directory = Path(__file__).parent, Path(binding.directory)
+    (directory / "code").mkdir()
+    shutil.copy(here / f"{RESOURCES}.py", directory / "code")
+    (directory / "static").mkdir()
+    shutil.copy(_http.STATIC, directory / "static" / "index.html")
+    _crossbar.run(
+        binding.directory,
+        binding.environment,
+        _configuration(address, options, binding.directory),
+        service.adopt,
+        lambda controller: service.announce(address, counts=lambda: _counts(directory)),
+    )
+
+
+def _free_port(host: str) -> int:
+    return _crossbar.free_port(host.strip("[]"))
+
+
+def _configuration(address: str, options: Options, directory: str) -> dict[str, Any]:
+    """Return the node's configuration: workers that serve the same at the same endpoint."""
+    endpoint = _crossbar.endpoint(address) | {"backlog": options.backlog}
+    endpoint |= {"shared": True} if options.workers > 1 else {}
+    workers = []
+    for number in range(options.workers):
+        paths = _paths(directory, _workers.own_cpu(number) if options.pin else None)
+        web = {"type": "web", "endpoint": endpoint, "paths": paths}
+        workers.append({"type": "router", "options": {"pythonpath": [f"{directory}/code"]}, "transports": [web]})
+    return {"version": 2, "workers": workers}
+
+
+def _paths(directory: str, cpus: list[int] | None) -> dict[str, Any]:
+    """Return what a worker serves; it stays on the given CPUs, if any."""
+    extra = {"directory": directory, "most_bytes": _http.MOST_BYTES, "cpus": cpus}
+    return {
+        "/": {"type": "static", "directory": f"{directory}/static"},
+        "json": {"type": "json", "value": _http.JSON},
+        "resource": {"type": "resource", "classname": f"{RESOURCES}.Bytes", "extra": extra},
+        "echo": {"type": "resource", "classname": f"{RESOURCES}.Echo"},
+    }
+
+
+def _counts(directory: Path) -> list[int]:
+    """Return how many requests each worker has answered so far."""
+    return [int.from_bytes(file.read_bytes(), "little") for file in sorted(directory.glob("requests-*"))]

@@ -1,0 +1,146 @@
+"""HTTP by a Crossbar.io node: its resources by every engine, its workers counted, and its end."""
+
+import asyncio
+import json
+import os
+import socket
+import urllib.error
+import urllib.request
+
+import psutil
+import pytest
+from conftest import descendants, is_gone, wait_for
+
+from bench import environments
+from bench.contract import Binding, parse_address
+from bench.errors import SystemFailedError, TransportError
+from bench.plan import Case
+from bench.processes import Child, collect, private_directory
+from bench.stage import measure
+from bench.systems import _http, http_crossbar
+
+NAME = "http_crossbar"
+
+
+def started(**options):
+    """Return a server's process that starts a node."""
+    spec = {"system": NAME, "transport": "tcp", "options": options, "load": "closed", "bind": None, "cpus": None}
+    spec |= {"router": {}, "directory": private_directory(), "environment": environments.of(NAME)}
+    return Child("node", "bench.server", spec)
+
+
+@pytest.fixture(scope="module")
+def node():
+    """A node with two workers that have a CPU each, and its address."""
+    child = started(workers=2, pin=True)
+    try:
+        (listening,) = collect("listening", [child], 60)
+        yield child, listening["address"]
+    finally:
+        child.stop()
+
+
+def counted(child):
+    child.send("count")
+    (count,) = collect("count", [child], 10)
+    return count
+
+
+def ask(address, payloads, resource, keep_alive=True):
+    async def converse():
+        client = http_crossbar.Client(address, http_crossbar.Options(resource=resource, keep_alive=keep_alive))
+        await client.open()
+        try:
+            return [await asyncio.wait_for(client.call(payload), 10) for payload in payloads]
+        finally:
+            await client.close()
+
+    return asyncio.run(converse())
+
+
+@pytest.mark.parametrize("resource", _http.RESOURCES)
+@pytest.mark.parametrize("keep_alive", [True, False])
+def test_every_resource_is_got_and_counted(resource, keep_alive, node):
+    child, address = node
+    before, payloads = counted(child), [b"x", os.urandom(1000), bytes(300_000)]
+    assert ask(address, payloads, resource, keep_alive) == payloads
+    after = counted(child)
+    assert after["count"] - before["count"] == 3 == sum(after["workers"]) - sum(before["workers"])
+    assert len(after["workers"]) == 2
+
+
+@pytest.mark.parametrize("resource", _http.RESOURCES)
+def test_the_wire_reads_what_the_node_answers(resource, node):
+    wire = http_crossbar.Wire(http_crossbar.Options(resource=resource), node[1])
+    payload, received = os.urandom(70_000), bytearray()
+    with wire.connect() as connection:
+        connection.settimeout(10)
+        connection.sendall(wire.request(payload))
+        while not (length := wire.end(received, len(received))):
+            received += connection.recv(65536)
+        assert wire.body(bytes(received[:length]), payload) == payload and length == len(received)
+
+
+@pytest.mark.parametrize("count", ["", "-1", "x", "1e3", str(_http.MOST_BYTES + 1)])
+def test_a_count_that_is_none_is_refused(count, node):
+    port = parse_address(node[1]).port
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/resource?count={count}", timeout=10)
+
+
+def test_each_worker_has_a_cpu_of_its_own(node):
+    cpus = sorted(os.sched_getaffinity(0))
+    child, _ = node
+    named = {pid: psutil.Process(pid).cmdline() for pid in descendants(child.pid)}
+    workers = [pid for pid, words in named.items() if any("worker" in word for word in words)]
+    chosen = [sorted(os.sched_getaffinity(pid)) for pid in sorted(workers)]
+    assert sorted(chosen) == sorted([[cpus[0]], [cpus[1 % len(cpus)]]])
+
+
+def test_a_start_over_ipc_passes_through_the_whole_pipeline():
+    ledger = measure(Case(NAME, "ipc", 100, {"resource": "static"}, engine="wire", max_calls=200), 1.0, seed=1).ledger
+    assert 1 <= ledger["calls"] == ledger["server_calls"] <= 200
+    assert json.loads(ledger["server_worker_calls"]) == [ledger["calls"]]
+    assert ledger["server_cpu_ns"] > 0
+
+
+def test_a_node_ends_with_its_servers_process():
+    child = started()
+    collect("listening", [child], 60)
+    family = descendants(child.pid)
+    psutil.Process(child.pid).kill()
+    child.stop()
+    assert len(family) >= 2
+    assert wait_for(lambda: all(is_gone(pid) for pid in family))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"resource": "nothing"}, "resource must be"),
+        ({"workers": 0}, "workers must be 1 to"),
+        ({"backlog": 65536}, "backlog must be 1 to 65535"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options, why):
+    with pytest.raises(ValueError, match=why):
+        http_crossbar.Options(**options)
+
+
+def test_workers_need_a_port_and_a_port_must_be_free(tmp_path):
+    with pytest.raises(TransportError, match="use tcp"):
+        http_crossbar.serve(Binding("ipc", str(tmp_path)), http_crossbar.Options(workers=2), None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(TransportError, match="in use"):
+            http_crossbar.serve(Binding("tcp", str(tmp_path), address), http_crossbar.Options(), None)
+
+
+def test_a_node_that_cannot_start_is_an_error_with_its_log(monkeypatch, tmp_path):
+    program = tmp_path / "bin" / "crossbar"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho no node today\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(environments, "of", lambda system: str(tmp_path))
+    with pytest.raises(SystemFailedError, match=r"ended with status 3.*no node today"):
+        measure(Case(NAME, "tcp"), 0.1, seed=1)
