@@ -79,7 +79,7 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
         ),
         *("bench", "bench.errors", "bench.errors.TransportError", "bench.programs"),
         *("bench.errors.NotInstalledError", "bench.systems._workers", "bench.systems._http"),
-        "bench.systems._crossbar",
+        *("bench.systems._crossbar", "bench.systems.http_aiohttp"),
     }
 
 
