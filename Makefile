@@ -28,12 +28,13 @@ calibrate: $(READY)
 	@$(BIN)/python -m bench calibrate
 
 REFERENCE := $(addsuffix :0.25,overview latency throughput placement clients wamp compare noise) \
-  openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.4 scaleup:0.25
+  openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.4 scaleup:0.25 marginal
 
 # The committed runs behind `-p source reference`: measured anew on this machine.
 reference: $(READY)
 	for each in $(REFERENCE); do \
-	  $(BIN)/python -m bench run $${each%:*} -p window_s $${each#*:} && \
+	  case $$each in *:*) window="-p window_s $${each#*:}";; *) window="";; esac; \
+	  $(BIN)/python -m bench run $${each%:*} $$window && \
 	  $(BIN)/python -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
 	done
 	cp figures/overview.png docs/overview.png

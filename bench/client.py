@@ -111,12 +111,20 @@ def prepare(link: Link, spec: Message) -> tuple[Any, Inside | None]:
     inside = Inside(link, spec, system, options) if spec["transport"] == "inproc" else None
     if inside:
         inside.start()
-    address = inside.outbox.get() if inside else link.receive()["address"]
-    return make_load(system, options, address, spec), inside
+    told = {"address": inside.outbox.get()} if inside else link.receive()
+    return make_load(system, options, told, spec), inside
 
 
-def make_load(system: Any, options: Any, address: str, spec: Message) -> Any:
-    """Return the load: a stream, bare connections, a generator, the system's own program if it has one, or callers."""
+def make_load(system: Any, options: Any, told: Message, spec: Message) -> Any:
+    """Return the load: a stream, whole processes, bare connections, a generator, the system's own program, or callers.
+
+    ``told`` holds the server's ``address``, and its ``pids`` where they are needed.
+    """
+    address = told["address"]
+    if spec["load"] == "session":
+        from bench.session import Sessions
+
+        return Sessions(system, options, address, spec, told["pids"])
     if spec["load"] == "stream":
         return Streamer(system, options, address, spec)
     if spec["engine"] == "wire":

@@ -10,6 +10,7 @@ from bench.errors import SystemFailedError
 from bench.link import Message
 
 Times = npt.NDArray[np.int64]
+MOMENTS = ("begin_ns", "interpreted_ns", "prepared_ns", "answered_ns", "called_ns", "end_ns")  # of a client process
 
 
 @dataclass
@@ -18,7 +19,8 @@ class Measured:
 
     ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times,
     shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
-    ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator told.
+    ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator told. sessions: the columns
+    of each client process of a load of whole processes.
     """
 
     ledger: dict[str, Any]
@@ -26,6 +28,7 @@ class Measured:
     marks: list[tuple[str, Times, Times]] = field(default_factory=list)
     load: list[tuple[str, int, float | None, int]] = field(default_factory=list)
     report: list[tuple[str, float, str]] = field(default_factory=list)
+    sessions: list[dict[str, Any]] = field(default_factory=list)
 
 
 def calls_of(done: list[Message], go_ns: int, width: int) -> list[Times]:
@@ -43,6 +46,16 @@ def marks_of(done: list[Message], go_ns: int) -> list[tuple[str, Times, Times]]:
     sent_at, sent, received_at, received = (np.frombuffer(blob, "i8") for message in done for blob in message["blobs"])
     ends = (("client", sent_at, sent), ("server", received_at, received))
     return [(role, times - go_ns, count) for role, times, count in ends]
+
+
+def sessions_of(done: list[Message], go_ns: int) -> list[dict[str, Any]]:
+    """Return the client processes that ran, with times since *go*, in the columns of the table ``sessions``."""
+    names = ("calls", "payload_bytes", *MOMENTS, "client_cpu_ns", "server_cpu_ns")
+    rows = [dict(zip(names, row, strict=True)) for message in done for row in message.get("sessions", ())]
+    return [
+        row | {name: row[name] - go_ns for name in MOMENTS if row[name] is not None} | {"number": number}
+        for number, row in enumerate(rows)
+    ]
 
 
 def window_ns(done: list[Message], calls: list[Times], planned_s: float) -> int:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bench.marginal import difference_us, of_hundred, spent
 from bench.results import Run
 from bench.stats import quantile
 
@@ -107,6 +108,25 @@ def zeromq_lines(run: Run) -> str:
         ]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
+
+
+def xmlrpc_lines(run: Run) -> str:
+    """Return whole client processes as the Xmlrpc-c notes tell them, and beside them what those found about 1999."""
+    lines = []
+    for case in run.cases.index:
+        rows = spent(run, int(case), "wall")
+        rows = rows[rows["payload_bytes"] == run.plan.cases[int(case)].payload_bytes]
+        many, of_one = of_hundred(run, int(case)), rows.loc[rows["calls"] == 1, "us"].median() / 1e3
+        of_many = rows.loc[rows["calls"] == many, "us"].median() / 1e3
+        call = difference_us(run, int(case)).middle / 1e3
+        times = f"{many} RPCs {of_many:.1f} ms, 1 RPC {of_one:.1f} ms -> {call:.3f} ms for one more"
+        lines.append(f"{run.labels[int(case)]}: {times}")
+    lines.append("the origin, about 1999 (696 bogomips), a whole process each:")
+    for name in ("http_c", "http_cpp", "pstream_cpp"):
+        told = XMLRPC_C[name]
+        call = (told["calls_100_ms"] - told["call_1_ms"]) / 99
+        lines.append(f"  {name}: 100 RPCs {told['calls_100_ms']} ms, 1 RPC {told['call_1_ms']} ms -> {call:.1f} ms")
+    return "\n".join(lines)
 
 
 def scaleup_lines(run: Run) -> str:

@@ -20,6 +20,7 @@ ENGINES = ("library", "wire", *generators.NAMES)
 LEAST_WINDOW_S = 0.01
 START_S = 0.065  # what a process of a start costs beside its window: an interpreter, connecting, writing
 ROUTER_S = 7.0
+CALL_S = 0.0004  # of one call, to tell how long client processes take
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Case:
 
     ``clients`` are processes, with ``callers`` in each: threads, or tasks of one event loop, a connection each.
     ``engine`` makes the calls: the system's own ``library``, the ``wire``, bare connections in one loop, or a program
-    of ``bench.generators``, whose connections are the ``callers``.
+    of ``bench.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a load
+    ``session``, one after another: the calls that each makes, and their payload in bytes.
     """
 
     system: str
@@ -45,11 +47,18 @@ class Case:
     target: str | None = None
     fresh_router: bool = False
     max_calls: int = MOST_CALLS
+    sessions: tuple[tuple[int, int], ...] = ()
 
     @property
     def is_short(self) -> bool:
         """Whether the window ends early: the calls are limited, or nothing has to be waited for."""
-        return self.max_calls < MOST_CALLS or self.system == "loopback"
+        return self.max_calls < MOST_CALLS or self.system == "loopback" or self.load == "session"
+
+    @property
+    def sessions_s(self) -> float:
+        """About how long the client processes of a load ``session`` take together, in seconds."""
+        each_s = 0.1 + systems.constant(self.system, "START_S", START_S)
+        return sum(each_s + CALL_S * calls for calls, _ in self.sessions)
 
     def __post_init__(self) -> None:
         """Refuse a combination that cannot be measured."""
@@ -68,6 +77,8 @@ class Case:
         if self.load == "stream" and not hasattr(module, "Receiver"):
             raise UsageError(f"{self.system} has no one-way streams (no Sender and Receiver in its file)")
         object.__setattr__(self, "options", params.option_values(module.Options, self.options, self.system))
+        if self.load == "session":
+            self._check_sessions()
         if self.engine == "wire":
             self._check_wire(module)
         if self.engine in generators.NAMES:
@@ -98,6 +109,12 @@ class Case:
         if self.arrivals not in ARRIVALS:
             raise systems.unknown("arrivals", self.arrivals, ARRIVALS)
         params.positive(self.offered_per_s, "offered_per_s", MOST_PER_S, whole=False)
+
+    def _check_sessions(self) -> None:
+        if self.transport == "inproc" or self.engine != "library" or self.clients * self.callers != 1:
+            raise UsageError("client processes run one at a time, with their own library, over ipc or tcp")
+        if not self.sessions:
+            raise UsageError("give at least one client process: how many calls it makes, and their payload")
 
     def _check_target(self, where: Address) -> None:
         if where.transport != self.transport:
@@ -148,7 +165,7 @@ class Plan:
         each_s = systems.constant(case.system, "START_S", START_S)
         generator = generators.module(case.engine) if case.engine in generators.NAMES else None
         window_s = generator.seconds(self.window_s) if generator else self.window_s
-        return (0.0 if case.is_short else window_s) + each_s * (1 + case.clients)
+        return (0.0 if case.is_short else window_s) + each_s * (1 + case.clients) + case.sessions_s
 
     def _routed(self) -> set[str]:
         return {case.system for case in self.cases if systems.defines(case.system, "route")}
@@ -173,10 +190,10 @@ class Plan:
 
     def __str__(self) -> str:
         """Say what will be measured and how long that takes."""
-        return (
-            f"{len(self.cases)} cases x {self.starts} starts, windows of {self.window_s:g} s, "
-            f"profile {self.profile}: about {self.expected_s:.0f} s"
-        )
+        processes = max(len(case.sessions) for case in self.cases)
+        each = f"{processes} client processes in each" if processes else f"windows of {self.window_s:g} s"
+        many = f"{len(self.cases)} cases x {self.starts} starts, {each}"
+        return f"{many}, profile {self.profile}: about {self.expected_s:.0f} s"
 
 
 def make_plan(
@@ -208,7 +225,7 @@ def plan_from_dict(stored: dict[str, Any]) -> Plan:
     cases = []
     for item in stored["cases"]:
         case = object.__new__(Case)
-        case.__dict__.update(item)
+        case.__dict__.update(item | {"sessions": tuple(map(tuple, item.get("sessions", ())))})
         cases.append(case)
     return replace(Plan(**{**stored, "cases": ()}), cases=tuple(cases))
 

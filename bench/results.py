@@ -54,6 +54,13 @@ class Run:
         return self.folder.read("reports").to_pandas()
 
     @cached_property
+    def sessions(self) -> pd.DataFrame:
+        """Whole client processes, one row for each: start, case, calls, payload_bytes, moments (ns) and CPU (ns)."""
+        frame: pd.DataFrame = self.folder.read("sessions").to_pandas()
+        frame["case"] = self.ledger["case"].reindex(frame["start"]).to_numpy()
+        return frame
+
+    @cached_property
     def ledger(self) -> pd.DataFrame:
         """One row per start (index ``start``), with CPU per call in us and the length of the warm-up.
 

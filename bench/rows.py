@@ -19,6 +19,7 @@ def tables(start: int, block: int, index: int, case: Case, measured: Measured) -
         "marks": _joined("marks", [_marks(start, *mark) for mark in measured.marks]),
         "load": schema.make("load", [_load(start, *row) for row in measured.load]),
         "reports": schema.make("reports", [_number(start, *number) for number in measured.report]),
+        "sessions": schema.make("sessions", [{"start": start} | row for row in measured.sessions]),
         "ledger": schema.make("ledger", [ledger]),
     }
 

@@ -1,14 +1,15 @@
 """The tables of a run on disk: columns, types, units and meanings; version and validation.
 
-A run folder holds ``manifest.json`` and five tables of Parquet files, one file for each start:
+A run folder holds ``manifest.json`` and six tables of Parquet files, one file for each start:
 
 - ``ledger``: one row per start: what was measured, what it cost, what was counted
 - ``samples``: one row per request of a closed load
 - ``marks``: progress of one-way streams, at both ends
 - ``load``: CPU load and memory of each role over time
 - ``reports``: what a load generator of others told of its window, number by number; such a start has no samples
+- ``sessions``: whole client processes of a start, one after another; such a start has no samples either
 
-All times in ``samples``, ``marks`` and ``load`` count from the start's *go*. A start is complete when its
+All times in ``samples``, ``marks``, ``load`` and ``sessions`` count from the start's *go*. A start is complete when its
 ledger row is on disk, which is written last. A null means: not known, or does not apply; never zero.
 """
 
@@ -78,6 +79,24 @@ REPORTS = _schema(
     ],
 )
 
+SESSIONS = _schema(
+    "sessions",
+    [
+        _START,
+        _field("number", pa.int32(), "", "number of the client process, in the order of running"),
+        _field("calls", pa.int64(), "1", "calls that it made, one after another"),
+        _field("payload_bytes", pa.int64(), "B", "application bytes of each of its requests"),
+        _field("begin_ns", pa.int64(), "ns", "when it was asked for"),
+        _field("interpreted_ns", pa.int64(), "ns", "when its first line ran; null for a native program"),
+        _field("prepared_ns", pa.int64(), "ns", "when it had imported its system; null for a native program"),
+        _field("answered_ns", pa.int64(), "ns", "when it was connected and had its first reply"),
+        _field("called_ns", pa.int64(), "ns", "when it had its last reply"),
+        _field("end_ns", pa.int64(), "ns", "when it had ended"),
+        _field("client_cpu_ns", pa.int64(), "ns", "CPU time of the process, from its beginning to its end"),
+        _field("server_cpu_ns", pa.int64(), "ns", "CPU time of the server meanwhile; null: not known"),
+    ],
+)
+
 LEDGER = _schema(
     "ledger",
     [
@@ -91,7 +110,7 @@ LEDGER = _schema(
         _field("placement", pa.string(), "", "split, same or free"),
         _field("client_cpus", pa.string(), "", "CPUs that the clients might use; null: any"),
         _field("server_cpus", pa.string(), "", "CPUs that the server might use; null: any"),
-        _field("load", pa.string(), "", "closed, open or stream"),
+        _field("load", pa.string(), "", "closed, open, stream, or session: whole client processes"),
         _field("offered_per_s", pa.float64(), "1/s", "offered rate of an open load; else null"),
         _field("arrivals", pa.string(), "", "how an open load's requests are spread: uniform or poisson; else null"),
         _field("scheduled", pa.int64(), "1", "requests that an open load was to send; else null"),
@@ -135,7 +154,14 @@ LEDGER = _schema(
     ],
 )
 
-TABLES = {"ledger": LEDGER, "samples": SAMPLES, "marks": MARKS, "load": LOAD, "reports": REPORTS}
+TABLES = {
+    "ledger": LEDGER,
+    "samples": SAMPLES,
+    "marks": MARKS,
+    "load": LOAD,
+    "reports": REPORTS,
+    "sessions": SESSIONS,
+}
 
 PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "ledger": ("start", "case", "window_s", "calls"),
@@ -143,6 +169,7 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "marks": ("start", "messages"),
     "load": ("start", "rss_bytes"),
     "reports": ("start", "value"),
+    "sessions": ("start", "calls", "payload_bytes", "answered_ns", "called_ns", "end_ns", "client_cpu_ns"),
 }
 
 

@@ -11,7 +11,7 @@ import psutil
 from bench import cpu, disturbance, environments, placement, systems
 from bench.errors import SystemFailedError
 from bench.link import Message
-from bench.measured import Measured, calls_of, marks_of, window_ns
+from bench.measured import Measured, calls_of, marks_of, sessions_of, window_ns
 from bench.plan import Case
 from bench.processes import Child, collect, private_directory, stop_all
 from bench.routing import Router, Routing
@@ -88,7 +88,7 @@ class Stage:
     def _child(self, role: str, number: int = 0, **spec: Any) -> Child:
         case = self._case
         paced = ("offered_per_s", "arrivals")
-        same = ("system", "transport", "options", "load", "payload_bytes", "callers", "engine", *paced)
+        same = ("system", "transport", "options", "load", "payload_bytes", "callers", "engine", "sessions", *paced)
         spec |= {name: getattr(case, name) for name in same} | {"seed": self._seed * 1000 + number}
         spec |= {"schedule_seed": self._seed, "window_s": self._window_s}
         spec |= {"router": dict(self._router.addresses) if self._router else {}}
@@ -106,7 +106,7 @@ class Stage:
             self._ready_s = time.perf_counter() - self._asked
         if not self._inside:
             for client in self._clients:
-                client.send("address", address=listening["address"])
+                client.send("address", address=listening["address"], pids=self._server_pids())
         patience_s = (TARGET_S if self._case.target else READY_S) + 0.2 * len(self._clients)
         self._ready = collect("ready", self._clients, patience_s, self._servers)
         if self._is_stream:
@@ -118,6 +118,10 @@ class Stage:
     def _servers(self) -> list[Child]:
         """The processes whose death ends the start, beside the clients: the server and the router."""
         return [*self._server, *self._behind]
+
+    def _server_pids(self) -> list[int]:
+        """Return the server's processes where the clients read their CPU time themselves; else none."""
+        return [pid for one in self._server for pid in cpu.family(one.pid)] if self._case.load == "session" else []
 
     @property
     def _callers(self) -> int:
@@ -146,7 +150,7 @@ class Stage:
         self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (2 + len(self._clients))
         for client in self._clients:
             client.send("go", at_ns=self._go_ns, until_ns=self._go_ns + int(self._window_s * 1e9))
-        self._wait(1.2 * self._window_s + PATIENCE_S)
+        self._wait(1.2 * self._window_s + PATIENCE_S + 10 * self._case.sessions_s)
         self._used = {name: value - before[name] for name, value in self._read().items() if name in before}
         self._meter.tick()
 
@@ -180,6 +184,7 @@ class Stage:
         else:
             measured.calls = calls_of(self._done, self._go_ns, width=3 if self._case.load == "open" else 2)
             measured.report = [tuple(row) for done in self._done for row in done.get("report", ())]
+            measured.sessions = sessions_of(self._done, self._go_ns)
             last_ns = window_ns(self._done, measured.calls, self._window_s)
             measured.ledger = self._ledger(self._counts(), last_ns)
         return measured

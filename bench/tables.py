@@ -1,10 +1,11 @@
 """Results in words and columns: for notebooks, terminals, and beside the tools of others."""
 
+import itertools
 from collections.abc import Callable
 
 import pandas as pd
 
-from bench import overload, quantiles, reported, stats
+from bench import marginal, overload, quantiles, reported, stats
 from bench.comparing import compare_cases
 from bench.figures import calibration
 from bench.origins import WAMP_PROCESSES, replicas
@@ -109,6 +110,19 @@ def processes(run: Run) -> pd.DataFrame:
                     }
                 )
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def marginal_costs(run: Run) -> pd.DataFrame:
+    """Return what starting, a call and a kilobyte cost in each case: time, and CPU time of either side."""
+    rows = []
+    for case, kind in itertools.product(run.cases.index, marginal.KINDS):
+        start, _, byte = marginal.costs(run, int(case), kind)
+        call = marginal.call_us(run, int(case), kind)
+        names = ("start, connect, end", "one more call", "one more kB in a call")
+        each = (f"{duration(one.middle)} ({duration(one.low)} to {duration(one.high)})" for one in (start, call, byte))
+        what = {"wall": "time", "client": "client CPU", "server": "server CPU"}[kind]
+        rows.append({"case": run.labels[int(case)], "of": what} | dict(zip(names, each, strict=True)))
+    return pd.DataFrame(rows).set_index("case")
 
 
 def _span(ends: tuple[float, float]) -> str:

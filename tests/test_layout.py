@@ -127,7 +127,7 @@ def code_lines(file: Path) -> int:
 def test_the_house_stays_small():
     inside = [file for file in MODULES if file.parent.name not in DOORS]
     shared = [file for file in inside if file.parent == BENCH or file.stem in {"__init__", "axes", "words"}]
-    assert sum(map(code_lines, shared)) <= 5500  # what one notebook plans, draws and says stands beside them
+    assert sum(map(code_lines, shared)) <= 6000  # what one notebook plans, draws and says stands beside them
     for door in DOORS:
         assert sum(map(code_lines, BENCH.glob(f"{door}/*.py"))) <= 700, door
     assert [file.name for file in MODULES if len(file.read_text("utf-8").splitlines()) > 250] == []

@@ -48,12 +48,15 @@ def caption(run: Run) -> str:
     """Return what the reader must know to judge the figure: n, starts, window, placement, machine, run."""
     cases, machine = run.cases, run.manifest["machine"]
     n = cases.loc[cases["system"] != "loopback", "n"].sum()
-    sizes = listed(f"{size:,} B" for size in sorted(cases["payload_bytes"].unique()))
+    told = f"windows of {run.plan.window_s:g} s; n = {n:,} calls after the warm-up"
+    if len(run.sessions):
+        told = f"{len(run.sessions):,} client processes with {run.sessions['calls'].sum():,} calls"
+    sizes = listed(f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]}))
     places = listed(cases["placement"].unique())
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
     return (
-        f"{int(cases['starts'].min())} starts of each case, windows of {run.plan.window_s:g} s; n = {n:,} calls after "
-        f"the warm-up; payload {sizes}; placement {places}{' (client)' if target else ''}.{target}\n"
+        f"{int(cases['starts'].min())} starts of each case, {told}; payload {sizes}; placement {places}"
+        f"{' (client)' if target else ''}.{target}\n"
         f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
         f"Checks passed: {checks.score(run)}."

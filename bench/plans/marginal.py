@@ -1,0 +1,46 @@
+"""What is measured for marginal.ipynb: whole client processes that make few calls and many."""
+
+import random
+
+from bench import params, systems
+from bench.choices import why_absent
+from bench.errors import UsageError
+from bench.plan import MOST_BYTES, MOST_CALLS, Case, Plan, make_plan, placement_of
+
+VARIANTS = {"xmlrpc_c": ({"protocol": "http"}, {"protocol": "pstream"})}  # both of the origin
+
+
+def plan(
+    system: object = ("xmlrpc_stdlib", "xmlrpc_pstream", "xmlrpc_c", "sockets"),
+    transport: object = "tcp",
+    calls: object = (1, 100, 300, 1000),
+    payload_bytes: object = (100, 10_000),
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan client processes with each number of calls of the smallest payload, in an order that the seed fixes.
+
+    Larger payloads are sent by all numbers of calls but the fewest and the most. The whole set is one start of a case.
+    """
+    counts = params.positives(calls, "calls", MOST_CALLS)
+    if len(set(counts)) < 2:
+        raise UsageError("calls needs two numbers or more, such as [1, 100]: one tells nothing of one more call")
+    counts, sizes = sorted(set(counts)), sorted(set(params.positives(payload_bytes, "payload_bytes", MOST_BYTES)))
+    sessions = [(count, sizes[0]) for count in counts]
+    sessions += [(count, size) for size in sizes[1:] for count in counts[1:-1] or counts[-1:]]
+    random.Random(int(params.positive(seed, "seed", 2**31))).shuffle(sessions)
+    chosen = params.names(system, "system", systems.names())
+    absent = {name: reason for name in chosen if (reason := why_absent(name))}
+    where = placement_of(placement)
+    cases = [
+        Case(name, by, sizes[0], dict(options), where, "session", sessions=tuple(sessions))
+        for name in chosen
+        if name not in absent
+        for by in params.names(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+        for options in VARIANTS.get(name, ({},))
+    ]
+    if not cases:
+        raise UsageError(" ".join(absent.values()))
+    return make_plan("marginal", cases, profile, starts, None, seed, absent)

@@ -1,0 +1,165 @@
+"""Whole client processes, one after another: each starts, connects, makes some calls, and ends.
+
+``python -m bench.session`` is such a process, for systems whose client is Python; the program of a system that has one
+of its own is started directly. ``Sessions`` is the load of a client's process that runs them.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bench import cpu, loops, systems
+from bench.errors import BenchError, TransportError
+from bench.link import Message
+
+NEVER_NS = 2**62
+
+
+class Session(NamedTuple):
+    """One client process; times in ns of ``perf_counter_ns``, None where a native program does not tell them.
+
+    interpreted_ns: its first line ran. prepared_ns: it had imported its system. answered_ns: the first reply was
+    there. called_ns: the last reply was there. end_ns: it had ended.
+    """
+
+    calls: int
+    payload_bytes: int
+    begin_ns: int
+    interpreted_ns: int | None
+    prepared_ns: int | None
+    answered_ns: int
+    called_ns: int
+    end_ns: int
+    client_cpu_ns: int
+    server_cpu_ns: int | None
+
+
+class Sessions:
+    """The load of a process that runs client processes one at a time, with the methods of ``bench.load.Callers``."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: Message, server_pids: Sequence[int]) -> None:
+        """Keep what they will be told, and whose CPU time is the server's."""
+        self._system, self._options, self._address, self._spec = system, options, address, spec
+        self._server_pids = server_pids
+        self._done: list[Session] = []
+        self._at_ns = 0
+
+    def first(self) -> int:
+        """Run one process with one call, which brings all files into memory; return how long that took in ns."""
+        session = self._run(1, self._spec["payload_bytes"])
+        return session.answered_ns - (session.prepared_ns or session.begin_ns)
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Run the processes in their order, however long they take."""
+        self._at_ns = at_ns
+        self._done = [self._run(calls, payload_bytes) for calls, payload_bytes in self._spec["sessions"]]
+
+    def _run(self, calls: int, payload_bytes: int) -> Session:
+        server_ns, ended_ns = cpu.total_ns(self._server_pids), _children_ns()
+        native = hasattr(self._system, "Load")
+        begin_ns = time.perf_counter_ns()
+        marks: tuple[Any, ...] = (self._native if native else self._python)(calls, payload_bytes)
+        end_ns = time.perf_counter_ns()
+        client_ns = _children_ns() - ended_ns
+        server = cpu.total_ns(self._server_pids) - server_ns if self._server_pids else None
+        interpreted, prepared, answered, called = marks
+        moments = (begin_ns, interpreted, prepared, answered, called, end_ns)
+        return Session(calls, payload_bytes, *moments, client_ns, server)
+
+    def _python(self, calls: int, payload_bytes: int) -> tuple[int, int, int, int]:
+        """Run this file as a program; TransportError with what it said."""
+        given = {name: self._spec[name] for name in ("system", "options", "seed")}
+        given |= {"address": self._address, "calls": calls, "payload_bytes": payload_bytes}
+        words = [sys.executable, "-P", "-m", "bench.session", json.dumps(given)]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            said = process.stdout.read()
+            status = process.wait()
+        if status:
+            why = said.decode().strip() or f"it ended with status {status}"
+            raise TransportError(f"a client process failed: {why}")
+        interpreted, prepared, answered, called = json.loads(said)
+        return interpreted, prepared, answered, called
+
+    def _native(self, calls: int, payload_bytes: int) -> tuple[None, None, int, int]:
+        """Run the system's own program."""
+        payloads = loops.make_payloads(payload_bytes, self._spec["seed"])
+        program = self._system.Load(self._address, self._options, payloads, 1, max(1, calls - 1))
+        program.first()
+        answered = called = time.perf_counter_ns()
+        if calls > 1:
+            program.load(answered, NEVER_NS)
+            called = time.perf_counter_ns()
+            program.report()
+        program.close()
+        return None, None, answered, called
+
+    def report(self) -> tuple[Message, list[Any]]:
+        """Return the number of calls and the processes, in the order of their running."""
+        calls = sum(one.calls for one in self._done)
+        window_s = (self._done[-1].end_ns - self._at_ns) / 1e9
+        return {"calls": calls, "window_s": window_s, "sessions": self._done}, []
+
+    def close(self) -> None:
+        """Have nothing left to disconnect."""
+
+
+def _children_ns() -> int:
+    """Return the CPU time of all processes that were started from here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int((used.ru_utime + used.ru_stime) * 1e9)
+
+
+def _leave_with_parent() -> None:
+    """End this process when its input ends, which comes with the end of the process that started it."""
+    os.read(0, 1)
+    os._exit(1)
+
+
+def main() -> None:
+    """Connect, make the calls, disconnect; print when each was done."""
+    interpreted_ns = time.perf_counter_ns()
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    given = json.loads(sys.argv[1])
+    system: Any = systems.load(given["system"])
+    client = system.Client(given["address"], system.Options(**given["options"]))
+    payloads = loops.make_payloads(given["payload_bytes"], given["seed"])
+    prepared_ns = time.perf_counter_ns()
+    loop, run = _loop(client)
+    run(client.open())
+    one, most = (loops.zeros(1), loops.zeros(1)), max(0, given["calls"] - 1)
+    run(loop(client.call, payloads, *one, NEVER_NS))
+    answered_ns = called_ns = time.perf_counter_ns()
+    if most:
+        run(loop(client.call, payloads, loops.zeros(most), loops.zeros(most), NEVER_NS))
+        called_ns = time.perf_counter_ns()
+    run(client.close())
+    print(json.dumps([interpreted_ns, prepared_ns, answered_ns, called_ns]))
+
+
+def _loop(client: Any) -> tuple[Any, Any]:
+    """Return the timed loop for a client's kind of calls, and what runs what it returns."""
+    import inspect
+
+    if not inspect.iscoroutinefunction(type(client).call):
+        return loops.closed, lambda result: result
+    import asyncio
+
+    return loops.closed_async, asyncio.Runner().run
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BenchError as error:
+        print(error)
+        sys.exit(1)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+        raise

@@ -1,0 +1,158 @@
+"""What one more call costs: the arithmetic on known numbers, and whole client processes that run and end."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT, descendants, is_gone, wait_for
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench import marginal, plans, runner, systems
+from bench.errors import SystemFailedError, UsageError
+from bench.plan import Case, make_plan
+from bench.results import Run
+from bench.stage import measure
+
+SESSIONS = ((1, 100), (30, 100), (10, 5000))
+
+
+@given(
+    a=st.floats(0, 1e6), b=st.floats(0, 1e4), c=st.floats(0, 100), seed=st.integers(0, 100), repeats=st.integers(1, 3)
+)
+def test_the_regression_finds_the_law_that_made_the_numbers(a, b, c, seed, repeats):
+    points = np.array([(1, 100), (100, 100), (300, 100), (100, 10_000), (300, 10_000)] * repeats)
+    np.random.default_rng(seed).shuffle(points)
+    calls, sizes = points.T
+    found = marginal.fit(calls, sizes, a + b * calls + c / 1e3 * calls * sizes)
+    assert np.allclose(found, (a, b, c), rtol=1e-6, atol=1e-3)
+
+
+def test_what_cannot_be_told_is_not_a_number():
+    calls, one_size = np.array([1, 100, 300]), np.array([100] * 3)
+    a, b, c = marginal.fit(calls, one_size, 5 + 2.0 * calls)
+    assert (a, b) == pytest.approx((5, 2)) and c != c
+    assert np.isnan(marginal.fit(np.array([7, 7]), np.array([1, 1]), np.array([1.0, 2.0]))).all()
+    assert np.isnan(marginal.fit(np.array([1, 9]), np.array([1, 2]), np.array([1.0, 2.0]))).all()
+
+
+def made_up(*rows):
+    """Return what stands for a run: (start, calls, begin, answered, called, end) in us."""
+    names = ("start", "calls", "begin_ns", "answered_ns", "called_ns", "end_ns")
+    frame = pd.DataFrame(rows, columns=names)
+    frame[list(names[2:])] *= 1000
+    frame = frame.assign(case=0, payload_bytes=100, client_cpu_ns=1, server_cpu_ns=1)
+    return SimpleNamespace(sessions=frame, plan=SimpleNamespace(cases=[Case("sockets", "tcp", 100)]))
+
+
+def test_the_origins_difference_and_the_stopwatch_of_a_known_run():
+    rows = [(start, calls, 0, 1000, 1000 + 10 * (calls - 1), 2000 + 12 * (calls - 1)) for start in range(3)
+            for calls in (1, 100, 1000)]  # fmt: skip
+    run = made_up(*rows)
+    assert marginal.of_hundred(run, 0) == 100
+    assert marginal.difference_us(run, 0) == pytest.approx((12, 12, 12))
+    assert marginal.stopwatch_us(run, 0) == pytest.approx((10, 10, 10))
+    assert marginal.call_us(run, 0, "wall") == pytest.approx((12, 12, 12))
+    assert marginal.costs(run, 0, "wall").start.middle == pytest.approx(1988)
+
+
+@pytest.mark.parametrize(("system", "transport"), [("sockets", "ipc"), ("http_aiohttp", "tcp"), ("xmlrpc_c", "tcp")])
+def test_processes_of_every_kind_of_client_are_run_and_counted(system, transport):
+    if system == "xmlrpc_c" and system not in systems.offering("Load"):
+        pytest.skip("Xmlrpc-c is not installed: apt-get install g++ libxmlrpc-c++8-dev")
+    case = Case(system, transport, 100, load="session", sessions=SESSIONS)
+    measured = measure(case, 1.0, seed=1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] == 41 and measured.ledger["errors"] == 0
+    assert [(row["calls"], row["payload_bytes"]) for row in measured.sessions] == list(SESSIONS)
+    for row in measured.sessions:
+        told = [row[name] for name in ("interpreted_ns", "prepared_ns") if row[name] is not None]
+        moments = [row["begin_ns"], *told, row["answered_ns"], row["called_ns"], row["end_ns"]]
+        assert moments == sorted(moments) and len(told) == (0 if system == "xmlrpc_c" else 2)
+        assert 0 < row["client_cpu_ns"] <= row["end_ns"] - row["begin_ns"] + 20_000_000
+        assert row["server_cpu_ns"] >= 0
+
+
+def test_a_run_of_processes_is_stored_and_loaded():
+    case = Case("sockets", "tcp", 100, load="session", sessions=SESSIONS)
+    run = Run(runner.run(make_plan("marginal", [case], "smoke")))
+    assert len(run.sessions) == 2 * len(SESSIONS) and set(run.sessions["start"]) == {0, 1}
+    assert (run.sessions["case"] == 0).all() and run.samples.empty
+    assert Case(**json.loads(json.dumps(run.plan.as_dict()["cases"][0]))).sessions_s == case.sessions_s
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"sessions": ()}, "at least one client process"),
+        ({"clients": 2}, "one at a time"),
+        ({"engine": "wire"}, "with their own library"),
+        ({"transport": "inproc"}, "over ipc or tcp"),
+    ],
+)
+def test_what_processes_cannot_be_is_refused(changed, why):
+    with pytest.raises(UsageError, match=why):
+        Case(**{"system": "zeromq", "transport": "tcp", "load": "session", "sessions": SESSIONS} | changed)
+
+
+def test_the_plan_explains_what_it_needs():
+    with pytest.raises(UsageError, match="two numbers or more"):
+        plans.plan("marginal", calls=[5, 5])
+    plan = plans.plan("marginal", system="sockets", calls="[1, 10, 50]", payload_bytes="[10, 2000]")
+    (case,) = plan.cases
+    assert sorted(case.sessions) == [(1, 10), (10, 10), (10, 2000), (50, 10)]
+    assert "4 client processes in each" in str(plan)
+
+
+def test_a_client_process_that_fails_ends_the_start_with_its_words(monkeypatch, tmp_path):
+    (tmp_path / "fragile.py").write_text(
+        '"""Fails at its third call."""\n'
+        "from bench.systems.sockets import *  # noqa: F403\n"
+        "from bench.systems import sockets\nfrom bench.errors import TransportError\n"
+        'TRANSPORTS = ("tcp",)\nREQUIRES = ()\nOptions, serve = sockets.Options, sockets.serve\n'
+        "class Client(sockets.Client):\n"
+        "    made = 0\n"
+        "    def call(self, payload):\n"
+        "        self.made += 1\n"
+        "        if self.made == 3:\n"
+        '            raise TransportError("that was one too many")\n'
+        "        return super().call(payload)\n"
+    )
+    monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(tmp_path))
+    monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(tmp_path)])
+    with pytest.raises(SystemFailedError, match="a client process failed: that was one too many"):
+        measure(Case("fragile", "tcp", 100, load="session", sessions=((2, 100), (3, 100))), 1.0, seed=1)
+
+
+def test_a_client_process_leaves_when_its_parent_is_killed():
+    case = "Case('sockets', 'tcp', 100, load='session', sessions=((10**6, 100),))"
+    code = f"from bench.plan import Case; from bench.stage import measure; measure({case}, 1.0, 1)"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+
+        def sessions():
+            return [pid for pid in descendants(process.pid) if "bench.session" in command(pid)]
+
+        assert wait_for(lambda: any("1000000" in command(pid) for pid in sessions()), 20)
+        family = descendants(process.pid)
+        process.send_signal(signal.SIGKILL)
+    assert wait_for(lambda: all(is_gone(pid) for pid in family))
+
+
+def command(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def test_the_process_as_a_program_says_what_is_wrong():
+    given = {"system": "sockets", "options": {}, "seed": 1, "address": "tcp://127.0.0.1:1", "calls": 1}
+    words = [sys.executable, "-m", "bench.session", json.dumps(given | {"payload_bytes": 10})]
+    with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        said = process.stdout.read()
+    assert process.returncode == 1 and "cannot connect to" in said
