@@ -57,5 +57,7 @@ def _failed(run: Run) -> Check:
     errors, made = int(run.ledger["errors"].sum()), int(run.ledger.loc[failing, "calls"].sum())
     kinds = reported.kinds(run.reports, failing)
     found = f"{errors:,} failures beside {made:,} answers in {len(failing)} starts{f' ({kinds})' * bool(kinds)}"
-    advice = "times and rates include answers that tell of errors: look at the server"
+    theirs = any(reported.by(run.plan, int(case)) for case in run.ledger.loc[failing, "case"])
+    include = "times and rates include answers that tell of errors" if theirs else "failed calls are in no time or rate"
+    advice = f"{include}: look at the server"
     return Check("answers", INVALID if errors > MOST_FAILED * made else CAUTION, found, advice)

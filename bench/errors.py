@@ -36,7 +36,16 @@ class SystemFailedError(BenchError):
 
 
 class TransportError(BenchError):
-    """A system's own library failed; its exception is the cause."""
+    """A system's own library failed; its exception is the cause.
+
+    kind: what failed calls are counted by: connect, read (a reply did not come, or not whole), status and its number,
+    body (a reply of other content), fault and its number, a library's own name for it, call (anything else).
+    """
+
+    def __init__(self, text: str, kind: str = "call") -> None:
+        """Keep the words, and the kind."""
+        super().__init__(text)
+        self.kind = kind
 
 
 class DataError(BenchError):

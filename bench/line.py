@@ -14,8 +14,9 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from bench import loops
+from bench.caller import Failures
 from bench.contract import Wire
-from bench.errors import TransportError
+from bench.errors import SystemFailedError, TransportError
 from bench.polling import READ, WRITE, Epoll, Selector
 
 READ_BYTES = 1 << 16  # at first; the rest of a response in larger pieces
@@ -43,19 +44,21 @@ class Script:
 class Line:
     """One connection.
 
-    calls: how many requests were answered, of a closed load; reopened: how often it was opened again; step: ``send`` of
-    its talk.
+    calls: how many requests were begun, of a closed load; reopened: how often it was opened again; failures: the
+    requests that failed; steps: ``send`` of each of its talks.
     """
 
-    def __init__(self, wire: Wire, script: Script, poller: Epoll | Selector) -> None:
-        """Keep what is needed; ``open`` connects."""
-        self._wire = wire
+    def __init__(self, make: Callable[[], Wire], script: Script, poller: Epoll | Selector) -> None:
+        """Keep what is needed; ``make`` returns what reads one connection, ``open`` connects."""
+        self._make = make
+        self._wire = make()
         self._script = script
         self._poller = poller
         self._socket: Any = None
         self.calls = 0
         self.reopened = 0
-        self.step: Step
+        self.failures = Failures()
+        self.steps: list[Step] = []
 
     def open(self) -> None:
         """Connect; TransportError where that is not possible."""
@@ -82,44 +85,68 @@ class Line:
         until it is sent None. Times go where the request's number says. TransportError where a connection fails while a
         request is under way, SystemFailedError for a wrong answer.
         """
+        self._turns, self._limits = turns, (sent, received, until_ns, idle)
         clock, send, recv, verified = time.perf_counter_ns, self._socket.send, self._socket.recv, self._script.verified
-        number = -1
-        for number, (place, request) in turns:
-            if idle is not None:
-                yield from self._rest(idle)
-            t_send = clock()
-            try:
-                gone = send(request)
-            except OSError as reason:
-                t_send, gone = self._send_again(request, reason, t_send)
-            early = b"" if gone == len(request) else (yield from self._push(request, gone))
-            event = READ if early else (yield)
-            try:
-                data = early or recv(READ_BYTES)
-            except OSError as reason:
-                raise _broken(0, reason) from reason
-            t_recv = clock()
-            if data != verified[place]:
-                t_recv, event = yield from self._finish(data, t_recv, event, place, number)
-            sent[number] = t_send
-            received[number] = t_recv
-            if t_recv >= until_ns:
-                break
-            if event != READ:
-                self._open_again()
-        self.calls = number + 1
+        number = self.calls - 1
+        if self.failures.kinds and clock() >= until_ns:
+            return
+        try:
+            for number, (place, request) in turns:
+                if idle is not None:
+                    yield from self._rest(idle)
+                t_send = clock()
+                try:
+                    gone = send(request)
+                except OSError as reason:
+                    t_send, gone = self._send_again(request, reason, t_send)
+                early = b"" if gone == len(request) else (yield from self._push(request, gone))
+                event = READ if early else (yield)
+                try:
+                    data = early or recv(READ_BYTES)
+                except OSError as reason:
+                    raise _broken(0, reason) from reason
+                t_recv = clock()
+                if data != verified[place]:
+                    t_recv, event = yield from self._finish(data, t_recv, event, place, number)
+                sent[number] = t_send
+                received[number] = t_recv
+                if t_recv >= until_ns:
+                    break
+                if event != READ:
+                    self._open_again()
+        finally:
+            self.calls = number + 1
+
+    def again(self, error: TransportError) -> Talk:
+        """Return a talk that goes on with the next turn, on a new connection, after a request that failed.
+
+        The times of that request stay 0. TransportError where no connection can be made, or too many requests failed.
+        """
+        self.failures.add(error)
+        self._wire = self._make()
+        try:
+            self._open_again()
+        except TransportError:
+            raise error from None
+        return self.talk(self._turns, *self._limits)
 
     def _rest(self, idle: deque[Step]) -> Talk:
-        """Wait to be told to send; meanwhile the server may end the connection, but say nothing."""
-        idle.append(self.step)
+        """Wait to be told to send; meanwhile the server may end the connection, but say nothing.
+
+        No request has failed if it does, so SystemFailedError is raised, which ends the start.
+        """
+        idle.append(self.steps[-1])
         while (yield) is not None:
             try:
                 data = self._socket.recv(READ_BYTES)
             except ConnectionError:
                 data = b""
             if data:
-                raise TransportError(f"{len(data)} bytes came without a request")
-            self._open_again()
+                raise SystemFailedError(f"{len(data)} bytes came without a request")
+            try:
+                self._open_again()
+            except TransportError as reason:
+                raise SystemFailedError(str(reason)) from reason
 
     def _send_again(self, request: bytes, reason: OSError, t_send: int) -> tuple[int, int]:
         """Return when a request left that could not, and how much of it: on a new connection if the old one is gone.
@@ -211,4 +238,6 @@ class Line:
 def _broken(had: int, reason: OSError | None = None) -> TransportError:
     """Return the error for a connection that failed when ``had`` bytes of a response had come."""
     how = f"failed ({reason})" if reason else "was closed by the server"
-    return TransportError(f"a connection {how} while a request was under way; {had} bytes of its response had come")
+    return TransportError(
+        f"a connection {how} while a request was under way; {had} bytes of its response had come", "read"
+    )

@@ -1,11 +1,12 @@
 """The loads that a client process can make: callers that wait (closed), callers that are paced (open), a stream."""
 
+import functools
 import inspect
-import time
 from array import array
 from typing import Any
 
 from bench import loops
+from bench.caller import Caller, told
 from bench.link import Message
 
 
@@ -24,14 +25,14 @@ class Callers:
 
     def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
         """Prepare the clients and the buffers."""
-        self._clients = [system.Client(address, options) for _ in range(spec["callers"])]
-        self._payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
         self._due = schedule(spec) if spec["load"] == "open" else None
         size = spec["max_calls"] if self._due is None else max(1, len(self._due))
-        self._times = [(loops.zeros(size), loops.zeros(size)) for _ in self._clients]
-        self._calls: list[int] = []
+        self._scheduled = len(self._due or ())
         self._is_async = inspect.iscoroutinefunction(system.Client.call)
         self._run = self._make_runner() if self._is_async else (lambda result: result)
+        payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
+        make = functools.partial(system.Client, address, options)
+        self._callers = [Caller(make, payloads, size, self._run) for _ in range(spec["callers"])]
 
     @staticmethod
     def _make_runner() -> Any:
@@ -41,64 +42,52 @@ class Callers:
 
     def first(self) -> int:
         """Connect and make one verified call with each caller; return the time of the first in ns."""
-        times = [self._first(client) for client in self._clients]
+        times = [caller.first() for caller in self._callers]
         return times[0]
-
-    def _first(self, client: Any) -> int:
-        self._run(client.open())
-        began = time.perf_counter_ns()
-        reply = self._run(client.call(self._payloads[0]))
-        took = time.perf_counter_ns() - began
-        if reply != self._payloads[0]:
-            raise loops.wrong_answer(self._payloads[0], reply, 0)
-        return took
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Run the timed loops."""
-        work = [
-            (client.call, self._payloads, *times, until_ns)
-            for client, times in zip(self._clients, self._times, strict=True)
-        ]
         if self._due is not None:
-            self._calls = [self._opened(work[0][0], self._due, at_ns, until_ns)]
+            self._opened(self._callers[0], self._due, at_ns, until_ns)
         elif self._is_async:
-            self._calls = self._run(self._side_by_side(work))
-        elif len(work) == 1:
-            self._calls = [loops.closed(*work[0])]
+            self._run(self._side_by_side(until_ns))
+        elif len(self._callers) == 1:
+            self._callers[0].closed(until_ns)
         else:
             from concurrent.futures import ThreadPoolExecutor
 
-            with ThreadPoolExecutor(len(work)) as threads:
-                self._calls = list(threads.map(lambda arguments: loops.closed(*arguments), work))
+            with ThreadPoolExecutor(len(self._callers)) as threads:
+                list(threads.map(lambda caller: caller.closed(until_ns), self._callers))
 
-    def _opened(self, call: Any, due: "array[int]", at_ns: int, until_ns: int) -> int:
+    def _opened(self, caller: Caller, due: "array[int]", at_ns: int, until_ns: int) -> None:
         """Run the one caller of an open load; it may finish late, by a fifth of the window."""
         for place in range(len(due)):
             due[place] += at_ns
         limit_ns = until_ns + (until_ns - at_ns) // 5
-        loop = loops.opened_async if self._is_async else loops.opened
-        return int(self._run(loop(call, self._payloads, due, *self._times[0], limit_ns)))
+        self._run((caller.opened_async if self._is_async else caller.opened)(due, limit_ns))
 
-    @staticmethod
-    async def _side_by_side(work: list[Any]) -> list[int]:
+    async def _side_by_side(self, until_ns: int) -> None:
         import asyncio
 
-        if len(work) == 1:
-            return [await loops.closed_async(*work[0])]
-        return await asyncio.gather(*(loops.closed_async(*arguments) for arguments in work))
+        if len(self._callers) == 1:
+            await self._callers[0].closed_async(until_ns)
+        else:
+            await asyncio.gather(*(caller.closed_async(until_ns) for caller in self._callers))
 
     def report(self) -> tuple[Message, list[Any]]:
-        """Return the number of calls, and the send and receive times of each caller."""
-        pairs = zip(self._calls, self._times, strict=True)
-        blobs = [memoryview(times)[:n] for n, both in pairs for times in both]
+        """Return the number of calls, what failed, and the send and receive times of each caller."""
+        calls = [caller.calls for caller in self._callers]
+        both = ((caller.sent, caller.received) for caller in self._callers)
+        blobs = [memoryview(times)[:n] for n, pair in zip(calls, both, strict=True) for times in pair]
+        fields = {"calls": sum(calls)} | told([caller.failures for caller in self._callers])
         if self._due is None:
-            return {"calls": sum(self._calls)}, blobs
-        return {"calls": self._calls[0], "scheduled": len(self._due)}, [*blobs, memoryview(self._due)[: self._calls[0]]]
+            return fields, blobs
+        return fields | {"scheduled": self._scheduled}, [*blobs, memoryview(self._due)[: calls[0]]]
 
     def close(self) -> None:
         """Disconnect."""
-        for client in self._clients:
-            self._run(client.close())
+        for caller in self._callers:
+            caller.close()
 
 
 class Streamer:

@@ -4,6 +4,7 @@ Two ways to drive the connections (``bench.line``): each asks again as soon as i
 told, in turn, to ask when a request is due.
 """
 
+import functools
 import time
 from array import array
 from collections import deque
@@ -11,6 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from bench import loops
+from bench.caller import told
+from bench.errors import TransportError
 from bench.line import Line, Script, Step, Talk
 from bench.link import Message
 from bench.load import schedule
@@ -23,17 +26,42 @@ NEVER_NS = 1 << 62
 class Talks:
     """The talks of some connections, each advanced by the events of its own until it has ended."""
 
-    def __init__(self, poller: Epoll | Selector, talks: Iterable[tuple[Line, Talk]]) -> None:
-        """Begin all of them: each sends its first request, or waits to be told."""
+    def __init__(self, poller: Epoll | Selector, talks: Iterable[tuple[Line, Talk]], persistent: bool = True) -> None:
+        """Begin all of them: each sends its first request, or waits to be told.
+
+        If ``persistent``, a connection whose request fails counts that and goes on; else the error is raised.
+        """
         self.poller = poller
+        self._persistent = persistent
+        self._lines: dict[int, Line] = {}
         self._steps: dict[int, Step] = {}
         for line, talk in talks:
-            line.step = self._steps[line.fd] = talk.send
+            self._lines[line.fd] = line
             poller.add(line.fd)
-            try:
-                next(talk)
-            except StopIteration:
-                self._end(line.fd)
+            self._begin(line, talk)
+
+    def _begin(self, line: Line, talk: Talk) -> None:
+        """Let a connection's talk send its first request."""
+        line.steps.append(talk.send)
+        self._steps[line.fd] = talk.send
+        try:
+            next(talk)
+        except StopIteration:
+            self._end(line.fd)
+        except TransportError as error:
+            self._again(line, error)
+
+    def _again(self, line: Line, error: TransportError) -> None:
+        if not self._persistent:
+            raise error
+        self._begin(line, line.again(error))
+
+    def tell(self, step: Step) -> None:
+        """Let an idle connection send its next request."""
+        try:
+            step(None)
+        except TransportError as error:
+            self._again(next(line for line in self._lines.values() if line.steps[-1] == step), error)
 
     def __len__(self) -> int:
         """Return how many have not ended."""
@@ -53,6 +81,8 @@ class Talks:
                         steps[fd](event)
             except StopIteration:  # what else has come is told again by the next poll
                 self._end(fd)
+            except TransportError as error:
+                self._again(self._lines[fd], error)
 
     def advance(self, timeout_s: float | None) -> None:
         """Wait for events, no longer than that, and act on them."""
@@ -61,6 +91,8 @@ class Talks:
                 self._steps[fd](event)
             except StopIteration:
                 self._end(fd)
+            except TransportError as error:
+                self._again(self._lines[fd], error)
 
     def stop(self) -> None:
         """End those that still wait to be told."""
@@ -79,7 +111,7 @@ def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) ->
         if ahead < len(due) and now < limit_ns and idle:
             if (early := due[ahead] - now) <= 0:
                 senders.append(step := idle.popleft())
-                step(None)
+                talks.tell(step)
                 continue
             if early > EARLY_NS:
                 talks.poller.wait((early - EARLY_NS) / 1e9)
@@ -95,12 +127,12 @@ class WireLoad:
 
     def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
         """Prepare connections, requests and buffers."""
-        wires = [system.Wire(options, address) for _ in range(spec["callers"])]
-        self._script = Script(wires[0], loops.make_payloads(spec["payload_bytes"], spec["seed"]))
+        make = functools.partial(system.Wire, options, address)
+        self._script = Script(make(), loops.make_payloads(spec["payload_bytes"], spec["seed"]))
         self._poller = Poller()
-        self.lines = [Line(wire, self._script, self._poller) for wire in wires]
+        self.lines = [Line(make, self._script, self._poller) for _ in range(spec["callers"])]
         self._due = schedule(spec) if spec["load"] == "open" else None
-        sizes = [spec["max_calls"]] * len(wires) if self._due is None else [max(1, len(self._due))]
+        sizes = [spec["max_calls"]] * len(self.lines) if self._due is None else [max(1, len(self._due))]
         self._times = [(loops.zeros(size), loops.zeros(size)) for size in sizes]
         self._senders: list[Step] = []
 
@@ -112,7 +144,9 @@ class WireLoad:
     def _first(self, line: Line) -> int:
         line.open()
         sent, received = loops.zeros(1), loops.zeros(1)
-        Talks(self._poller, [(line, line.talk(self._script.turns(1), sent, received, NEVER_NS))]).run()
+        Talks(
+            self._poller, [(line, line.talk(self._script.turns(1), sent, received, NEVER_NS))], persistent=False
+        ).run()
         return received[0] - sent[0]
 
     def load(self, at_ns: int, until_ns: int) -> None:
@@ -134,23 +168,35 @@ class WireLoad:
         talks.stop()
 
     def report(self) -> tuple[Message, list[Any]]:
-        """Return the number of calls, and the send and receive times of each connection; if open, the due times."""
+        """Return the number of calls, what failed, and each connection's send and receive times; if open, due times."""
+        fields = told([line.failures for line in self.lines])
         if self._due is None:
             pairs = zip(self.lines, self._times, strict=True)
-            blobs = [memoryview(times)[: line.calls] for line, both in pairs for times in both]
-            return {"calls": sum(line.calls for line in self.lines)}, blobs
-        return {"calls": len(self._senders), "scheduled": len(self._due)}, self._dealt(self._due)
+            blobs = [_answered(times, received, line) for line, (sent, received) in pairs for times in (sent, received)]
+            return fields | {"calls": sum(map(len, blobs)) // 2}, blobs
+        blobs = self._dealt(self._due)
+        return fields | {"calls": sum(map(len, blobs)) // 3, "scheduled": len(self._due)}, blobs
 
     def _dealt(self, due: "array[int]") -> list[Any]:
         """Return for each connection when its requests were sent, answered and due."""
         columns = (*self._times[0], due)
-        mine: dict[Step, list[int]] = {line.step: [] for line in self.lines}
+        mine: list[list[int]] = [[] for _ in self.lines]
+        owners = {step: place for place, line in enumerate(self.lines) for step in line.steps}
         for number, step in enumerate(self._senders):
-            mine[step].append(number)
-        return [array("q", map(column.__getitem__, numbers)) for numbers in mine.values() for column in columns]
+            if columns[1][number]:
+                mine[owners[step]].append(number)
+        return [array("q", map(column.__getitem__, numbers)) for numbers in mine for column in columns]
 
     def close(self) -> None:
         """Disconnect."""
         for line in self.lines:
             line.close()
         self._poller.close()
+
+
+def _answered(times: "array[int]", received: "array[int]", line: Line) -> Any:
+    """Return the times of the requests that were answered; those of failed ones are 0."""
+    begun = memoryview(times)[: line.calls]
+    if not line.failures.kinds:
+        return begun
+    return array("q", (time_ns for time_ns, done in zip(begun, received, strict=False) if done))

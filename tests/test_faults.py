@@ -236,7 +236,10 @@ def test_the_private_directory_is_private(tmp_path):
     directory = Path(tmp_path / "private")
     spec = {"kind": "spec", "system": "sockets", "transport": "ipc", "options": {}, "load": "closed"}
     process.stdin.write(
-        json.dumps(spec | {"bind": None, "cpus": None, "router": {}, "directory": str(directory)}).encode() + b"\n"
+        json.dumps(
+            spec | {"bind": None, "cpus": None, "router": {}, "environment": "", "directory": str(directory)}
+        ).encode()
+        + b"\n"
     )
     process.stdin.flush()
     assert b"listening" in process.stdout.readline()

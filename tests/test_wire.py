@@ -1,4 +1,4 @@
-"""The loop of the engine ``wire``: every response is checked and counted, however it comes; what is wrong ends it."""
+"""The loop of the engine ``wire``: every response is checked, what fails is counted, what is wrong ends it."""
 
 import itertools
 import struct
@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from wire_servers import byte_by_byte, echo, framed, http, late, load_of, requests, served
 
-from bench import polling, wire
+from bench import caller, polling, wire
+from bench.contract import parse_address
 from bench.errors import SystemFailedError, TransportError
 from bench.line import Line, Script
 from bench.loops import zeros
@@ -101,12 +102,12 @@ def test_a_connection_that_ended_before_a_request_left_is_opened_again_once(poll
     server = pairs[gone][1]
     threading.Thread(target=echo, args=(server, requests(server)), daemon=True).start()
     script, many, times = Script(ours, [b"a", b"b"]), wire.Poller(), (zeros(5), zeros(5))
-    line = Line(ours, script, many)
+    line = Line(lambda: ours, script, many)
     line.open()
     failure = pytest.raises(TransportError, match=r"Broken pipe.*; 0 bytes of its")
     with failure if gone > 1 else nullcontext():
-        Talks(many, [(line, line.talk(script.turns(5), *times, 1 << 62))]).run()
-    assert (line.reopened, line.calls) == (1, 5 if gone == 1 else 0)
+        Talks(many, [(line, line.talk(script.turns(5), *times, 1 << 62))], persistent=False).run()
+    assert (line.reopened, line.calls) == (1, 5 if gone == 1 else 1)
     line.close()
     many.close()
     for ends in pairs:
@@ -131,26 +132,72 @@ def reset(connection, payload):
     connection.close()
 
 
-@pytest.mark.parametrize("after", [0, 5, 18])
-@pytest.mark.parametrize(
-    ("spoil", "text"),
-    [
-        (lambda c, p: c.shutdown(2), "closed by the server while a request was under way; 0 bytes of its response"),
-        (lambda c, p: (c.send(framed(p)[:7], MSG_MORE), c.shutdown(1)), "under way; 7 bytes of its response had come"),
-        (reset, "while a request was under way; . bytes of its response had come"),
-        (lambda c, p: c.sendall(framed(p[:50] + bytes(50))), "answered with 100 bytes that differ from byte 50 on"),
-        (lambda c, p: c.sendall(framed(p[:-1])), "answered with 99 bytes instead of 100"),
-        (lambda c, p: c.sendall(framed(p) * 2), "bytes came after a response, without a request|that differ"),
-        (lambda c, p: c.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "a response is larger than"),
-    ],
-)
-def test_what_goes_wrong_ends_the_load_and_says_what(spoil, text, after):
+BROKEN = [  # how, in which words, counted as what
+    (lambda c, p: c.shutdown(2), "closed by the server while a request was under way; 0 bytes of its response", "read"),
+    (lambda c, p: (c.send(framed(p)[:7], MSG_MORE), c.shutdown(1)), "under way; 7 bytes of its response", "read"),
+    (reset, "while a request was under way; . bytes of its response had come", "read"),
+    (lambda c, p: c.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "a response is larger than", "call"),
+]
+WRONG = [
+    (lambda c, p: c.sendall(framed(p[:50] + bytes(50))), "answered with 100 bytes that differ from byte 50 on"),
+    (lambda c, p: c.sendall(framed(p[:-1])), "answered with 99 bytes instead of 100"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "text"), [*WRONG, *(broken[:2] for broken in BROKEN)])
+def test_a_first_call_that_fails_ends_the_load(spoil, text):
     with (
-        served(spoilt(spoil, after)) as address,
+        served(spoilt(spoil, 0)) as address,
         pytest.raises((TransportError, SystemFailedError), match=text) as caught,
     ):
         load_of(address, callers=2)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("after", [5, 18])
+@pytest.mark.parametrize(("spoil", "text"), WRONG)
+def test_a_wrong_answer_ends_the_load(spoil, text, after):
+    with served(spoilt(spoil, after)) as address, pytest.raises(SystemFailedError, match=text):
+        load_of(address, callers=2)
+
+
+@pytest.mark.parametrize(("spoil", "text", "kind"), BROKEN)
+@pytest.mark.parametrize("load", ["closed", "open"])
+def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spoil, text, kind, load, poller):
+    paced = {"load": "open", "offered_per_s": 200, "window_s": 0.2} if load == "open" else {}
+    with served(spoilt(spoil, 5)) as address:
+        made, told, blobs = load_of(address, callers=2, **paced)
+    failed = sum(line.failures.kinds.total() for line in made.lines)
+    assert told["errors"] == failed >= 2 and told["report"] == [(f"error_{kind}", failed, "1")]
+    assert told["calls"] + failed == 40
+    width = 3 if load == "open" else 2
+    assert sum(map(len, blobs)) == width * told["calls"] and all(min(blob) > 0 for blob in blobs if len(blob))
+    for sent, received in zip(blobs[::width], blobs[1::width], strict=True):
+        assert all(end > begin for begin, end in zip(sent, received, strict=True))
+
+
+def test_a_server_that_is_gone_ends_the_load_with_the_failure_that_told():
+    listener = sockets.listen(parse_address("tcp://127.0.0.1:0"))
+    address = sockets.announced(listener, "tcp://127.0.0.1:0")
+
+    def serve():
+        connection, _ = listener.accept()
+        asked = requests(connection)
+        for _ in range(3):
+            connection.sendall(framed(next(asked)))
+        listener.close()
+        connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    with pytest.raises(TransportError, match=r"while a request was under way|cannot connect"):
+        load_of(address)
+
+
+def test_too_many_failures_end_the_load(monkeypatch):
+    monkeypatch.setattr(caller, "MOST_FAILURES", 3)
+    spoil = spoilt(BROKEN[0][0], 1)
+    with served(spoil) as address, pytest.raises(TransportError, match=r"\(and 2 more calls of this caller failed\)"):
+        load_of(address)
 
 
 def test_a_response_to_an_earlier_request_is_noticed():
@@ -171,7 +218,7 @@ def test_a_server_that_speaks_unasked_is_an_error(poller):
             time.sleep(0.02 * number)
             connection.sendall(b"x" * number)
 
-    with served(speak) as address, pytest.raises(TransportError, match="1 bytes came without a request"):
+    with served(speak) as address, pytest.raises(SystemFailedError, match="1 bytes came without a request"):
         load_of(address, load="open", offered_per_s=5, window_s=1)
 
 

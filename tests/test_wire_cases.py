@@ -44,7 +44,11 @@ def test_limits_and_large_payloads(name):
 @pytest.mark.parametrize(
     ("system", "rest", "text"),
     [
-        ("zeromq", {}, "has no engine wire: .*http_aiohttp, sockets, xmlrpc_pstream, xmlrpc_stdlib have one"),
+        (
+            "zeromq",
+            {},
+            "has no engine wire: .*http_aiohttp, http_crossbar, sockets, xmlrpc_pstream, xmlrpc_stdlib have one",
+        ),
         ("zeromq", {"transport": "inproc"}, "zeromq over inproc has no engine wire"),
         ("sockets", {"engine": "wires"}, "there are library, wire, wrk, h2load; did you mean wire"),
         ("sockets", {"options": {"writes": 2}}, "sockets: .* give writes 1, or engine library"),

@@ -113,4 +113,4 @@ def failed(error: Any) -> TransportError:
     text = f"the call failed: {error.code().name}: {error.details()}"
     if error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
         text += '; larger messages need the option max_message_bytes, as in -p options "{max_message_bytes: 67108864}"'
-    return TransportError(text)
+    return TransportError(text, error.code().name)

@@ -74,7 +74,7 @@ class Wire(_http_wire.Responses):
         """Return the payload, as the server sent it or because its answer was right; TransportError otherwise."""
         found = _http_wire.content(response)
         if fault := self._fault(found, payload):
-            raise TransportError(f"{TARGETS[self._resource]} was answered wrongly: {fault}")
+            raise TransportError(f"{TARGETS[self._resource]} was answered wrongly: {fault}", "body")
         return found if self._resource == "echo" else payload
 
 

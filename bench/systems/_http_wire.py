@@ -181,7 +181,8 @@ def content(response: bytes) -> bytes:
     if head is None:
         raise TransportError("this is no whole response")
     if head.status != 200:
-        raise TransportError(f"the server answered with HTTP status {head.status} {head.reason}".rstrip())
+        told = f"the server answered with HTTP status {head.status} {head.reason}".rstrip()
+        raise TransportError(told, f"status {head.status}")
     if head.size is not None:
         return response[head.start :]
     return b"".join(response[start:stop] for start, stop in chunks(response, head.start, len(response)))

@@ -66,7 +66,12 @@ def read(document: bytes) -> tuple[tuple[Any, ...], str | None]:
 
 def failed(reason: BaseException) -> TransportError:
     """Return the error for a call that failed."""
-    return TransportError(f"the call failed: {_words(reason)}")
+    kind = "read"
+    if isinstance(reason, xmlrpc.client.Fault):
+        kind = f"fault {reason.faultCode}"
+    elif isinstance(reason, xmlrpc.client.ProtocolError):
+        kind = f"status {reason.errcode}"
+    return TransportError(f"the call failed: {_words(reason)}", kind)
 
 
 def _words(reason: BaseException) -> str:

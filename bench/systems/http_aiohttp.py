@@ -187,10 +187,10 @@ class Client:
     def _failed(self, reason: Exception) -> TransportError:
         """Return the error for a request without an answer."""
         if isinstance(reason, OSError) and reason.errno == errno.EADDRNOTAVAIL and not self._options.keep_alive:
-            return TransportError(f"no port is left to connect from: {_ports()}")
+            return TransportError(f"no port is left to connect from: {_ports()}", "connect")
         if isinstance(reason, aiohttp.ClientConnectorError):
-            return TransportError(f"cannot connect to {self._address}: {os.strerror(reason.errno or 0)}")
-        return TransportError(f"the call failed: {str(reason) or type(reason).__name__}")
+            return TransportError(f"cannot connect to {self._address}: {os.strerror(reason.errno or 0)}", "connect")
+        return TransportError(f"the call failed: {str(reason) or type(reason).__name__}", "read")
 
     async def close(self) -> None:
         """Disconnect."""
@@ -200,7 +200,8 @@ class Client:
 def _refused(reply: aiohttp.ClientResponse, fault: str) -> TransportError:
     """Return the error for an answer that is not the right one."""
     request = f"{reply.method} {reply.url.raw_path_qs}"
-    return TransportError(f"{request} was answered with status {reply.status} {reply.reason}: {fault}")
+    kind = f"status {reply.status}" if reply.status != 200 else "body"
+    return TransportError(f"{request} was answered with status {reply.status} {reply.reason}: {fault}", kind)
 
 
 def _ports() -> str:

@@ -91,9 +91,10 @@ class Client:
             response.begin()
             body = response.read()
         except (OSError, http.client.HTTPException) as reason:
-            raise TransportError(f"the call failed: {reason or type(reason).__name__}") from reason
+            raise TransportError(f"the call failed: {reason or type(reason).__name__}", "read") from reason
         if response.status != 200:
-            raise TransportError(f"the server answered with HTTP status {response.status} {response.reason}")
+            told = f"the server answered with HTTP status {response.status} {response.reason}"
+            raise TransportError(told, f"status {response.status}")
         return body
 
     def close(self) -> None:

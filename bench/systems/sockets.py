@@ -86,10 +86,10 @@ def caller(connection: socket.socket, options: Options) -> Callable[[bytes], byt
                     return data[PREFIX:]
             except struct.error:
                 if not data:
-                    raise TransportError("the server closed the connection instead of answering") from None
+                    raise TransportError("the server closed the connection instead of answering", "read") from None
             return _rest(data, recv)
         except OSError as reason:
-            raise TransportError(f"the call failed: {reason}") from reason
+            raise TransportError(f"the call failed: {reason}", "read") from reason
 
     return call
 
@@ -110,7 +110,7 @@ def _rest(data: bytes, recv: Callable[[int], bytes]) -> bytes:
 def _more(size: int, recv: Callable[[int], bytes]) -> bytes:
     data = recv(min(size, 1 << 20))
     if not data:
-        raise TransportError("the connection was closed in the middle of a message")
+        raise TransportError("the connection was closed in the middle of a message", "read")
     return data
 
 
@@ -181,7 +181,7 @@ def connect(where: Address, nodelay: bool = False) -> socket.socket:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
         return connection
     except OSError as reason:
-        raise TransportError(f"cannot connect to {where.transport}://{_place(where)}: {reason}") from reason
+        raise TransportError(f"cannot connect to {where.transport}://{_place(where)}: {reason}", "connect") from reason
 
 
 class Client:

@@ -179,7 +179,7 @@ class Client:
         while not packets:
             data = self._connection.recv(READ_BYTES)
             if not data:
-                raise TransportError("the server closed the connection instead of answering")
+                raise TransportError("the server closed the connection instead of answering", "read")
             packets = self._unpacker.feed(data)
         if len(packets) > 1 or not self._unpacker.between:
             raise TransportError("more came than one reply: the server answers what was not asked")

@@ -126,7 +126,7 @@ class Client:
         try:
             self._transport.make_connection(place).connect()
         except OSError as reason:
-            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
+            raise TransportError(f"cannot connect to {self._address}: {reason}", "connect") from reason
         server = xmlrpc.client.ServerProxy(f"http://{place}/RPC2", transport=self._transport, use_builtin_types=True)
         self._echo: Callable[[bytes], Any] = getattr(server, _xmlrpc.METHOD)
 

@@ -1,0 +1,149 @@
+"""One caller: a client, its buffers of times, and what failed. A failed call is counted by kind, in no time or rate.
+
+After a failure the client connects anew and goes on; where it cannot, or where failures are many, the start fails.
+"""
+
+import bisect
+import contextlib
+import time
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bench import loops
+from bench.errors import TransportError
+from bench.link import Message
+
+MOST_FAILURES = 1000  # of one caller in one window: more tell nothing more
+
+Buffer = Any  # array("q"), or a part of one
+
+
+class Failures:
+    """What failed in a window, by kind."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.kinds: Counter[str] = Counter()
+
+    def add(self, error: TransportError) -> None:
+        """Count one; TransportError when there are too many."""
+        self.kinds[error.kind] += 1
+        if (count := self.kinds.total()) >= MOST_FAILURES:
+            raise TransportError(f"{error} (and {count - 1} more calls of this caller failed)", error.kind) from error
+
+
+def told(each: Sequence[Failures]) -> Message:
+    """Return what a process reports of its callers' failures; nothing if there are none."""
+    kinds = sum((one.kinds for one in each), Counter[str]())
+    if not kinds:
+        return {}
+    return {"errors": kinds.total(), "report": [(f"error_{kind}", count, "1") for kind, count in kinds.items()]}
+
+
+def answered(received: Buffer) -> int:
+    """Return how many calls a loop made before one failed: their times are there, the others are 0."""
+    return bisect.bisect_left(range(len(received)), True, key=lambda number: received[number] == 0)
+
+
+class Caller:
+    """A client and its buffers; ``run`` carries out what a client's method returns, where that is awaited."""
+
+    def __init__(self, make: Callable[[], Any], payloads: list[bytes], size: int, run: Callable[[Any], Any]) -> None:
+        """Prepare a client that ``make`` returns, and room for the times of ``size`` calls."""
+        self._make, self._payloads, self._run = make, payloads, run
+        self._client = make()
+        self.sent, self.received = loops.zeros(size), loops.zeros(size)
+        self.failures = Failures()
+        self.calls = 0
+
+    def first(self) -> int:
+        """Connect and make one verified call; return its time in ns."""
+        self._run(self._client.open())
+        began = time.perf_counter_ns()
+        reply = self._run(self._client.call(self._payloads[0]))
+        took = time.perf_counter_ns() - began
+        if reply != self._payloads[0]:
+            raise loops.wrong_answer(self._payloads[0], reply, 0)
+        return took
+
+    def closed(self, until_ns: int) -> None:
+        """Call, wait, call again until an instant or until the buffers are full."""
+        while room := self._room(until_ns):
+            try:
+                self.calls += loops.closed(self._client.call, self._payloads, *room, until_ns)
+                return
+            except TransportError as error:
+                self._renew(error, room[1])
+
+    async def closed_async(self, until_ns: int) -> None:
+        """Do what ``closed`` does, for a client whose ``call`` is awaited."""
+        while room := self._room(until_ns):
+            try:
+                self.calls += await loops.closed_async(self._client.call, self._payloads, *room, until_ns)
+                return
+            except TransportError as error:
+                await self._renew_async(error, room[1])
+
+    def opened(self, due: "array[int]", until_ns: int) -> None:
+        """Call when requests are due; ``due`` loses those that failed, and keeps those that were not sent."""
+        while room := self._room(until_ns):
+            try:
+                self.calls += loops.opened(self._client.call, self._payloads, due[self.calls :], *room, until_ns)
+                return
+            except TransportError as error:
+                self._renew(error, room[1])
+                due.pop(self.calls)
+
+    async def opened_async(self, due: "array[int]", until_ns: int) -> None:
+        """Do what ``opened`` does, for a client whose ``call`` is awaited."""
+        while room := self._room(until_ns):
+            rest = due[self.calls :]
+            try:
+                self.calls += await loops.opened_async(self._client.call, self._payloads, rest, *room, until_ns)
+                return
+            except TransportError as error:
+                await self._renew_async(error, room[1])
+                due.pop(self.calls)
+
+    def _room(self, until_ns: int) -> tuple[Buffer, Buffer] | None:
+        """Return the buffers behind what was measured; None if they are full, or time is over after a failure."""
+        if self.failures.kinds and time.perf_counter_ns() >= until_ns:
+            return None
+        if not self.calls:
+            return self.sent, self.received
+        if self.calls >= len(self.sent):
+            return None
+        return memoryview(self.sent)[self.calls :], memoryview(self.received)[self.calls :]
+
+    def _replace(self, error: TransportError, received: Buffer) -> Any:
+        """Count a failure, and put a new client, not open yet, in the place of the one that is returned."""
+        self.calls += answered(received)
+        self.failures.add(error)
+        old, self._client = self._client, self._make()
+        return old
+
+    def _renew(self, error: TransportError, received: Buffer) -> None:
+        """Connect anew after a failure; where that is not possible, the failure was the server's end: raise it."""
+        old = self._replace(error, received)
+        with contextlib.suppress(TransportError, OSError):
+            old.close()
+        try:
+            self._client.open()
+        except TransportError:
+            raise error from None
+
+    async def _renew_async(self, error: TransportError, received: Buffer) -> None:
+        """Do what ``_renew`` does, for a client whose methods are awaited."""
+        old = self._replace(error, received)
+        with contextlib.suppress(TransportError, OSError):
+            await old.close()
+        try:
+            await self._client.open()
+        except TransportError:
+            raise error from None
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._run(self._client.close())

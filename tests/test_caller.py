@@ -1,0 +1,146 @@
+"""Calls that fail inside a window: counted by kind, in no time and no rate; the client connects anew and goes on."""
+
+import socket
+import struct
+import threading
+import time
+
+import pytest
+from wire_servers import framed, requests, served
+
+from bench import caller, checks, runner
+from bench.errors import SystemFailedError, TransportError
+from bench.load import Callers
+from bench.plan import Case, make_plan
+from bench.results import Run
+from bench.systems import http_aiohttp, http_stdlib, sockets
+
+OK, REFUSED = b"200 OK", b"500 Internal Server Error"
+
+
+def callers(system, address, **spec):
+    """Make a window's calls in this process; return what was reported, and the times."""
+    given = {"callers": 1, "payload_bytes": 100, "seed": 1, "load": "closed", "max_calls": 30, "share": (0, 1)}
+    given |= {"offered_per_s": 200, "arrivals": "uniform", "schedule_seed": 1, "window_s": 0.15} | spec
+    load = Callers(system, system.Options(), address, given)
+    assert load.first() > 0
+    now = time.perf_counter_ns()
+    load.load(now, now + (int(0.15e9) if given["load"] == "open" else 10**11))
+    told, blobs = load.report()
+    load.close()
+    return told, [list(blob) for blob in blobs]
+
+
+def every_fifth(fault):
+    """Return what answers a connection's requests over HTTP, every fifth of the server's with a fault."""
+    count, lock = [0], threading.Lock()
+
+    def behave(connection, asked):
+        while payload := post(connection):
+            with lock:
+                count[0] += 1
+            if count[0] % 5 == 4:
+                fault(connection, payload)
+                break
+            connection.sendall(http_answer(OK, payload))
+
+    return behave
+
+
+def post(connection):
+    """Read one posted body, which comes in the same piece as its header or behind it."""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        more = connection.recv(1)
+        if not more:
+            return b""
+        head += more
+    size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+    return connection.recv(size, socket.MSG_WAITALL)
+
+
+def http_answer(status, body, promised=None):
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, promised or len(body), body)
+
+
+def refuse(connection, payload):
+    connection.sendall(http_answer(REFUSED, b"no"))
+
+
+def truncate(connection, payload):
+    connection.sendall(http_answer(OK, payload[:10], promised=len(payload)))
+
+
+def reset(connection, payload):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@pytest.mark.parametrize("system", [http_aiohttp, http_stdlib])
+@pytest.mark.parametrize("load", ["closed", "open"])
+@pytest.mark.parametrize(("fault", "kind"), [(refuse, "status 500"), (truncate, "read"), (reset, "read")])
+def test_faults_of_a_server_are_counted_and_what_worked_is_kept(system, load, fault, kind):
+    with served(every_fifth(fault)) as address:
+        told, blobs = callers(system, address, load=load)
+    assert told["report"] == [(f"error_{kind}", told["errors"], "1")] and told["errors"] >= 4
+    width = 3 if load == "open" else 2
+    assert [len(blob) for blob in blobs] == [told["calls"]] * width
+    sent, received = blobs[:2]
+    assert all(0 < begin < end for begin, end in zip(sent, received, strict=True)) and sent == sorted(sent)
+    if load == "open":
+        assert told["scheduled"] == 30 == told["calls"] + told["errors"]
+        assert all(due <= begin for due, begin in zip(blobs[2], sent, strict=True)) and len(set(blobs[2])) == len(sent)
+    else:
+        assert told["calls"] == 30
+
+
+def test_parallel_callers_count_what_is_theirs():
+    with served(every_fifth(refuse)) as address:
+        told, blobs = callers(http_aiohttp, address, callers=3, max_calls=10)
+    assert told["calls"] == 30 and [len(blob) for blob in blobs] == [10] * 6 and told["errors"] >= 3
+
+
+def test_a_server_that_is_gone_is_told_by_the_call_that_failed():
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        connection, _ = listener.accept()
+        asked = requests(connection)
+        for _ in range(3):
+            connection.sendall(framed(next(asked)))
+        listener.close()
+        connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    with pytest.raises(TransportError, match="the server closed the connection instead of answering"):
+        callers(sockets, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+
+
+def test_a_server_that_answers_nothing_any_more_ends_the_start(monkeypatch):
+    monkeypatch.setattr(caller, "MOST_FAILURES", 4)
+
+    def behave(connection, asked):
+        connection.sendall(framed(next(asked)))
+        next(asked)
+
+    with served(behave) as address, pytest.raises(TransportError, match="and 3 more calls of this caller failed"):
+        callers(sockets, address)
+
+
+def test_wrong_answers_end_the_start():
+    def behave(connection, asked):
+        connection.sendall(framed(next(asked)))
+        connection.sendall(framed(next(asked)[::-1]))
+
+    with served(behave) as address, pytest.raises(SystemFailedError, match="the server does not echo"):
+        callers(sockets, address)
+
+
+def test_failures_are_on_the_trust_card_by_kind_and_in_no_quantile():
+    with served(every_fifth(refuse)) as address:
+        case = Case("http_aiohttp", "tcp", 100, target=address)
+        run = Run(runner.run(make_plan("latency", [case], "smoke")))
+    ledger = run.ledger
+    assert (ledger["errors"] > 0).all() and len(run.samples) == ledger["calls"].sum()
+    (found,) = [one for one in checks.check(run) if one.name == "answers"]
+    assert found.verdict == checks.INVALID and "status 500" in found.found
+    assert "failed calls are in no time or rate" in found.advice
