@@ -11,6 +11,11 @@ GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container
     "calls_per_s": {1: (1251.64,), 2: (1206.19, 1207.73)},  # 100 calls in a loop, for each client
 }
 
+ZEROMQ: dict[str, Any] = {  # CZTop, ZeroMQ from Ruby on a laptop: 1 kB REQ/REP, and one-way messages
+    "half_rtt_us": {"inproc": 23.4, "ipc": 45.5, "tcp": 61.4},
+    "inproc_per_s": {100: 37_093, 1000: 38_498, 10_000: 31_501, 100_000: 11_034},
+}
+
 WAMP: dict[str, dict[str, tuple[float, ...]]] = {  # Crossbar.io, 2016: 48-core machine, PyPy, crossbar 0.12.1
     "ipc rawsocket msgpack": {"batches_ms": (4.81, 2.44, 1.08, 0.81, 0.41), "settled_ms": (0.31, 0.48)},
     "tcp websocket json": {"batches_ms": (7.29, 3.43, 2.19, 1.58, 1.32), "settled_ms": (1.20, 1.31)},
@@ -38,7 +43,7 @@ XMLRPC_C: dict[str, Any] = {  # Xmlrpc-c, about 1999: version 1.12, a PC of 696 
 }
 
 
-def replicas(run: Run) -> dict[str, int]:
+def wamp_replicas(run: Run) -> dict[str, int]:
     """Return the cases that repeat the origin's two, by the origin's name of them."""
     found = {}
     for case in run.cases.index:
@@ -81,7 +86,7 @@ def _client_rates(run: Run, case: int) -> list[float]:
 def wamp_lines(run: Run) -> str:
     """Return the origin's two combinations as its README states them, and what the origin found."""
     lines = []
-    for name, case in replicas(run).items():
+    for name, case in wamp_replicas(run).items():
         low, high = WAMP[name]["settled_ms"]
         now = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e6
         text = f"{name.replace(' ', ' + ')}: {now:.2f} ms on average over {run.cases.loc[case, 'starts']} starts"

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from bench import marginal, overload, quantiles, reported, stats
+from bench import marginal, overload, quantiles, replicas, reported, stats
 from bench.comparing import compare_cases
 from bench.figures import calibration
-from bench.origins import WAMP_PROCESSES, replicas
+from bench.origins import WAMP_PROCESSES, wamp_replicas
 from bench.outcomes import Check
 from bench.results import ROLES, Run, column
 from bench.units import duration, quantity
@@ -95,7 +95,7 @@ def costs(run: Run) -> pd.DataFrame:
 def processes(run: Run) -> pd.DataFrame:
     """Return CPU load and memory by role in the two cases that repeat the origin, beside what its monitor showed."""
     rows = []
-    for case in replicas(run).values():
+    for case in wamp_replicas(run).values():
         row = run.cases.loc[case]
         for role in ROLES:
             if row[f"{role}_cpu_percent"] == row[f"{role}_cpu_percent"]:
@@ -123,6 +123,18 @@ def marginal_costs(run: Run) -> pd.DataFrame:
         what = {"wall": "time", "client": "client CPU", "server": "server CPU"}[kind]
         rows.append({"case": run.labels[int(case)], "of": what} | dict(zip(names, each, strict=True)))
     return pd.DataFrame(rows).set_index("case")
+
+
+def published(run: Run) -> pd.DataFrame:
+    """Return one row for each published number: theirs, the same here, and how many times as fast it is here."""
+    rows = []
+    for one in replicas.replicas(run):
+        text = duration if one.unit == "us" else (lambda rate: f"{quantity(rate)}/s".replace(" /s", "/s"))
+        theirs = " to ".join(text(value) for value in dict.fromkeys(one.theirs))
+        here = f"{text(one.here.middle)} ({text(one.here.low)} to {text(one.here.high)})"
+        entry = {"origin": one.origin, "number": one.name, "theirs": theirs, "here": here}
+        rows.append(entry | {"as fast here": f"{one.ratio:.2g} times"})
+    return pd.DataFrame(rows).set_index("origin") if rows else pd.DataFrame()
 
 
 def _span(ends: tuple[float, float]) -> str:

@@ -20,7 +20,7 @@ REPLICA_COLOURS = ("#0173b2", "#d55e00")
 
 def batches(run: Run, axes: Axes) -> None:
     """Draw the mean of each batch of calls from the first on, for every start; and the origin's batches."""
-    shown = origins.replicas(run)
+    shown = origins.wamp_replicas(run)
     if not shown:
         return nothing(axes, "neither of the origin's two combinations is in this run")
     most = 0

@@ -6,7 +6,7 @@ from bench import factorial
 from bench.factorial import Effect
 from bench.figures.axes import total_cpu
 from bench.narrative.words import P50
-from bench.origins import replicas
+from bench.origins import wamp_replicas
 from bench.params import listed
 from bench.results import Run
 from bench.units import duration
@@ -25,7 +25,7 @@ def factors(run: Run) -> str:
 
 
 def _two(run: Run) -> str:
-    found = replicas(run)
+    found = wamp_replicas(run)
     if len(found) < 2:
         return ""
     fast, slow = (run.cases.loc[case, P50] for case in found.values())

@@ -4,6 +4,8 @@ from bench import params, systems
 from bench.choices import FLOOR, INSTRUMENT, MADE_UP, why_absent
 from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
 
+SLOW_S = 1.0
+
 
 def plan(
     system: object = "all",
@@ -15,10 +17,13 @@ def plan(
 ) -> Plan:
     """Plan every installed system by its shortest way between two processes: one client, and then two.
 
+    A system whose servers take seconds to start is measured if it is named, and left out of ``all``.
     Two clients are held against one client under the placement of parallel work: one factor at a time.
     """
     size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
     chosen = params.names(system, "system", systems.names())
+    if params.literal(system) == "all":
+        chosen = [name for name in chosen if systems.constant(name, "START_S", 0.0) <= SLOW_S]
     absent = {name: reason for name in chosen if (reason := why_absent(name))}
     there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]
     one, two = placement_of("default"), placement_of("default", parallel=True)

@@ -1,0 +1,53 @@
+"""The origins' numbers beside a run's: found by their factors, converted honestly, related as the origins did."""
+
+import math
+
+import pytest
+
+from bench import plans, replicas, runner
+from bench.errors import UsageError
+from bench.marginal import Spread
+from bench.replicas import Replica
+from bench.results import Run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    patch = pytest.MonkeyPatch()
+    patch.setenv("ROUNDTRIP_RUNS", str(tmp_path_factory.mktemp("runs")))
+    plan = plans.plan("origins", origin="[zeromq, grpc]", profile="smoke", window_s=0.05)
+    yield Run(runner.run(plan))
+    patch.undo()
+
+
+def test_every_published_number_of_an_origin_has_its_replica(run):
+    found = {one.name: one for one in replicas.replicas(run)}
+    assert len(found) == 3 + 4 + 3
+    halved = found["ZeroMQ, 1 kB there and back, ipc"]
+    assert halved.theirs == (91.0, 91.0) and halved.unit == "us"
+    mean_us = run.starts.loc[run.starts["transport"] == "ipc", "mean_rtt_us"]
+    assert halved.here.middle == pytest.approx(mean_us.median())
+    assert found["gRPC, 100 calls by 2 clients"].theirs[0] == pytest.approx(2413.92)
+    assert all(0 < one.here.low <= one.here.middle <= one.here.high for one in found.values())
+
+
+def test_faster_is_more_per_second_and_less_time():
+    here = Spread(50.0, 40.0, 60.0)
+    assert Replica("", "", "us", (100, 100), here).ratio == 2
+    assert Replica("", "", "us", (50, 150), here).ratio == 2
+    assert Replica("", "", "1/s", (25, 25), here).ratio == 2
+
+
+def test_relations_divide_within_one_origin(run):
+    known = {one.claim: one for one in replicas.relations(run)}
+    assert set(known) == {"ZeroMQ time: tcp / inproc", "ZeroMQ time: tcp / ipc", "ZeroMQ rate: 100 B / 100,000 B",
+                          "gRPC rate: two clients / one"}  # fmt: skip
+    assert known["ZeroMQ time: tcp / inproc"].theirs == pytest.approx(61.4 / 23.4)
+    assert known["gRPC rate: two clients / one"].theirs == pytest.approx(2413.92 / 1251.64)
+    for one in known.values():
+        assert one.here.low <= one.here.middle <= one.here.high and not math.isnan(one.here.middle)
+
+
+def test_an_origin_that_does_not_exist_is_refused_with_those_that_do():
+    with pytest.raises(UsageError, match="wamp, scaleup, zeromq, xmlrpc_c, grpc"):
+        plans.plan("origins", origin="corba")
