@@ -22,7 +22,7 @@ lint: $(READY)
 	$(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
 
 benchmark: $(READY)
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks $(PARTS)
 
 calibrate: $(READY)
 	@$(BIN)/python -m bench calibrate

@@ -65,7 +65,7 @@ def _wamp(run: Run) -> Iterator[Replica]:
 
 def _scaleup(run: Run) -> Iterator[Replica]:
     for size, name in ((16, "16 B"), (65_536, "65,536 B")):
-        if (case := _find(run, system="http_aiohttp", payload_bytes=size)) is not None:
+        if (case := _find(run, system="http_crossbar", payload_bytes=size)) is not None:
             told = SCALE_UP[name]
             rate, middle = told["per_s"], told["p50_ms"] * 1e3
             yield Replica("Web, 2015", f"HTTP {name}, requests", "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))

@@ -262,10 +262,8 @@ def notebook() -> None:
     print(f"{'papermill latency.ipynb, ipc':38} {found}")
 
 
-def main() -> None:
-    """Print the whole table."""
-    print(f"{BLOCKS} blocks, windows of {WINDOW_S} s; load now {psutil.getloadavg()[0]:.2f}")
-    loops()
+def round_trips() -> None:
+    """The median round trip of the laboratory and of bare loops, where both roles share a CPU and where they do not."""
     for where in ("same", "split"):
         for system in ("zeromq", "sockets"):
             for transport in ("ipc", "tcp"):
@@ -276,19 +274,37 @@ def main() -> None:
         case = Case("grpc_sync", transport, options={"serialization": "bytes"})
         title = f"grpc_sync {transport} same, p50 RTT"
         compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
-    routed()
+    http()
+
+
+def http() -> None:
+    """The median round trip of HTTP by aiohttp: the laboratory's client loop and a bare one (wanted within 3 %)."""
+    for where in ("same", "split"):
+        case = Case("http_aiohttp", "tcp", placement=where)
+        compare(
+            f"http_aiohttp tcp {where}, p50 RTT", lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3
+        )  # type: ignore[misc]
+
+
+def streams() -> None:
+    """One-way messages of ZeroMQ per second, by the laboratory and by bare loops."""
     for transport in ("ipc", "tcp"):
         case = Case("zeromq", transport, 100, placement="split", load="stream")
         title = f"zeromq {transport} one way, 100 B"
         compare(title, lambda c=case: lab_rate(c), lambda c=case: bare("streams", c), "k/s", 1e-3)  # type: ignore[misc]
-    readiness()
-    engines()
-    load_generators()
-    pacing()
-    storing()
-    reviewing()
-    memory()
-    notebook()
+
+
+PARTS = (
+    loops, round_trips, routed, streams, readiness, engines, load_generators, pacing, storing, reviewing, memory,
+    notebook,
+)  # fmt: skip
+
+
+def main() -> None:
+    """Print the whole table, or the parts that are named as functions here."""
+    print(f"{BLOCKS} blocks, windows of {WINDOW_S} s; load now {psutil.getloadavg()[0]:.2f}")
+    for part in map(globals().__getitem__, sys.argv[1:]) if sys.argv[1:] else PARTS:
+        part()
 
 
 main()

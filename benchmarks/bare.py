@@ -119,6 +119,41 @@ async def wamp_client(place, size, seconds):
     os._exit(0)
 
 
+async def http_server():
+    """Echo by HTTP for ever: aiohttp, as its documentation shows it."""
+    from aiohttp import web
+
+    async def echo(request):
+        return web.Response(body=await request.read())
+
+    application = web.Application()
+    application.add_routes([web.post("/echo", echo)])
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.get_running_loop().create_future()
+
+
+async def http_client(place, size, seconds):
+    """Do what ``client`` does, by one session of aiohttp."""
+    import aiohttp
+
+    url, payload, clock, times = f"http://127.0.0.1:{place}/echo", os.urandom(size), time.perf_counter_ns, []
+    async with aiohttp.ClientSession() as session:
+        end = clock() + int(seconds * 1e9)
+        now = 0
+        while now < end:
+            began = clock()
+            async with session.post(url, data=payload) as reply:
+                await reply.read()
+            now = clock()
+            times.append((now, now - began))
+    print(median(times, end, seconds), flush=True)
+    os._exit(0)
+
+
 def median(times, end, seconds):
     """Return the median RTT of the calls after a fifth of the time."""
     warm = sorted(rtt for at, rtt in times if at > end - 0.8e9 * seconds)
@@ -131,6 +166,8 @@ def server(system, transport, place):
         grpc_server(transport, place)
     if system == "wamp_crossbar":
         asyncio.run(wamp_server(place))
+    if system == "http_aiohttp":
+        asyncio.run(http_server())
     if system == "zeromq":
         replier = zeromq(zmq.REP, transport, place)
         while True:
@@ -148,6 +185,8 @@ def client(system, transport, place, size, seconds):
     payload, clock, times = os.urandom(size), time.perf_counter_ns, []
     if system == "wamp_crossbar":
         asyncio.run(wamp_client(place, size, seconds))
+    elif system == "http_aiohttp":
+        asyncio.run(http_client(place, size, seconds))
     elif system == "grpc_sync":
         call = grpc.insecure_channel(place).unary_unary("/bare.Echo/Call")
         call(payload)

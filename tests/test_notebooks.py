@@ -39,6 +39,8 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
     "clients": ["-p", "clients", "[1, 2]"],
     "nodelay": ["-p", "system", "sockets", "-p", "sizes", "70000"],
     "capacity": ["-p", "first", "4000", "-p", "objective", "p50<5ms"],
+    "marginal": ["-p", "system", "[sockets, xmlrpc_pstream]", "-p", "calls", "[1, 20, 50]"],
+    "origins": ["-p", "origin", "[zeromq, grpc]"],
     "scaleup": ["-p", "workers", "2", "-p", "payload_bytes", "16"],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
     "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],

@@ -26,7 +26,7 @@ def plan(
     cases: list[Case] = []
     absent: dict[str, str] = {}
     for name in params.names(origin, "origin", ORIGINS):
-        system = {"wamp": "wamp_crossbar", "xmlrpc_c": "xmlrpc_c"}.get(name)
+        system = {"wamp": "wamp_crossbar", "scaleup": "http_crossbar", "xmlrpc_c": "xmlrpc_c"}.get(name)
         if system and (reason := why_absent(system)):
             absent[system] = reason
         else:
@@ -48,7 +48,7 @@ def _scaleup(workers: int) -> list[Case]:
     """Return the smallest and the largest of the scale-up's bytes, on as many connections as there."""
     options = {"resource": "bytes", "workers": workers, "pin": True}
     return [
-        Case("http_aiohttp", "tcp", size, options, "free", callers=CONNECTIONS, engine="wire") for size in (16, 65_536)
+        Case("http_crossbar", "tcp", size, options, "free", callers=CONNECTIONS, engine="wire") for size in (16, 65_536)
     ]
 
 

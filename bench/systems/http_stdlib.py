@@ -1,12 +1,13 @@
 """HTTP/1.1: a plain handler of Python's http.server, a thread for each connection, and a bare client."""
 
 import http.client
+import socket
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import sockets
+from bench.systems import _http_wire, sockets
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
@@ -100,3 +101,26 @@ class Client:
     def close(self) -> None:
         """Disconnect."""
         self._connection.close()
+
+
+class Wire(_http_wire.Responses):
+    """The same requests on bare connections; one instance for each: it remembers what it has read."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        super().__init__()
+        if options.writes != 1:
+            raise ValueError("the engine wire sends each request in one write: give writes 1")
+        self._where, self._nodelay = parse_address(address), options.client_nodelay
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server; TransportError where that is not possible."""
+        return sockets.connect(self._where, self._nodelay)
+
+    def request(self, payload: bytes) -> bytes:
+        """Return a request with this body."""
+        return _http_wire.request("POST", "/", payload, _http_wire.authority(self._where))
+
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the body of a whole response; TransportError for any status but 200."""
+        return _http_wire.content(response)

@@ -194,3 +194,14 @@ class Client:
     def close(self) -> None:
         """Disconnect."""
         self._client.close()
+
+
+def Wire(options: Options, address: str) -> Any:  # noqa: N802 - stands for the classes of both protocols
+    """Return the requests and responses of the protocol as bytes, for the engine ``wire``."""
+    if options.protocol == "http":
+        from bench.systems import xmlrpc_stdlib
+
+        return xmlrpc_stdlib.Wire(xmlrpc_stdlib.Options(), address)
+    from bench.systems import xmlrpc_pstream
+
+    return xmlrpc_pstream.Wire(xmlrpc_pstream.Options(options.client_nodelay), address)
