@@ -165,7 +165,10 @@ class Plan:
         each_s = systems.constant(case.system, "START_S", START_S)
         generator = generators.module(case.engine) if case.engine in generators.NAMES else None
         window_s = generator.seconds(self.window_s) if generator else self.window_s
-        return (0.0 if case.is_short else window_s) + each_s * (1 + case.clients) + case.sessions_s
+        if case.is_short:  # until its calls are made, or all of its window if they are slow
+            calls = 0 if case.system == "loopback" or case.sessions else case.max_calls / case.clients / case.callers
+            window_s = min(window_s, CALL_S * calls)
+        return window_s + each_s * (1 + case.clients) + case.sessions_s
 
     def _routed(self) -> set[str]:
         return {case.system for case in self.cases if systems.defines(case.system, "route")}

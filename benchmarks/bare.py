@@ -137,16 +137,17 @@ async def http_server():
 
 
 async def http_client(place, size, seconds):
-    """Do what ``client`` does, by one session of aiohttp."""
+    """Do what ``client`` does, by one session of aiohttp with the settings that the laboratory chooses."""
     import aiohttp
 
     url, payload, clock, times = f"http://127.0.0.1:{place}/echo", os.urandom(size), time.perf_counter_ns, []
-    async with aiohttp.ClientSession() as session:
+    settings = {"timeout": aiohttp.ClientTimeout(total=None), "auto_decompress": False}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), **settings) as session:
         end = clock() + int(seconds * 1e9)
         now = 0
         while now < end:
             began = clock()
-            async with session.post(url, data=payload) as reply:
+            async with session.post(url, data=payload, allow_redirects=False) as reply:
                 await reply.read()
             now = clock()
             times.append((now, now - began))

@@ -15,6 +15,7 @@ def plan(
     payload_bytes: object = 100,
     clients: object = (1, 2, 4, 8, 16),
     options: object = None,
+    engine: object = "library",
     placement: object = "default",
     profile: str = "class",
     starts: object = None,
@@ -33,6 +34,7 @@ def plan(
         "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
         "options": params.mapping(options, "options"),
         "placement": placement_of(placement, parallel=True),
+        "engine": params.one_name(engine, "engine", ["library", "wire"]),
     }
     counts = sorted({1, *params.positives(clients, "clients", MOST_CLIENTS)})
     cases = [Case(name, by, clients=n, max_calls=BURST * n, **shared) for n in (1, 2)]

@@ -5,7 +5,7 @@ from typing import Any
 from bench import params, systems
 from bench.choices import FLOOR, INSTRUMENT, subjects, transports_of
 from bench.errors import UsageError
-from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
+from bench.plan import ENGINES, MOST_BYTES, Case, Plan, make_plan, placement_of
 
 
 def plan(
@@ -15,6 +15,7 @@ def plan(
     options: object = None,
     placement: object = "default",
     target: object = "",
+    engine: object = "library",
     profile: str = "class",
     starts: object = None,
     window_s: object = None,
@@ -28,7 +29,8 @@ def plan(
     chosen = [name for name in chosen if name != INSTRUMENT]
     where = placement_of(placement)
     shared: dict[str, Any] = {"placement": where}
-    cases = subjects(chosen, transport, target, options, sizes, shared)
+    made_by = {"engine": params.one_name(engine, "engine", list(ENGINES))}
+    cases = subjects(chosen, transport, target, options, sizes, shared | made_by)
     if not target:
         floors = [(t, size) for t in transports_of(cases, FLOOR) for size in sizes]
         cases += [Case(FLOOR, t, size, **shared) for t, size in floors if FLOOR not in chosen]
