@@ -1,9 +1,10 @@
 # make figures: every notebook, into figures/ and data/executed/.   make test: all tests.   make lab: JupyterLab.
+# make site: gallery, executed notebooks, documents and API as pages in build/site/, from stored runs.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: figures test lab lint benchmark calibrate reference lock proto clean
+.PHONY: figures test lab site lint benchmark calibrate reference lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -m bench run --all
@@ -14,6 +15,9 @@ test: $(READY)
 
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks
+
+site: $(READY)
+	@$(BIN)/python docs/site/build.py
 
 lint: $(READY)
 	$(BIN)/ruff check

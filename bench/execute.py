@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -100,14 +101,15 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     if sys.stderr.isatty():
         os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
     try:
-        with _quiet_kernel():
+        with _quiet_kernel(), tempfile.TemporaryDirectory(prefix="rt-") as sockets:
             papermill.execute_notebook(
                 str(notebook),
                 str(target),
                 parameters,
                 cwd=str(paths.home()),
                 progress_bar=False,
-                config=Config(KernelManager={"transport": "ipc"}),  # no port, and no word about an open one
+                # no port, no word about an open one, and no socket that a notebook run beside this one would take too
+                config=Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"}),
             )
     except papermill.PapermillExecutionError as error:
         raise BenchError(f"{notebook.name}: {error.ename}: {error.evalue}; see {paths.shown(target)}") from error

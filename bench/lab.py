@@ -160,7 +160,7 @@ def show(run: Run, *panels: str) -> None:
         buffer = io.BytesIO()
         with figures.style():
             figure.savefig(buffer, format="png", dpi=90)
-        display(Image(buffer.getvalue(), width=900, alt=name.replace("_", " ")))
+        display(Image(buffer.getvalue(), width=900, alt=figures.described(run.plan.notebook, name)))
 
 
 def tell(run: Run, what: str = "conclusion") -> None:
@@ -176,5 +176,5 @@ def lines(run: Run, origin: str) -> None:
 def save(run: Run) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
     files = figures.save(run)
-    display(Image(filename=str(files[-1]), width=1000, alt=figures.drawn_for(run.plan.notebook).TITLE))
+    display(Image(filename=str(files[-1]), width=1000, alt=figures.described(run.plan.notebook)))
     print(f"Saved {' and '.join(paths.shown(file) for file in files)}")

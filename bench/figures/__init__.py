@@ -17,12 +17,20 @@ from bench.params import listed
 from bench.results import Run
 from bench.store import writing
 
-__all__ = ["caption", "drawn_for", "panel", "provenance", "save", "style", "whole"]
+__all__ = ["caption", "described", "drawn_for", "panel", "provenance", "save", "style", "whole"]
 
 
 def drawn_for(notebook: str) -> ModuleType:
     """Return the module that draws a notebook's figure: its ``TITLE``, its ``PANELS``, and the panels by name."""
     return importlib.import_module(f"bench.figures.{notebook}")
+
+
+def described(notebook: str, *panels: str) -> str:
+    """Return what panels draw, or the whole figure, in the words of their docstrings: for readers who cannot see it."""
+    drawn = drawn_for(notebook)
+    shown = [getattr(drawn, name) for name in panels] or drawn.PANELS
+    texts = [panel.__doc__.splitlines()[0].removeprefix("Draw ") for panel in shown]
+    return " ".join(text[0].upper() + text[1:] for text in texts)
 
 
 def panel(run: Run, name: str, size: tuple[float, float] = (10, 4.2)) -> Figure:

@@ -1,0 +1,213 @@
+"""Build the site from stored runs: ``python docs/site/build.py [FOLDER] [--only NOTEBOOK ...]``.
+
+Every notebook that has a reference run is executed from it, in two processes; then Sphinx makes pages of all
+notebooks, of the documents in ``docs`` and of the docstrings. Nothing is measured, and nothing comes from a network.
+"""
+
+import argparse
+import base64
+import html
+import multiprocessing
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import nbformat
+import papermill
+
+from bench import checks, figures, narrative, paths, store
+from bench.errors import BenchError, UsageError
+from bench.execute import execute
+from bench.results import Run
+
+SITE = Path(__file__).resolve().parent
+ROOT = SITE.parent.parent
+LINKED = ("bench", "docs", "papermill_params", "tests")  # folders whose files the documents link to
+
+GALLERY = """# Gallery
+
+Each figure with what it claims, what was checked before the claim was made, and the commands that draw and measure it
+again. Figures and sentences are computed from the small stored runs that come with the project (`data/reference/`):
+nothing was measured for this page, and another machine has other numbers. Yours are one command away.
+
+"""
+
+EXECUTED = """Nothing was measured for this page: it shows ORIGIN. On your machine, `python -m bench run STEM`
+measures it, `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
+
+AS_IT_IS = """This page shows the notebook as it is written, without results: it wants you to work with it, or a run
+that is not stored. `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
+
+ENTRY = """```{{image}} figures/{stem}.png
+:alt: {alt}
+```
+
+:::{{container}} claim
+{claim}
+:::
+
+<details class="trust-card">
+<summary>Trust card: checks passed {score}</summary>
+
+{card}
+
+</details>
+
+```sh
+python -m bench run {stem} -p source reference   # draws this figure again
+python -m bench run {stem}                       # measures it on your machine
+```
+
+How it was made, step by step: [the notebook](notebooks/{stem}.ipynb). Enlarged: [the figure](figures/{stem}.svg).
+Drawn from {origin}.
+"""
+
+
+def build(target: Path, only: list[str] | None = None) -> None:
+    """Make the site in ``target``; with ``only`` the other notebooks are shown as they are written."""
+    pages = target.with_name(f"{target.name}-pages")
+    _remove(target, holding="objects.inv")
+    _remove(pages, holding="gallery.md")
+    _lay_out(pages)
+    os.environ |= {
+        "ROUNDTRIP_HOME": str(ROOT),
+        "ROUNDTRIP_FIGURES": str(pages / "figures"),
+        "ROUNDTRIP_EXECUTED": str(pages / "notebooks"),
+    }
+    notebooks = _notebooks()
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), _end_with_parent) as pool:
+        entries = pool.map(partial(_page, pages=pages, only=only), notebooks)
+        gallery = GALLERY + "\n".join(entries) + _contents(notebooks)
+    (pages / "gallery.md").write_text(gallery, "utf-8")
+    (pages / "index.md").write_text(_doors(pages), "utf-8")
+    sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", "-c", SITE, pages, target]
+    if subprocess.run(sphinx).returncode:
+        raise BenchError("Sphinx refused what is said above: mend it in the document or docstring named there")
+
+
+def _remove(folder: Path, holding: str) -> None:
+    """Remove what an earlier build left; UsageError for a folder that is something else."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / holding).is_file():
+        raise UsageError(
+            f"{paths.shown(folder)} holds other files: remove it, or name a folder that does not exist yet"
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_with_parent() -> None:
+    """Let this process end when the one that started it has ended, however that came."""
+    threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)), daemon=True).start()
+
+
+def _lay_out(pages: Path) -> None:
+    """Give Sphinx a folder that looks like the checkout, so that links from file to file hold."""
+    (pages / "notebooks").mkdir(parents=True)
+    shutil.copytree(ROOT / "notebooks", pages / "sources")
+    for name in LINKED:
+        shutil.copytree(ROOT / name, pages / name, ignore=shutil.ignore_patterns("__pycache__", "site"))
+    for file in (*ROOT.glob("[A-Z]*"), *SITE.glob("*.md")):
+        shutil.copy(file, pages)
+    (pages / "gallery.md").touch()
+
+
+def _notebooks() -> list[Path]:
+    """Return the notebooks in the order of the README, then the others."""
+    order = re.findall(r"\(notebooks/(\w+)\.ipynb\)", (ROOT / "README.md").read_text("utf-8"))
+    found = sorted(file for file in (ROOT / "notebooks").glob("[a-z]*.ipynb") if not file.stem.startswith("out"))
+    return sorted(found, key=lambda file: order.index(file.stem) if file.stem in order else len(order))
+
+
+def _doors(pages: Path) -> str:
+    """Return the start page; a line that is nothing but a link stays if there is something behind it."""
+    lines = (SITE / "index.md").read_text("utf-8").splitlines(keepends=True)
+    links = [re.fullmatch(r"- \[\]\((\S+)\)\n", line) for line in lines]
+    return "".join(line for line, link in zip(lines, links, strict=True) if not link or (pages / link[1]).is_file())
+
+
+def _contents(notebooks: list[Path]) -> str:
+    return "\n".join(["\n```{toctree}\n:hidden:\n", *(f"notebooks/{file.stem}" for file in notebooks), "```\n"])
+
+
+def _page(notebook: Path, pages: Path, only: list[str] | None) -> str:
+    """Write a notebook's page, executed if it can be, and return its part of the gallery."""
+    stem, run, note, target = notebook.stem, _reference(notebook), AS_IT_IS, pages / "notebooks" / notebook.name
+    if run and (only is None or stem in only):
+        note = EXECUTED.replace("ORIGIN", _origin(run))
+        execute([stem], False, {"source": "reference"}, lambda text: None)
+    else:
+        shutil.copy(notebook, target)
+    made = nbformat.read(target, 4)
+    _put_pictures_into_files(made, pages / "notebooks", stem)
+    made.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{note}}\n{note.replace('STEM', stem)}\n:::"))
+    nbformat.write(made, target)
+    return _entry(run, pages) if run else ""
+
+
+def _reference(notebook: Path) -> Run | None:
+    """Return the stored run that a notebook's figure can be drawn from, if there is one."""
+    folder = store.Folder(ROOT / "data" / "reference" / notebook.stem)
+    drawable = (folder.path / "manifest.json").is_file() and "source" in papermill.inspect_notebook(str(notebook))
+    return Run(folder) if drawable else None
+
+
+def _origin(run: Run) -> str:
+    """Return where the numbers of a page come from."""
+    machine = run.manifest["machine"]
+    place = f"machine {machine['machine_id']} ({machine['cpu_model']}, {machine['cpus_allowed']} CPUs)"
+    return f"the stored run `{run.id}` of {run.manifest['created'][:10]}, {place}"
+
+
+def _put_pictures_into_files(made: nbformat.NotebookNode, folder: Path, stem: str) -> None:
+    """Replace the pictures in a notebook's outputs by Markdown that shows a file, with the picture's own alt text."""
+    outputs = [output for cell in made.cells for output in cell.get("outputs", [])]
+    for number, output in enumerate(one for one in outputs if "image/png" in one.get("data", {})):
+        file = folder / f"{stem}-{number}.png"
+        file.write_bytes(base64.b64decode(output.data["image/png"]))
+        alt = output.metadata.get("image/png", {}).get("alt", "")
+        output.data = {"text/markdown": f"![{alt}]({file.name})"}
+
+
+def _entry(run: Run, pages: Path) -> str:
+    """Return a figure with its claim, its trust card, and the commands that repeat it."""
+    stem = run.plan.notebook
+    if not (pages / "figures" / f"{stem}.png").is_file():
+        figures.save(run)
+    parts = {
+        "alt": figures.described(stem),
+        "claim": narrative.conclusion(run),
+        "score": checks.score(run),
+        "card": _card(run),
+        "origin": _origin(run),
+    }
+    return f"## {figures.drawn_for(stem).TITLE}\n\n" + ENTRY.format(stem=stem, **parts)
+
+
+def _card(run: Run) -> str:
+    rows = [(one.name, one.verdict, one.found, one.advice) for one in checks.check(run)]
+    cells = [" | ".join(html.escape(text).replace("|", "\\|") for text in row) for row in rows]
+    return "\n".join(["| check | verdict | found | try |", "|---|---|---|---|", *(f"| {row} |" for row in cells)])
+
+
+def main() -> None:
+    """Read the arguments, build, and tell where the site is."""
+    parser = argparse.ArgumentParser(description="Build the site from stored runs; nothing is measured.")
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "site", help="default: build/site")
+    parser.add_argument("--only", nargs="*", metavar="NOTEBOOK", help="execute these; show the others as written")
+    given, began = parser.parse_args(), time.monotonic()
+    target = given.folder.resolve()
+    try:
+        build(target, given.only)
+    except BenchError as error:
+        sys.exit(f"site: {error}")
+    print(f"The site took {time.monotonic() - began:.0f} s. Open it: {(target / 'index.html').as_uri()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""The site: built from stored runs, whole, without a network, and readable by those who cannot see."""
+
+import fcntl
+import functools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from conftest import ROOT
+
+import bench
+from bench import checks, figures, narrative, store
+from bench.results import Run
+
+for needed in ("sphinx", "myst_nb", "furo"):
+    pytest.importorskip(needed, reason=f"the site is made by {needed}: python -m pip install -r requirements/lab.txt")
+BeautifulSoup = pytest.importorskip("bs4").BeautifulSoup
+
+pytestmark = pytest.mark.timeout(300)  # whoever comes first builds it
+
+NOTEBOOKS = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
+DRAWN = [stem for stem in NOTEBOOKS if (ROOT / "data" / "reference" / stem).is_dir()]
+EXECUTED = "latency"  # the one that is executed here; all are drawn
+BUILD = [sys.executable, str(ROOT / "docs" / "site" / "build.py")]
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """Return the folder of a site that all tests share, whichever process they run in."""
+    shared = tmp_path_factory.getbasetemp()
+    target = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "site"
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (target / "index.html").is_file():
+            words = [*BUILD, str(target), "--only", EXECUTED]
+            built = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=280)
+            assert built.returncode == 0, built.stdout + built.stderr
+            assert f"Open it: {(target / 'index.html').as_uri()}" in built.stdout
+    return target
+
+
+@functools.cache
+def page(file: Path) -> BeautifulSoup:
+    return BeautifulSoup(file.read_text("utf-8"), "html.parser")
+
+
+def pages(site: Path) -> list[Path]:
+    return [file for file in site.rglob("*.html") if "_static" not in file.parts and "_downloads" not in file.parts]
+
+
+def addresses(file: Path) -> list[str]:
+    """Return what a page's elements fetch or lead to."""
+    elements = page(file).find_all(lambda tag: tag.get("src") or tag.get("href"))
+    return [element.get("src") or element["href"] for element in elements]
+
+
+def test_a_browser_would_fetch_nothing_from_a_network(site):
+    for file in pages(site):
+        for element in page(file).find_all(["script", "link", "img", "iframe", "source", "object", "use"]):
+            fetched = element.get("src") or element.get("href") or element.get("data") or ""
+            assert not urlsplit(fetched).netloc, (file, fetched)
+    for file in site.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*[\"']?\s*(https?:)?//", file.read_text("utf-8")), file
+
+
+def test_every_link_between_pages_leads_somewhere(site):
+    assert len(pages(site)) > len(NOTEBOOKS) + 5
+    for file in pages(site):
+        for address in addresses(file):
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+            assert target.is_file(), (file, address)
+            if parts.fragment and target.suffix == ".html":
+                assert page(target).find(id=unquote(parts.fragment)), (file, address)
+
+
+def test_every_picture_is_described(site):
+    for file in pages(site):
+        for picture in page(file).select("article img"):
+            alt = picture.get("alt", "")
+            assert len(alt) > 20 and not alt.endswith((".png", ".svg")), (file, picture)
+
+
+def test_the_start_page_has_three_doors_into_the_site(site):
+    doors = page(site / "index.html").select(".doors > .door")
+    assert len(doors) == 3 and all(len(door.select("a.reference.internal")) >= 4 for door in doors)
+    text = page(site / "index.html").get_text()
+    assert "make figures" in text and "make test" in text
+
+
+@pytest.mark.parametrize("stem", NOTEBOOKS)
+def test_every_notebook_is_a_page(site, stem):
+    shown = page(site / "notebooks" / f"{stem}.html")
+    note = shown.select_one(".admonition.note")
+    assert shown.select(".cell_input") and note.select_one("a.download")
+    pictures = shown.select(".cell_output img")
+    if stem == EXECUTED:
+        run = Run(store.Folder(ROOT / "data" / "reference" / stem))
+        assert run.id in note.get_text() and "Nothing was measured" in note.get_text()
+        assert pictures[-1]["alt"] == figures.described(stem) and len(pictures) == 5
+        assert 'source = "reference"' in shown.get_text() and "Nothing is measured: this is run" in shown.get_text()
+    else:
+        assert "without results" in note.get_text() and not pictures
+
+
+@pytest.mark.parametrize("stem", DRAWN)
+def test_the_gallery_has_figure_claim_trust_card_and_command(site, stem):
+    title = figures.drawn_for(stem).TITLE
+    (section,) = [one for one in page(site / "gallery.html").select("section section") if one.h2.find(string=title)]
+    assert section.img["alt"] == figures.described(stem)
+    assert (site / section.img["src"]).stat().st_size > 50_000
+    claim = section.select_one(".claim").get_text()
+    assert re.search(r"\d", claim) and "No conclusion" not in claim
+    rows = [[cell.get_text() for cell in row.select("td")] for row in section.select("details.trust-card tbody tr")]
+    assert [row[0] for row in rows] == [check.__name__ for check in checks.ALL]
+    assert {row[1] for row in rows} <= {"PASS", "CAUTION", "INVALID"} and all(row[2] for row in rows)
+    assert f"python -m bench run {stem} -p source reference" in section.pre.get_text()
+    assert section.find("a", href=f"notebooks/{stem}.html")
+
+
+def test_claim_and_card_are_computed_from_the_reference_run(site):
+    run = Run(store.Folder(ROOT / "data" / "reference" / EXECUTED))
+    title = figures.drawn_for(EXECUTED).TITLE
+    (section,) = [one for one in page(site / "gallery.html").select("section section") if one.h2.find(string=title)]
+    words = narrative.conclusion(run).replace("*", "").split()
+    assert section.select_one(".claim").get_text().split() == words
+    assert checks.score(run) in section.summary.get_text()
+    assert checks.check(run)[0].found in section.get_text()
+
+
+def test_the_gallery_keeps_the_order_of_the_readme(site):
+    order = re.findall(r"\(notebooks/(\w+)\.ipynb\)", (ROOT / "README.md").read_text("utf-8"))
+    links = [link["href"] for link in page(site / "gallery.html").select("article a[href^='notebooks/']")]
+    shown = [Path(link).stem for link in links]
+    assert [stem for stem in shown if stem in order] == [stem for stem in order if stem in shown]
+    assert sorted(shown) == DRAWN
+
+
+def test_the_docstrings_are_there(site):
+    api = page(site / "api.html")
+    for name in {*bench.__all__} - {"__version__"}:
+        assert api.find(id=f"bench.{name}"), name
+    for name in ("Address", "Binding", "Service", "Wire", "System"):
+        assert api.find(id=f"bench.contract.{name}"), name
+    assert "what it is: the legend" in api.get_text() and api.find(id="bench.results.Run.ledger")
+
+
+def test_the_documents_are_there(site):
+    for document in (ROOT / "docs").glob("*.md"):
+        assert (site / "docs" / f"{document.stem}.html").is_file()
+    assert (site / "README.html").is_file() and (site / "CONTRIBUTING.html").is_file()
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    finished = subprocess.run([*BUILD, str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
+    assert finished.returncode == 1 and "holds other files" in finished.stderr and "Traceback" not in finished.stderr
+    assert (tmp_path / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="no browser: apt-get install chromium")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_browser_opens_it_from_disk(site, width):
+    from playwright.sync_api import sync_playwright
+
+    asked, errors = [], []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        view = browser.new_page(viewport={"width": width, "height": 720})
+        view.on("request", lambda request: asked.append(request.url))
+        view.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        view.on("pageerror", lambda error: errors.append(str(error)))
+        for name in ("index", "gallery", f"notebooks/{EXECUTED}", "api", "docs/adding-a-system"):
+            view.goto((site / f"{name}.html").as_uri())
+            assert view.evaluate("document.documentElement.scrollWidth") <= width, name
+        browser.close()
+    assert errors == [] and all(url.startswith(("file:", "data:")) for url in asked)
