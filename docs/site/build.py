@@ -1,7 +1,8 @@
 """Build the site from stored runs: ``python docs/site/build.py [FOLDER] [--only NOTEBOOK ...]``.
 
-Every notebook that has a reference run is executed from it, in two processes; then Sphinx makes pages of all
-notebooks, of the documents in ``docs`` and of the docstrings. Nothing is measured, and nothing comes from a network.
+Every notebook that has a reference run is executed from it, and so is one that only looks at what others measured (it
+has no parameter ``source``); in two processes. Then Sphinx makes pages of all notebooks, of the documents in ``docs``
+and of the docstrings. Nothing is measured, and nothing comes from a network.
 """
 
 import argparse
@@ -40,15 +41,19 @@ nothing was measured for this page, and another machine has other numbers. Yours
 """
 
 EXECUTED = """Nothing was measured for this page: it shows ORIGIN. On your machine, `python -m bench run STEM`
-measures it, `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
+runs it, `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
 
 AS_IT_IS = """This page shows the notebook as it is written, without results: it wants you to work with it, or a run
 that is not stored. `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
 
-ENTRY = """```{{image}} figures/{stem}.png
+FIGURE = """## {title}
+
+```{{image}} figures/{stem}.png
 :alt: {alt}
 ```
+"""
 
+CLAIM = """
 :::{{container}} claim
 {claim}
 :::
@@ -64,7 +69,9 @@ ENTRY = """```{{image}} figures/{stem}.png
 python -m bench run {stem} -p source reference   # draws this figure again
 python -m bench run {stem}                       # measures it on your machine
 ```
+"""
 
+WHERE = """
 How it was made, step by step: [the notebook](notebooks/{stem}.ipynb). Enlarged: [the figure](figures/{stem}.svg).
 Drawn from {origin}.
 """
@@ -80,6 +87,7 @@ def build(target: Path, only: list[str] | None = None) -> None:
         "ROUNDTRIP_HOME": str(ROOT),
         "ROUNDTRIP_FIGURES": str(pages / "figures"),
         "ROUNDTRIP_EXECUTED": str(pages / "notebooks"),
+        "ROUNDTRIP_RUNS": str(pages / "runs"),
     }
     notebooks = _notebooks()
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), _end_with_parent) as pool:
@@ -137,28 +145,30 @@ def _contents(notebooks: list[Path]) -> str:
 
 def _page(notebook: Path, pages: Path, only: list[str] | None) -> str:
     """Write a notebook's page, executed if it can be, and return its part of the gallery."""
-    stem, run, note, target = notebook.stem, _reference(notebook), AS_IT_IS, pages / "notebooks" / notebook.name
-    if run and (only is None or stem in only):
-        note = EXECUTED.replace("ORIGIN", _origin(run))
-        execute([stem], False, {"source": "reference"}, lambda text: None)
+    stem, run, target = notebook.stem, _reference(notebook), pages / "notebooks" / notebook.name
+    drawable = run is not None or "source" not in papermill.inspect_notebook(str(notebook))
+    if drawable and (only is None or stem in only):
+        execute([stem], False, {"source": "reference"} if run else {}, lambda text: None)
     else:
         shutil.copy(notebook, target)
     made = nbformat.read(target, 4)
+    note = (EXECUTED if "papermill" in made.metadata else AS_IT_IS).replace("ORIGIN", _origin(run))
     _put_pictures_into_files(made, pages / "notebooks", stem)
     made.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{note}}\n{note.replace('STEM', stem)}\n:::"))
     nbformat.write(made, target)
-    return _entry(run, pages) if run else ""
+    return _entry(stem, made.cells[0].source.splitlines()[0].removeprefix("# "), run, pages)
 
 
 def _reference(notebook: Path) -> Run | None:
     """Return the stored run that a notebook's figure can be drawn from, if there is one."""
     folder = store.Folder(ROOT / "data" / "reference" / notebook.stem)
-    drawable = (folder.path / "manifest.json").is_file() and "source" in papermill.inspect_notebook(str(notebook))
-    return Run(folder) if drawable else None
+    return Run(folder) if (folder.path / "manifest.json").is_file() else None
 
 
-def _origin(run: Run) -> str:
+def _origin(run: Run | None) -> str:
     """Return where the numbers of a page come from."""
+    if run is None:
+        return "the stored runs that it reads"
     machine = run.manifest["machine"]
     place = f"machine {machine['machine_id']} ({machine['cpu_model']}, {machine['cpus_allowed']} CPUs)"
     return f"the stored run `{run.id}` of {run.manifest['created'][:10]}, {place}"
@@ -174,19 +184,16 @@ def _put_pictures_into_files(made: nbformat.NotebookNode, folder: Path, stem: st
         output.data = {"text/markdown": f"![{alt}]({file.name})"}
 
 
-def _entry(run: Run, pages: Path) -> str:
-    """Return a figure with its claim, its trust card, and the commands that repeat it."""
-    stem = run.plan.notebook
-    if not (pages / "figures" / f"{stem}.png").is_file():
+def _entry(stem: str, title: str, run: Run | None, pages: Path) -> str:
+    """Return a figure with its claim, its trust card, and the commands that repeat it; nothing without a figure."""
+    drawn = (pages / "figures" / f"{stem}.png").is_file()
+    if run is None:
+        return (FIGURE + WHERE).format(stem=stem, title=title, alt=title, origin=_origin(run)) if drawn else ""
+    if not drawn:
         figures.save(run)
-    parts = {
-        "alt": figures.described(stem),
-        "claim": narrative.conclusion(run),
-        "score": checks.score(run),
-        "card": _card(run),
-        "origin": _origin(run),
-    }
-    return f"## {figures.drawn_for(stem).TITLE}\n\n" + ENTRY.format(stem=stem, **parts)
+    told = {"claim": narrative.conclusion(run), "score": checks.score(run), "card": _card(run)}
+    text, alt = FIGURE + CLAIM + WHERE, figures.described(stem)
+    return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **told)
 
 
 def _card(run: Run) -> str:

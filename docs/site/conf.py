@@ -20,5 +20,6 @@ html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_domain_indices = False
 html_show_sphinx = False
 html_show_copyright = False
