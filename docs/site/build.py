@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -90,7 +91,7 @@ def build(target: Path, only: list[str] | None = None) -> None:
         "ROUNDTRIP_RUNS": str(pages / "runs"),
     }
     notebooks = _notebooks()
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), _end_with_parent) as pool:
+    with tempfile.TemporaryDirectory(prefix="rt-") as scratch, _two_workers(scratch) as pool:
         entries = pool.map(partial(_page, pages=pages, only=only), notebooks)
         gallery = GALLERY + "\n".join(entries) + _contents(notebooks)
     (pages / "gallery.md").write_text(gallery, "utf-8")
@@ -109,9 +110,21 @@ def _remove(folder: Path, holding: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end_with_parent() -> None:
-    """Let this process end when the one that started it has ended, however that came."""
-    threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)), daemon=True).start()
+def _two_workers(scratch: str) -> ProcessPoolExecutor:
+    """Return two processes whose temporary files lie in a folder."""
+    os.environ["TMPDIR"] = scratch
+    return ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), _end_with_parent, [scratch])
+
+
+def _end_with_parent(scratch: str) -> None:
+    """Let this process end when the one that started it has ended, however that came, and leave nothing behind."""
+
+    def end() -> None:
+        multiprocessing.parent_process().join()
+        shutil.rmtree(scratch, ignore_errors=True)
+        os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
 
 
 def _lay_out(pages: Path) -> None:
@@ -154,6 +167,9 @@ def _page(notebook: Path, pages: Path, only: list[str] | None) -> str:
     made = nbformat.read(target, 4)
     note = (EXECUTED if "papermill" in made.metadata else AS_IT_IS).replace("ORIGIN", _origin(run))
     _put_pictures_into_files(made, pages / "notebooks", stem)
+    for cell in made.cells:
+        if "answer" in cell.metadata.get("tags", []):  # an exercise's: folded, to be opened by who has one
+            cell.metadata.tags.append("hide-cell")
     made.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{note}}\n{note.replace('STEM', stem)}\n:::"))
     nbformat.write(made, target)
     return _entry(stem, made.cells[0].source.splitlines()[0].removeprefix("# "), run, pages)
