@@ -81,7 +81,7 @@ Drawn from {origin}.
 def build(target: Path, only: list[str] | None = None) -> None:
     """Make the site in ``target``; with ``only`` the other notebooks are shown as they are written."""
     pages = target.with_name(f"{target.name}-pages")
-    _remove(target, holding="objects.inv")
+    _remove(target, holding=".doctrees")
     _remove(pages, holding="gallery.md")
     _lay_out(pages)
     os.environ |= {
@@ -103,7 +103,7 @@ def build(target: Path, only: list[str] | None = None) -> None:
 
 def _remove(folder: Path, holding: str) -> None:
     """Remove what an earlier build left; UsageError for a folder that is something else."""
-    if folder.exists() and any(folder.iterdir()) and not (folder / holding).is_file():
+    if folder.exists() and any(folder.iterdir()) and not (folder / holding).exists():
         raise UsageError(
             f"{paths.shown(folder)} holds other files: remove it, or name a folder that does not exist yet"
         )
