@@ -114,14 +114,11 @@ class Folder:
         return whole.filter(pa.compute.is_in(whole["start"], value_set=complete)).sort_by("start")
 
     def done(self) -> set[int]:
-        """Return the numbers of the starts that are complete: in the ledger, and their calls or marks there.
-
-        A kept run has complete starts only; those of load generators and of client processes have neither.
-        """
+        """Return the numbers of the starts that are complete: in the ledger, with calls or marks; all, of a kept run."""
         starts = {start for file in self.files("ledger") for start in read_table(file, "ledger")["start"].to_pylist()}
         measured = {file.stem for table in ("samples", "marks") for file in self.files(table)}
-        kept = any(file.stem == "all" for file in self.files("ledger"))
-        return starts if kept else {start for start in starts if f"{start:05d}" in measured}
+        kept = (self.path / "ledger" / "all.parquet").exists()
+        return {start for start in starts if kept or f"{start:05d}" in measured}
 
     def append(self, start: int, tables: dict[str, pa.Table]) -> None:
         """Write one start's tables, the ledger last: with it the start is complete, even if nothing was due in it."""
