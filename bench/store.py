@@ -114,7 +114,7 @@ class Folder:
         return whole.filter(pa.compute.is_in(whole["start"], value_set=complete)).sort_by("start")
 
     def done(self) -> set[int]:
-        """Return the numbers of the starts that are complete: in the ledger, with calls or marks; all, of a kept run."""
+        """Return the numbers of the starts that are complete: in the ledger, with calls or marks; all if it is kept."""
         starts = {start for file in self.files("ledger") for start in read_table(file, "ledger")["start"].to_pylist()}
         measured = {file.stem for table in ("samples", "marks") for file in self.files(table)}
         kept = (self.path / "ledger" / "all.parquet").exists()
