@@ -1,4 +1,4 @@
-"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, capacity, calibrate, explain, serve, keep.
+"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, submit, capacity, calibrate, explain, serve.
 
 Errors are one line on stderr that ends with a remedy; exit status 1 for a failure, 2 for bad usage. With
 ``--debug`` the traceback is shown as well.
@@ -125,6 +125,18 @@ def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bo
     text, failed = compared_text(a, b, margin, fail_if_slower, as_json)
     click.echo(text)
     return 3 if failed else 0
+
+
+@cli.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("-o", "--output", metavar="FILE.zip", help="The zip to write; named after the machine otherwise.")
+@click.option("--yes", is_flag=True, help="Write it without asking.")
+def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
+    """Put RUNs into one small zip, to hand in to a class; what it tells is shown before it is written."""
+    from bench.classroom.submitting import submit
+
+    ask = click.confirm if sys.stdin.isatty() and sys.stdout.isatty() else None
+    return 0 if submit(runs, output, yes, click.echo, ask) else 1
 
 
 @cli.command()

@@ -136,17 +136,17 @@ def _is_watched() -> bool:
 
 def trust(run: Run) -> None:
     """Show every check: may this result be believed?"""
-    _show(tables.card(checks.check(run)), wrap=True)
+    show_frame(tables.card(checks.check(run)), wrap=True)
 
 
 def table(run: Run, *names: str) -> None:
     """Show tables by the names of their functions in ``bench.tables``; or all results that there are."""
     for frame in [getattr(tables, name)(run) for name in names] or tables.results(run):
         if len(frame):
-            _show(frame)
+            show_frame(frame)
 
 
-def _show(frame: pd.DataFrame, wrap: bool = False) -> None:
+def show_frame(frame: pd.DataFrame, wrap: bool = False) -> None:
     """Show a table of words: aligned left, numbers and units on one line."""
     look = "text-align:left" if wrap else "text-align:left;white-space:nowrap"
     html = frame.reset_index().to_html(index=False)

@@ -17,7 +17,7 @@ from bench.params import listed
 from bench.results import Run
 from bench.store import writing
 
-__all__ = ["caption", "drawn_for", "panel", "provenance", "save", "style", "whole"]
+__all__ = ["caption", "drawn_for", "panel", "provenance", "save", "style", "whole", "write"]
 
 
 def drawn_for(notebook: str) -> ModuleType:
@@ -75,11 +75,12 @@ def save(run: Run) -> list[Path]:
     targets = [paths.figures() / f"{run.plan.notebook}.{kind}" for kind in ("svg", "png")]
     with style():
         for target in targets:
-            _write(figure, target, metadata)
+            write(figure, target, metadata)
     return targets
 
 
-def _write(figure: Figure, target: Path, metadata: dict[str, str]) -> None:
+def write(figure: Figure, target: Path, metadata: dict[str, str]) -> None:
+    """Write a figure with its metadata as the kind that the name ends with; without a time of writing."""
     kind = target.suffix[1:]
     extra: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
     with writing(target, "ROUNDTRIP_FIGURES") as temporary:

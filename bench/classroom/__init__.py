@@ -1,0 +1,55 @@
+"""What a class measured: runs handed in as zips, and which claims hold on every machine.
+
+``python -m bench submit RUN...`` makes a zip of runs; ``classroom.ipynb`` looks at a folder of them. In a notebook:
+``room = classroom.gather("zips")``, then ``classroom.table``, ``show``, ``tell`` and ``save``.
+"""
+
+import io
+
+from IPython.display import Image, Markdown, display
+
+from bench import figures, lab, paths
+from bench.classroom import forest, merging, telling
+from bench.classroom.merging import Room
+
+__all__ = ["Room", "gather", "save", "show", "table", "tell"]
+
+
+def gather(folder: object, row: object = "default", quantity: object = "p50 RTT", claim: object = "") -> Room:
+    """Return what the zips of a folder say, and print how much of it is used; see ``bench.classroom.merging``."""
+    room = merging.gather(folder, row, quantity, claim)
+    files = {run.file for run in room.runs}
+    refused = {one.file for one in room.refusals} - files
+    print(
+        f"Nothing is measured: {len(files)} zips of {room.machines} machines from {room.source}, {len(refused)} more "
+        f"refused; {len(room.claims)} claims; a row is a {room.unit}"
+    )
+    return room
+
+
+def table(room: Room, *names: str) -> None:
+    """Show tables by the names of their functions in ``bench.classroom.telling``; those without rows are left out."""
+    for frame in (getattr(telling, name)(room) for name in names):
+        if len(frame):
+            lab.show_frame(frame)
+
+
+def show(room: Room, *panels: str) -> None:
+    """Show panels of the figure, named as the functions in ``bench.classroom.forest``."""
+    for name in panels:
+        buffer = io.BytesIO()
+        with figures.style():
+            forest.panel(room, name).savefig(buffer, format="png", dpi=90)
+        display(Image(buffer.getvalue(), width=900, alt=name.replace("_", " ")))
+
+
+def tell(room: Room, what: str = "conclusion") -> None:
+    """Show sentences computed from the zips: ``conclusion`` or ``heterogeneity``."""
+    display(Markdown(getattr(telling, what)(room)))
+
+
+def save(room: Room) -> None:
+    """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
+    files = forest.save(room)
+    display(Image(filename=str(files[-1]), width=1000, alt=forest.TITLE))
+    print(f"Saved {' and '.join(paths.shown(file) for file in files)}")
