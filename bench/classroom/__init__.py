@@ -11,6 +11,7 @@ from IPython.display import Image, Markdown, display
 from bench import figures, lab, paths
 from bench.classroom import forest, merging, telling
 from bench.classroom.merging import Room
+from bench.classroom.ratios import counted
 
 __all__ = ["Room", "gather", "save", "show", "table", "tell"]
 
@@ -21,8 +22,8 @@ def gather(folder: object, row: object = "default", quantity: object = "p50 RTT"
     files = {run.file for run in room.runs}
     refused = {one.file for one in room.refusals} - files
     print(
-        f"Nothing is measured: {len(files)} zips of {room.machines} machines from {room.source}, {len(refused)} more "
-        f"refused; {len(room.claims)} claims; a row is a {room.unit}"
+        f"Nothing is measured: {counted(len(files), 'zip')} of {counted(room.machines, 'machine')} from {room.source}, "
+        f"{len(refused)} refused; {counted(len(room.claims), 'claim')}; a row is a {room.unit}"
     )
     return room
 

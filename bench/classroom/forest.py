@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from bench import figures, machine, paths
 from bench.classroom.merging import DEPENDS, HOLDS, MACHINE, NOTHING, Claim, Room
 from bench.classroom.pooling import LEAST_MACHINES, Pool
+from bench.classroom.ratios import counted
 from bench.comparing import DIFFERENT, QUANTITIES, SAME
 from bench.figures.axes import GREY, log_axis, name_rows, nothing, range_row, style, time_axis
 from bench.units import duration, quantity
@@ -160,7 +161,7 @@ def _at_right(axes: Axes, y: float, text: str) -> None:
 
 
 def _fontsize(rows: int) -> float:
-    return 10 if rows <= USUAL_ROWS else max(6.0, 10 * USUAL_ROWS / rows)
+    return 10 if rows <= USUAL_ROWS else 9
 
 
 def panel(room: Room, name: str) -> Figure:
@@ -195,7 +196,8 @@ def caption(room: Room) -> str:
     starts = f"at least {min(fewest)} starts of each case" if fewest else "no starts"
     each = "machine" if room.unit == MACHINE else "placement of a machine"
     return (
-        f"{len(files)} zips of {room.machines} machines ({room.source}); {len(room.refusals)} parts not used; data "
+        f"{counted(len(files), 'zip')} of {counted(room.machines, 'machine')} ({room.source}); "
+        f"{counted(len(room.refusals), 'part')} not used; data "
         f"{room.data_hash}. Each row: one {each}, {starts},\n"
         "ratio to its own raw sockets block by block, 95 % interval by signed ranks. "
         f"Pooled by random effects (DerSimonian-Laird; interval by Hartung-Knapp, from {LEAST_MACHINES} rows on)."

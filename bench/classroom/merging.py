@@ -104,7 +104,7 @@ def gather(
     if unit == "default":
         unit = PLACEMENT if _alone(spoken) else MACHINE
     kept, replaced = newest(spoken, unit)
-    claims = sorted(_claims(kept, unit), key=lambda one: (columns.index(one.quantity), -len(one.rows)))
+    claims = sorted(claims_of(kept, unit), key=lambda one: (columns.index(one.quantity), -len(one.rows)))
     return Room(
         _source(folder), unit, tuple(runs), (*refusals, *replaced), tuple(claims), _chosen(claims, str(claim).strip())
     )
@@ -159,7 +159,7 @@ def _anywhere(case: Case) -> Case:
     return made
 
 
-def _claims(kept: Kept, unit: str) -> Iterator[Claim]:
+def claims_of(kept: Kept, unit: str) -> Iterator[Claim]:
     """Yield the claims, each with the shortest label that tells it from the others."""
     cases = {place: next(iter(rows.values())).case for (place, _), rows in kept.items()}
     names = labels(tuple(map(_anywhere, cases.values()) if unit == PLACEMENT else cases.values()))

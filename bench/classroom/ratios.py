@@ -102,6 +102,11 @@ def key(case: Case) -> str:
     return json.dumps(factors(case) | {"system": case.system, "options": case.options}, sort_keys=True)
 
 
+def counted(number: int, what: str) -> str:
+    """Return "1 zip" or "3 zips"."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 def few(names: list[str], most: int = 4) -> str:
     """Return some names as prose, each once, and how many more there are."""
     each = list(dict.fromkeys(names))

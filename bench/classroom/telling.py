@@ -9,7 +9,7 @@ from scipy import special
 from bench.classroom.forest import weights
 from bench.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, Claim, Room
 from bench.classroom.pooling import LEAST_MACHINES
-from bench.classroom.ratios import few
+from bench.classroom.ratios import counted, few
 from bench.comparing import DIFFERENT, QUANTITIES
 from bench.intervals import Interval
 from bench.outcomes import PASS
@@ -23,9 +23,8 @@ def conclusion(room: Room) -> str:
         return "**No conclusion.** No submission could be used: the table of what was not used says why."
     lines = [f"- {_said(claim, room.unit)}" for claim in room.claims if claim.verdict != FEW]
     if more := len(room.claims) - len(lines):
-        lines.append(
-            f"- Of {more} more claims, told by fewer than {LEAST_MACHINES} {room.unit}s, nothing is concluded."
-        )
+        which = f"{more} more claims" if lines else counted(more, "claim")
+        lines.append(f"- Of {which}, told by fewer than {LEAST_MACHINES} {room.unit}s, nothing is concluded.")
     return "\n".join([*_limits(room, max(claim.machines for claim in room.claims)), "", *lines])
 
 
@@ -33,10 +32,9 @@ def _limits(room: Room, most: int) -> list[str]:
     """Say what follows for machines from how many there are, and from what a row is."""
     found = []
     if most < LEAST_MACHINES:
-        count = "one machine" if most == 1 else f"{most} machines"
         found.append(
-            f"**Nothing is concluded about machines**: no claim is told by more than {count}, and {LEAST_MACHINES} are "
-            "needed."
+            f"**Nothing is concluded about machines**: no claim is told by more than {counted(most, 'machine')}, and "
+            f"{LEAST_MACHINES} are needed."
         )
     if room.unit != MACHINE:
         found.append(

@@ -81,7 +81,7 @@ def _wrong(info: zipfile.ZipInfo) -> str:
     name, kind = info.orig_filename, stat.S_IFMT(info.external_attr >> 16)
     found = {
         "would leave the folder": name.startswith("/") or re.search(r"[\\:]|(^|/)\.\.?(/|$)", name),
-        "is a link or a special file": kind not in (0, stat.S_IFREG),
+        "is a link, a folder or a special file": kind not in (0, stat.S_IFREG),
         "is nothing that a submission holds": not MEMBER.fullmatch(name),
         "is encrypted": info.flag_bits & 0x1,
         "is packed in an unknown way": info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED),
