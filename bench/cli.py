@@ -133,10 +133,17 @@ def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bo
 @click.option("--yes", is_flag=True, help="Write it without asking.")
 def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
     """Put RUNs into one small zip, to hand in to a class; what it tells is shown before it is written."""
-    from bench.classroom.submitting import submit
+    from bench.classroom.submitting import submission, write
 
-    ask = click.confirm if sys.stdin.isatty() and sys.stdout.isatty() else None
-    return 0 if submit(runs, output, yes, click.echo, ask) else 1
+    made = submission(runs)
+    click.echo(str(made))
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("Nothing is written: there is no terminal to ask. Agree with --yes.")
+    if not yes and not click.confirm(f"Write {output or made.name}?"):
+        click.echo("Nothing is written")
+        return 1
+    click.echo(f"Written: {write(made, output or made.name)}")
+    return 0
 
 
 @cli.command()

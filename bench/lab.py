@@ -8,10 +8,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from IPython.display import HTML, Image, Markdown, display
+from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from bench import (
@@ -156,11 +158,15 @@ def show_frame(frame: pd.DataFrame, wrap: bool = False) -> None:
 def show(run: Run, *panels: str) -> None:
     """Show panels of the notebook's figure, named as the functions in its file in ``bench/figures``."""
     for name in panels:
-        figure = figures.panel(run, name)
-        buffer = io.BytesIO()
-        with figures.style():
-            figure.savefig(buffer, format="png", dpi=90)
-        display(Image(buffer.getvalue(), width=900, alt=name.replace("_", " ")))
+        show_figure(figures.panel(run, name), name)
+
+
+def show_figure(figure: Figure, name: str) -> None:
+    """Show a figure as a picture in the notebook."""
+    buffer = io.BytesIO()
+    with figures.style():
+        figure.savefig(buffer, format="png", dpi=90)
+    display(Image(buffer.getvalue(), width=900, alt=name.replace("_", " ")))
 
 
 def tell(run: Run, what: str = "conclusion") -> None:
@@ -175,6 +181,10 @@ def lines(run: Run, origin: str) -> None:
 
 def save(run: Run) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
-    files = figures.save(run)
-    display(Image(filename=str(files[-1]), width=1000, alt=figures.drawn_for(run.plan.notebook).TITLE))
+    show_saved(figures.save(run), figures.drawn_for(run.plan.notebook).TITLE)
+
+
+def show_saved(files: list[Path], title: str) -> None:
+    """Show a figure that was saved, and where it is."""
+    display(Image(filename=str(files[-1]), width=1000, alt=title))
     print(f"Saved {' and '.join(paths.shown(file) for file in files)}")

@@ -4,27 +4,23 @@
 ``room = classroom.gather("zips")``, then ``classroom.table``, ``show``, ``tell`` and ``save``.
 """
 
-import io
+from IPython.display import Markdown, display
 
-from IPython.display import Image, Markdown, display
-
-from bench import figures, lab, paths
+from bench import lab
 from bench.classroom import forest, merging, telling
 from bench.classroom.merging import Room
-from bench.classroom.ratios import counted
-
-__all__ = ["Room", "gather", "save", "show", "table", "tell"]
+from bench.params import counted
 
 
-def gather(folder: object, row: object = "default", quantity: object = "p50 RTT", claim: object = "") -> Room:
+def gather(
+    folder: object = merging.REFERENCE, row: object = "default", quantity: object = "p50 RTT", claim: object = ""
+) -> Room:
     """Return what the zips of a folder say, and print how much of it is used; see ``bench.classroom.merging``."""
     room = merging.gather(folder, row, quantity, claim)
     files = {run.file for run in room.runs}
-    refused = {one.file for one in room.refusals} - files
-    print(
-        f"Nothing is measured: {counted(len(files), 'zip')} of {counted(room.machines, 'machine')} from {room.source}, "
-        f"{len(refused)} refused; {counted(len(room.claims), 'claim')}; a row is a {room.unit}"
-    )
+    refused = len({one.file for one in room.refusals} - files)
+    told = f"{counted(len(files), 'zip')} of {counted(room.machines, 'machine')} from {room.source}, {refused} refused"
+    print(f"Nothing is measured: {told}; {counted(len(room.claims), 'claim')}; a row is a {room.unit}")
     return room
 
 
@@ -38,10 +34,7 @@ def table(room: Room, *names: str) -> None:
 def show(room: Room, *panels: str) -> None:
     """Show panels of the figure, named as the functions in ``bench.classroom.forest``."""
     for name in panels:
-        buffer = io.BytesIO()
-        with figures.style():
-            forest.panel(room, name).savefig(buffer, format="png", dpi=90)
-        display(Image(buffer.getvalue(), width=900, alt=name.replace("_", " ")))
+        lab.show_figure(forest.draw(room, name), name)
 
 
 def tell(room: Room, what: str = "conclusion") -> None:
@@ -51,6 +44,4 @@ def tell(room: Room, what: str = "conclusion") -> None:
 
 def save(room: Room) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
-    files = forest.save(room)
-    display(Image(filename=str(files[-1]), width=1000, alt=forest.TITLE))
-    print(f"Saved {' and '.join(paths.shown(file) for file in files)}")
+    lab.show_saved(forest.save(room), forest.TITLE)

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bench import params, store
+from bench import params
 from bench.classroom import reading, submitting
 from bench.classroom.pooling import LEAST_MACHINES, Pool, pool
-from bench.classroom.ratios import Ratio, few, key, ratios
+from bench.classroom.ratios import Ratio, key, ratios
 from bench.classroom.reading import Refusal, Submitted
 from bench.classroom.zips import plain
 from bench.comparing import DIFFERENT, QUANTITIES, SAME
 from bench.labels import labels
+from bench.params import few
 from bench.plan import Case
 from bench.systems import unknown
 
@@ -22,6 +23,8 @@ REFERENCE = "reference"
 MACHINE, PLACEMENT = "machine", "placement"  # what one row is: a machine, or one placement on it
 EXAMPLES = ("latency", "placement", "overview", "compare")  # the project's own runs that stand in for a class
 HOLDS, NOTHING, DEPENDS, OPEN, FEW = "holds", "no practical difference", "depends", "not decided", "too few"
+
+Kept = dict[tuple[str, str], dict[str, Ratio]]  # by case and quantity: the ratio of each row
 
 
 @dataclass(frozen=True)
@@ -35,17 +38,12 @@ class Claim:
     @cached_property
     def pool(self) -> Pool:
         """What the rows have in common."""
-        return self.without(None)
-
-    def without(self, left_out: str | None) -> Pool:
-        """Return the pool of all rows but one."""
-        kept = [ratio for row, ratio in self.rows.items() if row != left_out]
-        return pool([one.effect.middle for one in kept], [one.error for one in kept])
+        return pool([one.effect.middle for one in self.rows.values()], [one.error for one in self.rows.values()])
 
     @property
     def machines(self) -> int:
         """How many machines speak."""
-        return len({ratio.machine for ratio in self.rows.values()})
+        return len({ratio.run.machine for ratio in self.rows.values()})
 
     @property
     def predicted(self) -> tuple[float, float] | None:
@@ -61,12 +59,12 @@ class Claim:
             return DEPENDS
         if len(self.rows) < LEAST_MACHINES:
             return FEW
-        return {frozenset({DIFFERENT}): HOLDS, frozenset({SAME}): NOTHING}.get(frozenset(found), OPEN)
+        return HOLDS if found == {DIFFERENT} else NOTHING if found == {SAME} else OPEN
 
 
 @dataclass(frozen=True)
 class Room:
-    """All that a class submitted: what is used, what is not and why, and the claims that follow."""
+    """All that a class submitted: what is used, what is not and why, and the claims that follow; one may be chosen."""
 
     source: str
     unit: str
@@ -78,7 +76,7 @@ class Room:
     @property
     def machines(self) -> int:
         """How many machines speak on any claim."""
-        return len({ratio.machine for claim in self.claims for ratio in claim.rows.values()})
+        return len({ratio.run.machine for claim in self.claims for ratio in claim.rows.values()})
 
     @property
     def data_hash(self) -> str:
@@ -86,9 +84,7 @@ class Room:
         return hashlib.sha256("".join(sorted({run.digest for run in self.runs})).encode()).hexdigest()[:16]
 
 
-def gather(
-    folder: object = REFERENCE, row: object = "default", quantity: object = "p50 RTT", claim: object = ""
-) -> Room:
+def gather(folder: object, row: object, quantity: object, claim: object) -> Room:
     """Return what the zips of a folder say; ``reference``: zips made here and now of the project's own runs.
 
     UsageError for a parameter that cannot be used; a zip that cannot be used is refused with its reason.
@@ -96,74 +92,52 @@ def gather(
     wanted = params.names(quantity, "quantity", [words for words, _ in QUANTITIES.values()])
     columns = [name for name, (words, _) in QUANTITIES.items() if words in wanted]
     unit = params.one_name(row, "row", ["default", MACHINE, PLACEMENT])
-    runs, refusals = (examples(), []) if folder == REFERENCE else reading.folder(str(folder))
+    runs, refusals = (examples(), []) if folder == REFERENCE else reading.folder(Path(str(folder)))
     spoken: list[Ratio] = []
     for run in runs:
         found, silent = ratios(run, columns)
         spoken, refusals = spoken + found, refusals + silent
     if unit == "default":
-        unit = PLACEMENT if _alone(spoken) else MACHINE
+        several = any(claim.machines > 1 for claim in claims_of(newest(spoken, MACHINE)[0], MACHINE))
+        unit = MACHINE if several else PLACEMENT
     kept, replaced = newest(spoken, unit)
     claims = sorted(claims_of(kept, unit), key=lambda one: (columns.index(one.quantity), -len(one.rows)))
-    return Room(
-        _source(folder), unit, tuple(runs), (*refusals, *replaced), tuple(claims), _chosen(claims, str(claim).strip())
-    )
-
-
-def _source(folder: object) -> str:
     name = plain(Path(str(folder)).resolve().name)  # alone: a figure does not tell where on a disk it lies
-    return "the project's own reference runs" if folder == REFERENCE else f"folder {name}"
+    source = "the project's own reference runs" if folder == REFERENCE else f"folder {name}"
+    return Room(source, unit, tuple(runs), (*refusals, *replaced), tuple(claims), _chosen(claims, str(claim).strip()))
 
 
 def examples() -> list[Submitted]:
     """Return reference runs as submissions, through the same bytes and the same checks as any others."""
-    found = []
-    for name in EXAMPLES:
-        made = submitting.submission([store.find(f"{REFERENCE}/{name}")])
-        found += reading.read(made.data, f"{name}.zip")
-    return found
-
-
-def _alone(spoken: list[Ratio]) -> bool:
-    """Return whether no claim has ratios of several machines."""
-    machines = defaultdict(set)
-    for one in spoken:
-        machines[key(one.case), one.quantity].add(one.machine)
-    return all(len(found) < 2 for found in machines.values())
-
-
-Kept = dict[tuple[str, str], dict[str, Ratio]]  # by case and quantity: the ratio of each row
+    made = {name: submitting.submission([f"{REFERENCE}/{name}"]) for name in EXAMPLES}
+    return [run for name, one in made.items() for run in reading.read(one.data, f"{name}.zip")]
 
 
 def newest(spoken: list[Ratio], unit: str) -> tuple[Kept, list[Refusal]]:
     """Return each row's newest ratio for each case and quantity, and what it stands in for, run by run."""
     kept: Kept = defaultdict(dict)
     older = defaultdict(list)
-    for one in sorted(spoken, key=lambda one: (one.run.manifest.created, one.run.manifest.id, one.run.file)):
-        anywhere = unit == PLACEMENT
-        row = f"{one.machine} {one.case.placement}" if anywhere else one.machine
-        case = _anywhere(one.case) if anywhere else one.case
-        rows = kept[key(case), one.quantity]
-        if row in rows:
-            before = rows[row]
-            older[before.run.file, before.run.manifest.id].append(f"{before.case.system} {before.case.transport}")
+    for one in sorted(spoken, key=lambda one: (one.run.created, one.run.id, one.run.file)):
+        row = one.run.machine + (f" {one.case.placement}" if unit == PLACEMENT else "")
+        rows = kept[key(_anywhere(one.case, unit)), one.quantity]
+        if before := rows.get(row):
+            older[before.run.file, before.run.id].append(f"{before.case.system} {before.case.transport}")
         rows[row] = one
     why = f"the same {unit} told it again later: each counts once, by its newest run"
     return kept, [Refusal(file, few(cases), why, run) for (file, run), cases in older.items()]
 
 
-def _anywhere(case: Case) -> Case:
-    """Return a case without its placement."""
+def _anywhere(case: Case, unit: str) -> Case:
+    """Return a case without its placement, where that is told by the row."""
     made = object.__new__(Case)
-    made.__dict__.update(case.__dict__ | {"placement": ""})
+    made.__dict__.update(case.__dict__ | ({"placement": ""} if unit == PLACEMENT else {}))
     return made
 
 
 def claims_of(kept: Kept, unit: str) -> Iterator[Claim]:
     """Yield the claims, each with the shortest label that tells it from the others."""
-    cases = {place: next(iter(rows.values())).case for (place, _), rows in kept.items()}
-    names = labels(tuple(map(_anywhere, cases.values()) if unit == PLACEMENT else cases.values()))
-    label = dict(zip(cases, names, strict=True))
+    cases = {place: _anywhere(next(iter(rows.values())).case, unit) for (place, _), rows in kept.items()}
+    label = dict(zip(cases, labels(tuple(cases.values())), strict=True))
     for (place, quantity), rows in kept.items():
         yield Claim(label[place], quantity, dict(sorted(rows.items())))
 

@@ -51,7 +51,8 @@ def pool(effects: Sequence[float], errors: Sequence[float]) -> Pool:
     wide = float(special.stdtrit(k - 1, UPPER)) if k > 1 else float(special.ndtri(UPPER))
     half = wide * error * max(1.0, math.sqrt(spread))
     i2 = max(0.0, 1 - (k - 1) / q) if q > 0 else 0.0
-    predicted = _predicted(middle, math.sqrt(tau2 + error**2), k) if k >= LEAST_MACHINES else None
+    ahead = float(special.stdtrit(k - 2, UPPER)) * math.sqrt(tau2 + error**2) if k >= LEAST_MACHINES else 0.0
+    predicted = (middle - ahead, middle + ahead) if k >= LEAST_MACHINES else None
     return Pool(k, middle, error, middle - half, middle + half, tau2, q, i2, predicted)
 
 
@@ -65,9 +66,14 @@ def heterogeneity(y: Array, v: Array) -> tuple[float, float]:
     return q, max(0.0, (q - (len(y) - 1)) / scale)
 
 
-def _predicted(middle: float, deviation: float, k: int) -> tuple[float, float]:
-    half = float(special.stdtrit(k - 2, UPPER)) * deviation
-    return middle - half, middle + half
+def times(logarithm: float) -> float:
+    """Return the ratio that a logarithm stands for; one beyond all measure stays finite."""
+    return math.exp(max(-700.0, min(700.0, logarithm)))
+
+
+def spoken(low: float, high: float) -> str:
+    """Return the ratios between two logarithms in words."""
+    return f"{times(low):.2f} to {times(high):.3g}"
 
 
 def standard_error(found: Interval, starts: int) -> float:

@@ -1,21 +1,20 @@
 """What one submitted run says of its cases: ratios to the raw sockets of the same machine, under the same factors."""
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bench import intervals
-from bench.classroom.pooling import standard_error
+from bench.classroom.pooling import standard_error, times
 from bench.classroom.reading import Refusal, Submitted
 from bench.comparing import MARGIN, QUANTITIES, judge
 from bench.intervals import Interval
 from bench.labels import labels
-from bench.params import listed
+from bench.params import few
 from bench.plan import Case
 from bench.stats import Array
 
@@ -27,7 +26,8 @@ NOT_FACTORS = ("system", "options", "target", "fresh_router")  # what may differ
 class Ratio:
     """One case over raw sockets by one quantity, in one run: ln of the ratio, from the starts of the same blocks.
 
-    ``error`` is the standard error of ``effect.middle``; ``floor`` the quantity of raw sockets in each start.
+    ``error`` is the standard error of ``effect.middle``; ``floor`` the quantity of raw sockets in each start;
+    ``verdict`` what every comparison of this laboratory would say of it.
     """
 
     run: Submitted
@@ -36,31 +36,23 @@ class Ratio:
     effect: Interval
     error: float
     floor: Array
-
-    @property
-    def machine(self) -> str:
-        """The salted name of the machine."""
-        return self.run.manifest.machine_id
-
-    @property
-    def verdict(self) -> str:
-        """The verdict here alone, as every comparison of this laboratory gives it."""
-        return judge(math.exp(self.effect.low), math.exp(self.effect.high), MARGIN)
+    verdict: str
 
 
 def ratios(run: Submitted, columns: Iterable[str]) -> tuple[list[Ratio], list[Refusal]]:
     """Return a run's ratios, and why there are none of some cases; of equal cases the first speaks."""
     found: dict[tuple[str, str], Ratio] = {}
     silent: dict[str, list[str]] = defaultdict(list)
-    cases = run.manifest.plan.cases
+    cases, by_case = run.plan.cases, dict(iter(run.starts.set_index("block").groupby("case")))
+    floors = {str(factors(case)): by_case.get(i) for i, case in reversed([*enumerate(cases)]) if is_floor(case)}
     for (index, case), label in zip(enumerate(cases), labels(cases), strict=True):
         for name in () if case.system == "loopback" or is_floor(case) else columns:
-            one = _ratio(run, index, name)
+            one = _ratio(run, case, name, by_case.get(index), floors.get(str(factors(case))))
             if isinstance(one, Ratio):
                 found.setdefault((key(case), name), one)
             else:
                 silent[one].append(label)
-    return list(found.values()), [Refusal(run.file, few(told), why, run.manifest.id) for why, told in silent.items()]
+    return list(found.values()), [Refusal(run.file, few(told), why, run.id) for why, told in silent.items()]
 
 
 def is_floor(case: Case) -> bool:
@@ -68,13 +60,11 @@ def is_floor(case: Case) -> bool:
     return case.system == "sockets" and all(PLAIN.get(name) == value for name, value in case.options.items())
 
 
-def _ratio(run: Submitted, index: int, name: str) -> Ratio | str:
-    """Return the ratio of a case by a quantity, or why there is none."""
-    cases = run.manifest.plan.cases
-    floors = [i for i, one in enumerate(cases) if is_floor(one) and factors(one) == factors(cases[index])]
-    if not floors:
+def _ratio(run: Submitted, case: Case, name: str, mine: Any, floors: Any) -> Ratio | str:
+    """Return the ratio of a case by a quantity from its starts and those of raw sockets, or why there is none."""
+    if floors is None:
         return "no raw sockets under the same factors in this run: no baseline, so no ratio"
-    ours, theirs = (_values(run.starts, i, name) for i in (index, floors[0]))
+    ours, theirs = (floors[name][:0] if one is None else one[name].dropna() for one in (mine, floors))
     both = ours.index.intersection(theirs.index)
     if not len(both):
         return f"{QUANTITIES[name][0]} is not known of it, or not of raw sockets beside it"
@@ -84,12 +74,8 @@ def _ratio(run: Submitted, index: int, name: str) -> Ratio | str:
         return f"{len(both)} starts: at least {intervals.LEAST_PAIRS} are needed for an interval"
     if effect.high <= effect.low:
         return "its starts do not vary at all, and no measurement does that"
-    return Ratio(run, cases[index], name, effect, standard_error(effect, len(both)), floor)
-
-
-def _values(starts: pd.DataFrame, case: int, name: str) -> "pd.Series[float]":
-    """Return a quantity of each start of a case; index: block."""
-    return starts[starts["case"] == case].set_index("block")[name].dropna()
+    verdict = judge(times(effect.low), times(effect.high), MARGIN)
+    return Ratio(run, case, name, effect, standard_error(effect, len(both)), floor, verdict)
 
 
 def factors(case: Case) -> dict[str, object]:
@@ -100,14 +86,3 @@ def factors(case: Case) -> dict[str, object]:
 def key(case: Case) -> str:
     """Return a text that is equal for equal cases."""
     return json.dumps(factors(case) | {"system": case.system, "options": case.options}, sort_keys=True)
-
-
-def counted(number: int, what: str) -> str:
-    """Return "1 zip" or "3 zips"."""
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
-def few(names: list[str], most: int = 4) -> str:
-    """Return some names as prose, each once, and how many more there are."""
-    each = list(dict.fromkeys(names))
-    return listed(each if len(each) <= most else [*each[: most - 1], f"{len(each) - most + 1} more"])

@@ -2,28 +2,37 @@
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
 
-from bench import outcomes, paths
+from bench import paths
 from bench.classroom import manifests, starts, zips
-from bench.classroom.manifests import Manifest
 from bench.classroom.zips import RefusedError, plain
 from bench.errors import UsageError
-from bench.params import listed
+from bench.plan import Plan
 
 MOST_FILES = 500
 
 
 @dataclass(frozen=True)
 class Submitted:
-    """One run of a submission that passed every test; ``starts`` has one row for each start."""
+    """One run of a submission that passed every test; ``starts`` has one row for each start, ``facts`` its machine."""
 
-    manifest: Manifest
+    id: str
+    created: datetime
+    checks: dict[str, str]
+    facts: dict[str, str]
+    plan: Plan
     starts: pd.DataFrame
     file: str
     digest: str
+
+    @property
+    def machine(self) -> str:
+        """The salted name of its machine."""
+        return self.facts["machine_id"]
 
 
 @dataclass(frozen=True)
@@ -39,48 +48,36 @@ class Refusal:
 def read(data: bytes, file: str = "") -> list[Submitted]:
     """Return the runs of a zip; RefusedError says what is wrong with any part of it."""
     try:
-        return _read(data, file)
+        members, digest = zips.unpacked(data), hashlib.sha256(data).hexdigest()
+        found = [_run(name, members, file, digest) for name in sorted({name.split("/")[0] for name in members})]
     except RefusedError:
         raise
     except Exception as reason:  # a stranger's bytes go through the parsers of others: whatever they raise is a reason
         raise RefusedError(f"it is no zip of this program, or a damaged one ({plain(reason)})") from reason
-
-
-def _read(data: bytes, file: str) -> list[Submitted]:
-    members, digest = zips.unpacked(data), hashlib.sha256(data).hexdigest()
-    names = sorted({name.partition("/")[0] for name in members})
-    found = [_run(name, members, file, digest) for name in names]
-    if len({one.manifest.machine_id for one in found}) > 1:
+    if len({one.machine for one in found}) > 1:
         raise RefusedError("its runs are of different machines")
     return found
 
 
 def _run(name: str, members: dict[str, bytes], file: str, digest: str) -> Submitted:
-    for part in ("manifest.json", "starts.parquet"):
-        if f"{name}/{part}" not in members:
-            raise RefusedError(f"run {name} has no {part}")
-    manifest = manifests.read(members[f"{name}/manifest.json"])
-    if manifest.id != name:
-        raise RefusedError(f"run {name} calls itself {manifest.id}")
-    if bad := [check for check, verdict in manifest.checks.items() if verdict == outcomes.INVALID]:
-        raise RefusedError(f"run {name} is invalid by its own checks ({listed(bad)})")
-    table = starts.read(members[f"{name}/starts.parquet"], len(manifest.plan.cases))
-    return Submitted(manifest, table, file, digest)
+    if not {f"{name}/manifest.json", f"{name}/starts.parquet"} <= members.keys():
+        raise RefusedError(f"run {name} has no manifest.json, or no starts.parquet")
+    told = manifests.read(members[f"{name}/manifest.json"])
+    if told["id"] != name:
+        raise RefusedError(f"run {name} calls itself {told['id']}")
+    table = starts.read(members[f"{name}/starts.parquet"], len(told["plan"].cases))
+    return Submitted(**told, starts=table, file=file, digest=digest)
 
 
-def folder(name: str) -> tuple[list[Submitted], list[Refusal]]:
+def folder(path: Path) -> tuple[list[Submitted], list[Refusal]]:
     """Return all runs of a folder of zips, and what is refused; UsageError if there is no such folder."""
-    path = Path(name)
-    if not path.is_dir():
-        raise UsageError(f"there is no folder {paths.shown(path)}: name the one that holds the zips")
-    files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
-    if len(files) > MOST_FILES:
-        raise UsageError(f"{paths.shown(path)} holds {len(files)} files: give at most {MOST_FILES} at once")
-    found: list[Submitted] = []
-    refused = []
+    files = sorted(file for file in path.glob("*") if not file.name.startswith("."))
+    if not path.is_dir() or len(files) > MOST_FILES:
+        raise UsageError(f"{paths.shown(path)} is no folder of up to {MOST_FILES} zips: name the one that holds them")
+    found, refused = [], []
     for file in files:
         try:
             found += read(zips.content(file), plain(file.name))
-        except RefusedError as reason:
-            refused.append(Refusal(plain(file.name), "all of it", str(reason)))
+        except (RefusedError, OSError) as reason:
+            refused.append(Refusal(plain(file.name), "all of it", plain(reason, 200)))
     return found, refused

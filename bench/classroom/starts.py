@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 from bench import comparing, schema, stats
 from bench.classroom.zips import RefusedError
 from bench.results import Run, column
-from bench.units import quantity
 
-MOST_ROWS = 4000
-MOST_GROUPS = 8
+MOST_ROWS, MOST_GROUPS = 2000, 8
+LEAST, MOST = 1e-3, 1e9  # of what is told: from a nanosecond, in us, to a thousand million calls per second
 QUANTILES = tuple(column(p) for p in stats.QUANTILES)
 TOLD = (*QUANTILES, "rate_per_s", "cpu_us_per_call")  # what the calls come to: us, 1/s, us
 LEDGER = tuple(f.name for f in schema.LEDGER if pa.types.is_integer(f.type) or pa.types.is_floating(f.type))
+LIMITS = {"thrift_string_size_limit": 1_000_000, "thrift_container_size_limit": 100_000}
 
 
 def of(run: Run) -> pa.Table:
@@ -44,60 +44,50 @@ def written(table: pa.Table) -> bytes:
 
 
 def read(data: bytes, cases: int) -> pd.DataFrame:
-    """Return a table that a stranger wrote, one row for each start; RefusedError says what cannot be."""
+    """Return a table that a stranger wrote, one row for each start.
+
+    RefusedError, or what ``pyarrow`` raises, says what cannot be.
+    """
     table = _bounded(data)
-    if wrong := schema.problem(table, "ledger"):
-        raise RefusedError(f"its starts.parquet cannot be used: {wrong}")
-    if any(table.schema.field(name).type != pa.float64() for name in TOLD):
-        raise RefusedError("its starts.parquet has columns of other types than a submission's")
+    wrong = schema.problem(table, "ledger")
+    if not wrong and any(table.schema.field(name).type != pa.float64() for name in TOLD):
+        wrong = "a number is of another type"
     frame = pd.DataFrame({name: table[name].to_numpy() for name in table.schema.names})
-    if wrong := _insane(frame, cases):
-        raise RefusedError(f"its starts.parquet cannot be true: {wrong}")
+    if wrong := wrong or _insane(frame, cases):
+        raise RefusedError(f"its starts.parquet cannot be used: {wrong}")
     return frame
 
 
 def _bounded(data: bytes) -> pa.Table:
-    """Return the columns that are known, once the file's own description promises few rows of plain numbers.
+    """Return the table, once the file's own description promises few rows of plain numbers, and nothing compressed.
 
-    Nothing that the file says for pandas or Arrow is followed: only Parquet's own types count.
+    Numbers of fixed size cannot unfold, and nothing that the file says for pandas or Arrow is followed.
     """
-    limits = {"thrift_string_size_limit": 1_000_000, "thrift_container_size_limit": 100_000}
-    file = pq.ParquetFile(pa.BufferReader(data), **limits)
+    file = pq.ParquetFile(pa.BufferReader(data), **LIMITS)
     about = file.metadata
     if not 0 < about.num_rows <= MOST_ROWS or not 0 < about.num_row_groups <= MOST_GROUPS:
         raise RefusedError(f"its starts.parquet has {about.num_rows:,} rows; 1 to {MOST_ROWS:,} are read")
-    found = {about.schema.column(i).path: about.schema.column(i) for i in range(about.num_columns)}
-    if len(found) < about.num_columns or set(found) != {*LEDGER, *TOLD}:
+    columns = [about.schema.column(i) for i in range(about.num_columns)]
+    if sorted(one.path for one in columns) != sorted((*LEDGER, *TOLD)):
         raise RefusedError("its starts.parquet has other columns than a submission's")
-    if any(one.physical_type not in ("INT32", "INT64", "DOUBLE") or one.max_repetition_level for one in found.values()):
-        raise RefusedError("its starts.parquet has columns that are no plain numbers")
-    groups = [about.row_group(i) for i in range(about.num_row_groups)]
-    if any(group.column(i).compression != "UNCOMPRESSED" for group in groups for i in range(about.num_columns)):
-        raise RefusedError("its starts.parquet is compressed once more inside the zip")
+    parts = [about.row_group(g).column(i) for g in range(about.num_row_groups) for i in range(about.num_columns)]
+    numbers = all(one.physical_type in ("INT32", "INT64", "DOUBLE") for one in columns)
+    if not numbers or any(part.compression != "UNCOMPRESSED" for part in parts):
+        raise RefusedError("its starts.parquet has columns that are no plain numbers, or are compressed once more")
     return file.read(use_threads=False, use_pandas_metadata=False)
 
 
 def _insane(frame: pd.DataFrame, cases: int) -> str:
     """Return what no measurement of this program can have found, or nothing."""
-    numbers = frame[[*TOLD, "window_s"]]
-    p = [frame[name] for name in QUANTILES]
-    falling = [(low > high).any() for low, high in itertools.pairwise(p)]
+    told, window_us, p = frame[[*TOLD]], frame["window_s"] * 1e6, [frame[name] for name in QUANTILES]
     found = {
-        "a number is infinite": bool(np.isinf(frame.to_numpy(float)).any()),
-        "a number that has to be above zero is not": bool((numbers <= 0).any(axis=None)),
-        "a start is told twice": bool(frame["start"].duplicated().any()),
-        f"a start belongs to none of the {cases} cases": bool((frame["case"] >= cases).any()),
-        "a case has two starts in a block": bool(frame[["case", "block"]].duplicated().any()),
-        "a higher quantile is below a lower one": any(falling),
-        "a median is longer than its window": bool((p[0] > frame["window_s"] * 1e6).any()),
-        "requests failed or were lost": bool((frame["errors"].fillna(0) > 0).any()),
+        "a number is infinite": np.isinf(frame.to_numpy(float)).any(),
+        "a number is not above zero, or beyond all measure": ((told < LEAST) | (told > MOST)).any(axis=None),
+        "a start is told twice": frame["start"].duplicated().any(),
+        f"a start belongs to none of the {cases} cases": (frame["case"] >= cases).any(),
+        "a case has two starts in a block": frame[["case", "block"]].duplicated().any(),
+        "a higher quantile is below a lower one": any((low > high).any() for low, high in itertools.pairwise(p)),
+        "a call is longer than its window": any((one > window_us).any() for one in p),
+        "requests failed or were lost": (frame["errors"] > 0).any(),
     }
     return next((text for text, wrong in found.items() if wrong), "")
-
-
-def left_out(run: Run) -> str:
-    """Return in words what of a run's tables a submission does not hold."""
-    rows = {name: len(run.folder.read(name)) for name in schema.TABLES if name != "ledger"}
-    size = sum(file.stat().st_size for name in rows for file in run.folder.files(name))
-    told = ", ".join(f"{name} ({count:,} rows)" for name, count in rows.items() if count)
-    return f"{told}: {quantity(size, 'B')}" if told else "nothing"
