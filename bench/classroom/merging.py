@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bench import params
+from bench import params, systems
 from bench.classroom import reading, submitting
 from bench.classroom.pooling import LEAST_MACHINES, Pool, pool
 from bench.classroom.ratios import Ratio, key, ratios
@@ -17,7 +17,6 @@ from bench.comparing import DIFFERENT, QUANTITIES, SAME
 from bench.labels import labels
 from bench.params import few
 from bench.plan import Case
-from bench.systems import unknown
 
 REFERENCE = "reference"
 MACHINE, PLACEMENT = "machine", "placement"  # what one row is: a machine, or one placement on it
@@ -146,5 +145,5 @@ def _chosen(claims: list[Claim], name: str) -> Claim | None:
     """Return the first claim whose label begins so, or the one with the most rows; None if there are no claims."""
     found = [claim for claim in claims if claim.label.startswith(name)]
     if claims and not found:
-        raise unknown("claim", name, list(dict.fromkeys(claim.label for claim in claims)))
+        raise systems.unknown("claim", name, list(dict.fromkeys(claim.label for claim in claims)))
     return found[0] if found else None
