@@ -50,7 +50,8 @@ def _pooled(axes: Axes, claim: Claim) -> list[str]:
         return ["pooled"]
     ends, (left, right) = _ends(*claim.predicted), axes.get_xlim()
     axes.plot(ends, [y + 1, y + 1], color=POOLED, lw=1.8, ls=(0, (4, 2)))
-    for end, mark in [(left, "<")] * (ends[0] < left) + [(right, ">")] * (ends[1] > right):
+    beyond = {"<": (left, ends[0] < left), ">": (right, ends[1] > right)}
+    for mark, end in ((mark, end) for mark, (end, is_beyond) in beyond.items() if is_beyond):
         axes.plot(end, y + 1, mark, color=POOLED, ms=7, clip_on=False)
     _at_right(axes, y + 1, spoken(*claim.predicted))
     return ["pooled", "one more machine"]
