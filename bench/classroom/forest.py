@@ -59,7 +59,7 @@ def _pooled(axes: Axes, claim: Claim) -> list[str]:
 
 def claims(room: Room, axes: Axes) -> None:
     """Draw every claim: the ratio of each row, and their pool with its interval where there are enough of them."""
-    shown = room.claims[:MOST_CLAIMS]
+    shown, first = room.claims[:MOST_CLAIMS], room.claims[0].quantity
     for y, claim in enumerate(shown):
         for ratio in claim.rows.values():
             axes.plot(times(ratio.effect.middle), y, "o", ms=5, mew=0, alpha=0.7, color=COLOURS[ratio.verdict])
@@ -68,8 +68,8 @@ def claims(room: Room, axes: Axes) -> None:
             axes.plot(_ends(claim.pool.low, claim.pool.high), [y, y], color=POOLED, lw=7, alpha=0.25)
         _at_right(axes, y, f"{claim.verdict} ({len(claim.rows)})")
     _ratio_axis(axes, *shown)
-    names = [f"{claim.label}\n{QUANTITIES[claim.quantity][0]}" for claim in shown]
-    name_rows(axes, names, fontsize=10 if len(names) < 8 else 7)
+    names = [one.label if one.quantity == first else f"{one.label}, {QUANTITIES[one.quantity][0]}" for one in shown]
+    name_rows(axes, names, fontsize=10 if len(names) < 12 else 8.5)
     more = f"; {len(room.claims) - len(shown)} more in the table" if len(room.claims) > len(shown) else ""
     axes.set_title(f"All claims: every {room.unit} a dot{more}")
 
@@ -79,7 +79,7 @@ def baselines(room: Room, axes: Axes) -> None:
     claim = room.chosen or room.claims[0]
     text = quantity if claim.quantity == "rate_per_s" else duration
     for y, ratio in enumerate(claim.rows.values()):
-        range_row(axes, y, ratio.floor, GREY, text)
+        range_row(axes, y, ratio.floor, GREY, text if len(claim.rows) < 20 else lambda _: "")
     axes.set_xscale("log")
     low, high = axes.dataLim.intervalx
     axes.set_xlim(low / 1.15, high * 1.4 * (high / low) ** 0.35)
