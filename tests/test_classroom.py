@@ -226,3 +226,8 @@ def test_the_notebook_of_a_class(tmp_path):
     text = shown.stdout + "".join(str(value) for one in shown.outputs for value in one.data.values())
     assert "3 zips of 3 machines" in text and "1 refused" in text and "higher on every machine" in text
     assert "?b?wrong.zip" in text and "<b>wrong" not in text
+
+
+def test_the_laboratory_does_not_need_a_class():
+    outside = [file for file in (ROOT / "bench").rglob("*.py") if file.parent.name != "classroom"]
+    assert [file.name for file in outside if "bench.classroom" in file.read_text("utf-8")] == ["cli.py"]
