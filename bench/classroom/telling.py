@@ -58,11 +58,11 @@ def heterogeneity(room: Room) -> str:
     if claim is None or claim.pool.k < 2:
         return f"With fewer than two {unit}s nothing can be said of how they differ."
     found, chance = claim.pool, max(1e-9, special.chdtrc(claim.pool.k - 1, claim.pool.q))
-    ahead = f"is **{spoken(*claim.predicted)}** with 95 %" if claim.predicted else "is told from three on"
+    ahead = f"One more machine: **{spoken(*claim.predicted)}** with 95 %" if claim.predicted else "None is foretold"
     return (
         f"Between the {found.k} {unit}s: Q = {found.q:.1f}, where {found.k - 1} is expected of equal ones (by chance "
         f"at most {chance:.1g}). I² = {found.i2:.0%} of the variance is not chance inside them. τ² = {found.tau2:.3g}: "
-        f"true ratios lie a factor of {times(math.sqrt(found.tau2)):.2f} around the middle. On one more it {ahead}."
+        f"true ratios lie a factor of {times(math.sqrt(found.tau2)):.2f} around the middle. {ahead}."
     )
 
 
