@@ -1,4 +1,4 @@
-"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, capacity, calibrate, explain, serve, keep.
+"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, submit, capacity, calibrate, explain, serve.
 
 Errors are one line on stderr that ends with a remedy; exit status 1 for a failure, 2 for bad usage. With
 ``--debug`` the traceback is shown as well.
@@ -125,6 +125,25 @@ def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bo
     text, failed = compared_text(a, b, margin, fail_if_slower, as_json)
     click.echo(text)
     return 3 if failed else 0
+
+
+@cli.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("-o", "--output", metavar="FILE.zip", help="The zip to write; named after the machine otherwise.")
+@click.option("--yes", is_flag=True, help="Write it without asking.")
+def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
+    """Put RUNs into one small zip, to hand in to a class; what it tells is shown before it is written."""
+    from bench.classroom.submitting import submission, write
+
+    made = submission(runs)
+    click.echo(str(made))
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("Nothing is written: there is no terminal to ask. Agree with --yes.")
+    if not yes and not click.confirm(f"Write {output or made.name}?"):
+        click.echo("Nothing is written")
+        return 1
+    click.echo(f"Written: {write(made, output or made.name)}")
+    return 0
 
 
 @cli.command()

@@ -124,7 +124,7 @@ def _pairs(a: Run, b: Run) -> list[tuple[int, int]]:
     return found
 
 
-def _values(run: Run, case: int, name: str) -> "pd.Series[float]":
+def values(run: Run, case: int, name: str) -> "pd.Series[float]":
     """Return one quantity of each start of a case; index: block."""
     rows = run.starts[run.starts["case"] == case].set_index("block")
     if name == "cpu_us_per_call":
@@ -141,12 +141,12 @@ def _baseline(run: Run, case: int, name: str) -> float:
         raise DataError(
             f"run {run.id} is of another machine and has no raw sockets over {transport} to hold it against"
         )
-    return float(_values(run, int(rows[0]), name).median())
+    return float(values(run, int(rows[0]), name).median())
 
 
 def _logs(run: Run, case: int, name: str, normalised: bool = False) -> "pd.Series[float]":
     """Return ln(quantity) of each start of a case, over raw sockets' median if normalised; index: block."""
-    logs = np.log(_values(run, case, name).dropna())
+    logs = np.log(values(run, case, name).dropna())
     return logs - math.log(_baseline(run, case, name)) if normalised else logs
 
 

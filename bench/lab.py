@@ -8,10 +8,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from IPython.display import HTML, Image, Markdown, display
+from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from bench import (
@@ -136,17 +138,17 @@ def _is_watched() -> bool:
 
 def trust(run: Run) -> None:
     """Show every check: may this result be believed?"""
-    _show(tables.card(checks.check(run)), wrap=True)
+    show_frame(tables.card(checks.check(run)), wrap=True)
 
 
 def table(run: Run, *names: str) -> None:
     """Show tables by the names of their functions in ``bench.tables``; or all results that there are."""
     for frame in [getattr(tables, name)(run) for name in names] or tables.results(run):
         if len(frame):
-            _show(frame)
+            show_frame(frame)
 
 
-def _show(frame: pd.DataFrame, wrap: bool = False) -> None:
+def show_frame(frame: pd.DataFrame, wrap: bool = False) -> None:
     """Show a table of words: aligned left, numbers and units on one line."""
     look = "text-align:left" if wrap else "text-align:left;white-space:nowrap"
     html = frame.reset_index().to_html(index=False)
@@ -156,11 +158,15 @@ def _show(frame: pd.DataFrame, wrap: bool = False) -> None:
 def show(run: Run, *panels: str) -> None:
     """Show panels of the notebook's figure, named as the functions in its file in ``bench/figures``."""
     for name in panels:
-        figure = figures.panel(run, name)
-        buffer = io.BytesIO()
-        with figures.style():
-            figure.savefig(buffer, format="png", dpi=90)
-        display(Image(buffer.getvalue(), width=900, alt=figures.described(run.plan.notebook, name)))
+        show_figure(figures.panel(run, name), figures.described(run.plan.notebook, name))
+
+
+def show_figure(figure: Figure, alt: str) -> None:
+    """Show a figure as a picture in the notebook, with a text in its place for who cannot see it."""
+    buffer = io.BytesIO()
+    with figures.style():
+        figure.savefig(buffer, format="png", dpi=90)
+    display(Image(buffer.getvalue(), width=900, alt=alt))
 
 
 def tell(run: Run, what: str = "conclusion") -> None:
@@ -175,6 +181,10 @@ def lines(run: Run, origin: str) -> None:
 
 def save(run: Run) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
-    files = figures.save(run)
-    display(Image(filename=str(files[-1]), width=1000, alt=figures.described(run.plan.notebook)))
+    show_saved(figures.save(run), figures.described(run.plan.notebook))
+
+
+def show_saved(files: list[Path], alt: str) -> None:
+    """Show a figure that was saved, and where it is."""
+    display(Image(filename=str(files[-1]), width=1000, alt=alt))
     print(f"Saved {' and '.join(paths.shown(file) for file in files)}")

@@ -78,6 +78,9 @@ def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_js
 def figure_text(name: str) -> str:
     """Return which run a figure was drawn from, whether its data is here, and the commands to repeat it."""
     facts = provenance(Path(name))
+    if facts["run"] == "submissions":  # of a class, which the figure names by their hash alone
+        lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items())]
+        return "\n".join([*lines, f"redraw    python -m bench run {facts['notebook']} -p folder FOLDER"])
     folder = _data_of(facts)
     if folder is None:
         where = "its data is not here: only a new measurement can repeat it"

@@ -5,6 +5,7 @@ and no style is set at import.
 """
 
 import importlib
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +18,20 @@ from bench.params import listed
 from bench.results import Run
 from bench.store import writing
 
-__all__ = ["caption", "described", "drawn_for", "panel", "provenance", "save", "style", "whole"]
+__all__ = [
+    "caption",
+    "described",
+    "drawn_for",
+    "framed",
+    "in_words",
+    "origin",
+    "panel",
+    "provenance",
+    "save",
+    "style",
+    "whole",
+    "write",
+]
 
 
 def drawn_for(notebook: str) -> ModuleType:
@@ -28,8 +42,12 @@ def drawn_for(notebook: str) -> ModuleType:
 def described(notebook: str, *panels: str) -> str:
     """Return what panels draw, or the whole figure, in the words of their docstrings: for readers who cannot see it."""
     drawn = drawn_for(notebook)
-    shown = [getattr(drawn, name) for name in panels] or drawn.PANELS
-    texts = [panel.__doc__.splitlines()[0].removeprefix("Draw ") for panel in shown]
+    return in_words([getattr(drawn, name) for name in panels] or drawn.PANELS)
+
+
+def in_words(panels: Iterable[Any]) -> str:
+    """Return what functions that draw panels say of them."""
+    texts = [panel.__doc__.splitlines()[0].removeprefix("Draw ") for panel in panels]
     return " ".join(text[0].upper() + text[1:] for text in texts)
 
 
@@ -43,12 +61,19 @@ def panel(run: Run, name: str, size: tuple[float, float] = (10, 4.2)) -> Figure:
 
 def whole(run: Run) -> Figure:
     """Return the notebook's figure: four panels, title and caption."""
+    drawn = drawn_for(run.plan.notebook)
     with style():
         figure = Figure(figsize=(14, 10.4), layout="constrained")
-        for axes, draw in zip(figure.subplots(2, 2).flat, drawn_for(run.plan.notebook).PANELS, strict=True):
+        for axes, draw in zip(figure.subplots(2, 2).flat, drawn.PANELS, strict=True):
             draw(run, axes)
-        figure.suptitle(drawn_for(run.plan.notebook).TITLE, fontsize=17, fontweight="bold", x=0.01, ha="left")
-        figure.supxlabel(caption(run), fontsize=9.5, x=0.01, ha="left", color="#444444")
+    return framed(figure, drawn.TITLE, caption(run))
+
+
+def framed(figure: Figure, title: str, below: str) -> Figure:
+    """Return a figure with its title and its caption."""
+    with style():
+        figure.suptitle(title, fontsize=17, fontweight="bold", x=0.01, ha="left")
+        figure.supxlabel(below, fontsize=9.5, x=0.01, ha="left", color="#444444")
     return figure
 
 
@@ -75,26 +100,29 @@ def caption(run: Run) -> str:
 
 def provenance(run: Run) -> dict[str, str]:
     """Return what is written into a figure's metadata: which run, which data, which revision drew it from."""
-    git = run.manifest["git"]
+    notebook, git = run.plan.notebook, run.manifest["git"]
+    return origin(notebook, drawn_for(notebook).TITLE, run.id, run.folder.data_hash(), git)
+
+
+def origin(notebook: str, title: str, run: str, data: str, git: dict[str, Any]) -> dict[str, str]:
+    """Return the metadata of a notebook's figure from what it was drawn from."""
     dirty = " (with changes)" if git["dirty"] else ""
-    data, notebook = run.folder.data_hash(), run.plan.notebook
-    text = f"run={run.id} data={data} revision={git['revision']}{dirty} notebook={notebook} (roundtrip)"
-    return {"Title": drawn_for(run.plan.notebook).TITLE, "Description": text}
+    text = f"run={run} data={data} revision={git['revision']}{dirty} notebook={notebook} (roundtrip)"
+    return {"Title": title, "Description": text}
 
 
 def save(run: Run) -> list[Path]:
     """Write the notebook's figure as SVG and PNG into ``figures/``; the same run gives the same bytes."""
-    figure, metadata = whole(run), provenance(run)
-    targets = [paths.figures() / f"{run.plan.notebook}.{kind}" for kind in ("svg", "png")]
-    with style():
-        for target in targets:
-            _write(figure, target, metadata)
+    return write(whole(run), run.plan.notebook, provenance(run))
+
+
+def write(figure: Figure, stem: str, metadata: dict[str, str]) -> list[Path]:
+    """Write a figure as SVG and PNG, with its metadata and without a time of writing, into ``figures/``."""
+    targets = [paths.figures() / f"{stem}.{kind}" for kind in ("svg", "png")]
+    for target in targets:
+        kind = target.suffix[1:]
+        extra: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+        with style(), writing(target, "ROUNDTRIP_FIGURES") as temporary:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(temporary, format=kind, metadata=metadata | extra)
     return targets
-
-
-def _write(figure: Figure, target: Path, metadata: dict[str, str]) -> None:
-    kind = target.suffix[1:]
-    extra: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-    with writing(target, "ROUNDTRIP_FIGURES") as temporary:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(temporary, format=kind, metadata=metadata | extra)

@@ -1,0 +1,48 @@
+"""What a class measured: runs handed in as zips, and which claims hold on every machine.
+
+``python -m bench submit RUN...`` makes a zip of runs; ``classroom.ipynb`` looks at a folder of them. In a notebook:
+``room = classroom.gather("zips")``, then ``classroom.table``, ``show``, ``tell`` and ``save``.
+"""
+
+from IPython.display import Markdown, display
+
+from bench import lab
+from bench.classroom import forest, merging, telling
+from bench.classroom.merging import Room
+from bench.figures import in_words
+from bench.params import counted
+
+
+def gather(
+    folder: object = merging.REFERENCE, row: object = "default", quantity: object = "p50 RTT", claim: object = ""
+) -> Room:
+    """Return what the zips of a folder say, and print how much of it is used; see ``bench.classroom.merging``."""
+    room = merging.gather(folder, row, quantity, claim)
+    files = {run.file for run in room.runs}
+    refused = len({one.file for one in room.refusals} - files)
+    told = f"{counted(len(files), 'zip')} of {counted(room.machines, 'machine')} from {room.source}, {refused} refused"
+    print(f"Nothing is measured: {told}; {counted(len(room.claims), 'claim')}; a row is a {room.unit}")
+    return room
+
+
+def table(room: Room, *names: str) -> None:
+    """Show tables by the names of their functions in ``bench.classroom.telling``; those without rows are left out."""
+    for frame in (getattr(telling, name)(room) for name in names):
+        if len(frame):
+            lab.show_frame(frame)
+
+
+def show(room: Room, *panels: str) -> None:
+    """Show panels of the figure, named as the functions in ``bench.classroom.forest``."""
+    for name in panels:
+        lab.show_figure(forest.draw(room, name), in_words([getattr(forest, name)]))
+
+
+def tell(room: Room, what: str = "conclusion") -> None:
+    """Show sentences computed from the zips: ``conclusion`` or ``heterogeneity``."""
+    display(Markdown(getattr(telling, what)(room)))
+
+
+def save(room: Room) -> None:
+    """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
+    lab.show_saved(forest.save(room), in_words((forest.forest, forest.claims, forest.baselines)))

@@ -1,0 +1,143 @@
+"""The figure of a class: the forest of one claim, all claims, and the baselines that ratios are of."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench import figures, machine
+from bench.classroom.merging import Claim, Room
+from bench.classroom.pooling import LEAST_MACHINES, spoken, times
+from bench.comparing import DIFFERENT, QUANTITIES, SAME, UNKNOWN
+from bench.figures.axes import GREY, log_axis, name_rows, nothing, range_row
+from bench.params import counted
+from bench.units import duration, quantity
+
+TITLE = "Which claims hold on every machine?"
+
+COLOURS = {DIFFERENT: "#0173b2", SAME: "#029e73", UNKNOWN: GREY}
+POOLED = "#d55e00"
+MOST_CLAIMS = 16
+
+
+def forest(room: Room, axes: Axes) -> None:
+    """Draw the chosen claim: each row's ratio with its interval, their pool, and where one more machine would lie."""
+    claim = room.chosen or room.claims[0]
+    weights = np.array([1 / (ratio.error**2 + claim.pool.tau2) for ratio in claim.rows.values()])
+    for y, (ratio, size) in enumerate(zip(claim.rows.values(), np.sqrt(weights / weights.sum()), strict=True)):
+        axes.plot(_ends(ratio.effect.low, ratio.effect.high), [y, y], color=COLOURS[ratio.verdict], lw=1.8)
+        axes.plot(times(ratio.effect.middle), y, "s", ms=4 + 8 * size, color=COLOURS[ratio.verdict])
+        _at_right(axes, y, f"{times(ratio.effect.middle):.2f} ({spoken(ratio.effect.low, ratio.effect.high)})")
+    _ratio_axis(axes, claim)
+    names = [*claim.rows, *_pooled(axes, claim)]
+    name_rows(axes, names, fontsize=10 if len(names) < 30 else 8)
+    axes.set_title(f"{claim.label}: {QUANTITIES[claim.quantity][0]} over raw sockets")
+
+
+def _pooled(axes: Axes, claim: Claim) -> list[str]:
+    """Draw the pool as a diamond and the prediction as a line below the rows; return the names of these rows."""
+    y, found = len(claim.rows), claim.pool
+    axes.axhline(y - 0.5, color="#bbbbbb", lw=0.8)
+    if found.k < LEAST_MACHINES:
+        _at_right(axes, y, f"{LEAST_MACHINES} are needed")
+        return ["pooled"]
+    (low, high), middle, half = _ends(found.low, found.high), times(found.middle), min(0.35, 0.015 * (y + 2))
+    axes.fill([low, middle, high, middle], [y, y - half, y, y + half], color=POOLED, lw=0)
+    _at_right(axes, y, f"{middle:.2f} ({spoken(found.low, found.high)})")
+    if claim.predicted is None:
+        return ["pooled"]
+    ends, (left, right) = _ends(*claim.predicted), axes.get_xlim()
+    axes.plot(ends, [y + 1, y + 1], color=POOLED, lw=1.8, ls=(0, (4, 2)))
+    beyond = {"<": (left, ends[0] < left), ">": (right, ends[1] > right)}
+    for mark, end in ((mark, end) for mark, (end, is_beyond) in beyond.items() if is_beyond):
+        axes.plot(end, y + 1, mark, color=POOLED, ms=7, clip_on=False)
+    _at_right(axes, y + 1, spoken(*claim.predicted))
+    return ["pooled", "one more machine"]
+
+
+def claims(room: Room, axes: Axes) -> None:
+    """Draw every claim: the ratio of each row, and their pool with its interval where there are enough of them."""
+    shown, first = room.claims[:MOST_CLAIMS], room.claims[0].quantity
+    for y, claim in enumerate(shown):
+        for ratio in claim.rows.values():
+            axes.plot(times(ratio.effect.middle), y, "o", ms=5, mew=0, alpha=0.7, color=COLOURS[ratio.verdict])
+        axes.plot(times(claim.pool.middle), y, "|", ms=12, mew=2, color=POOLED)
+        if claim.pool.k >= LEAST_MACHINES:
+            axes.plot(_ends(claim.pool.low, claim.pool.high), [y, y], color=POOLED, lw=7, alpha=0.25)
+        _at_right(axes, y, f"{claim.verdict} ({len(claim.rows)})")
+    _ratio_axis(axes, *shown)
+    names = [one.label if one.quantity == first else f"{one.label}, {QUANTITIES[one.quantity][0]}" for one in shown]
+    name_rows(axes, names, fontsize=10 if len(names) < 12 else 8.5)
+    more = f"; {len(room.claims) - len(shown)} more in the table" if len(room.claims) > len(shown) else ""
+    axes.set_title(f"All claims: every {room.unit} a dot{more}")
+
+
+def baselines(room: Room, axes: Axes) -> None:
+    """Draw raw sockets of each row, start by start: what the ratios are of, and what they take out."""
+    claim = room.chosen or room.claims[0]
+    text = quantity if claim.quantity == "rate_per_s" else duration
+    for y, ratio in enumerate(claim.rows.values()):
+        range_row(axes, y, ratio.floor, GREY, text if len(claim.rows) < 20 else lambda _: "")
+    axes.set_xscale("log")
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(low / 1.15, high * 1.4 * (high / low) ** 0.35)
+    log_axis(axes.xaxis, text)
+    name_rows(axes, claim.rows, fontsize=10 if len(claim.rows) < 15 else 6.5)
+    axes.set_xlabel(f"{QUANTITIES[claim.quantity][0]} of raw sockets under the same factors; a dot is a start")
+    axes.set_title(f"What the ratios are of: raw sockets of each {room.unit}")
+
+
+def _ends(low: float, high: float) -> list[float]:
+    return [times(low), times(high)]
+
+
+def _ratio_axis(axes: Axes, *shown: Claim) -> None:
+    """Draw a logarithmic axis of ratios that holds 1 and every interval, with room for words on the right."""
+    ends = [(one.low, one.high) for claim in shown for one in (ratio.effect for ratio in claim.rows.values())]
+    ends += [(claim.pool.low, claim.pool.high) for claim in shown if claim.pool.k >= LEAST_MACHINES]
+    low, high = min(0.0, *(low for low, _ in ends)) - 0.05, max(0.0, *(high for _, high in ends)) + 0.05
+    axes.set_xscale("log")
+    axes.set_xlim(times(low - 0.05 * (high - low)), times(high + 0.55 * (high - low)))
+    log_axis(axes.xaxis, lambda value: f"{value:g}")
+    axes.axvline(1, color="black", lw=1)
+    axes.set_xlabel("ratio to raw sockets on the same machine; 1: no difference")
+
+
+def _at_right(axes: Axes, y: float, text: str) -> None:
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1}
+    axes.text(0.99, y, text, ha="right", va="center", fontsize=9, transform=axes.get_yaxis_transform(), bbox=box)
+
+
+def draw(room: Room, *names: str) -> Figure:
+    """Return a figure of panels, named as their functions; of several the first is as high as the others together."""
+    mosaic: Any = [[names[0], name] for name in names[1:]] or [[names[0]]]
+    with figures.style():
+        figure = Figure(figsize=(14, 10.4) if names[1:] else (10, 4.8), layout="constrained")
+        for name, axes in figure.subplot_mosaic(mosaic).items():
+            globals()[name](room, axes) if room.claims else nothing(axes, "no submission could be used")
+    return figure
+
+
+def whole(room: Room) -> Figure:
+    """Return the figure: all panels, title and caption."""
+    return figures.framed(draw(room, "forest", "claims", "baselines"), TITLE, caption(room))
+
+
+def caption(room: Room) -> str:
+    """Return what the reader must know to judge the figure."""
+    fewest = min((len(ratio.floor) for claim in room.claims for ratio in claim.rows.values()), default=0)
+    zips, machines = counted(len({run.file for run in room.runs}), "zip"), counted(room.machines, "machine")
+    return (
+        f"{zips} of {machines} ({room.source}); {counted(len(room.refusals), 'part')} not used; data {room.data_hash}. "
+        f"Each row: one {room.unit}, at least {fewest} starts of each case,\n"
+        "ratio to its own raw sockets block by block, 95 % interval by signed ranks. "
+        f"Pooled by random effects (DerSimonian-Laird; interval by Hartung-Knapp, from {LEAST_MACHINES} rows on)."
+    )
+
+
+def save(room: Room) -> list[Path]:
+    """Write the figure as SVG and PNG into ``figures/``; the same zips give the same bytes."""
+    told = figures.origin("classroom", TITLE, "submissions", room.data_hash, machine.git_revision())
+    return figures.write(whole(room), "classroom", told)

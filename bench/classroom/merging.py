@@ -1,0 +1,149 @@
+"""A folder of submissions as claims: the ratios of each machine, counted once, and pooled."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bench import params, systems
+from bench.classroom import reading, submitting
+from bench.classroom.pooling import LEAST_MACHINES, Pool, pool
+from bench.classroom.ratios import Ratio, key, ratios
+from bench.classroom.reading import Refusal, Submitted
+from bench.classroom.zips import plain
+from bench.comparing import DIFFERENT, QUANTITIES, SAME
+from bench.labels import labels
+from bench.params import few
+from bench.plan import Case
+
+REFERENCE = "reference"
+MACHINE, PLACEMENT = "machine", "placement"  # what one row is: a machine, or one placement on it
+EXAMPLES = ("latency", "placement", "overview", "compare")  # the project's own runs that stand in for a class
+HOLDS, NOTHING, DEPENDS, OPEN, FEW = "holds", "no practical difference", "depends", "not decided", "too few"
+
+Kept = dict[tuple[str, str], dict[str, Ratio]]  # by case and quantity: the ratio of each row
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One case over raw sockets by one quantity: the ratio of each row, by the row's name, and their pool."""
+
+    label: str
+    quantity: str
+    rows: dict[str, Ratio]
+
+    @cached_property
+    def pool(self) -> Pool:
+        """What the rows have in common."""
+        return pool([one.effect.middle for one in self.rows.values()], [one.error for one in self.rows.values()])
+
+    @property
+    def machines(self) -> int:
+        """How many machines speak."""
+        return len({ratio.run.machine for ratio in self.rows.values()})
+
+    @property
+    def predicted(self) -> tuple[float, float] | None:
+        """Where the ratio of one more machine lies; None unless each row is a machine."""
+        return self.pool.predicted if self.machines == len(self.rows) else None
+
+    @property
+    def verdict(self) -> str:
+        """Whether it holds in every row: all intervals on one side of 1, or all inside the margin."""
+        found = {ratio.verdict for ratio in self.rows.values()}
+        sides = {ratio.effect.middle > 0 for ratio in self.rows.values() if ratio.verdict == DIFFERENT}
+        if len(sides) > 1:
+            return DEPENDS
+        if len(self.rows) < LEAST_MACHINES:
+            return FEW
+        return HOLDS if found == {DIFFERENT} else NOTHING if found == {SAME} else OPEN
+
+
+@dataclass(frozen=True)
+class Room:
+    """All that a class submitted: what is used, what is not and why, and the claims that follow; one may be chosen."""
+
+    source: str
+    unit: str
+    runs: tuple[Submitted, ...]
+    refusals: tuple[Refusal, ...]
+    claims: tuple[Claim, ...]
+    chosen: Claim | None
+
+    @property
+    def machines(self) -> int:
+        """How many machines speak on any claim."""
+        return len({ratio.run.machine for claim in self.claims for ratio in claim.rows.values()})
+
+    @property
+    def data_hash(self) -> str:
+        """Return a hash that names exactly the zips that were used."""
+        return hashlib.sha256("".join(sorted({run.digest for run in self.runs})).encode()).hexdigest()[:16]
+
+
+def gather(folder: object, row: object, quantity: object, claim: object) -> Room:
+    """Return what the zips of a folder say; ``reference``: zips made here and now of the project's own runs.
+
+    UsageError for a parameter that cannot be used; a zip that cannot be used is refused with its reason.
+    """
+    wanted = params.names(quantity, "quantity", [words for words, _ in QUANTITIES.values()])
+    columns = [name for name, (words, _) in QUANTITIES.items() if words in wanted]
+    unit = params.one_name(row, "row", ["default", MACHINE, PLACEMENT])
+    runs, refusals = (examples(), []) if folder == REFERENCE else reading.folder(Path(str(folder)))
+    spoken: list[Ratio] = []
+    for run in runs:
+        found, silent = ratios(run, columns)
+        spoken, refusals = spoken + found, refusals + silent
+    if unit == "default":
+        several = any(claim.machines > 1 for claim in claims_of(newest(spoken, MACHINE)[0], MACHINE))
+        unit = MACHINE if several else PLACEMENT
+    kept, replaced = newest(spoken, unit)
+    claims = sorted(claims_of(kept, unit), key=lambda one: (columns.index(one.quantity), -len(one.rows)))
+    name = plain(Path(str(folder)).resolve().name)  # alone: a figure does not tell where on a disk it lies
+    source = "the project's own reference runs" if folder == REFERENCE else f"folder {name}"
+    return Room(source, unit, tuple(runs), (*refusals, *replaced), tuple(claims), _chosen(claims, str(claim).strip()))
+
+
+def examples() -> list[Submitted]:
+    """Return reference runs as submissions, through the same bytes and the same checks as any others."""
+    made = {name: submitting.submission([f"{REFERENCE}/{name}"]) for name in EXAMPLES}
+    return [run for name, one in made.items() for run in reading.read(one.data, f"{name}.zip")]
+
+
+def newest(spoken: list[Ratio], unit: str) -> tuple[Kept, list[Refusal]]:
+    """Return each row's newest ratio for each case and quantity, and what it stands in for, run by run."""
+    kept: Kept = defaultdict(dict)
+    older = defaultdict(list)
+    for one in sorted(spoken, key=lambda one: (one.run.created, one.run.id, one.run.file)):
+        row = one.run.machine + (f" {one.case.placement}" if unit == PLACEMENT else "")
+        rows = kept[key(_anywhere(one.case, unit)), one.quantity]
+        if before := rows.get(row):
+            older[before.run.file, before.run.id].append(f"{before.case.system} {before.case.transport}")
+        rows[row] = one
+    why = f"the same {unit} told it again later: each counts once, by its newest run"
+    return kept, [Refusal(file, few(cases), why, run) for (file, run), cases in older.items()]
+
+
+def _anywhere(case: Case, unit: str) -> Case:
+    """Return a case without its placement, where that is told by the row."""
+    made = object.__new__(Case)
+    made.__dict__.update(case.__dict__ | ({"placement": ""} if unit == PLACEMENT else {}))
+    return made
+
+
+def claims_of(kept: Kept, unit: str) -> Iterator[Claim]:
+    """Yield the claims, each with the shortest label that tells it from the others."""
+    cases = {place: _anywhere(next(iter(rows.values())).case, unit) for (place, _), rows in kept.items()}
+    label = dict(zip(cases, labels(tuple(cases.values())), strict=True))
+    for (place, quantity), rows in kept.items():
+        yield Claim(label[place], quantity, dict(sorted(rows.items())))
+
+
+def _chosen(claims: list[Claim], name: str) -> Claim | None:
+    """Return the first claim whose label begins so, or the one with the most rows; None if there are no claims."""
+    found = [claim for claim in claims if claim.label.startswith(name)]
+    if claims and not found:
+        raise systems.unknown("claim", name, list(dict.fromkeys(claim.label for claim in claims)))
+    return found[0] if found else None

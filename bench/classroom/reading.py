@@ -1,0 +1,83 @@
+"""Submissions of strangers: each is read whole or refused with a reason, and a wrong one never stops the others."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pandas as pd
+
+from bench import paths
+from bench.classroom import manifests, starts, zips
+from bench.classroom.zips import RefusedError, plain
+from bench.errors import UsageError
+from bench.plan import Plan
+
+MOST_FILES = 500
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """One run of a submission that passed every test; ``starts`` has one row for each start, ``facts`` its machine."""
+
+    id: str
+    created: datetime
+    checks: dict[str, str]
+    facts: dict[str, str]
+    plan: Plan
+    starts: pd.DataFrame
+    file: str
+    digest: str
+
+    @property
+    def machine(self) -> str:
+        """The salted name of its machine."""
+        return self.facts["machine_id"]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What was not used, and why: all of a zip, or some cases of one of its runs."""
+
+    file: str
+    what: str
+    reason: str
+    run: str = ""
+
+
+def read(data: bytes, file: str = "") -> list[Submitted]:
+    """Return the runs of a zip; RefusedError says what is wrong with any part of it."""
+    try:
+        members, digest = zips.unpacked(data), hashlib.sha256(data).hexdigest()
+        found = [_run(name, members, file, digest) for name in sorted({name.split("/")[0] for name in members})]
+    except RefusedError:
+        raise
+    except Exception as reason:  # a stranger's bytes go through the parsers of others: whatever they raise is a reason
+        raise RefusedError(f"it is no zip of this program, or a damaged one ({plain(reason)})") from reason
+    if len({one.machine for one in found}) > 1:
+        raise RefusedError("its runs are of different machines")
+    return found
+
+
+def _run(name: str, members: dict[str, bytes], file: str, digest: str) -> Submitted:
+    if not {f"{name}/manifest.json", f"{name}/starts.parquet"} <= members.keys():
+        raise RefusedError(f"run {name} has no manifest.json, or no starts.parquet")
+    told = manifests.read(members[f"{name}/manifest.json"])
+    if told["id"] != name:
+        raise RefusedError(f"run {name} calls itself {told['id']}")
+    table = starts.read(members[f"{name}/starts.parquet"], len(told["plan"].cases))
+    return Submitted(**told, starts=table, file=file, digest=digest)
+
+
+def folder(path: Path) -> tuple[list[Submitted], list[Refusal]]:
+    """Return all runs of a folder of zips, and what is refused; UsageError if there is no such folder."""
+    files = sorted(file for file in path.glob("*") if not file.name.startswith("."))
+    if not path.is_dir() or len(files) > MOST_FILES:
+        raise UsageError(f"{paths.shown(path)} is no folder of up to {MOST_FILES} zips: name the one that holds them")
+    found, refused = [], []
+    for file in files:
+        try:
+            found += read(zips.content(file), plain(file.name))
+        except (RefusedError, OSError) as reason:
+            refused.append(Refusal(plain(file.name), "all of it", plain(reason, 200)))
+    return found, refused

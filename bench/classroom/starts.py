@@ -1,0 +1,93 @@
+"""The table of a submitted run: one row for each start, numbers only, so that reading it takes no more than they need.
+
+It holds the numbers of the ledger (``bench/schema.py``) and what the calls of each start come to. The calls themselves
+stay at home: they are most of a run's bytes, and a comparison repeats over starts.
+"""
+
+import io
+import itertools
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench import comparing, schema, stats
+from bench.classroom.zips import RefusedError
+from bench.results import Run, column
+
+MOST_ROWS, MOST_GROUPS = 2000, 8
+LEAST, MOST = 1e-3, 1e9  # of what is told: from a nanosecond, in us, to a thousand million calls per second
+QUANTILES = tuple(column(p) for p in stats.QUANTILES)
+TOLD = (*QUANTILES, "rate_per_s", "cpu_us_per_call")  # what the calls come to: us, 1/s, us
+LEDGER = tuple(f.name for f in schema.LEDGER if pa.types.is_integer(f.type) or pa.types.is_floating(f.type))
+LIMITS = {"thrift_string_size_limit": 1_000_000, "thrift_container_size_limit": 100_000}
+
+
+def of(run: Run) -> pa.Table:
+    """Return the table of a run: the ledger's numbers, quantiles (us), rate (1/s) and CPU of a call (us)."""
+    ledger = schema.conform(run.folder.read("ledger"), "ledger").select(LEDGER)
+    known = run.starts.assign(cpu_us_per_call=np.nan)
+    for case, rows in run.starts.groupby("case"):
+        known.loc[rows.index, "cpu_us_per_call"] = comparing.values(run, int(str(case)), "cpu_us_per_call").to_numpy()
+    told = known.loc[ledger["start"].to_pylist(), list(TOLD)].astype(float)
+    for name in TOLD:
+        ledger = ledger.append_column(name, pa.array(told[name].where(told[name] > 0), from_pandas=True))
+    return ledger.replace_schema_metadata(schema.LEDGER.metadata)
+
+
+def written(table: pa.Table) -> bytes:
+    """Return a table as it lies in a zip: uncompressed, because the zip compresses and bounds it."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="none", use_dictionary=False, write_statistics=False)
+    return buffer.getvalue()
+
+
+def read(data: bytes, cases: int) -> pd.DataFrame:
+    """Return a table that a stranger wrote, one row for each start.
+
+    RefusedError, or what ``pyarrow`` raises, says what cannot be.
+    """
+    table = _bounded(data)
+    wrong = schema.problem(table, "ledger")
+    if not wrong and any(table.schema.field(name).type != pa.float64() for name in TOLD):
+        wrong = "a number is of another type"
+    frame = pd.DataFrame({name: table[name].to_numpy() for name in table.schema.names})
+    if wrong := wrong or _insane(frame, cases):
+        raise RefusedError(f"its starts.parquet cannot be used: {wrong}")
+    return frame
+
+
+def _bounded(data: bytes) -> pa.Table:
+    """Return the table, once the file's own description promises few rows of plain numbers, and nothing compressed.
+
+    Numbers of fixed size cannot unfold, and nothing that the file says for pandas or Arrow is followed.
+    """
+    file = pq.ParquetFile(pa.BufferReader(data), **LIMITS)
+    about = file.metadata
+    if not 0 < about.num_rows <= MOST_ROWS or not 0 < about.num_row_groups <= MOST_GROUPS:
+        raise RefusedError(f"its starts.parquet has {about.num_rows:,} rows; 1 to {MOST_ROWS:,} are read")
+    columns = [about.schema.column(i) for i in range(about.num_columns)]
+    if sorted(one.path for one in columns) != sorted((*LEDGER, *TOLD)):
+        raise RefusedError("its starts.parquet has other columns than a submission's")
+    parts = [about.row_group(g).column(i) for g in range(about.num_row_groups) for i in range(about.num_columns)]
+    numbers = all(one.physical_type in ("INT32", "INT64", "DOUBLE") for one in columns)
+    if not numbers or any(part.compression != "UNCOMPRESSED" for part in parts):
+        raise RefusedError("its starts.parquet has columns that are no plain numbers, or are compressed once more")
+    return file.read(use_threads=False, use_pandas_metadata=False)
+
+
+def _insane(frame: pd.DataFrame, cases: int) -> str:
+    """Return what no measurement of this program can have found, or nothing."""
+    told, window_us, p = frame[[*TOLD]], frame["window_s"] * 1e6, [frame[name] for name in QUANTILES]
+    found = {
+        "a number is infinite": np.isinf(frame.to_numpy(float)).any(),
+        "a number is not above zero, or beyond all measure": ((told < LEAST) | (told > MOST)).any(axis=None),
+        "a start is told twice": frame["start"].duplicated().any(),
+        f"a start belongs to none of the {cases} cases": (frame["case"] >= cases).any(),
+        "a case has two starts in a block": frame[["case", "block"]].duplicated().any(),
+        "a higher quantile is below a lower one": any((low > high).any() for low, high in itertools.pairwise(p)),
+        "a call is longer than its window": any((one > window_us).any() for one in p),
+        "requests failed or were lost": (frame["errors"] > 0).any(),
+    }
+    return next((text for text, wrong in found.items() if wrong), "")

@@ -1,0 +1,233 @@
+"""A class: whose word counts, which claims hold, and what is said where there are too few machines."""
+
+import math
+from dataclasses import asdict
+
+import classes
+import nbformat
+import pytest
+from conftest import ROOT
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from PIL import Image
+from test_notebooks import outputs, papermill
+
+from bench import classroom, comparing, listing, store
+from bench.classroom import forest, merging, ratios, reading, submitting, telling
+from bench.errors import UsageError
+from bench.results import Run
+from bench.systems import sockets
+
+P50 = "p50_rtt_us"
+
+
+@pytest.fixture
+def room(tmp_path):
+    return classroom.gather(str(classes.a_class(tmp_path / "zips", [1.0, 1.2, 1.4, 0.9])))
+
+
+def claim_of(room, label="zeromq ipc"):
+    (found,) = [claim for claim in room.claims if claim.label == label]
+    return found
+
+
+def test_a_machine_says_what_compare_says_of_its_run():
+    run = Run(store.find("reference/latency"))
+    labels = run.labels
+    expected = comparing.compare_cases(run, labels.index("sockets ipc"), labels.index("zeromq ipc"))[0]
+    (spoken,) = reading.read(submitting.submission(["reference/latency"]).data)
+    found = {ratio.case.transport: ratio for ratio in ratios.ratios(spoken, [P50])[0]}["ipc"]
+    assert math.exp(found.effect.middle) == pytest.approx(expected.ratio)
+    assert (math.exp(found.effect.low), math.exp(found.effect.high)) == pytest.approx((expected.low, expected.high))
+    assert found.verdict == expected.verdict
+
+
+def test_speed_of_a_machine_is_divided_out(room):
+    found = claim_of(room)
+    base = {row: float(sorted(ratio.floor)[3]) for row, ratio in found.rows.items()}
+    assert base["00000003"] > 1.5 * base["00000000"]  # machines are 1, 4/3, 5/3, 2 times as slow
+    middle = {row: math.exp(ratio.effect.middle) for row, ratio in found.rows.items()}
+    assert middle["00000001"] / middle["00000000"] == pytest.approx(1.2, rel=0.06)
+    assert middle["00000002"] / middle["00000000"] == pytest.approx(1.4, rel=0.06)
+    assert room.unit == "machine" and room.machines == 4 and found.predicted is not None
+
+
+def test_a_claim_holds_where_every_machine_agrees(room):
+    assert {claim.verdict for claim in room.claims} == {merging.HOLDS}
+    said = telling.conclusion(room)
+    assert "**higher on every machine** (4 of 4)" in said and "one more machine:" in said
+    assert "concluded" not in said
+
+
+def test_a_claim_depends_where_machines_contradict_each_other(tmp_path):
+    room = classroom.gather(str(classes.a_class(tmp_path / "zips", [1.0, 1.1, 0.1, 0.9])))
+    assert claim_of(room).verdict == merging.DEPENDS
+    assert "**depends on the machine**: higher on 00000000, 00000001 and 00000003, lower on 00000002" in (
+        telling.conclusion(room)
+    )
+
+
+def test_no_difference_and_no_decision(tmp_path):
+    even = 1 / math.exp(claim_of(classroom.gather(str(classes.a_class(tmp_path / "a", [1, 1, 1])))).pool.middle)
+    quiet = classroom.gather(str(classes.a_class(tmp_path / "b", [even] * 3, noise=0.0)))
+    loud = classroom.gather(str(classes.a_class(tmp_path / "c", [even] * 3, noise=0.5)))
+    assert claim_of(loud).verdict == merging.OPEN and "not decided on every machine" in telling.conclusion(loud)
+    assert claim_of(quiet).verdict in (merging.NOTHING, merging.OPEN)  # by the noise that the real run has
+    rows = dict(claim_of(quiet).rows)
+    assert all(ratio.verdict != comparing.DIFFERENT for ratio in rows.values())
+
+
+@pytest.mark.parametrize(("factors", "count"), [([1.0], "1 machine"), ([1.0, 1.1], "2 machines")])
+def test_with_fewer_than_three_machines_it_says_so(tmp_path, factors, count):
+    room = classroom.gather(str(classes.a_class(tmp_path / "zips", factors)), "machine")
+    said = telling.conclusion(room)
+    assert f"**Nothing is concluded about machines**: no claim is told by more than {count}" in said
+    assert "every machine" not in said and "3 are needed" in said
+    assert all(claim.verdict == merging.FEW and claim.predicted is None for claim in room.claims)
+    assert "with 95 %" not in telling.heterogeneity(room)
+    forest.whole(room)
+
+
+def test_a_machine_counts_once_by_its_newest_run(tmp_path):
+    folder = classes.a_class(tmp_path / "zips", [1.0, 1.1, 1.2])
+    told = classes.manifest(machine_id="00000001", created="2026-11-21T20:00:00+00:00")
+    told["id"] = told["id"][:-1] + "0"
+    (folder / "again.zip").write_bytes(classes.packed(told, classes.slower("zeromq", 2.0)))
+    (folder / "copy.zip").write_bytes((folder / "student02.zip").read_bytes())
+    room = classroom.gather(str(folder))
+    found = claim_of(room)
+    assert list(found.rows) == ["00000000", "00000001", "00000002"]
+    assert found.rows["00000001"].run.file == "again.zip"
+    again = [one for one in room.refusals if "counts once" in one.reason]
+    assert {one.file for one in again} == {"student01.zip", "copy.zip"}
+    assert all("zeromq ipc" in one.what for one in again)
+    assert "the same machine told it again later" in telling.refusals(room).to_string(max_colwidth=200)
+
+
+def test_without_its_own_baseline_a_submission_says_nothing(tmp_path):
+    folder = classes.a_class(tmp_path / "zips", [1.0, 1.1, 1.2])
+    told = classes.manifest(machine_id="0000000a")
+    for case in told["plan"]["cases"]:
+        if case["system"] == "sockets":
+            case["payload_bytes"] = 64  # raw sockets, but of other messages
+    (folder / "other.zip").write_bytes(classes.packed(told))
+    room = classroom.gather(str(folder))
+    assert "0000000a" not in claim_of(room).rows
+    (why,) = [one for one in room.refusals if one.file == "other.zip"]
+    assert "no baseline, so no ratio" in why.reason and "zeromq ipc" in why.what
+
+
+def test_few_starts_say_nothing(tmp_path):
+    folder = classes.a_class(tmp_path / "zips", [1.0, 1.1, 1.2])
+    few = classes.table().filter([block < 5 for block in classes.table()["block"].to_pylist()])
+    (folder / "few.zip").write_bytes(classes.packed(classes.manifest(machine_id="0000000a"), classes.changed({}, few)))
+    room = classroom.gather(str(folder))
+    assert "5 starts: at least 6 are needed" in " ".join(one.reason for one in room.refusals if one.file == "few.zip")
+
+
+def test_options_of_raw_sockets_as_they_come_are_a_baseline():
+    assert all(ratios.PLAIN.get(name) == value for name, value in asdict(sockets.Options()).items())
+
+
+def test_placements_are_rows_where_there_is_one_machine():
+    room = classroom.gather()
+    assert room.unit == "placement" and room.claims
+    most = room.chosen
+    assert {row.split()[1] for row in most.rows} == {"free", "same", "split"}
+    said = telling.conclusion(room)
+    if most.machines == 1:
+        assert "Nothing is concluded about machines" in said and most.predicted is None
+    assert "nothing of other machines" in said and "every machine" not in said
+    assert room.refusals  # of latency.zip inproc, and what placement.zip tells again
+
+
+def test_quantities_and_claims_are_chosen_by_name(room, tmp_path):
+    folder = str(tmp_path / "zips")
+    every = classroom.gather(folder, "default", "all")
+    assert {claim.quantity for claim in every.claims} == set(comparing.QUANTITIES)
+    (rate,) = [one for one in every.claims if one.quantity == "rate_per_s" and one.label == "zeromq ipc"]
+    assert rate.pool.high < 0 and "lower on every machine" in telling.conclusion(every)
+    assert classroom.gather(folder, claim="zeromq t").chosen.label == "zeromq tcp"
+    for wrong in ({"claim": "nosuch"}, {"row": "mahcine"}, {"quantity": "speed"}, {"folder": folder + "/none"}):
+        with pytest.raises(UsageError):
+            classroom.gather(**({"folder": folder} | wrong))
+
+
+def test_an_empty_folder_is_no_error(tmp_path):
+    (tmp_path / "empty").mkdir()
+    room = classroom.gather(str(tmp_path / "empty"))
+    assert room.chosen is None and "**No conclusion.**" in telling.conclusion(room)
+    forest.whole(room)
+    for name in ("submissions", "refusals", "claims"):
+        assert getattr(telling, name)(room).empty
+    assert telling.heterogeneity(room)
+
+
+@pytest.mark.parametrize("machines", [1, 3, 12, 30])
+def test_the_figure_is_whole_for_any_class(machines, tmp_path):
+    room = classroom.gather(str(classes.a_class(tmp_path / "zips", [1 + n / 20 for n in range(machines)])), "machine")
+    figure = forest.whole(room)
+    for axes in figure.axes:
+        assert axes.get_title(loc="left")
+        words = [text.get_text() for text in axes.get_yticklabels()] + [text.get_text() for text in axes.texts]
+        assert any(letter.isalpha() for word in words for letter in word)
+    assert figure.get_size_inches()[0] == 14 and figure.get_size_inches()[1] >= 10.4
+    drawn = figure.axes[0]
+    assert [text.get_text() for text in drawn.get_yticklabels()][:machines] == list(room.chosen.rows)
+    left, right = drawn.get_xlim()
+    for ratio in room.chosen.rows.values():
+        assert left < math.exp(ratio.effect.low) and math.exp(ratio.effect.high) < right
+    assert left < 1 < right  # no difference is on the axis
+
+
+def test_the_same_zips_give_the_same_bytes_wherever_they_lie(tmp_path):
+    files = []
+    for place in ("one/zips", "two/zips"):
+        room = classroom.gather(str(classes.a_class(tmp_path / place, [1.0, 1.1, 1.3])))
+        files.append([file.read_bytes() for file in forest.save(room)])
+    assert files[0] == files[1]
+    png = tmp_path / "figures" / "classroom.png"
+    assert Image.open(png).size == (2100, 1560)
+    assert f"data={room.data_hash}" in Image.open(png).text["Description"]
+    assert "-p folder FOLDER" in listing.figure_text(str(png))
+    assert str(tmp_path) not in forest.caption(room) and str(tmp_path).encode() not in files[0][0]
+
+
+def test_the_caption_says_what_is_needed(room):
+    text = forest.caption(room)
+    for needed in ("4 zips of 4 machines", "6 starts of each case", "not used", room.data_hash, "DerSimonian-Laird"):
+        assert needed in text
+
+
+NOTEBOOK = ROOT / "notebooks" / "classroom.ipynb"
+
+
+@pytest.mark.parametrize("profile", ["smoke", "class", "full"])
+def test_the_notebook_runs_with_every_profile(profile, tmp_path):
+    words = ["-f", str(ROOT / "papermill_params" / f"classroom.{profile}.yaml")]
+    finished = papermill(NOTEBOOK.name, str(tmp_path / "out.ipynb"), *words)
+    assert finished.returncode == 0, finished.stderr
+    text = outputs(tmp_path / "out.ipynb")
+    assert "Nothing is measured" in text and "classroom.svg and " in text and not store.all_runs()
+    assert ("calls per second" in text) == (profile == "full")
+    assert (tmp_path / "figures" / "classroom.png").stat().st_size > 50_000
+
+
+def test_the_notebook_of_a_class(tmp_path):
+    folder = classes.a_class(tmp_path / "zips", [1.0, 1.1, 1.2])
+    (folder / "<b>wrong.zip").write_text("no zip")
+    shell = InteractiveShell.instance()
+    with capture_output() as shown:
+        for cell in nbformat.read(NOTEBOOK, 4).cells:
+            if cell.cell_type == "code":
+                shell.run_cell(cell.source).raise_error()
+                if "parameters" in cell.metadata.get("tags", []):
+                    shell.user_ns["folder"] = str(folder)
+    text = shown.stdout + "".join(str(value) for one in shown.outputs for value in one.data.values())
+    assert "3 zips of 3 machines" in text and "1 refused" in text and "higher on every machine" in text
+    assert "?b?wrong.zip" in text and "<b>wrong" not in text
+
+
+def test_the_laboratory_does_not_need_a_class():
+    outside = [file for file in (ROOT / "bench").rglob("*.py") if file.parent.name != "classroom"]
+    assert [file.name for file in outside if "bench.classroom" in file.read_text("utf-8")] == ["cli.py"]

@@ -1,0 +1,148 @@
+"""Handing in: one small zip, the same bytes for the same runs, shown before it is written, nothing private in it."""
+
+import io
+import json
+import os
+import platform
+import pty
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from bench import machine, runner, schema, store
+from bench.classroom import reading, starts, submitting, zips
+from bench.errors import DataError, UsageError
+from bench.plan import Case, make_plan
+from bench.results import Run
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Return a copy of a reference run, to be changed."""
+    return store.keep(store.find("reference/latency"), tmp_path / "kept")
+
+
+def test_the_same_runs_give_the_same_bytes_in_any_order():
+    made = submitting.submission(["reference/latency", "reference/placement"])
+    again = submitting.submission(["reference/placement", "reference/latency", "reference/placement"])
+    assert made.data == again.data and made.name == again.name
+    assert len(made.data) < 100_000  # the calls of these runs are 30 times as many bytes
+    infos = zipfile.ZipFile(io.BytesIO(made.data)).infolist()
+    assert [info.filename for info in infos] == sorted(made.members)
+    assert {info.date_time for info in infos} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_what_is_handed_in_is_what_the_run_says():
+    folder = store.find("reference/latency")
+    run = Run(folder)
+    (found,) = reading.read(submitting.submission(["reference/latency"]).data, "x.zip")
+    assert found.id == run.id and found.machine == run.manifest["machine"]["machine_id"]
+    ours = found.starts.set_index("start")
+    for name in (*starts.QUANTILES, "rate_per_s", "client_cpu_ns", "window_s"):
+        np.testing.assert_allclose(ours[name].astype(float), run.starts[name].astype(float), err_msg=name)
+    assert [case.system for case in found.plan.cases] == [case.system for case in run.plan.cases]
+    assert found.plan.cases[0].options == run.plan.cases[0].options
+    known = run.starts["server_cpu_us_per_call"].notna()
+    every = run.starts["client_cpu_us_per_call"] + run.starts["server_cpu_us_per_call"]
+    np.testing.assert_allclose(ours["cpu_us_per_call"][known], every[known])
+    assert ours["cpu_us_per_call"][~known].isna().all()
+
+
+def test_nothing_private_is_told():
+    measured = runner.run(make_plan("latency", [Case("sockets", "ipc", max_calls=100)], starts=2, window_s=0.05))
+    made = submitting.submission([measured.id])
+    everything = b"".join(made.members.values()).decode("latin-1")
+    known = [platform.node(), str(measured.path.parent), str(Path.home()), "/tmp/", "/ho" + "me/"]
+    for private in [*known, Path("/etc/machine-id").read_text().strip() if Path("/etc/machine-id").exists() else ""]:
+        assert len(private) < 4 or private not in everything
+    told = json.loads(made.members[f"{measured.id}/manifest.json"])
+    assert set(told) == {"submission", "id", "created", "revision", "machine", "versions", "checks", "plan"}
+    assert set(told["machine"]) == set(machine.record()) and set(told["checks"].values()) <= {"PASS", "CAUTION"}
+    assert not any("target" in case for case in told["plan"]["cases"])
+    text = [field.name for field in schema.LEDGER if str(field.type) == "string"]
+    assert "target" in text and not set(text) & set(starts.LEDGER)  # no text of the ledger is told
+
+
+def test_what_a_person_typed_is_not_told_and_an_address_refuses(kept):
+    kept.failed(3, 0, "somebody's secret: failed")
+    assert b"secret" not in b"".join(submitting.submission([str(kept.path)]).members.values())
+    plan = kept.manifest()["plan"]
+    plan["cases"][0]["target"] = "tcp://myhost.example:5555"
+    kept.update(plan=plan)
+    with pytest.raises(DataError, match="address is not told"):
+        submitting.submission([str(kept.path)])
+
+
+def test_runs_of_several_machines_are_refused(kept):
+    kept.update(id=kept.manifest()["id"][:-1] + "0", machine=kept.manifest()["machine"] | {"machine_id": "00000000"})
+    with pytest.raises(UsageError, match="runs of one machine"):
+        submitting.submission([str(kept.path), "reference/latency"])
+
+
+def test_an_invalid_run_is_refused(kept):
+    (file,) = kept.files("ledger")
+    rows = store.read_table(file, "ledger").to_pylist()
+    rows[0]["server_calls"] = 1
+    store.write_table(file, schema.make("ledger", rows))
+    with pytest.raises(DataError, match=r"is invalid \(answers\)"):
+        submitting.submission([str(kept.path)])
+
+
+def test_it_is_shown_first_and_written_only_if_agreed(tmp_path):
+    """In a terminal of its own, as a person would use it: once refused, once agreed."""
+    for answer, status in (("n", 1), ("y", 0)):
+        shown, found = in_a_terminal(answer, "submit", "reference/latency", "-o", str(tmp_path / "mine.zip"))
+        assert found == status and (tmp_path / "mine.zip").exists() == (answer == "y")
+        places = [shown.index(text) for text in ("A zip of", "starts.parquet", "machine_id", "Left out", "Write ")]
+        assert places == sorted(places) and "samples (" in shown and "load (" in shown
+    assert len(reading.read((tmp_path / "mine.zip").read_bytes())) == 1
+
+
+def in_a_terminal(answer: str, *words: str) -> tuple[str, int]:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "bench", *words]
+    with subprocess.Popen(command, cwd=ROOT, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        os.write(ours, f"{answer}\n".encode())
+        shown = process.stdout.read().decode()
+    os.close(ours)
+    os.close(theirs)
+    return shown, process.returncode
+
+
+def test_without_a_terminal_it_asks_for_yes(command, tmp_path):
+    file = tmp_path / "mine.zip"
+    finished = command("submit", "reference/latency", "-o", str(file), stdin=subprocess.DEVNULL)
+    assert finished.returncode == 2 and "Agree with --yes" in finished.stderr and not file.exists()
+    assert "starts.parquet" in finished.stdout
+    finished = command("submit", "reference/latency", "-o", str(file), "--yes")
+    assert finished.returncode == 0 and len(reading.read(file.read_bytes())) == 1
+
+
+def test_a_file_that_is_there_is_kept(tmp_path):
+    made = submitting.submission(["reference/latency"])
+    assert re.fullmatch(r"roundtrip-[0-9a-f]{8}-\d{8}T\d{6}\.zip", made.name)
+    file = tmp_path / made.name
+    file.write_bytes(b"mine")
+    for place in (file, tmp_path / "none" / "x.zip"):
+        with pytest.raises(DataError, match="name another with -o"):
+            submitting.write(made, str(place))
+    assert file.read_bytes() == b"mine"
+
+
+def test_runs_that_are_not_there(tmp_path):
+    with pytest.raises(DataError, match="no run"):
+        submitting.submission(["nosuch"])
+    with pytest.raises(UsageError, match="name runs of one machine"):
+        submitting.submission([])
+
+
+def test_what_would_not_be_accepted_is_not_written(monkeypatch):
+    monkeypatch.setattr(zips, "MOST_MEMBER_BYTES", 1000)
+    with pytest.raises(DataError, match="would not be accepted"):
+        submitting.submission(["reference/latency"])
