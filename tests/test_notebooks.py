@@ -39,6 +39,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
     "clients": ["-p", "clients", "[1, 2]"],
     "nodelay": ["-p", "system", "sockets", "-p", "sizes", "70000"],
     "capacity": ["-p", "first", "4000", "-p", "objective", "p50<5ms"],
+    "mystery": ["-p", "box", "[a, f]", "-p", "sizes", "12000"],
     "scaleup": ["-p", "workers", "2", "-p", "payload_bytes", "16"],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
     "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],
