@@ -13,6 +13,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "bench.lab": ("measure", "search", "trust", "table", "show", "tell", "lines", "save"),
     "bench.across": ("runs", "query"),
+    "bench.teaching.predictions": ("predict", "require"),
+    "bench.teaching.scores": ("score",),
+    "bench.teaching.exercises": ("check",),
 }
 __all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
 
