@@ -90,7 +90,7 @@ def require(notebook: str, predictions: object = "off") -> None:
         names = params.listed(asked.name for asked in missing)
         raise UsageError(
             f"nothing is measured before it is predicted: {names} {'have' if len(missing) > 1 else 'has'} no "
-            "prediction; fill in low, high and why in the cell above and run it, or measure without: predictions = "
+            "prediction; fill in low, high and why above and run that cell, or measure without: predictions = "
             '"off"'
         )
 

@@ -6,10 +6,9 @@ from typing import NamedTuple
 from IPython.display import Image, Markdown, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from bench.errors import UsageError
-from bench.figures.axes import style
+from bench.figures.axes import log_axis, style
 from bench.results import Run
 from bench.teaching import predictions, questions
 from bench.teaching.predictions import Prediction
@@ -34,12 +33,12 @@ class Score(NamedTuple):
         value = f"{self.measured[0]:.3g} {self.asked.unit}"
         if self.made is None:
             return f"{text}Measured: {value}; {self.remark}."
-        off = self.made.off_by(self.measured[0])
+        off, side = self.made.off_by(self.measured[0]), "high" if self.made.middle > self.measured[0] else "low"
         held = "holds" if self.made.holds(self.measured[0]) else "does **not** hold"
         return (
             f"{text}Predicted {self.made.low:g} to {self.made.high:g}{self.remark}, measured {value}: your range "
-            f"{held} it, its middle is {math.exp(off):.2f} times off (score {off:.2f}; 0 is right). You said: "
-            f"{self.made.why}"
+            f"{held} it, its middle is {math.exp(off):.3g} times too {side} (score {off:.2f}; 0 is right). You said: "
+            f"*{self.made.why}*"
         )
 
 
@@ -80,9 +79,7 @@ def row(one: Score, axes: Axes) -> None:
     axes.set_xscale("log")
     ends = (made.low, made.high, low, high)
     axes.set_xlim(min(ends) / 2, max(ends) * 2)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    log_axis(axes.xaxis, lambda at: f"{at:g}")
     axes.set_yticks([1, 0], ["predicted", "measured"])
     axes.set_ylim(-0.7, 1.7)
     axes.yaxis.grid(False)
