@@ -1,8 +1,9 @@
 """Slides for a lecture, one file for each notebook, which opens without a network.
 
-A heading begins a slide and what follows stays on it; parameters, checks, tables and exercises are left out, and code
-is not shown. So the notebooks need no metadata of their own for it. nbconvert makes the page; the reveal.js that comes
-with Voila is put into it, where nbconvert's own template would load one from a network.
+A heading begins a slide, and so does prose behind a panel; what follows stays on it. Parameters, checks, tables and
+exercises are left out, and code is not shown. So the notebooks need no metadata of their own for it. nbconvert makes
+the page; the reveal.js that comes with Voila is put into it, where nbconvert's own template would load one from a
+network.
 """
 
 import copy
@@ -43,26 +44,25 @@ def reveal() -> Path:
 
 def slide(document: Notebook) -> Notebook:
     """Return a notebook whose cells say where a slide begins, and which are on none."""
-    made, begun = copy.deepcopy(document), "slide"
+    made, skipped, drawn = copy.deepcopy(document), False, False
     for cell in made["cells"]:
-        text = source(cell)
-        if cell["cell_type"] == "markdown" and text.startswith("#"):
-            begun = "skip" if text.startswith(SECTIONS) else "slide"
-        cell["metadata"]["slideshow"] = {"slide_type": "skip" if begun == "skip" else _kind(cell)}
-        if cell["cell_type"] == "markdown":
+        text, prose = source(cell), cell["cell_type"] == "markdown"
+        if prose and text.startswith("#"):
+            skipped, drawn = text.startswith(SECTIONS), True
+        begins = prose and drawn and not text.startswith(EXERCISES)
+        hidden = skipped or text.startswith(EXERCISES) or (not prose and _is_left_out(cell))
+        cell["metadata"]["slideshow"] = {"slide_type": "skip" if hidden else "slide" if begins else "-"}
+        drawn = (drawn and not begins) or (not prose and "bench.show(" in text)
+        if prose:
             cell["source"] = [text.partition("\n\n## Exercises")[0]]
     return made
 
 
-def _kind(cell: dict[str, Any]) -> str:
-    """Return nbconvert's word for what a cell is on: a new slide, the one before, or none."""
+def _is_left_out(cell: dict[str, Any]) -> bool:
+    """Return whether what a code cell shows is not for a lecture."""
     text = source(cell)
-    if cell["cell_type"] == "code":
-        left_out = any(call in text for call in CALLS) or tagged(cell, "parameters") or tagged(cell, "answer")
-        return "skip" if left_out or text.strip() == "bench.trust(run)" else "-"
-    if text.startswith(EXERCISES):
-        return "skip"
-    return "slide" if text.startswith("#") else "-"
+    named = any(call in text for call in CALLS) or text.strip() == "bench.trust(run)"
+    return named or tagged(cell, "parameters") or tagged(cell, "answer")
 
 
 def make(names: list[str], folder: Path, say: Any) -> list[Path]:
