@@ -75,6 +75,13 @@ def test_nbgraders_source_keeps_the_answers_between_its_markers(notebook, writte
         assert len(inside) == (not name.endswith("-test"))
 
 
+def test_a_copy_can_require_predictions(tmp_path):
+    copies.write(tmp_path, required=True)
+    for name, lines in (("latency", 1), ("noise", 0)):
+        text = (tmp_path / "student" / f"{name}.ipynb").read_text("utf-8")
+        assert text.count('predictions: str = \\"required\\"') == lines and 'predictions: str = \\"off' not in text
+
+
 def test_the_rest_of_a_copy_is_the_notebook(written):
     for notebook in copies.notebooks():
         ours, theirs = (nbformat.read(file, 4).cells for file in (notebook, written / "student" / notebook.name))

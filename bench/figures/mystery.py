@@ -151,6 +151,8 @@ def by_payload(run: Run, axes: Axes) -> None:
 def counters(run: Run, axes: Axes) -> None:
     """Draw what the kernel's TCP counted for each call of one caller: the middle of the starts."""
     rows = alone(run)
+    if run.starts[[field for field, *_ in COUNTERS.values()]].isna().all(axis=None):
+        return nothing(axes, "this kernel does not count: see the reference run")
     for name, (field, marker, colour) in COUNTERS.items():
         each = run.starts[field] / run.starts["calls"]
         middle = each.groupby(run.starts["case"]).median()[rows["case"]]
@@ -165,6 +167,7 @@ def counters(run: Run, axes: Axes) -> None:
     axes.set_xlabel("of a call, this machine's whole network: median over starts")
     axes.legend(loc="lower right", frameon=True, framealpha=0.9, fontsize=9.5)
     axes.set_title("What the kernel counted")
+    return None
 
 
 def cpu(run: Run, axes: Axes) -> None:
@@ -186,9 +189,11 @@ def cpu(run: Run, axes: Axes) -> None:
 
 def by_worker(run: Run, axes: Axes) -> None:
     """Draw the median round trip of each start of one caller, told apart by the process that answered most of it."""
-    rows = alone(run)
+    rows, told = alone(run), run.starts.dropna(subset="server_worker_calls")
+    if told.empty:
+        return nothing(axes, "who answered is not known")
     for y, (box, row) in enumerate(rows.iterrows()):
-        for _, start in run.starts[run.starts["case"] == row["case"]].iterrows():
+        for _, start in told[told["case"] == row["case"]].iterrows():
             shares = json.loads(start["server_worker_calls"])
             most = int(np.argmax(shares))
             marker, face = "os"[most % 2], colour_of(run)[str(box)]
@@ -202,6 +207,7 @@ def by_worker(run: Run, axes: Axes) -> None:
     axes.set_ylim(len(rows) + 1.2, -0.6)
     axes.legend(loc="lower center", frameon=True, framealpha=0.9, fontsize=9.5)
     axes.set_title("Each start of one caller, and which process answered it")
+    return None
 
 
 PANELS = (distribution, by_callers, by_payload, counters)

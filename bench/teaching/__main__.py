@@ -15,11 +15,12 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("folder", default="build", type=click.Path(path_type=Path))
-def student(folder: Path) -> None:
+@click.option("--required", is_flag=True, help="Let the copies measure nothing before it is predicted.")
+def student(folder: Path, required: bool) -> None:
     """Write copies without answers into FOLDER/student, and sources for nbgrader into FOLDER/nbgrader."""
     from bench.teaching import copies
 
-    click.echo(f"{len(copies.write(folder))} notebooks in {folder / 'student'} and {folder / 'nbgrader'}")
+    click.echo(f"{len(copies.write(folder, required))} notebooks in {folder / 'student'} and {folder / 'nbgrader'}")
 
 
 @cli.command()

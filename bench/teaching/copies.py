@@ -17,6 +17,7 @@ from bench.store import writing
 TAG = "answer"
 LINE = re.compile(r"^answer = .*$", re.MULTILINE)
 OPEN = "answer = None  # your answer"
+REQUIRED = 'predictions: str = "required"'
 CHECK = re.compile(r'^bench\.check\("([^"]+)", answer\)$', re.MULTILINE)
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
@@ -38,9 +39,13 @@ def tagged(cell: dict[str, Any], tag: str) -> bool:
     return tag in cell["metadata"].get("tags", [])
 
 
-def student(document: Notebook) -> Notebook:
-    """Return a student's copy: no answers, and a locked check behind each."""
-    return _derived(document, lambda text: LINE.sub(OPEN, text))
+def student(document: Notebook, required: bool = False) -> Notebook:
+    """Return a student's copy: no answers, and a locked check behind each; predictions ``required`` if so asked."""
+    made = _derived(document, lambda text: LINE.sub(OPEN, text))
+    for cell in made["cells"]:
+        if required and tagged(cell, "parameters"):
+            cell["source"] = [line.replace('predictions: str = "off"', REQUIRED) for line in cell["source"]]
+    return made
 
 
 def assignment(document: Notebook) -> Notebook:
@@ -80,13 +85,13 @@ def _graded(identity: str, solution: bool = False, points: int | None = None) ->
     return {"nbgrader": fields | ({} if points is None else {"points": points})}
 
 
-def write(folder: Path) -> list[Path]:
+def write(folder: Path, required: bool = False) -> list[Path]:
     """Write students' copies into ``folder``/student, sources for nbgrader into ``folder``/nbgrader; return them."""
     written = []
     for notebook in notebooks():
         document = json.loads(notebook.read_text("utf-8"))
-        for place, derive in (("student", student), ("nbgrader/source/roundtrip", assignment)):
-            written.append(_write(folder / place / notebook.name, derive(document)))
+        made = {"student": student(document, required), "nbgrader/source/roundtrip": assignment(document)}
+        written += [_write(folder / place / notebook.name, one) for place, one in made.items()]
     return written
 
 

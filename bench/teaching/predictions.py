@@ -56,8 +56,8 @@ def predict(question: str, low: object = None, high: object = None, why: str = "
         return Note(f"**{asked.text}** {_kept(asked, before[-1], low, high)}")
     if params.literal(low) is None and params.literal(high) is None:
         return Note(
-            f"**{asked.text}** Nothing is predicted yet: give `low` and `high` in {asked.unit}, wide enough that you "
-            "would be surprised to be wrong, and say `why`."
+            f"**{asked.text}** Nothing is predicted yet: give `low` and `high` ({asked.unit}), a range that you would "
+            "be surprised to miss, and say `why`."
         )
     new = _checked(asked, low, high, why)
     _keep(asked, [*before, new])
