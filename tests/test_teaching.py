@@ -144,7 +144,7 @@ def test_the_class_has_its_commands(tmp_path):
     assert "student" in run("--help").stdout
     assert f"{2 * len(copies.notebooks())} notebooks in" in run("student", str(tmp_path)).stdout
     finished = run("slides", "nosuch", "--folder", str(tmp_path))
-    assert finished.returncode == 1 and finished.stderr.startswith("bench: no notebook nosuch: there are calibration")
+    assert finished.returncode == 2 and finished.stderr.startswith("bench: unknown notebook 'nosuch': there are cal")
 
 
 def test_the_plan_of_a_class_names_notebooks_that_there_are():

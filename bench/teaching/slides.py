@@ -15,7 +15,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from bench import paths
+from bench import paths, systems
 from bench.errors import BenchError, NotInstalledError
 from bench.execute import execute
 from bench.teaching.copies import Notebook, notebooks, source, tagged
@@ -70,12 +70,11 @@ def make(names: list[str], folder: Path, say: Any) -> list[Path]:
 
     A notebook that was executed (``data/executed``) is shown as it is there; others are drawn from the reference run.
     """
-    chosen = [file.stem for file in notebooks() if not names or file.stem in names]
-    if missing := set(names) - set(chosen):
-        raise BenchError(
-            f"no notebook {', '.join(sorted(missing))}: there are {', '.join(f.stem for f in notebooks())}"
-        )
-    known = {name: paths.executed() / f"{name}.ipynb" for name in chosen}
+    there = [file.stem for file in notebooks()]
+    for name in names:
+        if name not in there:
+            raise systems.unknown("notebook", name, there)
+    known = {name: paths.executed() / f"{name}.ipynb" for name in names or there}
     drawn = [name for name, file in known.items() if not file.is_file()]
     if drawn:
         os.environ["ROUNDTRIP_EXECUTED"] = os.environ["ROUNDTRIP_FIGURES"] = str(folder / "drawn")
