@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: figures test lab site lint benchmark calibrate reference lock proto clean
+.PHONY: figures test lab site lint benchmark calibrate reference student slides expected lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -m bench run --all
@@ -32,7 +32,7 @@ calibrate: $(READY)
 	@$(BIN)/python -m bench calibrate
 
 REFERENCE := $(addsuffix :0.25,overview latency throughput placement clients wamp compare noise) \
-  openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.4 scaleup:0.25 marginal
+  openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.2 scaleup:0.25 mystery:0.25 origins:0.5 marginal
 
 # The committed runs behind `-p source reference`: measured anew on this machine.
 reference: $(READY)
@@ -42,6 +42,17 @@ reference: $(READY)
 	  $(BIN)/python -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
 	done
 	cp figures/overview.png docs/overview.png
+	$(BIN)/python -m bench.teaching expected
+
+# For a class (docs/teaching.md): copies without answers, slides that need no network, the table of expected results.
+student: $(READY)
+	@$(BIN)/python -m bench.teaching student
+
+slides: $(READY)
+	@$(BIN)/python -m bench.teaching slides
+
+expected: $(READY)
+	@$(BIN)/python -m bench.teaching expected
 
 lock: $(READY)
 	$(BIN)/python -m pip install -q uv

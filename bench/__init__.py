@@ -1,7 +1,8 @@
 """Roundtrip: measure remote procedure calls, and say how far the numbers can be trusted.
 
 In a notebook: ``run = bench.measure("latency", transport="ipc")``, then ``bench.trust(run)``,
-``bench.show(run, "medians")``, ``bench.tell(run)``, ``bench.save(run)``; ``bench.runs()`` asks all runs.
+``bench.show(run, "medians")``, ``bench.tell(run)``, ``bench.save(run)``; ``bench.runs()`` asks all runs. In a class:
+``bench.predict`` before, ``bench.score(run)`` after, ``bench.check`` for the exercises.
 Names are imported when first used: a server's process imports this package too, and must stay light.
 """
 
@@ -13,6 +14,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "bench.lab": ("measure", "search", "trust", "table", "show", "tell", "lines", "save"),
     "bench.across": ("runs", "query"),
+    "bench.teaching.predictions": ("predict", "require"),
+    "bench.teaching.scores": ("score",),
+    "bench.teaching.exercises": ("check",),
 }
 __all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
 

@@ -9,7 +9,7 @@ from bench.plan import Case
 
 FLOOR = "sockets"  # the system that others are held against
 INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
-MADE_UP = (INSTRUMENT, "oracle", "pause")  # systems that try the laboratory, not themselves
+MADE_UP = (INSTRUMENT, "oracle", "pause", "mystery")  # systems that try the laboratory, not themselves
 COMPARED = (
     "system",
     "transport",

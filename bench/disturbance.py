@@ -14,7 +14,8 @@ def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> d
 
     machine_busy_ns: all CPUs, all processes; ticks at 10 ms. steal_ns: wanted but given to other guests.
     pressure_ns: some task waited for a CPU. throttled_ns: a limit of the control group held tasks back.
-    tcp_delayed_acks: acknowledgements that were sent late; tcp_segments_out: all that was sent; of this network.
+    tcp_delayed_acks: acknowledgements that were sent late; tcp_segments_out: all that was sent; tcp_connections: opened
+    from here; of this network.
     """
     if sys.platform != "linux":
         return {}
@@ -26,6 +27,7 @@ def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> d
     found |= _first(proc / "pressure" / "cpu", r"some .*total=(\d+)", "pressure_ns")
     found |= _named(proc / "net" / "netstat", "TcpExt", "DelayedACKs", "tcp_delayed_acks")
     found |= _named(proc / "net" / "snmp", "Tcp", "OutSegs", "tcp_segments_out")
+    found |= _named(proc / "net" / "snmp", "Tcp", "ActiveOpens", "tcp_connections")
     return found | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns")
 
 

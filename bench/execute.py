@@ -56,7 +56,8 @@ def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
         return REST_S
     if values.pop("source", None) != "measure":  # or it has no source: it looks at what others measured
         return REST_S
-    values.pop("resume", None)
+    for name in ("resume", "predictions"):
+        values.pop(name, None)
     budget_s = params.literal(values.pop("budget_s", None))
     plan = plans.plan(notebook.stem, **values)
     for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} - {None}:

@@ -150,6 +150,7 @@ LEDGER = _schema(
         _field("throttled_ns", pa.int64(), "ns", "time in which the control group's limit held tasks back"),
         _field("tcp_delayed_acks", pa.int64(), "1", "acknowledgements sent late in the window, all of this network's"),
         _field("tcp_segments_out", pa.int64(), "1", "TCP segments sent in the window, all of this network's"),
+        _field("tcp_connections", pa.int64(), "1", "TCP connections opened in the window, all of this network's"),
         _field("gc_collections", pa.int64(), "1", "garbage collections in the clients during the window"),
     ],
 )

@@ -43,6 +43,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
     "capacity": ["-p", "first", "4000", "-p", "objective", "p50<5ms"],
     "marginal": ["-p", "system", "[sockets, xmlrpc_pstream]", "-p", "calls", "[1, 20, 50]"],
     "origins": ["-p", "origin", "[zeromq, grpc]"],
+    "mystery": ["-p", "box", "[a, f]", "-p", "sizes", "12000"],
     "scaleup": ["-p", "workers", "2", "-p", "payload_bytes", "16"],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
     "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],

@@ -2,7 +2,7 @@
 
 The kernel spreads connections over them (SO_REUSEPORT, Linux 3.9 or newer). Each is a fresh interpreter that runs the
 system's own file; the end of its standard input ends it, and that comes with the end of the server's process, however
-sudden. Systems that use this call ``work`` where their file is run as a program.
+sudden. Systems that use this call ``work`` where their file is run as a program; its argument is the worker's name.
 """
 
 import contextlib
@@ -86,7 +86,7 @@ class _Worker(threading.Thread):
         self._ended = ended
         self._heard: queue.SimpleQueue[Message | TransportError] = queue.SimpleQueue()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-P", "-m", module, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.start()
 

@@ -1,0 +1,40 @@
+"""What is measured for mystery.ipynb: boxes with one thing wrong with each, and a sound one, in the same few ways."""
+
+from typing import Any
+
+from bench import params
+from bench.choices import INSTRUMENT
+from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placement_of
+
+BOXES = ("a", "b", "c", "d", "e", "f", "sound")
+CALLS = 60  # at most, of a case that varies the payload
+
+
+def plan(
+    box: object = "all",
+    callers: object = 4,
+    payload_bytes: object = 100,
+    sizes: object = (6000, 12_000, 48_000),
+    placement: object = "free",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan for each box one caller, several callers, and one caller with larger payloads; the sound box always.
+
+    Windows are short: what is wrong with a box is no matter of five per cent.
+    """
+    chosen = dict.fromkeys([*params.names(box, "box", BOXES), "sound"])
+    size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    many = int(params.positive(callers, "callers", MOST_CLIENTS))
+    larger = [each for each in params.positives(sizes, "sizes", MOST_BYTES) if each != size]
+    where = placement_of(placement)
+    cases: list[Case] = []
+    for name in chosen:
+        of: dict[str, Any] = {"options": {"box": name}, "placement": where}
+        cases += [Case("mystery", "tcp", size, callers=n, **of) for n in dict.fromkeys((1, many))]
+        cases += [Case("mystery", "tcp", each, max_calls=CALLS, **of) for each in larger]
+    cases.append(Case(INSTRUMENT, "inproc", size, placement=where, max_calls=20_000))
+    window = 0.25 if window_s is None and profile == "class" else window_s
+    return make_plan("mystery", cases, profile, starts, window, seed)

@@ -1,0 +1,52 @@
+"""``python -m bench.teaching``: what a class needs, derived from the notebooks: student, slides, expected."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from bench.errors import BenchError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Derive what a class needs from the notebooks and the reference runs."""
+
+
+@cli.command()
+@click.argument("folder", default="build", type=click.Path(path_type=Path))
+@click.option("--required", is_flag=True, help="Let the copies measure nothing before it is predicted.")
+def student(folder: Path, required: bool) -> None:
+    """Write copies without answers into FOLDER/student, and sources for nbgrader into FOLDER/nbgrader."""
+    from bench.teaching import copies
+
+    click.echo(f"{len(copies.write(folder, required))} notebooks in {folder / 'student'} and {folder / 'nbgrader'}")
+
+
+@cli.command()
+@click.argument("notebooks", nargs=-1, metavar="NOTEBOOK...")
+@click.option("--folder", default="build/slides", type=click.Path(path_type=Path))
+def slides(notebooks: tuple[str, ...], folder: Path) -> None:
+    """Make slides that open without a network (of all notebooks, if none is named)."""
+    from bench.teaching.slides import make
+
+    for page in make(list(notebooks), folder.resolve(), click.echo):
+        click.echo(f"slides {page}")
+
+
+@cli.command()
+def expected() -> None:
+    """Write the expected results in docs/teaching.md anew, from the reference runs."""
+    from bench import paths
+    from bench.teaching.expected import written
+
+    file = paths.home() / "docs" / "teaching.md"
+    file.write_text(written(file.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        cli(prog_name="bench.teaching")
+    except BenchError as error:
+        click.echo(f"bench: {error}", err=True)
+        sys.exit(error.exit_status)

@@ -1,0 +1,72 @@
+"""Exercises that check themselves: an answer is judged with a hint, by relations and given data, never by speed."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bench import params, systems
+from bench.errors import UsageError
+from bench.teaching.predictions import Note
+
+WITHIN = 0.02  # of the right number: for what was rounded
+
+
+@dataclass(frozen=True)
+class Judgement(Note):
+    """What is said of an answer; true if it is right."""
+
+    right: bool
+
+    def __bool__(self) -> bool:
+        """Return whether the answer is right."""
+        return self.right
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A question of a notebook with one right answer: a number in ``unit``, or, without a unit, a word.
+
+    why: what is said to a right answer. slips: hints for likely wrong answers. hint: for all others.
+    """
+
+    name: str
+    answer: float | str
+    why: str
+    hint: str = ""
+    unit: str | None = None
+    slips: Mapping[float | str, str] = field(default_factory=dict)
+
+    def judge(self, given: object) -> Judgement:
+        """Say whether an answer is right, and if it is not, where to look."""
+        return self._number(given) if self.unit is not None else self._word(given)
+
+    def _number(self, given: object) -> Judgement:
+        value = params.literal(given)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise UsageError(f"{self.name} asks for a number{f' ({self.unit})' * bool(self.unit)}, not {given!r}")
+        if math.isclose(value, float(self.answer), rel_tol=WITHIN):
+            return Judgement(f"**Right.** {self.why}", True)
+        for slip, hint in self.slips.items():
+            if math.isclose(value, float(slip), rel_tol=WITHIN):
+                return Judgement(f"**Not yet.** {hint}", False)
+        where = "too large" if value > float(self.answer) else "too small"
+        return Judgement(f"**Not yet**, {where}. {self.hint}", False)
+
+    def _word(self, given: object) -> Judgement:
+        word, known = " ".join(str(given).lower().split()), [str(self.answer), *map(str, self.slips)]
+        if word not in known:
+            raise systems.unknown(f"answer to {self.name}", given, sorted(known))
+        right = word == self.answer
+        return Judgement(f"**Right.** {self.why}" if right else f"**Not yet.** {self.slips[word]}", right)
+
+
+def check(exercise: str, answer: object = None) -> Judgement:
+    """Judge the answer to an exercise ("latency e1", "mystery A"): right, or a hint. It is shown as a cell's value."""
+    from bench.teaching import course, mystery
+
+    known = {one.name: one.judge for one in course.EXERCISES} | {box: mystery.judge(box) for box in mystery.BOXES}
+    if exercise not in known:
+        raise systems.unknown("exercise", exercise, known)
+    if answer is None or answer == "":
+        return Judgement("Not answered yet: put your answer in the place of `None`, and run the cell again.", False)
+    return known[exercise](answer)

@@ -1,0 +1,157 @@
+"""Predictions: locked before a measurement, scored after it.
+
+Each question has a file of its own in ``data/runs/predictions``, a list of what was predicted, the first at its front:
+nothing is ever taken out of it.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench import params, paths, store, systems
+from bench.errors import DataError, UsageError
+from bench.results import Run
+from bench.teaching import questions
+from bench.teaching.questions import Question
+
+FEWEST_WORDS = 3  # of a reason
+SWITCH = ("off", "required")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A range that was predicted, in the question's unit, and why."""
+
+    low: float
+    high: float
+    why: str
+    utc: str
+
+    @property
+    def middle(self) -> float:
+        """The geometric middle of the range: as many times above its low end as below its high one."""
+        return math.sqrt(self.low * self.high)
+
+    def off_by(self, measured: float) -> float:
+        """Return abs(ln(predicted/measured)): 0 is right, 0.69 a factor of two, above or below."""
+        return abs(math.log(self.middle / measured))
+
+    def holds(self, measured: float) -> bool:
+        """Return whether the range holds a value."""
+        return self.low <= measured <= self.high
+
+
+def predict(question: str, low: object = None, high: object = None, why: str = "", anew: object = False) -> "Note":
+    """Lock a prediction: the answer will lie from ``low`` to ``high``, for the reason ``why``. Say what is locked.
+
+    Without numbers it only asks the question. A locked prediction stays: a second one is not taken, and that is said;
+    ``anew=True`` adds one for the next run and keeps the first on record.
+    """
+    asked = questions.find(question)
+    before = locked(asked)
+    if before and not params.flag(anew, "anew"):
+        return Note(f"**{asked.text}** {_kept(asked, before[-1], low, high)}")
+    if params.literal(low) is None and params.literal(high) is None:
+        return Note(
+            f"**{asked.text}** Nothing is predicted yet: give `low` and `high` ({asked.unit}), a range that you would "
+            "be surprised to miss, and say `why`."
+        )
+    new = _checked(asked, low, high, why)
+    _keep(asked, [*before, new])
+    return Note(f"**{asked.text}** Locked: {_range(asked, new)}, because: {new.why}")
+
+
+@dataclass(frozen=True)
+class Note:
+    """Words that a notebook shows when they are a cell's last value."""
+
+    text: str
+
+    def _repr_markdown_(self) -> str:
+        return self.text
+
+    def __str__(self) -> str:
+        """Return the words."""
+        return self.text
+
+
+def require(notebook: str, predictions: object = "off") -> None:
+    """Raise UsageError if predictions are ``required`` and one of the notebook's questions has none."""
+    switch = "off" if predictions is False else predictions  # as YAML reads it
+    if switch not in SWITCH:
+        raise systems.unknown("predictions", predictions, SWITCH)
+    if switch == "off":
+        return
+    missing = [asked for asked in questions.of(notebook) if not locked(asked)]
+    if missing:
+        names = params.listed(asked.name for asked in missing)
+        raise UsageError(
+            f"nothing is measured before it is predicted: {names} {'have' if len(missing) > 1 else 'has'} no "
+            "prediction; fill in low, high and why above and run that cell, or measure without: predictions = "
+            '"off"'
+        )
+
+
+def locked(asked: Question) -> list[Prediction]:
+    """Return what was predicted for a question, the first at the front."""
+    file = _file(asked)
+    try:
+        return [Prediction(**each) for each in json.loads(file.read_text("utf-8"))] if file.exists() else []
+    except (OSError, ValueError, TypeError) as reason:
+        raise DataError(
+            f"cannot read {paths.shown(file)} ({reason}): move it away, and the question is open again"
+        ) from reason
+
+
+def before(asked: Question, run: Run) -> tuple[Prediction | None, str]:
+    """Return the last prediction that was locked before a run, and what is to be said of it.
+
+    A reference run was measured long ago, elsewhere: it answers whatever is predicted.
+    """
+    made = locked(asked)
+    if not made:
+        return None, "no prediction was locked"
+    when = datetime.fromisoformat(run.manifest["created"])
+    early = [each for each in made if datetime.fromisoformat(each.utc) <= when]
+    if run.folder.path.is_relative_to(paths.reference()):
+        early = made
+    if not early:
+        return None, "predicted only after this run was measured, so it is not scored"
+    return early[-1], f" (prediction {len(early)} of {len(made)})" if len(made) > 1 else ""
+
+
+def _checked(asked: Question, low: object, high: object, why: str) -> Prediction:
+    """Return a prediction that can be scored; UsageError says what is missing."""
+    ends = [params.positive(end, name, 1e12, whole=False) for end, name in ((low, "low"), (high, "high"))]
+    if ends[0] > ends[1]:
+        raise UsageError(f"low is {ends[0]:g} and high {ends[1]:g} {asked.unit}: give the smaller number first")
+    if len(str(why).split()) < FEWEST_WORDS:
+        raise UsageError("say why: a number without a reason teaches nothing when it turns out wrong")
+    return Prediction(ends[0], ends[1], " ".join(str(why).split()), datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def _kept(asked: Question, first: Prediction, low: object, high: object) -> str:
+    other = params.literal(low) not in (None, first.low) or params.literal(high) not in (None, first.high)
+    said = f"Locked since {first.utc[:16].replace('T', ' ')} UTC: {_range(asked, first)}, because: {first.why}"
+    if not other:
+        return said
+    return f"{said}. It stays: the new one is **not** taken (`anew=True` locks one for the next run, beside this)."
+
+
+def _range(asked: Question, made: Prediction) -> str:
+    return f"{made.low:g} to {made.high:g} {asked.unit}"
+
+
+def _file(asked: Question) -> Path:
+    return paths.runs() / "predictions" / f"{asked.name.replace(' ', '-')}.json"
+
+
+def _keep(asked: Question, made: list[Prediction]) -> None:
+    file = _file(asked)
+    content: list[dict[str, Any]] = [vars(each) for each in made]
+    with store.writing(file) as temporary:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -1,0 +1,87 @@
+"""Predictions beside what was measured: in words, and on a logarithmic axis."""
+
+import math
+from typing import NamedTuple
+
+from IPython.display import Image, Markdown, display
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench.errors import UsageError
+from bench.figures.axes import log_axis, style
+from bench.results import Run
+from bench.teaching import predictions, questions
+from bench.teaching.predictions import Prediction
+from bench.teaching.questions import Question
+
+PREDICTED, MEASURED = "#0173b2", "#d55e00"
+
+
+class Score(NamedTuple):
+    """A question, what was predicted for it, and what was measured: the median with its range over the starts."""
+
+    asked: Question
+    made: Prediction | None
+    remark: str
+    measured: tuple[float, float, float] | None
+
+    def __str__(self) -> str:
+        """Return the score in a sentence or two."""
+        text = f"**{self.asked.text}** "
+        if self.measured is None:
+            return f"{text}Not measured in this run."
+        value = f"{self.measured[0]:.3g} {self.asked.unit}"
+        if self.made is None:
+            return f"{text}Measured: {value}; {self.remark}."
+        off, side = self.made.off_by(self.measured[0]), "high" if self.made.middle > self.measured[0] else "low"
+        held = "holds" if self.made.holds(self.measured[0]) else "does **not** hold"
+        return (
+            f"{text}Predicted {self.made.low:g} to {self.made.high:g}{self.remark}, measured {value}: your range "
+            f"{held} it, its middle is {math.exp(off):.3g} times too {side} (score {off:.2f}; 0 is right). You said: "
+            f"*{self.made.why}*"
+        )
+
+
+def scores(run: Run, *names: str) -> list[Score]:
+    """Return the scores of these questions ("q1"), or of all that the run's notebook asks."""
+    notebook = run.plan.notebook
+    chosen = [questions.find(name, notebook) for name in names] or questions.of(notebook)
+    if not chosen:
+        raise UsageError(f"nothing is predicted in {notebook}.ipynb: it asks no questions")
+    return [Score(one, *predictions.before(one, run), questions.measured(run, one)) for one in chosen]
+
+
+def score(run: Run, *names: str) -> None:
+    """Show how far predictions were off: a range beside the measurement, on a logarithmic axis, and in words."""
+    import io
+
+    found = scores(run, *names)
+    drawn = [one for one in found if one.made and one.measured]
+    if drawn:
+        buffer = io.BytesIO()
+        with style():
+            figure = Figure(figsize=(10, 1.2 + 1.1 * len(drawn)), layout="constrained")
+            for one, axes in zip(drawn, figure.subplots(len(drawn), squeeze=False).flat, strict=True):
+                row(one, axes)
+            figure.savefig(buffer, format="png", dpi=90)
+        display(Image(buffer.getvalue(), width=900, alt="predicted and measured"))
+    display(Markdown("\n\n".join(map(str, found))))
+
+
+def row(one: Score, axes: Axes) -> None:
+    """Draw a predicted range, its middle, and the measurement with the range over its starts."""
+    assert one.made and one.measured
+    made, (value, low, high) = one.made, one.measured
+    axes.plot([made.low, made.high], [1, 1], color=PREDICTED, lw=9, alpha=0.35, solid_capstyle="butt")
+    axes.plot(made.middle, 1, "|", ms=16, mew=2.5, color=PREDICTED)
+    axes.plot([low, high], [0, 0], color=MEASURED, lw=9, alpha=0.35, solid_capstyle="butt")
+    axes.plot(value, 0, "|", ms=16, mew=2.5, color=MEASURED)
+    axes.set_xscale("log")
+    ends = (made.low, made.high, low, high)
+    axes.set_xlim(min(ends) / 2, max(ends) * 2)
+    log_axis(axes.xaxis, lambda at: f"{at:g}")
+    axes.set_yticks([1, 0], ["predicted", "measured"])
+    axes.set_ylim(-0.7, 1.7)
+    axes.yaxis.grid(False)
+    axes.set_xlabel(one.asked.unit)
+    axes.set_title(f"{one.asked.name.split()[1]}: {one.asked.text}", fontsize=10.5)

@@ -1,0 +1,105 @@
+"""Slides for a lecture, one file for each notebook, which opens without a network.
+
+A heading begins a slide, and so does prose behind a panel; what follows stays on it. Parameters, checks, tables and
+exercises are left out, and code is not shown. So the notebooks need no metadata of their own for it. nbconvert makes
+the page; the reveal.js that comes with Voila is put into it, where nbconvert's own template would load one from a
+network.
+"""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from bench import paths, systems
+from bench.errors import BenchError, NotInstalledError
+from bench.execute import execute
+from bench.teaching.copies import Notebook, notebooks, source, tagged
+
+TEMPLATE = Path(__file__).parent / "slides_template"
+CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(")  # not for a lecture
+SECTIONS = (
+    "## May it be believed?",
+    "## Predicted and measured",
+    "## The numbers",
+    "## The figure",
+    "## Your diagnosis",
+)
+EXERCISES = ("**To check here.**", "**And this.**")
+
+
+def reveal() -> Path:
+    """Return the file of reveal.js that comes with Voila."""
+    file = Path(sysconfig.get_path("data")) / "share/jupyter/voila/templates/base/static/reveal.js"
+    if not file.is_file():
+        raise NotInstalledError(
+            f"slides need the reveal.js of voila, and {file} is not there: python -m pip install voila"
+        )
+    return file
+
+
+def slide(document: Notebook) -> Notebook:
+    """Return a notebook whose cells say where a slide begins, and which are on none."""
+    made, skipped, drawn = copy.deepcopy(document), False, False
+    for cell in made["cells"]:
+        text, prose = source(cell), cell["cell_type"] == "markdown"
+        if prose and text.startswith("#"):
+            skipped, drawn = text.startswith(SECTIONS), True
+        begins = prose and drawn and not text.startswith(EXERCISES)
+        hidden = skipped or text.startswith(EXERCISES) or (not prose and _is_left_out(cell))
+        cell["metadata"]["slideshow"] = {"slide_type": "skip" if hidden else "slide" if begins else "-"}
+        drawn = (drawn and not begins) or (not prose and "bench.show(" in text)
+        if prose:
+            cell["source"] = [text.partition("\n\n## Exercises")[0]]
+    return made
+
+
+def _is_left_out(cell: dict[str, Any]) -> bool:
+    """Return whether what a code cell shows is not for a lecture."""
+    text = source(cell)
+    named = any(call in text for call in CALLS) or text.strip() == "bench.trust(run)"
+    return named or tagged(cell, "parameters") or tagged(cell, "answer")
+
+
+def make(names: list[str], folder: Path, say: Any) -> list[Path]:
+    """Make slides of notebooks (all of them, if none is named) into a folder; return the files.
+
+    A notebook that was executed (``data/executed``) is shown as it is there; others are drawn from the reference run.
+    """
+    there = [file.stem for file in notebooks()]
+    for name in names:
+        if name not in there:
+            raise systems.unknown("notebook", name, there)
+    known = {name: paths.executed() / f"{name}.ipynb" for name in names or there}
+    drawn = [name for name, file in known.items() if not file.is_file()]
+    if drawn:
+        os.environ["ROUNDTRIP_EXECUTED"] = os.environ["ROUNDTRIP_FIGURES"] = str(folder / "drawn")
+        execute(drawn, False, {"source": "reference"}, say)
+    known |= {name: folder / "drawn" / f"{name}.ipynb" for name in drawn}
+    return [_convert(file, folder) for file in known.values()]
+
+
+def _convert(executed: Path, folder: Path) -> Path:
+    """Convert one executed notebook; BenchError quotes what nbconvert says."""
+    marked = folder / executed.name
+    folder.mkdir(parents=True, exist_ok=True)
+    marked.write_text(json.dumps(slide(json.loads(executed.read_text("utf-8")))), "utf-8")
+    words = ["--to", "slides", "--no-input", "--template", TEMPLATE.name, "--log-level", "ERROR"]
+    words += [f"--TemplateExporter.extra_template_basedirs={TEMPLATE.parent}"]
+    finished = subprocess.run([sys.executable, "-m", "nbconvert", *words, marked], capture_output=True, text=True)
+    marked.unlink()
+    if finished.returncode:
+        raise BenchError(f"nbconvert could not make slides of {executed.name}: {finished.stderr.strip()[-300:]}")
+    page = folder / f"{executed.stem}.slides.html"
+    page.write_text(page.read_text("utf-8").replace("<!-- reveal.js -->", _script()), "utf-8")
+    return page
+
+
+def _script() -> str:
+    """Return reveal.js as an element of a page; it is its own bundle and begins by itself."""
+    script = reveal().read_text("utf-8").replace("</script", "<\\/script")
+    return f"<script>{script}</script>"

@@ -1,0 +1,149 @@
+"""Exercises: right answers, likely wrong ones with their hints, and the boxes of mystery.ipynb."""
+
+import hashlib
+import json
+import re
+
+import pytest
+from conftest import ROOT
+
+import bench
+from bench import placement
+from bench.errors import TransportError, UsageError
+from bench.plan import Case
+from bench.stage import measure
+from bench.systems import mystery as system
+from bench.teaching import mystery
+from bench.teaching.course import EXERCISES
+
+NUMBERS = [one for one in EXERCISES if one.unit]
+WORDS = [one for one in EXERCISES if not one.unit]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.name)
+def test_the_right_answer_is_told_why_and_a_likely_slip_gets_its_hint(exercise):
+    right = bench.check(exercise.name, exercise.answer)
+    assert right and exercise.why in str(right)
+    for slip, hint in exercise.slips.items():
+        judged = bench.check(exercise.name, slip)
+        assert not judged and hint in str(judged)
+
+
+@pytest.mark.parametrize("exercise", NUMBERS, ids=lambda one: one.name)
+def test_other_numbers_are_told_their_side_and_rounding_is_forgiven(exercise):
+    assert bench.check(exercise.name, 1.015 * exercise.answer)
+    assert bench.check(exercise.name, str(exercise.answer))
+    assert f"too large. {exercise.hint}" in str(bench.check(exercise.name, 1000 * exercise.answer))
+    assert f"too small. {exercise.hint}" in str(bench.check(exercise.name, exercise.answer / 1000))
+    with pytest.raises(UsageError, match="asks for a number"):
+        bench.check(exercise.name, "a lot")
+
+
+@pytest.mark.parametrize("exercise", WORDS, ids=lambda one: one.name)
+def test_words_that_are_no_answer_are_refused_with_those_that_are(exercise):
+    assert bench.check(exercise.name, f" {exercise.answer.upper()} ")
+    with pytest.raises(UsageError, match=f"there are .*{exercise.answer}"):
+        bench.check(exercise.name, "perhaps")
+
+
+def test_an_open_exercise_asks_for_an_answer():
+    for empty in (None, ""):
+        judged = bench.check("latency e1", empty)
+        assert not judged and "Not answered yet" in str(judged)
+    with pytest.raises(UsageError, match="did you mean latency e1"):
+        bench.check("latncy e1", 1)
+
+
+def test_slips_are_wrong_and_differ_from_each_other():
+    for one in NUMBERS:
+        values = [one.answer, *one.slips]
+        assert all(abs(a / b - 1) > 0.04 for a in values for b in values if a is not b), one.name
+
+
+def kind(way: system.Way) -> str:
+    """Return what is wrong with a box, from how it does its work."""
+    told = {
+        "nagle": way.pieces > 1 and not way.at_once,
+        "connection per call": not way.keep,
+        "late calls": way.rare_ms > 0,
+        "lock convoy": way.alone,
+        "stale server": bool(way.slow) and way.workers > 1,
+        "gzip": way.pack_from < 1 << 30,
+    }
+    (found,) = [name for name, holds in told.items() if holds]
+    return found
+
+
+def test_each_suspect_is_in_one_box_and_only_the_right_one_is_accepted():
+    found = {}
+    for box in "ABCDEF":
+        found[box] = kind(system.way(box.lower()))
+        for name in mystery.EVIDENCE:
+            judged = bench.check(f"mystery {box}", name)
+            assert bool(judged) == (name == found[box]) and mystery.EVIDENCE[name] in str(judged)
+    assert sorted(found.values()) == sorted(mystery.EVIDENCE)
+
+
+def test_suspects_have_other_names_and_others_are_refused():
+    assert {mystery.suspect(word) for word in mystery.SYNONYMS} == mystery.EVIDENCE.keys()
+    assert mystery.suspect("  Lock  Convoy ") == "lock convoy"
+    with pytest.raises(UsageError, match="unknown suspect 'the moon'"):
+        bench.check("mystery A", "the moon")
+    assert "Not answered yet" in str(bench.check("mystery A", None))
+
+
+def test_nothing_that_is_read_tells_which_box_has_what():
+    """No line of notebook, package or tests names a box together with its fault."""
+    faults = "nagle|per call|late|convoy|lock|stale|gzip|pack|slow|keep|rare|alone|pieces"
+    files = [ROOT / "notebooks" / "mystery.ipynb", *(ROOT / "bench").rglob("mystery.py"), ROOT / "docs" / "teaching.md"]
+    assert len(files) == 7
+    for file in files:
+        for line in file.read_text("utf-8").splitlines():
+            assert not re.search(rf'"[a-f]"[^A-Za-z]*({faults})|\b[Bb]ox [a-fA-F]\b.*({faults})', line), (file, line)
+    told = json.dumps([vars(system.way(box)) for box in "abcdef"])
+    assert hashlib.sha256(told.encode()).hexdigest() not in files[0].read_text("utf-8")
+
+
+def start(box, **factors):
+    case = Case("mystery", "tcp", options={"box": box}, placement=placement.default(), **factors)
+    return measure(case, 2.0, 1).ledger
+
+
+def box_of(suspect):
+    return next(box for box in "abcdef" if mystery.is_right(box, suspect))
+
+
+@pytest.mark.parametrize("box", system.BOXES)
+def test_every_box_answers_right_and_counts(box):
+    for factors in ({"max_calls": 40, "callers": 4}, {"max_calls": 2, "payload_bytes": 20_000}):
+        told = start(box, **factors)
+        assert told["calls"] == told["server_calls"] == factors["max_calls"] and not told["errors"]
+        assert sum(json.loads(told["server_worker_calls"])) == told["calls"]
+
+
+def test_connections_are_opened_and_acknowledgements_delayed_where_they_should_be():
+    calls = 30
+    told = {box: start(box, max_calls=calls) for box in (box_of("connection per call"), box_of("nagle"), "sound")}
+    again, held, sound = told.values()
+    if again["tcp_connections"] is None:
+        pytest.skip("the counters are Linux's")
+    assert again["tcp_connections"] >= calls and again["tcp_segments_out"] >= 2 * sound["tcp_segments_out"]
+    assert held["tcp_delayed_acks"] >= calls / 2
+
+
+def test_a_box_that_there_is_not_is_refused():
+    with pytest.raises(UsageError, match="box must be a, b, c, d, e, f, sound"):
+        Case("mystery", "tcp", options={"box": "g"})
+
+
+def test_a_server_that_leaves_is_an_error():
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = system.Client(f"tcp://127.0.0.1:{listener.getsockname()[1]}", system.Options())
+        client.open()
+        connection, _ = listener.accept()
+        connection.close()
+        with pytest.raises(TransportError):
+            client.call(b"hello")
+        client.close()

@@ -1,0 +1,144 @@
+"""Predictions: locked before a run, never changed silently, scored by a defined quantity of the run."""
+
+import json
+import math
+
+import pytest
+from matplotlib.figure import Figure
+from test_results import handmade
+
+import bench
+from bench import paths, store
+from bench.errors import DataError, UsageError
+from bench.plan import Case
+from bench.results import Run
+from bench.teaching import predictions, questions, scores
+
+WHY = "because I say so"
+
+
+def reference(notebook):
+    return Run(store.Folder(paths.reference() / notebook))
+
+
+def test_a_prediction_is_locked_and_kept_with_its_reason():
+    assert "Locked: 20 to 80 µs, because: because I say so" in str(bench.predict("latency q1", 20, 80, WHY))
+    (kept,) = json.loads((paths.runs() / "predictions" / "latency-q1.json").read_text("utf-8"))
+    assert (kept["low"], kept["high"], kept["why"]) == (20, 80, WHY)
+
+
+def test_a_second_prediction_is_not_taken_and_that_is_said():
+    bench.predict("latency q1", 20, 80, WHY)
+    said = str(bench.predict("latency q1", 30, 31, "I have seen it"))
+    assert "It stays: the new one is **not** taken" in said and "20 to 80" in said
+    assert "not** taken" not in str(bench.predict("latency q1", 20, 80, WHY))  # the same cell, run again
+    assert len(predictions.locked(questions.find("latency q1"))) == 1
+
+
+def test_a_prediction_for_the_next_run_stands_beside_the_first():
+    bench.predict("latency q1", 20, 80, WHY)
+    bench.predict("latency q1", 40, 50, "I have seen it", anew=True)
+    assert [one.low for one in predictions.locked(questions.find("latency q1"))] == [20, 40]
+    assert "(prediction 2 of 2)" in str(scores.scores(reference("latency"), "q1")[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((80, 20, WHY), "give the smaller number first"),
+        ((20, 80, ""), "say why"),
+        ((20, 80, "a guess"), "say why"),
+        ((20, None, WHY), "high must be a number above 0"),
+        ((0, 80, WHY), "low must be a number above 0"),
+        (("many", 80, WHY), "low must be a number above 0"),
+    ],
+)
+def test_what_cannot_be_scored_is_not_locked(words, said):
+    with pytest.raises(UsageError, match=said):
+        bench.predict("latency q1", *words)
+    assert not predictions.locked(questions.find("latency q1"))
+
+
+def test_without_numbers_the_question_is_asked_and_nothing_is_locked():
+    assert "Nothing is predicted yet" in str(bench.predict("latency q1", low=None, high=None, why=""))
+    assert not predictions.locked(questions.find("latency q1"))
+
+
+def test_unknown_questions_are_named_with_those_that_there_are():
+    with pytest.raises(UsageError, match="did you mean latency q1"):
+        bench.predict("latncy q1", 1, 2, WHY)
+
+
+def test_required_predictions_are_asked_for_before_anything_is_measured():
+    for off in ("off", False):  # the second is how YAML reads the first
+        bench.require("latency", off)
+    with pytest.raises(UsageError, match="latency q1 and latency q2 have no prediction; fill in low, high and why"):
+        bench.require("latency", "required")
+    bench.predict("latency q1", 20, 80, WHY)
+    with pytest.raises(UsageError, match="latency q2 has no prediction"):
+        bench.require("latency", "required")
+    bench.predict("latency q2", 1, 2, WHY)
+    bench.require("latency", "required")
+    with pytest.raises(UsageError, match="there are off, required"):
+        bench.require("latency", "always")
+
+
+def test_a_damaged_file_says_what_to_do():
+    bench.predict("latency q1", 20, 80, WHY)
+    (paths.runs() / "predictions" / "latency-q1.json").write_text("[{]")
+    with pytest.raises(DataError, match="move it away"):
+        bench.predict("latency q1", 20, 80, WHY)
+
+
+@pytest.mark.parametrize("name", [one.name for one in questions.ALL])
+def test_every_question_is_answered_by_its_reference_run(name):
+    asked = questions.find(name)
+    value, low, high = questions.measured(reference(asked.notebook), asked)
+    assert 0 < low <= value <= high
+
+
+def test_answers_are_quantities_of_the_run():
+    cases = [Case("zeromq", "tcp"), Case("zeromq", "ipc"), Case("sockets", "ipc"), Case("loopback", "inproc")]
+    run = handmade(cases, [90, 60, 30, 1], notebook="latency")
+    assert questions.measured(run, questions.find("latency q1"))[0] == pytest.approx(60, rel=0.05)
+    assert questions.measured(run, questions.find("latency q2"))[0] == pytest.approx(1.5, rel=0.05)
+
+
+def test_what_a_run_did_not_measure_is_not_answered():
+    run = handmade([Case("zeromq", "ipc"), Case("loopback", "inproc")], [60, 1], notebook="latency")
+    assert questions.measured(run, questions.find("latency q2")) is None
+    assert "Not measured in this run" in str(scores.scores(run, "q2")[0])
+
+
+def test_the_score_is_the_log_of_the_middle_over_the_measured():
+    made = predictions.Prediction(10, 40, WHY, "2000-01-01T00:00:00+00:00")
+    assert made.middle == pytest.approx(20)
+    assert made.off_by(20) == 0 and made.off_by(40) == made.off_by(10) == pytest.approx(math.log(2))
+    assert made.holds(10) and made.holds(40) and not made.holds(40.1)
+
+
+def test_a_score_says_whether_the_range_held_and_is_drawn_on_a_logarithmic_axis():
+    value = questions.measured(reference("latency"), questions.find("latency q1"))[0]
+    bench.predict("latency q1", value / 2, value * 2, WHY)
+    bench.predict("latency q2", 50, 60, WHY)
+    first, second = scores.scores(reference("latency"))
+    assert "your range holds it" in str(first) and "(score 0.00; 0 is right)" in str(first)
+    assert "does **not** hold it" in str(second) and f"You said: *{WHY}*" in str(second)
+    axes = Figure().subplots()
+    scores.row(first, axes)
+    assert axes.get_xscale() == "log" and axes.get_xlabel() == "µs"
+    ends = [tuple(line.get_xdata()) for line in axes.lines]
+    assert (first.made.low, first.made.high) in ends and first.measured[1:] in ends
+
+
+def test_what_is_predicted_after_the_run_is_not_scored(monkeypatch):
+    bench.predict("latency q1", 20, 80, WHY)
+    run = handmade([Case("zeromq", "ipc"), Case("loopback", "inproc")], [60, 1], notebook="latency")
+    assert "your range holds" in str(scores.scores(run, "q1")[0])
+    monkeypatch.setitem(run.manifest, "created", "2000-01-01T00:00:00+00:00")
+    assert "predicted only after this run was measured" in str(scores.scores(run, "q1")[0])
+
+
+def test_notebooks_without_questions_say_so():
+    with pytest.raises(UsageError, match="it asks no questions"):
+        scores.scores(reference("noise"))

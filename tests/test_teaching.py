@@ -1,0 +1,160 @@
+"""What is derived for a class: copies without answers, nbgrader's metadata, slides, the table of expected results."""
+
+import json
+import re
+import subprocess
+import sys
+
+import jsonschema
+import nbformat
+import pytest
+from conftest import ROOT
+
+from bench.errors import DataError
+from bench.teaching import copies, expected, slides
+
+NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
+    "type": "object",
+    "required": ["schema_version", "grade", "locked", "solution"],
+    "additionalProperties": False,
+    "properties": {
+        "schema_version": {"const": 3},
+        **{name: {"type": "boolean"} for name in ("grade", "locked", "solution", "task")},
+        "grade_id": {"type": "string", "pattern": "^[a-zA-Z0-9_\\-]+$"},
+        "points": {"type": "number", "minimum": 0},
+        "checksum": {"type": "string", "minLength": 32, "maxLength": 32},
+        "cell_type": {"enum": ["raw", "code", "markdown"]},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("build")
+    copies.write(folder)
+    return folder
+
+
+def graded(file):
+    """Return the cells of a notebook that nbgrader knows, by their ids."""
+    document = nbformat.read(file, 4)
+    nbformat.validate(document)
+    found = [cell for cell in document.cells if "nbgrader" in cell.metadata]
+    for cell in found:
+        jsonschema.validate(cell.metadata["nbgrader"], NBGRADER_V3)
+        assert ("points" in cell.metadata["nbgrader"]) == cell.metadata["nbgrader"]["grade"]
+        assert cell.metadata["nbgrader"]["cell_type"] == cell.cell_type == "code"
+    known = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in found}
+    assert len(known) == len(found)
+    return known
+
+
+@pytest.mark.parametrize("notebook", copies.notebooks(), ids=lambda file: file.stem)
+def test_a_students_copy_has_no_answer_and_a_locked_check_for_each(notebook, written):
+    known = graded(written / "student" / notebook.name)
+    source = [cell for cell in nbformat.read(notebook, 4).cells if "answer" in cell.metadata.get("tags", [])]
+    assert len(known) == 2 * len(source) > 0
+    for name, cell in known.items():
+        told = cell.metadata["nbgrader"]
+        if name.endswith("-test"):
+            assert told["grade"] and told["locked"] and not told["solution"] and told["points"] == 1
+            assert cell.source.startswith("assert bench.check(")
+        else:
+            assert told["solution"] and not told["locked"] and not told["grade"]
+            assert re.findall(r"^answer = .*$", cell.source, re.M) == [copies.OPEN]
+    text = (written / "student" / notebook.name).read_text("utf-8")
+    answers = [re.search(r"^answer = (.*)$", cell.source, re.M)[1] for cell in source]
+    assert [answer for answer in answers if answer in text and not answer.startswith("None")] == []
+    assert '"answer"' not in text
+
+
+@pytest.mark.parametrize("notebook", copies.notebooks(), ids=lambda file: file.stem)
+def test_nbgraders_source_keeps_the_answers_between_its_markers(notebook, written):
+    for name, cell in graded(written / "nbgrader" / "source" / "roundtrip" / notebook.name).items():
+        inside = re.findall(r"^### BEGIN SOLUTION\nanswer = .+\n### END SOLUTION$", cell.source, re.M)
+        assert len(inside) == (not name.endswith("-test"))
+
+
+def test_a_copy_can_require_predictions(tmp_path):
+    copies.write(tmp_path, required=True)
+    for name, lines in (("latency", 1), ("noise", 0)):
+        text = (tmp_path / "student" / f"{name}.ipynb").read_text("utf-8")
+        assert text.count('predictions: str = \\"required\\"') == lines and 'predictions: str = \\"off' not in text
+
+
+def test_the_rest_of_a_copy_is_the_notebook(written):
+    for notebook in copies.notebooks():
+        ours, theirs = (nbformat.read(file, 4).cells for file in (notebook, written / "student" / notebook.name))
+        kept = [cell for cell in theirs if "nbgrader" not in cell.metadata]
+        assert kept == [cell for cell in ours if "answer" not in cell.metadata.get("tags", [])]
+
+
+def test_a_copy_runs_up_to_the_first_open_check_and_says_why(written):
+    cells = graded(written / "student" / "latency.ipynb")
+    inside: dict = {}
+    exec("import bench\n" + cells["latency-e1"].source, inside)
+    with pytest.raises(AssertionError, match="the cell above has a hint"):
+        exec(cells["latency-e1-test"].source, inside)
+    exec("answer = 122.8\n" + cells["latency-e1-test"].source, inside)
+
+
+def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():
+    for notebook in copies.notebooks():
+        document = json.loads(notebook.read_text("utf-8"))
+        made = slides.slide(document)["cells"]
+        kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in made]
+        assert kinds[0] == "slide" and kinds[1] == "skip" and set(kinds) == {"slide", "skip", "-"}
+        shown = [copies.source(cell) for cell, kind in zip(made, kinds, strict=True) if kind != "skip"]
+        assert not any(
+            word in text for text in shown for word in ("bench.measure(", "bench.search(", "bench.check(", "Exercises")
+        )
+        assert any("bench.show(" in text for text in shown) and any("## Why not" in text for text in shown)
+        assert "slideshow" not in document["cells"][0]["metadata"]
+
+
+def test_slides_need_no_network(tmp_path, monkeypatch):
+    executed = tmp_path / "executed" / "noise.ipynb"
+    executed.parent.mkdir()
+    document = nbformat.read(ROOT / "notebooks" / "noise.ipynb", 4)
+    (shown,) = [cell for cell in document.cells if cell.source == 'bench.show(run, "drift")']
+    shown.outputs = [nbformat.v4.new_output("stream", text="a panel")]
+    nbformat.write(document, executed)
+    (page,) = slides.make(["noise"], tmp_path / "slides", print)
+    text = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page.read_text("utf-8"), flags=re.S)
+    assert "a panel" in text and "Does it hold still" in text and "bench.measure" not in text
+    assert re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?!data:)', text) == []
+    assert not re.search(r"@import|url\(['\"]?http|from ['\"]http", text) and len(slides.reveal().read_text()) > 100_000
+
+
+def test_what_is_expected_is_what_the_reference_runs_say():
+    file = ROOT / "docs" / "teaching.md"
+    text = file.read_text("utf-8")
+    assert expected.written(text) == text, "make expected writes the table anew"
+    assert text.count("| latency |") == 2 and "times" in expected.table()
+    with pytest.raises(DataError, match="lost the lines"):
+        expected.written("no place")
+
+
+def test_the_class_has_its_commands(tmp_path):
+    def run(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "bench.teaching", *words], cwd=ROOT, capture_output=True, text=True
+        )
+
+    assert "student" in run("--help").stdout
+    assert f"{2 * len(copies.notebooks())} notebooks in" in run("student", str(tmp_path)).stdout
+    finished = run("slides", "nosuch", "--folder", str(tmp_path))
+    assert finished.returncode == 2 and finished.stderr.startswith("bench: unknown notebook 'nosuch': there are cal")
+
+
+def test_the_plan_of_a_class_names_notebooks_that_there_are():
+    text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
+    weeks = text.partition("## Four weeks")[2].partition("## What should come out")[0]
+    assert set(re.findall(r"`([a-z]+)`", weeks)) == {file.stem for file in copies.notebooks()}
+
+
+def test_nothing_but_the_teaching_door_imports_it():
+    for file in (ROOT / "bench").rglob("*.py"):
+        if file.parent.name != "teaching":
+            text = file.read_text("utf-8")
+            assert not re.search(r"^\s*(from|import) bench\.teaching", text, re.M), file
