@@ -88,6 +88,8 @@ def caption(run: Run) -> str:
     known = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
     sizes = listed(known) if len(known) < 8 and not len(run.sessions) else f"{known[0]} to {known[-1]}"
     places = listed(cases["placement"].unique())
+    if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:
+        places += f"; calls by the engine {listed(others)}"
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
     return (
         f"{int(cases['starts'].min())} starts of each case, {told}; payload {sizes}; placement {places}"
