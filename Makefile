@@ -1,10 +1,10 @@
 # make figures: every notebook, into figures/ and data/executed/.   make test: all tests.   make lab: JupyterLab.
-# make site: gallery, executed notebooks, documents and API as pages in build/site/, from stored runs.
+# make app: one page to try things on.   make site: gallery, notebooks, documents and API in build/site/, from stored runs.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: figures test lab site lint benchmark calibrate reference student slides expected lock proto clean
+.PHONY: figures test lab app site lint benchmark calibrate reference student slides expected lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -m bench run --all
@@ -15,6 +15,9 @@ test: $(READY)
 
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks
+
+app: $(READY)
+	JUPYTER_PATH=bench/exploring/share $(BIN)/voila notebooks/explore.ipynb --template=lecture --no-browser --Voila.ip=127.0.0.1
 
 site: $(READY)
 	@$(BIN)/python docs/site/build.py
@@ -31,7 +34,7 @@ benchmark: $(READY)
 calibrate: $(READY)
 	@$(BIN)/python -m bench calibrate
 
-REFERENCE := $(addsuffix :0.25,overview latency throughput placement clients wamp compare noise) \
+REFERENCE := $(addsuffix :0.25,explore overview latency throughput placement clients wamp compare noise) \
   openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.2 scaleup:0.25 mystery:0.25 origins:0.5 marginal
 
 # The committed runs behind `-p source reference`: measured anew on this machine.

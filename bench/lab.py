@@ -124,16 +124,18 @@ def _bar(total: int, expected_s: float) -> Any:
     options: dict[str, Any] = {"total": total, "unit": "start", "leave": False, "disable": expected_s < 2}
     if terminal := os.environ.get("ROUNDTRIP_TERMINAL"):  # set by `bench run`: the terminal it was typed in
         return tqdm(**options, file=open(terminal, "w"), dynamic_ncols=True)  # noqa: PTH123
-    if _is_watched():
+    if is_watched():
         from tqdm.notebook import tqdm as in_notebook
 
         return in_notebook(**options)
     return tqdm(**options | {"disable": options["disable"] or not sys.stderr.isatty()})
 
 
-def _is_watched() -> bool:
-    """Return whether this kernel belongs to a notebook that a person has open (papermill opens none)."""
-    return "ipykernel" in sys.modules and any(name in os.environ for name in ("JPY_SESSION_NAME", "VSCODE_PID"))
+def is_watched() -> bool:
+    """Return whether this kernel belongs to a notebook or page that a person has open (papermill opens none)."""
+    served = os.environ.get("SERVER_SOFTWARE", "").startswith("voila/")
+    known = any(name in os.environ for name in ("JPY_SESSION_NAME", "VSCODE_PID"))
+    return "ipykernel" in sys.modules and (known or served)
 
 
 def trust(run: Run) -> None:

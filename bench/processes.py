@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,17 @@ from bench.link import Message
 
 TICK_S = 0.2
 _PACKAGE = str(Path(__file__).parent.parent)
+_is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=lambda: False)
+
+
+@contextlib.contextmanager
+def until(is_stopped: Callable[[], bool]) -> Iterator[None]:
+    """Let whatever is waited for in here end by KeyboardInterrupt once ``is_stopped()``: threads get no Ctrl-C."""
+    before = _is_stopped.set(is_stopped)
+    try:
+        yield
+    finally:
+        _is_stopped.reset(before)
 
 
 def private_directory() -> str:
@@ -159,7 +171,8 @@ def collect(
 ) -> list[Message]:
     """Wait until each wanted child has sent a message of this kind; return the messages in that order.
 
-    Raises SystemFailedError when a wanted or other child dies or reports an error, or at the deadline.
+    Raises SystemFailedError when a wanted or other child dies or reports an error, or at the deadline; and
+    KeyboardInterrupt when ``until`` says so.
     ``tick`` is called about every 0.2 s meanwhile.
     """
     got: dict[Child, Message] = {}
@@ -174,6 +187,8 @@ def collect(
                 break
             for key, _ in selector.select(max(0, min(next_tick, end) - time.monotonic())):
                 key.data.read()
+            if _is_stopped.get()():
+                raise KeyboardInterrupt
             if time.monotonic() >= next_tick:
                 tick()
                 next_tick = time.monotonic() + TICK_S

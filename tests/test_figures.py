@@ -12,7 +12,7 @@ from bench.units import duration, quantity
 
 RUNS = [
     "latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise", "calibration",
-    "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery",
+    "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore",
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ and no style is set at import.
 """
 
 import importlib
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,8 @@ __all__ = [
     "whole",
     "write",
 ]
+
+LINE = 168  # letters that fit under a figure
 
 
 def drawn_for(notebook: str) -> ModuleType:
@@ -91,13 +94,14 @@ def caption(run: Run) -> str:
     if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:
         places += f"; calls by the engine {listed(others)}"
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
-    return (
+    text = (
         f"{int(cases['starts'].min())} starts of each case, {told}; payload {sizes}; placement {places}"
         f"{' (client)' if target else ''}.{target}\n"
         f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
         f"Checks passed: {checks.score(run)}."
     )
+    return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE))
 
 
 def provenance(run: Run) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What the two gRPC systems share: options, addresses, settings, serialization, errors."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import grpc
 
@@ -27,9 +27,9 @@ class Options:
     max_message_bytes: the largest message that either side accepts (the library's own limit is the default).
     """
 
-    serialization: str = "protobuf"
-    rpc: str = "unary"
-    connections: str = "own"
+    serialization: Literal["protobuf", "bytes"] = "protobuf"
+    rpc: Literal["unary", "stream"] = "unary"
+    connections: Literal["own", "shared"] = "own"
     max_message_bytes: int = 4 * 1024 * 1024
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from socket import socket
-from typing import Any
+from typing import Any, Literal
 
 import aiohttp
 from aiohttp import web
@@ -41,11 +41,11 @@ class Options:
     keep_alive: whether a client keeps its connection; if not, it makes one for each call.
     """
 
-    resource: str = "echo"
+    resource: Literal["echo", "bytes", "json", "static"] = "echo"
     workers: int = 1
     pin: bool = False
     backlog: int = 2048
-    event_loop: str = "asyncio"
+    event_loop: Literal["asyncio", "uvloop"] = "asyncio"
     keep_alive: bool = True
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
@@ -37,7 +37,7 @@ class Options:
     keep_alive: whether a client keeps its connection; if not, it makes one for each call.
     """
 
-    resource: str = "echo"
+    resource: Literal["echo", "bytes", "json", "static"] = "echo"
     workers: int = 1
     pin: bool = False
     backlog: int = 2048

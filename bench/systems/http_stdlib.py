@@ -4,6 +4,7 @@ import http.client
 import socket
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
@@ -23,7 +24,7 @@ class Options:
 
     client_nodelay: bool = True
     server_nodelay: bool = True
-    writes: int = 1
+    writes: Literal[1, 2] = 1
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out."""

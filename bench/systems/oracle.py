@@ -6,6 +6,7 @@ import selectors
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.systems import sockets
@@ -25,7 +26,7 @@ class Options:
     freeze_ms: for how long.
     """
 
-    law: str = "constant"
+    law: Literal["constant", "exponential", "bimodal"] = "constant"
     mean_us: int = 1000
     freeze_after: int = 0
     freeze_ms: int = 200

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from bench.contract import Binding, Service
 
@@ -35,8 +36,8 @@ class Options:
     """
 
     us: int = 1000
-    way: str = "sleep"
-    beside: str = "nobody"
+    way: Literal["sleep", "asyncio", "spin"] = "sleep"
+    beside: Literal["nobody", "same", "others"] = "nobody"
 
     def __post_init__(self) -> None:
         """Refuse what is no wait."""

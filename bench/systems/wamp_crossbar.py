@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from autobahn.asyncio.rawsocket import WampRawSocketClientFactory
 from autobahn.asyncio.wamp import ApplicationSession
@@ -37,8 +37,8 @@ class Options:
     serializer: json, msgpack or cbor. The payload travels as one argument; json carries bytes as base64 text.
     """
 
-    framing: str = "rawsocket"
-    serializer: str = "msgpack"
+    framing: Literal["rawsocket", "websocket"] = "rawsocket"
+    serializer: Literal["msgpack", "cbor", "json"] = "msgpack"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out here."""

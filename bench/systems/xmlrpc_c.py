@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bench import programs
 from bench.contract import Address, Binding, Service, parse_address
@@ -32,7 +32,7 @@ class Options:
     client_nodelay, server_nodelay: set TCP_NODELAY there on a packet stream; on http the library always does.
     """
 
-    protocol: str = "http"
+    protocol: Literal["http", "pstream"] = "http"
     client_nodelay: bool = True
     server_nodelay: bool = True
 

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
@@ -36,7 +37,7 @@ class Options:
 
     client_nodelay: bool = True
     server_nodelay: bool = True
-    writes: int = 1
+    writes: Literal[1, 2, 3] = 1
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out."""

@@ -7,7 +7,7 @@ import xmlrpc.server
 from collections.abc import Callable
 from dataclasses import dataclass
 from socketserver import ThreadingMixIn
-from typing import Any
+from typing import Any, Literal
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
@@ -28,7 +28,7 @@ class Options:
     gzip: compress requests and replies above 1400 bytes of XML (the library refuses what unpacks to over 20 MiB).
     """
 
-    http: str = "1.1"
+    http: Literal["1.1", "1.0"] = "1.1"
     gzip: bool = False
 
     def __post_init__(self) -> None:

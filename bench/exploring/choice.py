@@ -1,0 +1,123 @@
+"""What is chosen on the page: inputs for system, transport, options, payload, load and placement."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets as widgets
+
+from bench import placement, systems
+from bench.errors import BenchError, NotInstalledError
+from bench.exploring import inputs
+from bench.plan import MOST_BYTES, MOST_CLIENTS, MOST_PER_S
+
+FIRST = "zeromq"
+CONNECTIONS = 8  # of an open load, unless another number is chosen
+LOADS = [("closed: callers wait", "closed"), ("open: users at a rate", "open")]
+
+
+class Choice:
+    """The inputs, and the case that they spell."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        """Make the inputs; ``on_change`` is called after each change."""
+        self._on_change = on_change
+        self._is_changing = False
+        names = systems.names()
+        self.system = self._dropdown("system", names, FIRST if FIRST in names else names[0])
+        self.transport = self._dropdown("transport", ["tcp"], "tcp")
+        self.payload = self._number("payload [bytes]", 1000, MOST_BYTES)
+        self.load = self._dropdown("load", LOADS, "closed")
+        self.clients = self._number("callers", 1, MOST_CLIENTS)
+        self.rate = self._number("rate [per second]", 500, MOST_PER_S)
+        places = ["default", *placement.PLACEMENTS]
+        self.placement = self._dropdown("placement", places, "default")
+        self.options: dict[str, widgets.Widget] = {}
+        self.failure = ""  # why the system cannot be used here
+        self._what = widgets.HTML(layout=widgets.Layout(width="318px"))
+        self._shown = widgets.VBox()
+        self.box = widgets.VBox([self.system, self._what, self.transport, self._shown])
+        self._take_system()
+        self.system.observe(self._on_system, "value")
+        self.load.observe(self._on_load, "value")
+        for each in (self.transport, self.payload, self.clients, self.rate, self.placement):
+            each.observe(self._changed, "value")
+        threading.Thread(target=_import_all, name="systems", daemon=True).start()
+
+    @staticmethod
+    def _dropdown(name: str, options: list[Any], value: Any) -> widgets.Dropdown:
+        look = {"style": inputs.WIDE, "layout": inputs.layout()}
+        return widgets.Dropdown(options=options, value=value, description=name, **look)
+
+    @staticmethod
+    def _number(name: str, value: int, most: int) -> widgets.BoundedIntText:
+        look = {"style": inputs.WIDE, "layout": inputs.layout()}
+        return widgets.BoundedIntText(value, min=1, max=most, description=name, **look)
+
+    def spelled(self) -> dict[str, Any]:
+        """Return the case as ``bench.plans.explore`` reads it; NotInstalledError if the system is not there."""
+        if self.failure:
+            raise NotInstalledError(self.failure)
+        plain = {"system": self.system.value, "transport": self.transport.value, "payload_bytes": self.payload.value}
+        if options := self.changed_options():
+            plain["options"] = options
+        if self.load.value == "open":
+            plain["rate"] = self.rate.value
+        if self.clients.value > 1 or self.load.value == "open":
+            plain["clients"] = self.clients.value
+        if self.placement.value != "default":
+            plain["placement"] = self.placement.value
+        return plain
+
+    def changed_options(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults."""
+        return {name: each.value for name, each in self.options.items() if each.value != self._defaults[name]}
+
+    def _on_system(self, change: Any) -> None:
+        self._take_system()
+        self._on_change()
+
+    def _take_system(self) -> None:
+        """Offer what the chosen system has."""
+        name = self.system.value
+        self._is_changing = True
+        provided = systems.constant(name, "TRANSPORTS")
+        self.transport.options = provided
+        self.transport.value = "ipc" if "ipc" in provided else provided[0]
+        try:
+            self.options, self.failure = inputs.of(systems.load(name).Options), ""
+        except BenchError as error:
+            self.options, self.failure = {}, str(error)
+        self._defaults = {option: each.value for option, each in self.options.items()}
+        for each in self.options.values():
+            each.observe(self._changed, "value")
+        self._what.value = f'<div class="rt-note">{systems.describe(name).partition(": ")[2] or name}</div>'
+        self._show()
+        self._is_changing = False
+
+    def _on_load(self, change: Any) -> None:
+        is_open = self.load.value == "open"
+        self.clients.description = "connections" if is_open else "callers"
+        self._is_changing = True
+        usual, before = (CONNECTIONS, 1) if is_open else (1, CONNECTIONS)
+        self.clients.value = usual if self.clients.value == before else self.clients.value
+        self._is_changing = False
+        self._show()
+        self._on_change()
+
+    def _show(self) -> None:
+        """Show the inputs that the system and the load have."""
+        paced = [self.rate] * (self.load.value == "open")
+        self._shown.children = [*self.options.values(), self.payload, self.load, *paced, self.clients, self.placement]
+
+    def _changed(self, change: Any) -> None:
+        if not self._is_changing:
+            self._on_change()
+
+
+def _import_all() -> None:
+    """Import the systems ahead, so that choosing one is answered at once."""
+    for name in systems.names():
+        with contextlib.suppress(BenchError):
+            systems.load(name)

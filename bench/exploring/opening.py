@@ -1,0 +1,47 @@
+"""How explore.ipynb begins: with the page where a person looks, else with a measurement of its parameters' cases."""
+
+from typing import Any
+
+from bench import lab, params
+from bench.exploring.command import USUAL
+from bench.exploring.screen import Page
+from bench.results import Run
+
+SHORT_S = 0.5  # the window of a start on the page: its first dot is wanted soon
+
+
+def page(
+    source: object = "measure", resume: object = False, budget_s: object = None, **parameters: Any
+) -> "Page | Still":
+    """Show the page; where nobody can click (papermill), measure the ``cases`` of the parameters at once instead.
+
+    With a ``source`` the page begins with the results of that run. What is returned shows the rest by its methods.
+    """
+    if not lab.is_watched():
+        return Still(lab.measure("explore", source, resume, budget_s, **parameters))
+    amount = {name: parameters.get(name, usual) for name, usual in USUAL.items()}
+    if amount["profile"] == "class" and params.literal(amount["window_s"]) is None:
+        amount["window_s"] = SHORT_S
+    return Page(source, amount)
+
+
+class Still:
+    """What the page shows where nobody can click."""
+
+    def __init__(self, run: Run) -> None:
+        """Show the picture of a run."""
+        self.run = run
+        lab.show(run, "medians", "distributions")
+
+    def trust(self) -> None:
+        """Show the trust card."""
+        lab.trust(self.run)
+
+    def numbers(self) -> None:
+        """Show what the results say, and their tables."""
+        lab.tell(self.run)
+        lab.table(self.run)
+
+    def saved(self) -> None:
+        """Save the whole figure, and show it."""
+        lab.save(self.run)

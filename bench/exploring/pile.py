@@ -1,0 +1,70 @@
+"""Results that pile up: cases of several runs, kept as one run so that their figure can be drawn again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bench import schema, store
+from bench.plan import Case
+from bench.results import Run
+
+
+@dataclass(frozen=True)
+class Result:
+    """One case of a run."""
+
+    run: Run
+    case: int
+
+    @property
+    def of(self) -> Case:
+        """The case itself."""
+        return self.run.plan.cases[self.case]
+
+    def starts(self) -> list[int]:
+        """Return the starts of this case that are complete."""
+        ledger = self.run.ledger
+        return [int(start) for start in ledger.index[ledger["case"] == self.case]]
+
+
+def collect(results: Sequence[Result]) -> Run:
+    """Return results as one run: of a whole run that run itself, else a new one among your runs that holds them.
+
+    Its manifest names the runs they come from (``collected``): such cases were not measured in turns.
+    """
+    run = results[-1].run
+    if [(id(run), case) for case in range(len(run.plan.cases))] == [(id(one.run), one.case) for one in results]:
+        return run
+    cases, most = tuple(one.of for one in results), max(len(one.starts()) for one in results)
+    plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={})
+    facts = {name: run.manifest[name] for name in ("machine", "versions", "git")}
+    folder = store.create(plan, facts | {"collected": [one.run.id for one in results]})
+    for name in schema.TABLES:
+        if len(table := together(results, name)):
+            store.write_table(folder.path / name / "all.parquet", table)
+    folder.update(finished=True)
+    return Run(folder)
+
+
+def together(results: Sequence[Result], name: str) -> pa.Table:
+    """Return a table of all results, with starts and cases numbered anew."""
+    parts, first = [], 0
+    for case, one in enumerate(results):
+        parts.append(_moved(one, name, first, case))
+        first += len(one.starts())
+    return pa.concat_tables(parts)
+
+
+def _moved(one: Result, name: str, first: int, case: int) -> pa.Table:
+    """Return a result's part of a table, with its starts numbered from ``first`` on, and each a block of its own."""
+    mine, table = one.starts(), one.run.folder.read(name)
+    table = table.filter(pc.is_in(table["start"], value_set=pa.array(mine, pa.int32())))
+    starts = first + np.searchsorted(mine, table["start"].to_numpy())
+    changed = {"start": starts} | ({"block": starts, "case": np.full(len(starts), case)} if name == "ledger" else {})
+    for column, values in changed.items():
+        kind = schema.TABLES[name].field(column).type
+        table = table.set_column(table.schema.get_field_index(column), column, pa.array(values, kind))
+    return schema.conform(table, name)

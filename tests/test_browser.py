@@ -1,0 +1,346 @@
+"""What a person does in a browser: notebooks in JupyterLab, the page of explore.ipynb, and the same page by Voila.
+
+A real server, a real browser (Debian's chromium). Screenshots are kept in ``build/screenshots``.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+from conftest import ROOT, is_gone, wait_for
+
+from bench import store
+from bench.results import Run
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no browser; install it: apt-get install chromium"),
+    pytest.mark.timeout(300),
+]
+
+PROJECTOR = {"width": 1280, "height": 720}
+SHORT = {"starts": "6", "window_s": "0.3"}  # long enough to be stopped half-way
+
+
+def begun(words, folder, **environment):
+    """Start a server in a process group of its own; return it and the address that it prints."""
+    environment = os.environ | {name: str(folder / name) for name in OWN} | environment
+    server = subprocess.Popen(
+        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
+    )
+    said = []
+    for line in server.stdout:
+        said.append(line)
+        if found := re.search(r"http://(?:127\.0\.0\.1|localhost):\d+/\S*", line):
+            threading.Thread(target=lambda: [None for _ in server.stdout], daemon=True).start()
+            return server, found[0]
+    raise AssertionError("".join(said))
+
+
+OWN = (  # folders of a server, apart from the user's
+    "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR",
+    "ROUNDTRIP_RUNS", "ROUNDTRIP_FIGURES",
+)  # fmt: skip
+
+
+def ended(server):
+    """End a server; assert that nothing that it started is left."""
+    family = [server.pid, *(child.pid for child in psutil.Process(server.pid).children(recursive=True))]
+    os.killpg(server.pid, signal.SIGTERM)
+    server.wait(20)
+    assert wait_for(lambda: all(is_gone(pid) for pid in family), 20)
+
+
+def with_parameters(notebook, **values):
+    """Change the parameters cell of a copy of a notebook."""
+    document = nbformat.read(notebook, 4)
+    (cell,) = [cell for cell in document.cells if "parameters" in cell.metadata.get("tags", [])]
+    for name, value in values.items():
+        cell.source = re.sub(rf"^({name}: \w+ = ).*?(  #)", rf"\g<1>{value}\g<2>", cell.source, flags=re.M)
+    nbformat.write(document, notebook)
+
+
+def parameters(notebook):
+    """Return the source of each parameters cell."""
+    return [cell.source for cell in nbformat.read(notebook, 4).cells if "parameters" in cell.metadata.get("tags", [])]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a copy of the notebooks that measures little."""
+    folder = tmp_path_factory.mktemp("browser")
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*", "out*"))
+    with_parameters(folder / "notebooks" / "latency.ipynb", profile='"smoke"')
+    with_parameters(folder / "notebooks" / "explore.ipynb", **SHORT)
+    news = folder / "JUPYTERLAB_SETTINGS_DIR" / "@jupyterlab" / "apputils-extension"
+    news.mkdir(parents=True)
+    (news / "notification.jupyterlab-settings").write_text(json.dumps({"fetchNews": "false"}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def jupyterlab(folder):
+    """Yield a real JupyterLab: its process, and its address with the token."""
+    words = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ServerApp.port=0"]
+    root = ["--allow-root"] if os.geteuid() == 0 else []
+    server, address = begun([*words, f"--ServerApp.root_dir={folder / 'notebooks'}", *root], folder)
+    yield server, address
+    ended(server)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser, request):
+    """Yield an empty tab; at the end keep what it shows."""
+    context = browser.new_context(viewport=PROJECTOR, permissions=["clipboard-read", "clipboard-write"])
+    tab = context.new_page()
+    tab.set_default_timeout(60_000)
+    yield tab
+    shot(tab, request.node.name)
+    context.close()
+
+
+def shot(tab, name):
+    folder = ROOT / "build" / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    tab.screenshot(path=folder / f"{name}.png")
+
+
+@pytest.fixture
+def own_runs(folder, monkeypatch):
+    """See the server's runs, beginning without any."""
+    monkeypatch.setenv("ROUNDTRIP_RUNS", str(folder / "ROUNDTRIP_RUNS"))
+    shutil.rmtree(folder / "ROUNDTRIP_RUNS", ignore_errors=True)
+    return folder
+
+
+def opened(page, jupyterlab, notebook):
+    """Open a notebook in a fresh workspace; return when its kernel is there and its first cell has the focus."""
+    address, token = jupyterlab[1].split("/lab?")
+    page.goto(f"{address}/lab/tree/{notebook}?{token}&reset")
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for()
+    page.locator(".jp-Notebook .jp-Cell h1").first.wait_for()
+    page.locator(".jp-Notebook").first.focus()
+
+
+def command(page, name):
+    """Give a command by the keyboard alone, from the palette; a page that still loads takes the focus away."""
+    for _ in range(10):
+        page.keyboard.press("Control+Shift+C")
+        try:
+            page.wait_for_function("document.activeElement.matches('.lm-CommandPalette-input')", timeout=5000)
+            page.keyboard.insert_text(name)
+            page.locator(".lm-CommandPalette-item.lm-mod-active").filter(has_text=name).wait_for(timeout=5000)
+            return page.keyboard.press("Enter")
+        except sync_api.TimeoutError:
+            page.keyboard.press("Escape")
+    raise AssertionError(f"no command {name}")
+
+
+def errors(page):
+    return page.locator("[data-mime-type='application/vnd.jupyter.error']").all_inner_texts()
+
+
+def select(page, number):
+    """Select a cell by the keyboard, and begin to edit it."""
+    page.keyboard.press("Escape")
+    told = page.get_by_text(re.compile(r"^Cell \d+/\d+$"))
+    for _ in range(int(re.search(r"\d+", told.inner_text())[0]) - number):
+        page.keyboard.press("ArrowUp")
+    page.get_by_text(re.compile(rf"^Cell {number}/\d+$")).wait_for()
+    page.keyboard.press("Enter")
+
+
+def test_a_notebook_runs_and_its_figure_follows_its_parameters_by_keyboard(page, jupyterlab, own_runs):
+    opened(page, jupyterlab, "latency.ipynb")
+    command(page, "Run All Cells")
+    figure = page.locator(".jp-OutputArea-output img").last
+    saved = page.get_by_text(re.compile(r"Saved .*latency\.svg"))
+    saved.wait_for()
+    before = figure.get_attribute("src")
+    assert len(before) > 50_000 and errors(page) == []
+    select(page, 2)
+    (source,) = parameters(own_runs / "notebooks" / "latency.ipynb")
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(source.replace('transport: str = "all"', 'transport: str = "tcp"'))
+    page.keyboard.press("Escape")
+    command(page, "Run All Cells")
+    page.wait_for_function(
+        "before => { const all = document.querySelectorAll('.jp-OutputArea-output img');"
+        " return all.length && all[all.length - 1].src !== before; }",
+        arg=before,
+    )
+    saved.wait_for()
+    assert errors(page) == []
+    assert {case.transport for case in Run(store.find("latest")).plan.cases} == {"tcp", "inproc"}
+
+
+def button(page, text):
+    return page.get_by_role("button", name=text, exact=True)
+
+
+def status(page, text):
+    """Wait until the page says so."""
+    page.locator(".rt-status").filter(has_text=re.compile(text)).first.wait_for()
+
+
+def ready(page):
+    """Wait until something can be measured."""
+    page.locator("button.mod-primary:enabled").filter(has_text="Run").wait_for()
+
+
+def measure(page, system, until="Done: 6 of 6 starts"):
+    """Measure a system, over ipc, until the page says so."""
+    page.get_by_label("system", exact=True).select_option(system)
+    button(page, "Run").click()
+    status(page, until)
+
+
+def children(server):
+    """Return the servers and clients that a server's kernels have started."""
+    family = psutil.Process(server.pid).children(recursive=True)
+    return [each.pid for each in family if {"bench.server", "bench.client"} & set(cmdline(each))]
+
+
+def cmdline(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def in_a_shell(line, folder):
+    """Run a copied command as a person does: in notebooks/, with the environment active."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "ROUNDTRIP_FIGURES": str(folder / "ROUNDTRIP_FIGURES")}
+    finished = subprocess.run(
+        ["bash", "-c", line], cwd=folder / "notebooks", env=environment, capture_output=True, text=True
+    )
+    assert finished.returncode == 0, finished.stderr
+    return Run(store.find("latest"))
+
+
+def test_explore_measures_stops_saves_and_gives_a_command_that_works(page, jupyterlab, own_runs):
+    opened(page, jupyterlab, "explore.ipynb")
+    command(page, "Run All Cells")
+    ready(page)
+    measure(page, "sockets")
+    measure(page, "zeromq", until="start [3-5] of 6")
+    shot(page, "explore_measuring")
+    button(page, "Stop").click()
+    status(page, "Stopped: [2-5] of 6 starts")
+    rows = page.locator(".rt-name")
+    sync_api.expect(rows).to_have_count(2)
+    assert rows.nth(0).inner_text().startswith("sockets ipc") and "6 starts" in rows.nth(0).inner_text()
+    assert rows.nth(1).inner_text().startswith("zeromq ipc") and "6 starts" not in rows.nth(1).inner_text()
+    assert children(jupyterlab[0]) == []
+    button(page, "Save figure").click()
+    status(page, r"Saved .*explore\.svg")
+    run = Run(store.find("latest"))
+    assert [case.system for case in run.plan.cases] == ["sockets", "zeromq"] and len(run.ledger) < 12
+    assert (own_runs / "ROUNDTRIP_FIGURES" / "explore.png").stat().st_size > 50_000
+    shot(page, "explore_saved")
+    copy = page.get_by_role("button", name="Copy")
+    copy.first.click()
+    line = page.evaluate("navigator.clipboard.readText()")
+    assert line.startswith("papermill latency.ipynb out.ipynb -p system zeromq -p transport ipc")
+    measured = in_a_shell(line, own_runs)
+    assert measured.plan.notebook == "latency" and measured.plan.starts == 6 and measured.plan.window_s == 0.3
+    assert page.locator(".rt-error").all_inner_texts() == [] and errors(page) == []
+
+
+def test_explore_says_what_is_wrong_in_one_line_and_forgets_by_keyboard(page, jupyterlab, own_runs):
+    opened(page, jupyterlab, "explore.ipynb")
+    command(page, "Run All Cells")
+    ready(page)
+    page.get_by_label("system", exact=True).focus()
+    page.keyboard.type("sockets")
+    sync_api.expect(page.get_by_label("transport").locator("option")).to_have_text(["ipc", "tcp"])
+    page.keyboard.press("Tab")
+    page.keyboard.type("tcp")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "Run":
+            break
+    page.keyboard.press("Enter")
+    status(page, "Done")
+    assert page.locator(".rt-name b").inner_text() == "sockets tcp"
+    shot(page, "explore_keyboard")
+    page.get_by_label("system", exact=True).select_option("zeromq")
+    sync_api.expect(page.get_by_label("transport").locator("option")).to_have_text(["inproc", "ipc", "tcp"])
+    page.get_by_label("transport").select_option("inproc")
+    page.get_by_label("callers").fill("2")
+    page.get_by_label("callers").press("Tab")
+    page.locator(".rt-error").filter(has_text="inproc lives in one process").wait_for()
+    shot(page, "explore_error")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "Forget":
+            break
+    page.keyboard.press("Space")
+    page.locator(".rt-name").wait_for(state="detached")
+    assert len(store.all_runs()) == 1 and errors(page) == []
+
+
+def under_way(page, server):
+    """Begin to measure; return the processes of a start, when the first is on disk."""
+    measure(page, "sockets", until="start [2-5] of 6")
+    assert wait_for(lambda: children(server))
+    return children(server)
+
+
+def test_no_process_is_left_by_a_kernel_that_is_interrupted_restarted_or_killed(page, jupyterlab, own_runs):
+    server, _ = jupyterlab
+    opened(page, jupyterlab, "explore.ipynb")
+    command(page, "Run All Cells")
+    ready(page)
+    under_way(page, server)
+    command(page, "Interrupt Kernel")
+    status(page, "Stopped: [1-5] of 6 starts")
+    assert children(server) == []
+    left = under_way(page, server)
+    command(page, "Restart Kernel and Run All Cells")
+    page.locator(".jp-Dialog").wait_for()
+    page.keyboard.press("Enter")
+    assert wait_for(lambda: all(is_gone(pid) for pid in left), 20)
+    page.locator(".rt-name").first.wait_for(state="detached")
+    ready(page)
+    left = under_way(page, server)
+    psutil.Process(left[0]).parent().kill()
+    assert wait_for(lambda: all(is_gone(pid) for pid in left), 20)
+    assert len(store.all_runs()) == 3 and all(0 < len(folder.done()) < 6 for folder in store.all_runs())
+
+
+def test_the_page_is_served_to_a_class_by_voila_without_a_network(page, own_runs):
+    words = ["make", "--no-print-directory", "app", "READY=", f"BIN={Path(sys.executable).parent}"]
+    server, address = begun(words, own_runs)
+    try:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        ready(page)
+        measure(page, "sockets", until="Done: 6 of 6 starts|Stopped")
+        assert page.locator(".rt-error").all_inner_texts() == [] and errors(page) == []
+        outside = [url for url in asked if not re.match(rf"{address}|ws:|data:|blob:", url)]
+        assert outside == []
+    finally:
+        ended(server)
+    assert len(Run(store.find("latest")).ledger) == 6

@@ -1,0 +1,253 @@
+"""The page of explore.ipynb without a browser: inputs, commands, measuring and stopping, results that pile up."""
+
+import os
+import shlex
+import threading
+
+import ipywidgets as widgets
+import nbformat
+import numpy as np
+import papermill
+import pytest
+from conftest import ROOT, descendants, wait_for
+from papermill.cli import _resolve_type
+
+from bench import figures, params, plans, processes, runner, store, systems
+from bench.errors import UsageError
+from bench.exploring import command, inputs, showing
+from bench.exploring.choice import Choice
+from bench.exploring.measuring import Measurement
+from bench.exploring.pile import Result, collect
+from bench.exploring.screen import Page
+from bench.figures import explore
+from bench.narrative.explore import sentences
+from bench.plan import Case, make_plan
+from bench.results import Run
+
+NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
+
+
+def plan(*cases, starts=2, window_s=0.05):
+    return plans.plan("explore", cases=list(cases), starts=starts, window_s=window_s)
+
+
+def measured(*cases, **amount):
+    return Run(runner.run(plan(*cases, **amount)))
+
+
+@pytest.mark.parametrize("name", systems.names())
+def test_every_option_of_every_system_has_an_input_that_holds_its_default(name):
+    options = systems.load(name).Options
+    made = inputs.of(options)
+    assert {option: each.value for option, each in made.items()} == vars(options())
+    for option, each in made.items():
+        assert each.tooltip, f"{option} of {name} is not explained in the docstring of its Options"
+
+
+def test_the_kind_of_an_option_decides_its_input():
+    made = inputs.of(systems.load("http_aiohttp").Options)
+    assert isinstance(made["pin"], widgets.Checkbox) and isinstance(made["workers"], widgets.BoundedIntText)
+    assert made["resource"].options == tuple((name, name) for name in ("echo", "bytes", "json", "static"))
+    assert [value for _, value in inputs.of(systems.load("sockets").Options)["writes"].options] == [1, 2]
+
+
+def test_a_new_system_appears_by_itself_and_one_that_is_missing_is_explained(with_systems):
+    with_systems()
+    choice = Choice(lambda: None)
+    assert {"faulty", "absent"} <= set(choice.system.options)
+    choice.system.value = "faulty"
+    assert "fault" in choice.options and choice.transport.options == systems.constant("faulty", "TRANSPORTS")
+    choice.system.value = "absent"
+    assert "python -m pip install a-library-that-is-not-installed" in choice.failure
+
+
+def test_what_is_chosen_is_spelled_without_defaults():
+    changes = []
+    choice = Choice(lambda: changes.append(choice.spelled()))
+    choice.system.value = "sockets"
+    assert changes[-1] == {"system": "sockets", "transport": "ipc", "payload_bytes": 1000}
+    choice.options["writes"].value = 2
+    choice.load.value = "open"
+    assert changes[-1]["options"] == {"writes": 2} and changes[-1]["rate"] == 500 and changes[-1]["clients"] == 8
+    choice.placement.value = "free"
+    assert plans.plan("explore", cases=[changes[-1]]).cases[0].placement == "free"
+
+
+CASES = [
+    ({"system": "zeromq", "transport": "inproc", "payload_bytes": 10}, "latency"),
+    ({"system": "xmlrpc_stdlib", "transport": "tcp", "payload_bytes": 1, "options": {"http": "1.0"}}, "latency"),
+    ({"system": "sockets", "transport": "tcp", "payload_bytes": 9, "clients": 3, "placement": "free"}, "clients"),
+    ({"system": "sockets", "transport": "ipc", "payload_bytes": 100, "rate": 300, "clients": 4}, "openload"),
+    ({"system": "sockets", "transport": "ipc", "payload_bytes": 1, "rate": 30, "clients": 2, "placement": "same"}, ""),
+    ({"system": "loopback", "transport": "inproc", "payload_bytes": 1}, ""),
+]
+
+
+@pytest.mark.parametrize(("case", "notebook"), CASES, ids=range(len(CASES)))
+def test_a_command_measures_the_case_that_it_was_made_from(case, notebook):
+    line = command.of_case(case, {"starts": 4, "window_s": 0.25})
+    program, source, target, *words = shlex.split(line)
+    assert (program, source, target) == ("papermill", f"{notebook or 'explore'}.ipynb", "out.ipynb")
+    given = {name: _resolve_type(value) for name, value in zip(words[1::3], words[2::3], strict=True)}
+    assert words[::3] == ["-p"] * len(given)
+    assert given.keys() <= papermill.inspect_notebook(str(ROOT / "notebooks" / source)).keys()
+    made = plans.plan(source.removesuffix(".ipynb"), **given)
+    wanted = plans.plan("explore", cases=[case]).cases[0]
+    assert wanted in made.cases and (made.starts, made.window_s) == (4, 0.25)
+
+
+def test_a_case_is_spelled_as_it_was_given():
+    for case, _ in CASES:
+        (made,) = plans.plan("explore", cases=[case]).cases
+        assert plans.plan("explore", cases=[command.spelled(made)]).cases == (made,)
+
+
+@pytest.mark.parametrize(
+    ("cases", "text"),
+    [
+        ("[{system: sockets, rat: 5}]", "unknown part of a case 'rat'"),
+        ("[]", "cases is an empty list"),
+        ("[{system: sockets, rate: -1}]", "rate must be a number above 0"),
+        ("[{system: sockets, clients: 0}]", "clients must be a whole number above 0"),
+        ("[{transport: ipc}]", "a case names no system"),
+        ("[{system: zeromq, transport: inproc, clients: 2}]", "inproc lives in one process"),
+    ],
+)
+def test_a_wrong_case_is_refused_with_what_there_is(cases, text):
+    with pytest.raises(UsageError, match=text):
+        plans.plan("explore", cases=cases)
+
+
+def test_a_rate_makes_a_load_open_and_parallel_work_is_placed_as_such():
+    one, many, paced = plans.plan("explore", cases="[{system: sockets}, {system: sockets, clients: 2}, "
+                                  "{system: sockets, rate: 100}]").cases  # fmt: skip
+    assert (one.load, paced.load, paced.offered_per_s) == ("closed", "open", 100)
+    assert many.placement == paced.placement and params.listed([one.transport]) == "ipc"
+
+
+def finished(measurement, seconds=30):
+    measurement.start()
+    assert measurement.wait(seconds)
+    return measurement
+
+
+def test_a_measurement_shows_each_start_when_it_is_on_disk():
+    said, seen = [], []
+    of = plan({"system": "sockets"}, starts=3, window_s=0.3)
+    measurement = Measurement(of, lambda *told: said.append(told), lambda run: seen.append(len(run.ledger)), print)
+    assert not finished(measurement).error and seen == [1, 2, 3]
+    assert measurement.run.manifest["finished"] and len(measurement.run.ledger) == 3
+    assert any(text.startswith("Measuring: start 2 of 3") for text, _ in said)
+    shares = [share for _, share in said]
+    assert shares == sorted(shares) and shares[0] >= 0 and shares[-1] <= 1
+
+
+def test_a_measurement_that_is_stopped_keeps_its_starts_and_leaves_no_process(private_parent):
+    first, ended, before = threading.Event(), threading.Event(), set(descendants(os.getpid()))
+    of = plan({"system": "sockets"}, starts=5, window_s=1)
+    measurement = Measurement(of, lambda *told: None, lambda run: first.set(), lambda measurement: ended.set())
+    measurement.start()
+    assert first.wait(30) and wait_for(lambda: set(descendants(os.getpid())) - before)
+    measurement.stop()
+    assert ended.wait(10) and measurement.is_stopped and not measurement.error
+    assert not set(descendants(os.getpid())) - before and not list(private_parent.glob("roundtrip-*"))
+    assert 0 < len(measurement.run.ledger) < 5 and not measurement.run.manifest["finished"]
+    assert store.unfinished(of).path == measurement.run.folder.path
+
+
+def test_a_measurement_that_fails_is_one_line(with_systems):
+    with_systems()
+    of = make_plan("explore", [Case("faulty", "tcp", 100, {"fault": "dies_at_once"})], starts=1, window_s=0.1)
+    measurement = finished(Measurement(of, lambda *told: None, lambda run: None, lambda measurement: None))
+    assert "server exited with status 7" in measurement.error and "\n" not in showing.error(measurement.error)
+    assert measurement.run is None and not measurement.is_stopped
+
+
+def test_what_waits_for_processes_ends_when_it_is_to():
+    with processes.until(lambda: True), pytest.raises(KeyboardInterrupt):
+        runner.run(plan({"system": "sockets"}))
+    assert len(runner.run(plan({"system": "loopback", "transport": "inproc"}, starts=1)).done()) == 1
+
+
+def test_collected_results_are_a_run_that_draws_the_same(tmp_path):
+    one = measured({"system": "sockets"}, {"system": "sockets", "payload_bytes": 10})
+    two = measured({"system": "zeromq", "rate": 400, "clients": 2}, starts=3, window_s=0.2)
+    run = collect([Result(two, 0), Result(one, 1)])
+    assert [case.system for case in run.plan.cases] == ["zeromq", "sockets"] and len(run.ledger) == 5
+    assert run.manifest["collected"] == [two.id, one.id] and store.find("latest").path == run.folder.path
+    assert len(run.samples) == len(two.samples) + len(one.samples[one.samples["case"] == 1])
+    again, before = (each.samples.loc[each.samples["case"] == 1, "rtt_ns"].to_numpy() for each in (run, one))
+    assert (again == before).all()
+    drawn = explore.rows(run)
+    assert [row.paced for row in drawn] == [True, False] and [len(row.medians) for row in drawn] == [3, 2]
+    assert figures.save(run)[1].stat().st_size > 50_000
+    assert figures.provenance(run)["Description"].startswith(f"run={run.id} ")
+
+
+def test_a_whole_run_needs_no_copy():
+    run = measured({"system": "sockets"}, {"system": "loopback", "transport": "inproc"})
+    assert collect([Result(run, 0), Result(run, 1)]) is run
+    assert collect([Result(run, 1)]) is not run
+
+
+def test_sentences_tell_apart_only_what_does_not_overlap():
+    def row(name, *medians):
+        nothing = np.empty(0)
+        return explore.Row(name, False, np.array(medians), nothing, nothing, nothing, 0, ())
+
+    text = sentences([row("slow", 20.0, 22.0), row("quick", 9.0, 11.0), row("near", 10.0, 12.0)])
+    assert text.startswith("The shortest is a call of **quick**: 10.0 µs (starts from 9.00 µs to 11.0 µs).")
+    assert "**slow** takes 21.0 µs (starts from 20.0 µs to 22.0 µs), 2.1 times as long." in text
+    assert "because their starts overlap: near." in text
+    assert sentences([]) == ""
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """Return the page as it is shown, without anybody who looks."""
+    monkeypatch.setattr("bench.exploring.screen.display", lambda *shown: None)
+    made = Page("measure", NOTHING | {"starts": 2, "window_s": 0.05})
+    yield made
+    made.stop()
+
+
+def run_to_the_end(page):
+    page._run.click()
+    assert wait_for(lambda: page._measurement is None and not page._run.disabled, 30)
+
+
+def test_results_pile_up_are_forgotten_and_saved(page, tmp_path):
+    page._choice.system.value = "sockets"
+    run_to_the_end(page)
+    page._choice.transport.value = "tcp"
+    run_to_the_end(page)
+    assert [entry.row.name for entry in page._entries] == ["sockets ipc", "sockets tcp"]
+    assert "papermill explore.ipynb out.ipynb -p cases" in page._commands.value
+    assert wait_for(lambda: "No conclusion" in page._numbers.value)
+    page._save.click()
+    assert wait_for(lambda: "Saved" in page._status.value, 30)
+    assert (tmp_path / "figures" / "explore.svg").is_file()
+    page._list.children[0].children[1].click()
+    assert [entry.row.name for entry in page._entries] == ["sockets tcp"]
+    page._forget.click()
+    assert page._entries == [] and page._save.disabled and len(store.all_runs()) == 3
+
+
+def test_an_error_is_shown_and_nothing_is_measured(page, with_systems):
+    page._choice.transport.value = "inproc"
+    page._choice.clients.value = 2
+    assert "inproc lives in one process" in page._error.value and page._commands.value == ""
+    page._run.click()
+    assert page._measurement is None and "inproc lives in one process" in page._error.value
+    assert not store.all_runs()
+
+
+def test_the_notebooks_default_is_the_plans():
+    (cell,) = [
+        cell
+        for cell in nbformat.read(ROOT / "notebooks" / "explore.ipynb", 4).cells
+        if "parameters" in cell.metadata.get("tags", [])
+    ]
+    given = {}
+    exec(cell.source, given)
+    assert plans.plan("explore", cases=given["cases"]).cases == plans.plan("explore").cases
