@@ -19,7 +19,7 @@ TEXT, NUMBER = r'"[A-Za-z0-9_.+-]{0,80}"', r"\d{1,12}(\.\d{1,20})?(e-\d\d)?"
 OPTIONS = rf"\{{({TEXT}: ({TEXT}|{NUMBER}|true|false)(, |(?=\}}))){{0,50}}\}}"
 # How a value of a kind looks in JSON: short names, numbers of a sane size, or not looked at yet.
 HARMLESS = {str: TEXT, int: r"[1-9]\d{0,11}", float: NUMBER, bool: "true|false", object: "(?s:.*)"}
-CASE = {one.name: one.type for one in fields(Case) if one.name != "target"}  # an address is never told
+CASE = {one.name: one.type for one in fields(Case) if one.name not in ("target", "sessions")}  # no address
 
 
 def told(run: Run) -> dict[str, Any]:

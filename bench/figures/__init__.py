@@ -86,7 +86,7 @@ def caption(run: Run) -> str:
     n = cases.loc[cases["system"] != "loopback", "n"].sum()
     told = f"windows of {run.plan.window_s:g} s; n = {n:,} calls after the warm-up"
     if len(run.sessions):
-        processes = f"{len(run.sessions):,} client processes with {run.sessions['calls'].sum():,} calls"
+        processes = f"n = {len(run.sessions):,} client processes with {run.sessions['calls'].sum():,} calls"
         told = f"{told}; {processes}" if n else processes
     known = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
     sizes = listed(known) if len(known) < 8 and not len(run.sessions) else f"{known[0]} to {known[-1]}"
