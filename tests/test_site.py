@@ -136,7 +136,8 @@ def test_claim_and_card_are_computed_from_the_reference_run(site):
 
 
 def test_the_gallery_keeps_the_order_of_the_readme(site):
-    order = re.findall(r"\(notebooks/(\w+)\.ipynb\)", (ROOT / "README.md").read_text("utf-8"))
+    named = re.findall(r"\(notebooks/(\w+)\.ipynb\)", (ROOT / "README.md").read_text("utf-8"))
+    order = list(dict.fromkeys(named))
     links = [link["href"] for link in page(site / "gallery.html").select("article a[href^='notebooks/']")]
     shown = [Path(link).stem for link in links]
     assert [stem for stem in shown if stem in order] == [stem for stem in order if stem in shown]
