@@ -51,22 +51,24 @@ def fit(calls: Array, payload_bytes: Array, spent_us: Array) -> tuple[float, flo
     return float(a), float(b), float(c[0]) * 1e3 if c else np.nan
 
 
-def costs(run: Run, case: int, kind: str) -> Costs:
-    """Return what a case's starts, calls and bytes cost by regression."""
-    each = [
+def fits(run: Run, case: int, kind: str) -> list[tuple[float, float, float]]:
+    """Return a, b and c of each start of a case."""
+    return [
         fit(rows["calls"].to_numpy(), rows["payload_bytes"].to_numpy(), rows["us"].to_numpy())
         for _, rows in spent(run, case, kind).groupby("start")
     ]
-    return Costs(*(Spread(*stats.across_starts(list(one))) for one in zip(*each, strict=True)))
+
+
+def costs(run: Run, case: int, kind: str) -> Costs:
+    """Return what a case's starts, calls and bytes cost by regression."""
+    each = zip(*fits(run, case, kind), strict=True)
+    return Costs(*(Spread(*stats.across_starts(list(one))) for one in each))
 
 
 def call_us(run: Run, case: int, kind: str) -> Spread:
     """Return what one call of the smallest payload costs by regression: b + c s, in us."""
     size = run.plan.cases[case].payload_bytes
-    each = []
-    for _, rows in spent(run, case, kind).groupby("start"):
-        _, b, c = fit(rows["calls"].to_numpy(), rows["payload_bytes"].to_numpy(), rows["us"].to_numpy())
-        each.append(b + (c * size / 1e3 if c == c else 0))
+    each = [b + (c * size / 1e3 if c == c else 0) for _, b, c in fits(run, case, kind)]
     return Spread(*stats.across_starts(each))
 
 

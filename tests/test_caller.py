@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from wire_servers import framed, requests, served
+from wire_servers import framed, leaving, served
 
 from bench import caller, checks, runner
 from bench.errors import SystemFailedError, TransportError
@@ -100,19 +100,8 @@ def test_parallel_callers_count_what_is_theirs():
 
 
 def test_a_server_that_is_gone_is_told_by_the_call_that_failed():
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve():
-        connection, _ = listener.accept()
-        asked = requests(connection)
-        for _ in range(3):
-            connection.sendall(framed(next(asked)))
-        listener.close()
-        connection.close()
-
-    threading.Thread(target=serve, daemon=True).start()
     with pytest.raises(TransportError, match="the server closed the connection instead of answering"):
-        callers(sockets, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+        callers(sockets, leaving(3))
 
 
 def test_a_server_that_answers_nothing_any_more_ends_the_start(monkeypatch):

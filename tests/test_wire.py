@@ -9,10 +9,9 @@ from socket import MSG_MORE, SHUT_WR, SO_LINGER, SOL_SOCKET, socketpair
 
 import numpy as np
 import pytest
-from wire_servers import byte_by_byte, echo, framed, http, late, load_of, requests, served
+from wire_servers import byte_by_byte, echo, framed, http, late, leaving, load_of, requests, served
 
 from bench import caller, polling, wire
-from bench.contract import parse_address
 from bench.errors import SystemFailedError, TransportError
 from bench.line import Line, Script
 from bench.loops import zeros
@@ -177,20 +176,8 @@ def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spo
 
 
 def test_a_server_that_is_gone_ends_the_load_with_the_failure_that_told():
-    listener = sockets.listen(parse_address("tcp://127.0.0.1:0"))
-    address = sockets.announced(listener, "tcp://127.0.0.1:0")
-
-    def serve():
-        connection, _ = listener.accept()
-        asked = requests(connection)
-        for _ in range(3):
-            connection.sendall(framed(next(asked)))
-        listener.close()
-        connection.close()
-
-    threading.Thread(target=serve, daemon=True).start()
     with pytest.raises(TransportError, match=r"while a request was under way|cannot connect"):
-        load_of(address)
+        load_of(leaving(3))
 
 
 def test_too_many_failures_end_the_load(monkeypatch):

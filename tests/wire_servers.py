@@ -49,6 +49,22 @@ def served(behave):
     thread.join(5)
 
 
+def leaving(answers):
+    """Serve one connection in a thread, for so many requests, and be gone; return the address."""
+    listener = sockets.listen(parse_address("tcp://127.0.0.1:0"))
+
+    def serve():
+        connection, _ = listener.accept()
+        asked = requests(connection)
+        for _ in range(answers):
+            connection.sendall(framed(next(asked)))
+        listener.close()
+        connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return sockets.announced(listener, "tcp://127.0.0.1:0")
+
+
 def requests(connection):
     """Yield the payloads of requests: length-prefixed, or XML-RPC over HTTP."""
     while head := connection.recv(4, MSG_WAITALL):  # all four of them (MSG_WAITALL)
