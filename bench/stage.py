@@ -59,6 +59,7 @@ class Stage:
     def __init__(self, case: Case, seed: int, window_s: float, router: Router | None) -> None:
         """Choose the CPUs; nothing is started yet."""
         self._case = case
+        self._environment = environments.of(case.system)  # made if need be, before the time until ready begins
         self._window_s = window_s
         self._seed = seed
         self._places = placement.assign(case.placement, case.clients, router is not None)
@@ -74,7 +75,7 @@ class Stage:
         """Start all processes side by side; the clients wait for the server's address."""
         self._asked = time.perf_counter()
         if not self._inside and self._case.target is None:
-            own: dict[str, Any] = {"directory": private_directory(), "environment": environments.of(self._case.system)}
+            own: dict[str, Any] = {"directory": private_directory(), "environment": self._environment}
             self._server = [self._child("server", cpus=self._places.server, bind=None, **own)]
         if self._router:
             for pids in self._router.pids.values():

@@ -1,6 +1,5 @@
 """HTTP by a Crossbar.io node: its resources by every engine, its workers counted, and its end."""
 
-import asyncio
 import json
 import os
 import socket
@@ -10,6 +9,7 @@ import urllib.request
 import psutil
 import pytest
 from conftest import descendants, is_gone, wait_for
+from test_http import ask
 
 from bench import environments
 from bench.contract import Binding, parse_address
@@ -46,24 +46,12 @@ def counted(child):
     return count
 
 
-def ask(address, payloads, resource, keep_alive=True):
-    async def converse():
-        client = http_crossbar.Client(address, http_crossbar.Options(resource=resource, keep_alive=keep_alive))
-        await client.open()
-        try:
-            return [await asyncio.wait_for(client.call(payload), 10) for payload in payloads]
-        finally:
-            await client.close()
-
-    return asyncio.run(converse())
-
-
 @pytest.mark.parametrize("resource", _http.RESOURCES)
 @pytest.mark.parametrize("keep_alive", [True, False])
 def test_every_resource_is_got_and_counted(resource, keep_alive, node):
     child, address = node
     before, payloads = counted(child), [b"x", os.urandom(1000), bytes(300_000)]
-    assert ask(address, payloads, resource, keep_alive) == payloads
+    assert ask(address, *payloads, resource=resource, keep_alive=keep_alive) == payloads
     after = counted(child)
     assert after["count"] - before["count"] == 3 == sum(after["workers"]) - sum(before["workers"])
     assert len(after["workers"]) == 2
