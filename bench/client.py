@@ -107,6 +107,7 @@ class Meter:
 def prepare(link: Link, spec: Message) -> tuple[Any, Inside | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
     system = systems.load(spec["system"])
+    pin(spec["cpus"])  # not before: both sides' imports take turns where they share a CPU
     options = system.Options(**spec["options"])
     inside = Inside(link, spec, system, options) if spec["transport"] == "inproc" else None
     if inside:
@@ -163,7 +164,6 @@ def drain(link: Link, inside: Inside | None) -> loops.Marks | None:
 def main(link: Link) -> None:
     """Get ready, run one window, report, disconnect."""
     spec = link.receive()
-    pin(spec["cpus"])
     if spec["load"] == "open":
         loops.punctual()
     load, inside = prepare(link, spec)

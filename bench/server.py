@@ -90,10 +90,10 @@ def serve_stream(link: Link, spec: Message, system: Any, binding: Binding, optio
 def main(link: Link) -> None:
     """Read the specification and serve."""
     spec = link.receive()
-    pin(spec["cpus"])
+    system = systems.load(spec["system"])
+    pin(spec["cpus"])  # not before: both sides' imports take turns where they share a CPU
     if (spec["transport"] == "ipc" and spec["bind"] is None) or spec["environment"]:
         link.make_directory(spec["directory"])
-    system = systems.load(spec["system"])
     options = system.Options(**spec["options"])
     binding = Binding(spec["transport"], spec["directory"], spec["bind"], spec["router"], spec["environment"])
     serve = serve_stream if spec["load"] == "stream" else serve_calls

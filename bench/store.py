@@ -115,10 +115,11 @@ class Folder:
 
     def done(self) -> set[int]:
         """Return the numbers of the starts that are complete: in the ledger, with calls or marks; all if it is kept."""
-        starts = {start for file in self.files("ledger") for start in read_table(file, "ledger")["start"].to_pylist()}
+        ledger = {file.stem: file for file in self.files("ledger")}
+        if "all" in ledger:
+            return set(read_table(ledger["all"], "ledger")["start"].to_pylist())
         measured = {file.stem for table in ("samples", "marks") for file in self.files(table)}
-        kept = (self.path / "ledger" / "all.parquet").exists()
-        return {start for start in starts if kept or f"{start:05d}" in measured}
+        return {int(stem) for stem in measured.intersection(ledger) if stem.isdecimal()}
 
     def append(self, start: int, tables: dict[str, pa.Table]) -> None:
         """Write one start's tables, the ledger last: with it the start is complete, even if nothing was due in it."""

@@ -57,7 +57,7 @@ def test_only_systems_with_these_options_are_planned():
     with pytest.raises(UsageError, match="unknown system 'zeromq': there are sockets, xmlrpc_pstream, http_stdlib"):
         plans.plan("nodelay", system="zeromq")
     plan = plans.plan("nodelay", system="sockets", sizes=[100, 70_000])
-    assert len(plan.cases) == 8 + 1 + 1 and plan.window_s == 0.2
+    assert len(plan.cases) == 8 + 1 + 1 and plan.window_s == 0.12
 
 
 ANSWERS = {

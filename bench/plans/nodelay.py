@@ -8,7 +8,7 @@ from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
 
 ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options
 SIDES = ((True, True), (False, True), (True, False), (False, False))  # TCP_NODELAY of client and of server
-CALLS = 200  # at most, of a case that is not held up
+CALLS = 100  # at most, of a case that is not held up
 HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
 
 
@@ -39,5 +39,5 @@ def plan(
     sweep = [one for one in params.positives(sizes, "sizes", MOST_BYTES) if one != size]
     cases += [Case("sockets", "tcp", one, HELD, **shared) for one in sweep]
     cases.append(Case(INSTRUMENT, "inproc", size, placement=where, max_calls=20_000))
-    window = 0.2 if window_s is None and profile == "class" else window_s
+    window = 0.12 if window_s is None and profile == "class" else window_s
     return make_plan("nodelay", cases, profile, starts, window, seed)

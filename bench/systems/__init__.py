@@ -7,6 +7,7 @@ a system of your own needs no change here. What a file must hold stands in ``ben
 import ast
 import contextlib
 import difflib
+import functools
 import importlib
 import os
 from collections.abc import Iterable
@@ -48,9 +49,20 @@ def _file(name: str) -> Path:
         raise unknown("system", name, names()) from None
 
 
+def _tree(name: str) -> ast.Module:
+    """Return a system's file, parsed; anew if it has changed."""
+    file = _file(name)
+    return _parsed(file, file.stat().st_mtime_ns)
+
+
+@functools.cache
+def _parsed(file: Path, changed_ns: int) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
 def describe(name: str) -> str:
     """Return the first line of the system's docstring, without importing it."""
-    text = ast.get_docstring(ast.parse(_file(name).read_text("utf-8"))) or name
+    text = ast.get_docstring(_tree(name)) or name
     return text.splitlines()[0]
 
 
@@ -59,7 +71,7 @@ _NEEDED = object()
 
 def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     """Return a literal that the system's file assigns at top level, without importing it."""
-    for node in ast.parse(_file(name).read_text("utf-8")).body:
+    for node in _tree(name).body:
         if isinstance(node, ast.Assign) and any(ast.unparse(t) == variable for t in node.targets):
             return ast.literal_eval(node.value)
     if default is not _NEEDED:
@@ -69,8 +81,7 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
 
 def defines(name: str, function: str) -> bool:
     """Return whether the system's file defines a function at top level, without importing it."""
-    body = ast.parse(_file(name).read_text("utf-8")).body
-    return any(isinstance(node, ast.FunctionDef) and node.name == function for node in body)
+    return any(isinstance(node, ast.FunctionDef) and node.name == function for node in _tree(name).body)
 
 
 def load(name: str) -> System:
