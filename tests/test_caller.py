@@ -2,7 +2,6 @@
 
 import socket
 import struct
-import threading
 import time
 
 import pytest
@@ -31,18 +30,15 @@ def callers(system, address, **spec):
     return told, [list(blob) for blob in blobs]
 
 
-def every_fifth(fault):
-    """Return what answers a connection's requests over HTTP, every fifth of the server's with a fault."""
-    count, lock = [0], threading.Lock()
+def fourth(fault):
+    """Return what answers a connection's requests over HTTP, the fourth of each connection with a fault."""
 
     def behave(connection, asked):
-        while payload := post(connection):
-            with lock:
-                count[0] += 1
-            if count[0] % 5 == 4:
-                fault(connection, payload)
-                break
-            connection.sendall(http_answer(OK, payload))
+        for _ in range(3):
+            if payload := post(connection):
+                connection.sendall(http_answer(OK, payload))
+        if payload := post(connection):
+            fault(connection, payload)
 
     return behave
 
@@ -79,7 +75,7 @@ def reset(connection, payload):
 @pytest.mark.parametrize("load", ["closed", "open"])
 @pytest.mark.parametrize(("fault", "kind"), [(refuse, "status 500"), (truncate, "read"), (reset, "read")])
 def test_faults_of_a_server_are_counted_and_what_worked_is_kept(system, load, fault, kind):
-    with served(every_fifth(fault)) as address:
+    with served(fourth(fault)) as address:
         told, blobs = callers(system, address, load=load)
     assert told["report"] == [(f"error_{kind}", told["errors"], "1")] and told["errors"] >= 4
     width = 3 if load == "open" else 2
@@ -94,7 +90,7 @@ def test_faults_of_a_server_are_counted_and_what_worked_is_kept(system, load, fa
 
 
 def test_parallel_callers_count_what_is_theirs():
-    with served(every_fifth(refuse)) as address:
+    with served(fourth(refuse)) as address:
         told, blobs = callers(http_aiohttp, address, callers=3, max_calls=10)
     assert told["calls"] == 30 and [len(blob) for blob in blobs] == [10] * 6 and told["errors"] >= 3
 
@@ -125,7 +121,7 @@ def test_wrong_answers_end_the_start():
 
 
 def test_failures_are_on_the_trust_card_by_kind_and_in_no_quantile():
-    with served(every_fifth(refuse)) as address:
+    with served(fourth(refuse)) as address:
         case = Case("http_aiohttp", "tcp", 100, target=address)
         run = Run(runner.run(make_plan("latency", [case], "smoke")))
     ledger = run.ledger
