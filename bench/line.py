@@ -87,7 +87,7 @@ class Line:
         request is under way, SystemFailedError for a wrong answer.
         """
         self._turns, self._limits = turns, (sent, received, until_ns, idle)
-        clock, send, recv = time.perf_counter_ns, self._socket.send, self._socket.recv
+        clock, fd, read, write = time.perf_counter_ns, self.fd, os.read, os.write  # the socket's own cost 0.4 us more
         verified, most = self._script.verified, self._script.most
         number = self.calls - 1
         if self.failures.kinds and clock() >= until_ns:
@@ -98,13 +98,13 @@ class Line:
                     yield from self._rest(idle)
                 t_send = clock()
                 try:
-                    gone = send(request)
+                    gone = write(fd, request)
                 except OSError as reason:
                     t_send, gone = self._send_again(request, reason, t_send)
                 early = b"" if gone == len(request) else (yield from self._push(request, gone))
                 event = READ if early else (yield)
                 try:
-                    data = early or recv(most[place])
+                    data = early or read(fd, most[place])
                 except OSError as reason:
                     raise _broken(0, reason) from reason
                 t_recv = clock()
@@ -171,7 +171,7 @@ class Line:
     def _open_again(self) -> None:
         """Replace a connection that the server has ended.
 
-        The new one takes the old one's file descriptor, so that whoever holds that, or this socket's methods, goes on.
+        The new one takes the old one's file descriptor, so that whoever holds that goes on.
         """
         fresh = self._wire.connect()
         fresh.setblocking(False)

@@ -3,11 +3,8 @@
 import select
 import selectors
 
-READ, WRITE, ENDED = (
-    1,
-    4,
-    0x2000,
-)  # something came; there is room to write; the other side sends no more: as epoll has it
+# As epoll has it: something came; there is room to write; the other side sends no more.
+READ, WRITE, ENDED = 1, 4, 0x2000
 
 Events = list[tuple[int, int]]
 
