@@ -97,10 +97,11 @@ def resources(run: Run, axes: Axes) -> None:
         for count, face in ((1, "white"), (most, None)):
             each = run.starts.loc[run.starts["case"].isin(mine.index[mine["workers"] == count]), "rate_per_s"]
             axes.plot(each, [y] * len(each), "o", ms=6, mec="#0173b2", mfc=face or "#0173b2", mew=1.3, alpha=0.8)
-        best = float(mine["rate_per_s"].max())
+        shown = mine[mine["workers"].isin((1, most))]
+        best = float(shown["rate_per_s"].max())
         name = f"{size:,} B" if resource == "bytes" else str(resource)
         text = f"{quantity(best)}/s" + (f" = {quantity(best * size, 'B')}/s" if resource == "bytes" else "")
-        axes.annotate(text, (float(mine["rate_per_s_high"].max()), y), (10, 0), textcoords="offset points", va="center")
+        axes.annotate(text, (float(shown["rate_per_s_high"].max()), y), (10, 0), textcoords="offset points", va="center")
         names.append(name)
     axes.plot([], [], "o", ms=6, mec="#0173b2", mfc="white", mew=1.3, label="1 worker: each start")
     axes.plot([], [], "o", ms=6, color="#0173b2", label=f"{most} workers")

@@ -12,7 +12,7 @@ MOST_WORKERS = 256
 
 def plan(
     system: object = "http_aiohttp",
-    workers: object = (1, 2, 4),
+    workers: object = (1, 2, 4, 8),
     payload_bytes: object = (16, 256, 4096, 65536),
     connections: object = 32,
     engine: object = "wire",
