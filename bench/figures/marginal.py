@@ -67,7 +67,7 @@ def one_call(run: Run, axes: Axes) -> None:
                          ("waiting", WAITING)):  # fmt: skip
         axes.barh(0, 0, color=colour, label=name)
     name_rows(axes, [run.labels[case] for case in cases(run)], fontsize=9.5)
-    axes.set_xlim(0, axes.get_xlim()[1] * 1.2)
+    axes.set_xlim(0, axes.get_xlim()[1] * 1.35)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("one more call [µs]; line: range over starts of the time")
     axes.legend(loc="lower right", frameon=True, framealpha=0.9)
@@ -86,7 +86,7 @@ def starting(run: Run, axes: Axes) -> None:
     for name in told:
         axes.barh(0, 0, color=PHASES[name], label=name)
     name_rows(axes, [run.labels[case] for case in cases(run)], fontsize=9.5)
-    axes.set_xlim(0, axes.get_xlim()[1] * 1.2)
+    axes.set_xlim(0, axes.get_xlim()[1] * 1.9)
     fewest = int(run.sessions["calls"].min())
     axes.set_xlabel(f"process with {fewest} call{'s' if fewest > 1 else ''} [ms]")
     axes.legend(loc="lower right", frameon=True, framealpha=0.9, fontsize=9.5)
