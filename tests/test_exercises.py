@@ -33,8 +33,8 @@ def test_the_right_answer_is_told_why_and_a_likely_slip_gets_its_hint(exercise):
 def test_other_numbers_are_told_their_side_and_rounding_is_forgiven(exercise):
     assert bench.check(exercise.name, 1.015 * exercise.answer)
     assert bench.check(exercise.name, str(exercise.answer))
-    assert f"too large. {exercise.hint}" in str(bench.check(exercise.name, 1000 * exercise.answer))
-    assert f"too small. {exercise.hint}" in str(bench.check(exercise.name, exercise.answer / 1000))
+    assert f"too large. {exercise.hint}" in str(bench.check(exercise.name, 700 * exercise.answer))
+    assert f"too small. {exercise.hint}" in str(bench.check(exercise.name, exercise.answer / 700))
     with pytest.raises(UsageError, match="asks for a number"):
         bench.check(exercise.name, "a lot")
 
