@@ -8,7 +8,7 @@ from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
 
 ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options
 SIDES = ((True, True), (False, True), (True, False), (False, False))  # TCP_NODELAY of client and of server
-CALLS = 100  # at most, of a case that is not held up
+CALLS = 60  # at most, of a case that is not held up
 HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
 
 
