@@ -1,5 +1,6 @@
 """What all tests share: a place of their own for runs and figures, and systems that only tests need."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,9 @@ from bench.routing import Routing
 if threading.current_thread() is threading.main_thread():
     # Whoever runs the tests in the background has Ctrl-C ignored, and so would all that is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+for name in [name for name in os.environ if name.startswith("PYTHON")]:
+    del os.environ[name]  # nothing here may need what a person's shell does not set
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

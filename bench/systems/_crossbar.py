@@ -31,6 +31,7 @@ def run(
         json.dump(configuration, file)
     command = [f"{environment}/bin/crossbar", "start", "--cbdir", directory]
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    settings["PYTHONUNBUFFERED"] = "1"  # or READY stays in the node's buffer: its log is a pipe
     node = subprocess.Popen(
         [*command, "--loglevel", "info", "--logformat", "syslogd", "--color", "false"],
         stdout=subprocess.PIPE,
