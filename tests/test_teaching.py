@@ -111,7 +111,16 @@ def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():
         assert any(re.search(r"\.show\(|page\.", text) for text in shown) and any(
             "## Why not" in text for text in shown
         )
+        assert sum("bench.show(" in text for text in shown) == sum("bench.show(" in str(c) for c in document["cells"])
         assert "slideshow" not in document["cells"][0]["metadata"]
+
+
+def test_a_panel_is_not_on_the_slide_of_the_question_that_it_answers():
+    cells = ["## Before you look: predict", 'bench.show(run, "a")', 'bench.show(run, "b")', "## Next", 'bench.show(run, "c")']
+    kinds = ["code" if text.startswith("bench") else "markdown" for text in cells]
+    document = [{"cell_type": a, "source": [b], "metadata": {}} for a, b in zip(kinds, cells, strict=True)]
+    made = [cell["metadata"]["slideshow"]["slide_type"] for cell in slides.slide({"cells": document})["cells"]]
+    assert made == ["slide", "slide", "-", "slide", "-"]
 
 
 def test_slides_need_no_network(tmp_path, monkeypatch):

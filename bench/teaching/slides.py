@@ -1,9 +1,9 @@
 """Slides for a lecture, one file for each notebook, which opens without a network.
 
-A heading begins a slide, and so does prose behind a panel; what follows stays on it. Parameters, checks, tables and
-exercises are left out, and code is not shown. So the notebooks need no metadata of their own for it. nbconvert makes
-the page; the reveal.js that comes with Voila is put into it, where nbconvert's own template would load one from a
-network.
+A heading begins a slide, and so do prose behind a panel, and a panel behind the question that it answers; what follows
+stays on it. Parameters, checks, tables and exercises are left out, and code is not shown. So the notebooks need no
+metadata of their own for it. nbconvert makes the page; the reveal.js that comes with Voila is put into it, where
+nbconvert's own template would load one from a network.
 """
 
 import copy
@@ -27,8 +27,10 @@ SECTIONS = (
     "## Predicted and measured",
     "## The numbers",
     "## The figure",
+    "## What else went on",
     "## Your diagnosis",
 )
+QUESTION = "## Before you look"  # what answers it is not to be seen beside it
 EXERCISES = ("**To check here.**", "**And this.**")
 
 
@@ -44,15 +46,16 @@ def reveal() -> Path:
 
 def slide(document: Notebook) -> Notebook:
     """Return a notebook whose cells say where a slide begins, and which are on none."""
-    made, skipped, drawn = copy.deepcopy(document), False, False
+    made, skipped, drawn, asked = copy.deepcopy(document), False, False, False
     for cell in made["cells"]:
         text, prose = source(cell), cell["cell_type"] == "markdown"
         if prose and text.startswith("#"):
             skipped, drawn = text.startswith(SECTIONS), True
-        begins = prose and drawn and not text.startswith(EXERCISES)
+        begins = (prose and drawn and not text.startswith(EXERCISES)) or (asked and "bench.show(" in text)
         hidden = skipped or text.startswith(EXERCISES) or (not prose and _is_left_out(cell))
         cell["metadata"]["slideshow"] = {"slide_type": "skip" if hidden else "slide" if begins else "-"}
         drawn = (drawn and not begins) or (not prose and "bench.show(" in text)
+        asked = text.startswith(QUESTION) or (asked and not begins)
         if prose:
             cell["source"] = [text.partition("\n\n## Exercises")[0]]
     return made
