@@ -116,7 +116,8 @@ def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():
 
 
 def test_a_panel_is_not_on_the_slide_of_the_question_that_it_answers():
-    cells = ["## Before you look: predict", 'bench.show(run, "a")', 'bench.show(run, "b")', "## Next", 'bench.show(run, "c")']
+    panels = [f"bench.show(run, {name!r})" for name in "abc"]
+    cells = ["## Before you look: predict", *panels[:2], "## Next", panels[2]]
     kinds = ["code" if text.startswith("bench") else "markdown" for text in cells]
     document = [{"cell_type": a, "source": [b], "metadata": {}} for a, b in zip(kinds, cells, strict=True)]
     made = [cell["metadata"]["slideshow"]["slide_type"] for cell in slides.slide({"cells": document})["cells"]]
