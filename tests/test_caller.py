@@ -96,7 +96,7 @@ def test_parallel_callers_count_what_is_theirs():
 
 
 def test_a_server_that_is_gone_is_told_by_the_call_that_failed():
-    with pytest.raises(TransportError, match="the server closed the connection instead of answering|reset by peer"):
+    with pytest.raises(TransportError, match=r"the server closed the connection instead of answering|reset by peer"):
         callers(sockets, leaving(3))
 
 
