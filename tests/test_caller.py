@@ -20,11 +20,11 @@ OK, REFUSED = b"200 OK", b"500 Internal Server Error"
 def callers(system, address, **spec):
     """Make a window's calls in this process; return what was reported, and the times."""
     given = {"callers": 1, "payload_bytes": 100, "seed": 1, "load": "closed", "max_calls": 30, "share": (0, 1)}
-    given |= {"offered_per_s": 200, "arrivals": "uniform", "schedule_seed": 1, "window_s": 0.15} | spec
+    given |= {"offered_per_s": 30, "arrivals": "uniform", "schedule_seed": 1, "window_s": 1.0} | spec
     load = Callers(system, system.Options(), address, given)
     assert load.first() > 0
     now = time.perf_counter_ns()
-    load.load(now, now + (int(0.15e9) if given["load"] == "open" else 10**11))
+    load.load(now, now + 10 ** (9 if given["load"] == "open" else 11))
     told, blobs = load.report()
     load.close()
     return told, [list(blob) for blob in blobs]
@@ -77,13 +77,13 @@ def reset(connection, payload):
 def test_faults_of_a_server_are_counted_and_what_worked_is_kept(system, load, fault, kind):
     with served(fourth(fault)) as address:
         told, blobs = callers(system, address, load=load)
-    assert told["report"] == [(f"error_{kind}", told["errors"], "1")] and told["errors"] >= 3
+    assert told["report"] == [(f"error_{kind}", told["errors"], "1")] and told["errors"] >= 4
     width = 3 if load == "open" else 2
     assert [len(blob) for blob in blobs] == [told["calls"]] * width
     sent, received = blobs[:2]
     assert all(0 < begin < end for begin, end in zip(sent, received, strict=True)) and sent == sorted(sent)
     if load == "open":
-        assert told["scheduled"] == 30 >= told["calls"] + told["errors"] >= 16  # a machine that stalls sends fewer
+        assert told["scheduled"] == 30 == told["calls"] + told["errors"]
         assert all(due <= begin for due, begin in zip(blobs[2], sent, strict=True)) and len(set(blobs[2])) == len(sent)
     else:
         assert told["calls"] == 30
@@ -96,7 +96,7 @@ def test_parallel_callers_count_what_is_theirs():
 
 
 def test_a_server_that_is_gone_is_told_by_the_call_that_failed():
-    with pytest.raises(TransportError, match=r"the server closed the connection instead of answering|reset by peer"):
+    with pytest.raises(TransportError, match="the server closed the connection instead of answering"):
         callers(sockets, leaving(3))
 
 

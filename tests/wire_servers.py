@@ -5,7 +5,7 @@ import struct
 import threading
 import time
 from contextlib import contextmanager, suppress
-from socket import IPPROTO_TCP, MSG_WAITALL, SHUT_RDWR, TCP_NODELAY
+from socket import IPPROTO_TCP, MSG_WAITALL, SHUT_RDWR, SHUT_WR, TCP_NODELAY
 
 from bench.contract import parse_address
 from bench.systems import _xmlrpc, sockets
@@ -59,6 +59,9 @@ def leaving(answers):
         for _ in range(answers):
             connection.sendall(framed(next(asked)))
         listener.close()
+        connection.shutdown(SHUT_WR)
+        while connection.recv(1 << 16):  # closed with a request unread, it would be reset
+            pass
         connection.close()
 
     threading.Thread(target=serve, daemon=True).start()
