@@ -59,7 +59,7 @@ expected: $(READY)
 
 lock: $(READY)
 	$(BIN)/python -m pip install -q uv
-	$(LOCK) pyproject.toml --extra dev -o requirements/lab.txt
+	$(LOCK) pyproject.toml --extra dev --no-strip-extras -o requirements/lab.txt
 	$(LOCK) requirements/crossbar.in -o requirements/crossbar.txt
 
 LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \

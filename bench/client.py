@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from bench import cpu, generators, loops, systems
+from bench import cpu, loops, systems
 from bench.contract import Binding
 from bench.link import Link, Message, fail, pin, run_child
 from bench.load import Callers, Streamer
@@ -132,7 +132,7 @@ def make_load(system: Any, options: Any, told: Message, spec: Message) -> Any:
         from bench.wire import WireLoad
 
         return WireLoad(system, options, address, spec)
-    if spec["engine"] in generators.NAMES:
+    if spec["engine"] != "library":
         from bench.generators._running import GeneratorLoad
 
         return GeneratorLoad(system, options, address, spec)

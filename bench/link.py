@@ -13,7 +13,6 @@ import queue
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -95,6 +94,8 @@ def fail(link: Link, error: BaseException) -> NoReturn:
     if isinstance(error, BenchError):
         link.send("error", text=str(error))
     else:
+        import traceback
+
         traceback.print_exception(error)
         link.send("error", text=f"{type(error).__name__}: {error}")
     link.leave(1)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import secrets
+import select
 import selectors
 import shutil
 import signal
@@ -138,6 +139,7 @@ class Child:
     def stop(self) -> None:
         """End the child, by force if it does not leave within half a second, and what belongs to it."""
         self.ask_to_leave()
+        select.select([self], [], [], 0.5)  # it closes its reports when it ends; wait() alone looks ever more rarely
         try:
             self._process.wait(0.5)
         except subprocess.TimeoutExpired:

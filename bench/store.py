@@ -59,7 +59,7 @@ def write_table(target: Path, table: pa.Table) -> None:
 def read_table(file: Path, name: str) -> pa.Table:
     """Read one Parquet file; DataError says why it cannot be used and what to do."""
     try:
-        table = pq.ParquetFile(file).read()
+        table = pq.ParquetFile(file).read(use_threads=False)  # most files are small
         reason = schema.problem(table, name)
     except (OSError, pa.ArrowException) as error:
         reason = f"it is truncated or not Parquet ({str(error).splitlines()[0]})"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 from conftest import wait_for
 
@@ -37,6 +38,18 @@ def test_the_cpu_time_of_a_clients_program_is_the_clients():
         used = cpu.process_ns(program.pid) - before
         assert meter.stop()["client_cpu_ns"] >= used
         program.kill()
+
+
+def test_context_switches_are_those_of_all_threads_and_processes():
+    def used() -> tuple[int, int]:
+        return cpu.switches([os.getpid(), os.getpid()])
+
+    before = used()
+    for _ in range(20):
+        time.sleep(0.001)
+    after = used()
+    assert after[0] - before[0] >= 40 and after[1] >= before[1]
+    assert cpu.switches([]) == (0, 0)
 
 
 def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():

@@ -2,16 +2,16 @@
 
 More folders can be named in the environment variable ``ROUNDTRIP_SYSTEMS`` (separated as in ``PATH``):
 a system of your own needs no change here. What a file must hold stands in ``bench/contract.py``.
+Servers and clients import this, and start sooner without pathlib.
 """
 
 import ast
 import contextlib
-import difflib
 import functools
+import glob
 import importlib
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, cast
 
 from bench.contract import System
@@ -20,12 +20,12 @@ from bench.errors import NotInstalledError, UsageError
 __path__ += [folder for folder in os.environ.get("ROUNDTRIP_SYSTEMS", "").split(os.pathsep) if folder]
 
 
-def _files() -> dict[str, Path]:
+def _files() -> dict[str, str]:
     """Return each system's file by its name; an earlier folder wins."""
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     for folder in __path__:
-        for file in sorted(Path(folder).glob("[a-z]*.py")):
-            found.setdefault(file.stem, file)
+        for file in glob.glob("[a-z]*.py", root_dir=folder):  # noqa: PTH207
+            found.setdefault(file.removesuffix(".py"), os.path.join(folder, file))  # noqa: PTH118
     return found
 
 
@@ -36,13 +36,15 @@ def names() -> list[str]:
 
 def unknown(what: str, name: object, known: Iterable[str]) -> UsageError:
     """Return the error for a name that does not exist: it lists those that do."""
+    import difflib
+
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
     return UsageError(f"unknown {what} {name!r}: there are {', '.join(known)}{hint}")
 
 
-def _file(name: str) -> Path:
+def _file(name: str) -> str:
     try:
         return _files()[name]
     except KeyError:
@@ -52,12 +54,13 @@ def _file(name: str) -> Path:
 def _tree(name: str) -> ast.Module:
     """Return a system's file, parsed; anew if it has changed."""
     file = _file(name)
-    return _parsed(file, file.stat().st_mtime_ns)
+    return _parsed(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
 
 
 @functools.cache
-def _parsed(file: Path, changed_ns: int) -> ast.Module:
-    return ast.parse(file.read_text("utf-8"))
+def _parsed(file: str, changed_ns: int) -> ast.Module:
+    with open(file, "rb") as source:  # noqa: PTH123
+        return ast.parse(source.read())
 
 
 def describe(name: str) -> str:
