@@ -147,8 +147,7 @@ def get_ready(link: Link, load: Any, inside: Inside | None) -> None:
     first_ns = load.first()
     if inside and isinstance(load, Streamer):
         inside.outbox.get()
-    gc.collect()
-    gc.freeze()
+    gc.freeze()  # what is there by now is not looked through in the window
     link.send("ready", first_ns=first_ns, pids=getattr(load, "pids", ()))
 
 
