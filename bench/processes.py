@@ -139,7 +139,9 @@ class Child:
     def stop(self) -> None:
         """End the child, by force if it does not leave within half a second, and what belongs to it."""
         self.ask_to_leave()
-        select.select([self], [], [], 0.5)  # it closes its reports when it ends; wait() alone looks ever more rarely
+        reports = select.poll()  # which it closes when it ends; wait() alone would look, ever more rarely
+        reports.register(self)
+        reports.poll(500)
         try:
             self._process.wait(0.5)
         except subprocess.TimeoutExpired:
