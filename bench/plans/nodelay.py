@@ -15,7 +15,7 @@ HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
 def plan(
     system: object = "all",
     payload_bytes: object = 100,
-    sizes: object = (100, 65_000, 66_000, 131_000),
+    sizes: object = (100, 40_000, 65_000, 66_000),
     placement: object = "default",
     profile: str = "class",
     starts: object = None,
