@@ -149,8 +149,8 @@ def by_size(run: Run, axes: Axes) -> None:
     )
     for k in (1, 2):
         axes.axhline(k * DELAY_S * 1e6, color=GREY, ls="--", lw=1)
-        words, at = f"{k} × {plain(duration(DELAY_S * 1e6))} ", axes.get_yaxis_transform()
-        axes.text(1, k * DELAY_S * 1e6, words, color=GREY, ha="right", va="bottom", transform=at)
+        words, at = f" {k} × {plain(duration(DELAY_S * 1e6))}", axes.get_yaxis_transform()
+        axes.text(0, k * DELAY_S * 1e6, words, color=GREY, ha="left", va="top", transform=at)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value, "B"))))
     axes.set_xlabel("payload")
