@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import secrets
-import select
 import selectors
 import shutil
 import signal
@@ -139,11 +138,11 @@ class Child:
     def stop(self) -> None:
         """End the child, by force if it does not leave within half a second, and what belongs to it."""
         self.ask_to_leave()
-        reports = select.poll()  # which it closes when it ends; wait() alone would look, ever more rarely
-        reports.register(self)
-        reports.poll(500)
+        with selectors.DefaultSelector() as reports:  # which it closes as it ends: wait() would look ever more rarely
+            reports.register(self, selectors.EVENT_READ)
+            has_left = reports.select(0.5)
         try:
-            self._process.wait(0.5)
+            self._process.wait(0.5 if has_left else 0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -125,11 +125,11 @@ def save(run: Run) -> list[Path]:
 def write(figure: Figure, stem: str, metadata: dict[str, str]) -> list[Path]:
     """Write a figure as SVG and PNG, with its metadata and without a time of writing, into ``figures/``."""
     targets = [paths.figures() / f"{stem}.{kind}" for kind in ("svg", "png")]
-    for target in reversed(targets):
+    for target in reversed(targets):  # the PNG, whose letters fill whole pixels, lays out for both
         kind = target.suffix[1:]
         extra: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
         with style(), writing(target, "ROUNDTRIP_FIGURES") as temporary:
             target.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(temporary, format=kind, metadata=metadata | extra)
-        figure.set_layout_engine("none")  # what is laid out stays so
+        figure.set_layout_engine("none")
     return targets
