@@ -4,8 +4,8 @@ import pandas as pd
 
 from bench import reported
 from bench.outcomes import CAUTION, INVALID, PASS, Check
-from bench.params import listed
 from bench.results import Run
+from bench.text import listed
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before it tells nothing
 

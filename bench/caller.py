@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench import loops
+from bench.channel import Message
 from bench.errors import TransportError
-from bench.link import Message
 
 MOST_FAILURES = 1000  # of one caller in one window: more tell nothing more
 

@@ -8,10 +8,10 @@ from bench import calls, comparing, intervals, stats, steady
 from bench.answered import answers
 from bench.outcomes import CAUTION, INVALID, PASS, Check, of_samples, outcome, sampled, whole
 from bench.overload import LEAST_ACHIEVED, RESPONSE, overloaded
-from bench.params import listed
 from bench.resources import full, resources, stuck
 from bench.results import Run, column
 from bench.stats import Array
+from bench.text import listed
 
 
 @of_samples

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench import cpu, loops, systems
+from bench.channel import Channel, Message, fail, pin, run_child
 from bench.contract import Binding
-from bench.link import Link, Message, fail, pin, run_child
 from bench.load import Callers, Streamer
 from bench.server import Echo, receive
 
@@ -22,12 +22,12 @@ from bench.server import Echo, receive
 class Inside(threading.Thread):
     """The server (or a stream's receiver) as a thread of this process: what ``inproc`` means."""
 
-    def __init__(self, link: Link, spec: Message, system: Any, options: Any) -> None:
+    def __init__(self, channel: Channel, spec: Message, system: Any, options: Any) -> None:
         """Prepare; ``start`` serves."""
         super().__init__(name="server", daemon=True)
         self.outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.echo = Echo(lambda address, pids: self.outbox.put(address))
-        self._link, self._spec, self._system, self._options = link, spec, system, options
+        self._channel, self._spec, self._system, self._options = channel, spec, system, options
         self._cpu_at_end: int | None = None
 
     def run(self) -> None:
@@ -37,7 +37,7 @@ class Inside(threading.Thread):
             self._serve(Binding("inproc", ""))
             self._cpu_at_end = time.thread_time_ns()
         except BaseException as error:
-            fail(self._link, error)
+            fail(self._channel, error)
 
     def _serve(self, binding: Binding) -> None:
         if self._spec["load"] != "stream":
@@ -104,15 +104,15 @@ class Meter:
         return sum(generation["collections"] for generation in gc.get_stats())
 
 
-def prepare(link: Link, spec: Message) -> tuple[Any, Inside | None]:
+def prepare(channel: Channel, spec: Message) -> tuple[Any, Inside | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
     system = systems.load(spec["system"])
     pin(spec["cpus"])  # not before: both sides' imports take turns where they share a CPU
     options = system.Options(**spec["options"])
-    inside = Inside(link, spec, system, options) if spec["transport"] == "inproc" else None
+    inside = Inside(channel, spec, system, options) if spec["transport"] == "inproc" else None
     if inside:
         inside.start()
-    told = {"address": inside.outbox.get()} if inside else link.receive()
+    told = {"address": inside.outbox.get()} if inside else channel.receive()
     return make_load(system, options, told, spec), inside
 
 
@@ -142,48 +142,48 @@ def make_load(system: Any, options: Any, told: Message, spec: Message) -> Any:
     return Callers(system, options, address, spec)
 
 
-def get_ready(link: Link, load: Any, inside: Inside | None) -> None:
+def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:
     """Make the first, verified, call, and say that it went well."""
     first_ns = load.first()
     if inside and isinstance(load, Streamer):
         inside.outbox.get()
     gc.freeze()  # what is there by now is not looked through in the window
-    link.send("ready", first_ns=first_ns, pids=getattr(load, "pids", ()))
+    channel.send("ready", first_ns=first_ns, pids=getattr(load, "pids", ()))
 
 
-def drain(link: Link, inside: Inside | None) -> loops.Marks | None:
+def drain(channel: Channel, inside: Inside | None) -> loops.Marks | None:
     """Wait until all that was sent one way has arrived, so that its cost is in the CPU clocks."""
     if inside:
         return inside.outbox.get()
-    link.send("sent")
-    link.receive()
+    channel.send("sent")
+    channel.receive()
     return None
 
 
-def main(link: Link) -> None:
+def main(channel: Channel) -> None:
     """Get ready, run one window, report, disconnect."""
-    spec = link.receive()
+    spec = channel.receive()
     if spec["load"] == "open":
         loops.punctual()
-    load, inside = prepare(link, spec)
-    get_ready(link, load, inside)
-    go = link.receive()
+    load, inside = prepare(channel, spec)
+    get_ready(channel, load, inside)
+    go = channel.receive()
     meter = Meter(inside, getattr(load, "pids", ()))
     loops.wait_until(go["at_ns"])
     meter.start()
     load.load(go["at_ns"], go["until_ns"])
-    marks = drain(link, inside) if isinstance(load, Streamer) else None
+    marks = drain(channel, inside) if isinstance(load, Streamer) else None
     used = meter.stop()
     fields, blobs = load.report()
     if marks:
         blobs += [marks.times, marks.messages]
     elif inside and inside.is_alive():
         fields |= inside.echo.count()
-    link.send("done", blobs, **fields, **used)
-    link.receive()
+    channel.send("done", blobs, **fields, **used)
+    channel.receive()
     load.close()
-    link.send("closed")
-    link.receive()  # never comes: the end of the input ends this process
+    channel.send("closed")
+    channel.receive()  # never comes: the end of the input ends this process
 
 
 if __name__ == "__main__":

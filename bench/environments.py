@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import paths, systems
+from bench import paths
 from bench.errors import NotInstalledError
 
 Say = Callable[[str], None]
@@ -47,12 +47,6 @@ def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
             _make(folder, lock, tell)
             (folder / "made-from").write_text(wanted, "utf-8")
     return folder
-
-
-def of(system: str) -> str:
-    """Return the folder of the environment that a system asks for, made if need be; "" if it asks for none."""
-    name = systems.constant(system, "ENVIRONMENT", None)
-    return str(ensure(name)) if name else ""
 
 
 def is_ready(name: str) -> bool:

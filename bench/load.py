@@ -7,7 +7,7 @@ from typing import Any
 
 from bench import loops
 from bench.caller import Caller, told
-from bench.link import Message
+from bench.channel import Message
 
 
 def schedule(spec: Message) -> "array[int]":

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.channel import Message
 from bench.errors import SystemFailedError
-from bench.link import Message
 
 Times = npt.NDArray[np.int64]
 MOMENTS = ("begin_ns", "interpreted_ns", "prepared_ns", "answered_ns", "called_ns", "end_ns")  # of a client process

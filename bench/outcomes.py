@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from bench import reported
-from bench.params import listed
 from bench.results import Run
+from bench.text import listed
 
 PASS, CAUTION, INVALID = "PASS", "CAUTION", "INVALID"
 

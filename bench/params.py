@@ -4,7 +4,7 @@ Notebook parameters may arrive as numbers, as lists, or (``papermill -p``) as st
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -118,20 +118,3 @@ def _typed(value: object, kind: type[Any], what: str) -> object:
 
 def _a(kind: type[Any]) -> str:
     return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}.get(kind, kind.__name__)
-
-
-def listed(items: Iterable[object]) -> str:
-    """Return items as prose: "a, b and c"."""
-    *head, last = [str(item) for item in items]
-    return f"{', '.join(head)} and {last}" if head else last
-
-
-def counted(number: int, what: str) -> str:
-    """Return "1 zip" or "3 zips"."""
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
-def few(names: list[str], most: int = 4) -> str:
-    """Return some names as prose, each once, and how many more there are."""
-    each = list(dict.fromkeys(names))
-    return listed(each if len(each) <= most else [*each[: most - 1], f"{len(each) - most + 1} more"])

@@ -16,8 +16,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from bench.channel import Message
 from bench.errors import SystemFailedError
-from bench.link import Message
 
 TICK_S = 0.2
 _PACKAGE = str(Path(__file__).parent.parent)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench import intervals, reported, stats
 from bench.results import Run, column, was_waiting
-from bench.units import duration
+from bench.text import duration
 
 STARTS, CALLS = "starts", "calls"
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.params import listed
 from bench.results import ROLES, Run
 from bench.stats import Array
+from bench.text import listed
 
 WORDS = {"client": "clients", "server": "server", "router": "router", "controller": "controller"}
 FULL = 0.9

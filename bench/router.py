@@ -7,31 +7,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench import systems
+from bench.channel import Channel, run_child
 from bench.contract import Binding
 from bench.errors import SystemFailedError
-from bench.link import Link, run_child
 
 
 class Held:
     """What a system's ``route`` is given; see ``bench.contract.RouterService``."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, channel: Channel) -> None:
         """Keep whom to tell."""
-        self._link = link
-        self.adopt = link.adopt
+        self._channel = channel
+        self.adopt = channel.adopt
 
     def announce(self, addresses: Mapping[str, str], pids: Mapping[str, int]) -> None:
         """Tell that the router is ready."""
-        self._link.send("routing", addresses=dict(addresses), pids=dict(pids))
+        self._channel.send("routing", addresses=dict(addresses), pids=dict(pids))
 
 
-def main(link: Link) -> None:
+def main(channel: Channel) -> None:
     """Read the specification and route."""
-    spec = link.receive()
-    link.make_directory(spec["directory"])
+    spec = channel.receive()
+    channel.make_directory(spec["directory"])
     system: Any = systems.load(spec["system"])
     binding = Binding(spec["transport"], spec["directory"], spec["bind"], environment=spec["environment"])
-    system.route(binding, system.Options(**spec["options"]), Held(link))
+    system.route(binding, system.Options(**spec["options"]), Held(channel))
     raise SystemFailedError(f"route() of {spec['system']} returned: its router has ended")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from bench import cpu, environments, systems
+from bench import cpu, systems
 from bench.errors import SystemFailedError
 from bench.plan import Case
 from bench.processes import Child, collect, private_directory
@@ -29,7 +29,7 @@ def start(system: str, transport: str, options: Mapping[str, Any], bind: str | N
     """
     name = systems.constant(system, "ENVIRONMENT", None)
     spec: dict[str, Any] = {"system": system, "transport": transport, "options": dict(options), "bind": bind}
-    spec |= {"directory": private_directory(), "environment": environments.of(system)}
+    spec |= {"directory": private_directory(), "environment": systems.environment(system)}
     child = Child(f"{system} router", "bench.router", spec)
     try:
         (ready,) = collect("routing", [child], READY_S)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench import systems
+from bench.channel import Channel, Message, pin, run_child
 from bench.contract import Binding
 from bench.errors import SystemFailedError
-from bench.link import Link, Message, pin, run_child
 from bench.loops import Marks, make_payloads, receive_stream, wrong_answer
 
 
@@ -63,41 +63,41 @@ def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Mark
     return marks
 
 
-def serve_calls(link: Link, spec: Message, system: Any, binding: Binding, options: Any) -> None:
+def serve_calls(channel: Channel, spec: Message, system: Any, binding: Binding, options: Any) -> None:
     """Serve requests until told to leave."""
 
     def announce(address: str, pids: Mapping[str, int]) -> None:
         if spec["bind"] and spec["transport"] == "ipc" and not spec["router"]:
-            link.socket_file = spec["bind"].removeprefix("ipc://")  # ours from here on: it goes with this process
-        link.send("listening", address=address, pids=dict(pids))
+            channel.socket_file = spec["bind"].removeprefix("ipc://")  # ours from here on: it goes with this process
+        channel.send("listening", address=address, pids=dict(pids))
 
-    echo = Echo(announce, link.adopt)
-    link.on_request["count"] = echo.count
+    echo = Echo(announce, channel.adopt)
+    channel.on_request["count"] = echo.count
     system.serve(binding, options, echo)
     raise SystemFailedError(f"serve() of {spec['system']} returned instead of answering")
 
 
-def serve_stream(link: Link, spec: Message, system: Any, binding: Binding, options: Any) -> None:
+def serve_stream(channel: Channel, spec: Message, system: Any, binding: Binding, options: Any) -> None:
     """Receive one stream, report its marks, and wait to be told to leave."""
     receiver = system.Receiver(binding, options)
-    link.send("listening", address=receiver.address, pids={})
+    channel.send("listening", address=receiver.address, pids={})
     payload = make_payloads(spec["payload_bytes"], spec["seed"])[0]
-    marks = receive(receiver, payload, lambda: link.send("received"))
-    link.send("marks", (marks.times, marks.messages))
+    marks = receive(receiver, payload, lambda: channel.send("received"))
+    channel.send("marks", (marks.times, marks.messages))
     threading.Event().wait()
 
 
-def main(link: Link) -> None:
+def main(channel: Channel) -> None:
     """Read the specification and serve."""
-    spec = link.receive()
+    spec = channel.receive()
     system = systems.load(spec["system"])
     pin(spec["cpus"])  # not before: both sides' imports take turns where they share a CPU
     if (spec["transport"] == "ipc" and spec["bind"] is None) or spec["environment"]:
-        link.make_directory(spec["directory"])
+        channel.make_directory(spec["directory"])
     options = system.Options(**spec["options"])
     binding = Binding(spec["transport"], spec["directory"], spec["bind"], spec["router"], spec["environment"])
     serve = serve_stream if spec["load"] == "stream" else serve_calls
-    serve(link, spec, system, binding, options)
+    serve(channel, spec, system, binding, options)
 
 
 if __name__ == "__main__":

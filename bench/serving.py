@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Callable
 
-from bench import environments, params, routing, systems
+from bench import params, routing, systems
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, UsageError
 from bench.processes import Child, collect, private_directory, stop_all
@@ -22,7 +22,7 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
     router = routing.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
     spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address, "cpus": None}
     spec |= {"router": dict(router.addresses) if router else {}}
-    spec |= {"directory": private_directory(), "environment": environments.of(name)}
+    spec |= {"directory": private_directory(), "environment": systems.environment(name)}
     server = Child(f"{name} server", "bench.server", spec)
     behind = [router.child] if router else []
     try:

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bench import cpu, loops, systems
+from bench.channel import Message
 from bench.errors import BenchError, TransportError
-from bench.link import Message
 
 NEVER_NS = 2**62
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import psutil
 
-from bench import cpu, disturbance, environments, placement, systems
+from bench import cpu, disturbance, placement, systems
+from bench.channel import Message
 from bench.errors import SystemFailedError
-from bench.link import Message
 from bench.measured import Measured, calls_of, marks_of, sessions_of, window_ns
 from bench.plan import Case
 from bench.processes import Child, collect, private_directory, stop_all
@@ -59,7 +59,7 @@ class Stage:
     def __init__(self, case: Case, seed: int, window_s: float, router: Router | None) -> None:
         """Choose the CPUs; nothing is started yet."""
         self._case = case
-        self._environment = environments.of(case.system)  # made if need be, before the time until ready begins
+        self._environment = systems.environment(case.system)  # made if need be, before the time until ready begins
         self._window_s = window_s
         self._seed = seed
         self._places = placement.assign(case.placement, case.clients, router is not None)

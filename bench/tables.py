@@ -11,7 +11,7 @@ from bench.figures import calibration
 from bench.origins import WAMP_PROCESSES, wamp_replicas
 from bench.outcomes import Check
 from bench.results import ROLES, Run, column
-from bench.units import duration, quantity
+from bench.text import duration, quantity
 
 
 def calls(run: Run) -> pd.DataFrame:

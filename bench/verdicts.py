@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from bench import params, stats
+from bench import stats
 from bench.comparing import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison
 from bench.errors import UsageError
 from bench.results import Run, column
+from bench.text import listed
 
 
 def differences(a: Run, b: Run) -> list[str]:
@@ -52,7 +53,7 @@ def verdict_text(found: list[Comparison], fail_if_slower: str | None) -> tuple[s
     limit = None if fail_if_slower is None else share(fail_if_slower)
     worse = [one for one in found if limit is not None and one.slower_by > limit]
     if worse:
-        names = params.listed(f"{one.case} ({one.quantity}, at least {one.slower_by:.0%})" for one in worse)
+        names = listed(f"{one.case} ({one.quantity}, at least {one.slower_by:.0%})" for one in worse)
         return f"slower than allowed ({limit:.0%}): {names}", True
     counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (DIFFERENT, SAME, UNKNOWN)}
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), False

@@ -13,9 +13,9 @@ from typing import Any
 
 from bench import loops
 from bench.caller import told
+from bench.channel import Message
 from bench.errors import TransportError
 from bench.line import Line, Script, Step, Talk
-from bench.link import Message
 from bench.load import schedule
 from bench.polling import Epoll, Poller, Selector
 

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, descendants, wait_for
 from papermill.cli import _resolve_type
 
-from bench import figures, params, plans, processes, runner, store, systems
+from bench import figures, plans, processes, runner, store, systems
 from bench.errors import UsageError
 from bench.exploring import command, inputs, showing
 from bench.exploring.choice import Choice
@@ -23,6 +23,7 @@ from bench.figures import explore
 from bench.narrative.explore import sentences
 from bench.plan import Case, make_plan
 from bench.results import Run
+from bench.text import listed
 
 NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
 
@@ -122,7 +123,7 @@ def test_a_rate_makes_a_load_open_and_parallel_work_is_placed_as_such():
     one, many, paced = plans.plan("explore", cases="[{system: sockets}, {system: sockets, clients: 2}, "
                                   "{system: sockets, rate: 100}]").cases  # fmt: skip
     assert (one.load, paced.load, paced.offered_per_s) == ("closed", "open", 100)
-    assert many.placement == paced.placement and params.listed([one.transport]) == "ipc"
+    assert many.placement == paced.placement and listed([one.transport]) == "ipc"
 
 
 def finished(measurement, seconds=30):

@@ -8,7 +8,7 @@ from PIL import Image
 
 from bench import figures, listing, narrative, paths, store
 from bench.results import Run
-from bench.units import duration, quantity
+from bench.text import duration, quantity
 
 RUNS = [
     "latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise", "calibration",

@@ -11,7 +11,7 @@ import pytest
 from conftest import descendants, is_gone, wait_for
 from test_http import ask
 
-from bench import environments
+from bench import systems
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
 from bench.plan import Case
@@ -25,7 +25,7 @@ NAME = "http_crossbar"
 def started(**options):
     """Return a server's process that starts a node."""
     spec = {"system": NAME, "transport": "tcp", "options": options, "load": "closed", "bind": None, "cpus": None}
-    spec |= {"router": {}, "directory": private_directory(), "environment": environments.of(NAME)}
+    spec |= {"router": {}, "directory": private_directory(), "environment": systems.environment(NAME)}
     return Child("node", "bench.server", spec)
 
 
@@ -129,6 +129,6 @@ def test_a_node_that_cannot_start_is_an_error_with_its_log(monkeypatch, tmp_path
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho no node today\nexit 3\n")
     program.chmod(0o755)
-    monkeypatch.setattr(environments, "of", lambda system: str(tmp_path))
+    monkeypatch.setattr(systems, "environment", lambda system: str(tmp_path))
     with pytest.raises(SystemFailedError, match=r"ended with status 3.*no node today"):
         measure(Case(NAME, "tcp"), 0.1, seed=1)

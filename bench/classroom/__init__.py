@@ -9,7 +9,7 @@ from IPython.display import Markdown, display
 from bench import figures, lab
 from bench.classroom import forest, merging, telling
 from bench.classroom.merging import Room
-from bench.params import counted
+from bench.text import counted
 
 
 def gather(

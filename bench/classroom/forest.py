@@ -12,8 +12,7 @@ from bench.classroom.merging import Claim, Room
 from bench.classroom.pooling import LEAST_MACHINES, spoken, times
 from bench.comparing import DIFFERENT, QUANTITIES, SAME, UNKNOWN
 from bench.figures.axes import GREY, log_axis, name_rows, nothing, range_row
-from bench.params import counted
-from bench.units import duration, quantity
+from bench.text import counted, duration, quantity
 
 TITLE = "Which claims hold on every machine?"
 

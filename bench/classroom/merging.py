@@ -15,8 +15,8 @@ from bench.classroom.reading import Refusal, Submitted
 from bench.classroom.zips import plain
 from bench.comparing import DIFFERENT, QUANTITIES, SAME
 from bench.labels import labels
-from bench.params import few
 from bench.plan import Case
+from bench.text import few
 
 REFERENCE = "reference"
 MACHINE, PLACEMENT = "machine", "placement"  # what one row is: a machine, or one placement on it

@@ -14,9 +14,9 @@ from bench.classroom.reading import Refusal, Submitted
 from bench.comparing import MARGIN, QUANTITIES, judge
 from bench.intervals import Interval
 from bench.labels import labels
-from bench.params import few
 from bench.plan import Case
 from bench.stats import Array
+from bench.text import few
 
 PLAIN = {"nodelay": True, "client_nodelay": True, "server_nodelay": True, "writes": 1}  # raw sockets as they come
 NOT_FACTORS = ("system", "options", "target", "fresh_router")  # what may differ between a case and its baseline

@@ -8,9 +8,8 @@ from pathlib import Path
 from bench import checks, outcomes, paths, schema, store
 from bench.classroom import manifests, reading, starts, zips
 from bench.errors import DataError, UsageError
-from bench.params import listed
 from bench.results import Run
-from bench.units import quantity
+from bench.text import listed, quantity
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from bench.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, Claim
 from bench.classroom.pooling import LEAST_MACHINES, spoken, times
 from bench.comparing import DIFFERENT, QUANTITIES
 from bench.outcomes import PASS
-from bench.params import counted, few, listed
+from bench.text import counted, few, listed
 
 
 def conclusion(room: Room) -> str:

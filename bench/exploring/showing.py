@@ -16,9 +16,8 @@ from bench import checks, figures, outcomes, stats, tables
 from bench.exploring.pile import Result
 from bench.figures.explore import Row, colour, draw_distributions, draw_medians, row, wrapped
 from bench.narrative.explore import sentences
-from bench.params import listed
 from bench.results import Run
-from bench.units import duration
+from bench.text import duration, listed
 
 # Keys typed into an input are its own: JupyterLab would take those of a list or a button for its shortcuts.
 OWN_KEYS = (

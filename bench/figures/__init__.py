@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 
 from bench import checks, paths
 from bench.figures.axes import style
-from bench.params import listed
 from bench.results import Run
 from bench.store import writing
+from bench.text import listed
 
 __all__ = [
     "caption",

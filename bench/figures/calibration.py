@@ -12,7 +12,7 @@ from bench.figures.axes import GREY, curve, distribution_axes, tail_scale, time_
 from bench.plans.calibration import PACED_PER_S
 from bench.quantiles import quantile, times
 from bench.results import Run
-from bench.units import duration
+from bench.text import duration
 
 TITLE = "Can this instrument be trusted?"
 

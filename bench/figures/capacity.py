@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from bench.figures.axes import ROLE_COLOURS, curve, distribution_axes, log_axis, nothing, tail_scale, time_axis
 from bench.quantiles import times
 from bench.results import Run
-from bench.units import duration, plain, quantity
+from bench.text import duration, plain, quantity
 
 TITLE = "How many users can it serve in time?"
 

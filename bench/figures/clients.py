@@ -9,7 +9,7 @@ from bench import origins
 from bench.figures.axes import GREY, ROLE_COLOURS, name_rows, nothing, range_row, rtt_axis
 from bench.prediction import Prediction, predict
 from bench.results import Run
-from bench.units import duration, plain, quantity
+from bench.text import duration, plain, quantity
 
 TITLE = "Two clients, twice the throughput: why, and until when?"
 

@@ -23,7 +23,7 @@ from bench.figures.axes import (
 from bench.plan import Case
 from bench.quantiles import Quantile, quantile, times
 from bench.results import Run, column
-from bench.units import duration, plain, quantity
+from bench.text import duration, plain, quantity
 
 TITLE = "What changes when you change one thing?"
 

@@ -24,7 +24,7 @@ from bench.figures.axes import (
     total_cpu,
 )
 from bench.results import Run, column
-from bench.units import duration
+from bench.text import duration
 
 TITLE = "How long is one round trip?"
 

@@ -22,7 +22,7 @@ from bench.figures.axes import (
     time_axis,
 )
 from bench.results import Run, column
-from bench.units import duration
+from bench.text import duration
 
 TITLE = "What is wrong with this server?"
 

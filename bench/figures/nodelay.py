@@ -8,9 +8,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bench.figures.axes import GREY, log_axis, name_rows, nothing, range_row, time_axis
 from bench.origins import XMLRPC_C
-from bench.params import listed
 from bench.results import Run, column
-from bench.units import duration, plain, quantity
+from bench.text import duration, listed, plain, quantity
 
 TITLE = "Where do forty milliseconds come from?"
 

@@ -12,7 +12,7 @@ from bench.choices import FLOOR
 from bench.figures.axes import curve, distribution_axes, name_rows, range_row, time_axis
 from bench.placement import PLACEMENTS
 from bench.results import Run, column
-from bench.units import duration
+from bench.text import duration
 
 TITLE = "How quiet is this machine?"
 

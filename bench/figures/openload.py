@@ -9,7 +9,7 @@ from bench import models, overload, stats
 from bench.figures.axes import GREY, curve, distribution_axes, nothing, time_axis
 from bench.quantiles import quantile
 from bench.results import Run
-from bench.units import duration, plain, quantity
+from bench.text import duration, plain, quantity
 
 TITLE = "How does it behave when users do not wait?"
 

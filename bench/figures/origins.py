@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from bench.figures.axes import GREY, log_axis, name_rows, time_axis
 from bench.replicas import Replica, relations, replicas
 from bench.results import Run
-from bench.units import duration, plain, quantity
+from bench.text import duration, plain, quantity
 
 TITLE = "What did they measure, and what do we get?"
 

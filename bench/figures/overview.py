@@ -13,7 +13,7 @@ from bench.figures.axes import (
     time_axis,
 )
 from bench.results import Run, column
-from bench.units import duration, plain, quantity
+from bench.text import duration, plain, quantity
 
 TITLE = "How much does each layer cost?"
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from bench import scaling
 from bench.figures.axes import GREY, cpu_bars, distribution_axes, distribution_line, log_axis, name_rows, nothing
 from bench.results import Run
-from bench.units import plain, quantity
+from bench.text import plain, quantity
 
 TITLE = "How far do more workers carry?"
 

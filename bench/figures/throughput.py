@@ -18,7 +18,7 @@ from bench.figures.axes import (
     payload_axis,
 )
 from bench.results import Run
-from bench.units import plain, quantity
+from bench.text import plain, quantity
 
 TITLE = "How many messages per second?"
 

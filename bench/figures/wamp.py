@@ -8,7 +8,7 @@ from bench import factorial, origins
 from bench.figures.axes import GREY, name_rows, nothing, range_row, time_axis
 from bench.figures.latency import cpu_per_call, medians
 from bench.results import Run
-from bench.units import duration
+from bench.text import duration
 
 __all__ = ["PANELS", "TITLE", "batches", "cpu_per_call", "effects", "medians"]
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bench import generators, loops
+from bench.channel import Message
 from bench.errors import SystemFailedError
-from bench.link import Message
 from bench.load import Callers
 from bench.wire import WireLoad
 

@@ -4,11 +4,10 @@ import numpy as np
 
 from bench import stats
 from bench.figures.calibration import MARGIN, Truth, frozen, truths, virtual
-from bench.params import listed
 from bench.plans.calibration import PACED_PER_S
 from bench.results import Run
 from bench.simulation import tare
-from bench.units import duration
+from bench.text import duration, listed
 
 WEIGHED = "constant, closed"  # what the tare was taken from
 

@@ -3,7 +3,7 @@
 from bench.figures.capacity import bracket, case_at, probes, searched
 from bench.overload import LEAST_ACHIEVED
 from bench.results import Run
-from bench.units import duration, quantity
+from bench.text import duration, quantity
 
 
 def evidence(run: Run) -> int:

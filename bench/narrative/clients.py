@@ -8,7 +8,7 @@ from bench.narrative.words import P50, clients_of, why_not_more, with_range
 from bench.prediction import agreement, predict
 from bench.resources import resources
 from bench.results import Run
-from bench.units import duration, quantity
+from bench.text import duration, quantity
 
 
 def conclusion(run: Run) -> str:

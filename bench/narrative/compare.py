@@ -5,9 +5,9 @@ import numpy as np
 from bench import variance, verdicts
 from bench.comparing import DIFFERENT, SAME, Comparison
 from bench.figures.compare import A, B, pairs
-from bench.params import listed
 from bench.results import Run, column
 from bench.stats import Array
+from bench.text import listed
 
 
 def conclusion(run: Run) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from bench import stats
 from bench.figures.explore import Row, rows
-from bench.params import listed
 from bench.results import Run
-from bench.units import duration
+from bench.text import duration, listed
 
 
 def conclusion(run: Run) -> str:

@@ -5,7 +5,7 @@ import pandas as pd
 from bench import stats
 from bench.narrative.words import P50, with_range
 from bench.results import ROLES, Run
-from bench.units import duration
+from bench.text import duration
 
 
 def conclusion(run: Run) -> str:

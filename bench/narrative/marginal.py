@@ -3,9 +3,8 @@
 from bench import marginal
 from bench.figures.marginal import cases
 from bench.marginal import Spread
-from bench.params import listed
 from bench.results import Run
-from bench.units import duration, quantity
+from bench.text import duration, listed, quantity
 
 
 def conclusion(run: Run) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 from bench.figures.nodelay import DELAY_S, Combination, combinations
 from bench.origins import XMLRPC_C
 from bench.results import Run
-from bench.units import duration, plain, quantity
+from bench.text import duration, plain, quantity
 
 
 def conclusion(run: Run) -> str:

@@ -19,7 +19,7 @@ from bench.figures.noise import (
 from bench.plan import PROFILES
 from bench.results import Run
 from bench.stats import Array
-from bench.units import duration
+from bench.text import duration
 
 
 def conclusion(run: Run) -> str:

@@ -4,9 +4,8 @@ import numpy as np
 
 from bench import overload, stats
 from bench.figures.openload import capacity, expanded, foretold, frozen, sweep
-from bench.params import listed
 from bench.results import Run
-from bench.units import duration, quantity
+from bench.text import duration, listed, quantity
 
 P99 = "p99_response_us"
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bench.params import listed
 from bench.replicas import relations, replicas
 from bench.results import Run
+from bench.text import listed
 
 NEAR = 1.5  # ratios whose quotient is below it tell the same story
 

@@ -5,7 +5,7 @@ import pandas as pd
 from bench.figures.axes import total_cpu
 from bench.figures.overview import FLOOR, P50, ranked, rates
 from bench.results import Run
-from bench.units import duration, quantity
+from bench.text import duration, quantity
 
 
 def conclusion(run: Run) -> str:

@@ -3,7 +3,7 @@
 from bench import placement
 from bench.narrative.words import P50
 from bench.results import Run
-from bench.units import duration
+from bench.text import duration
 
 
 def conclusion(run: Run) -> str:

@@ -9,7 +9,7 @@ from bench import scaling
 from bench.figures.scaleup import cpus, engine, of_bytes
 from bench.narrative.words import why_not_more
 from bench.results import Run
-from bench.units import quantity
+from bench.text import quantity
 
 
 def conclusion(run: Run) -> str:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench.narrative.words import clients_of, why_not_more
 from bench.results import Run
-from bench.units import quantity
+from bench.text import quantity
 
 
 def conclusion(run: Run) -> str:

@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-from bench.params import listed
 from bench.resources import full, resources
 from bench.results import Run, column
-from bench.units import duration
+from bench.text import duration, listed
 
 P50 = column(0.5)
 

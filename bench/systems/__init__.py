@@ -111,3 +111,13 @@ def offering(what: str) -> list[str]:
 def prepare(name: str) -> None:
     """Make what a system needs before its processes are started; NotInstalledError says why that is not possible."""
     getattr(load(name), "prepare", lambda: None)()
+
+
+def environment(name: str) -> str:
+    """Return the folder of the Python environment that a system asks for, made if need be; "" if it asks for none."""
+    wanted = constant(name, "ENVIRONMENT", None)
+    if wanted is None:
+        return ""
+    from bench import environments
+
+    return str(environments.ensure(wanted))

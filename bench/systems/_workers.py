@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, NoReturn
 
+from bench.channel import Channel, Message, pin, run_child
 from bench.contract import parse_address
 from bench.errors import BenchError, TransportError
-from bench.link import Link, Message, pin, run_child
 from bench.systems import sockets
 
 Announce = Callable[[Callable[[], int]], None]  # is given a function that returns the requests answered so far
@@ -158,14 +158,14 @@ def work(serve: Serve) -> NoReturn:
     run_child(functools.partial(_work, serve))
 
 
-def _work(serve: Serve, link: Link) -> None:
-    told = link.receive()
+def _work(serve: Serve, channel: Channel) -> None:
+    told = channel.receive()
     pin(told["cpus"])
     listener = listen(told["endpoint"], told["options"]["backlog"], shared=True)
 
     def announce(counted: Callable[[], int]) -> None:
-        link.on_request["count"] = lambda: {"count": counted()}
-        link.send("listening", address=sockets.announced(listener, told["endpoint"]))
+        channel.on_request["count"] = lambda: {"count": counted()}
+        channel.send("listening", address=sockets.announced(listener, told["endpoint"]))
 
     serve(listener, told["options"], announce)
     raise BenchError("it stopped serving")

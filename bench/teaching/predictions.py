@@ -16,6 +16,7 @@ from bench.errors import DataError, UsageError
 from bench.results import Run
 from bench.teaching import questions
 from bench.teaching.questions import Question
+from bench.text import listed
 
 FEWEST_WORDS = 3  # of a reason
 SWITCH = ("off", "required")
@@ -87,7 +88,7 @@ def require(notebook: str, predictions: object = "off") -> None:
         return
     missing = [asked for asked in questions.of(notebook) if not locked(asked)]
     if missing:
-        names = params.listed(asked.name for asked in missing)
+        names = listed(asked.name for asked in missing)
         raise UsageError(
             f"nothing is measured before it is predicted: {names} {'have' if len(missing) > 1 else 'has'} no "
             "prediction; fill in low, high and why above and run that cell, or measure without: predictions = "

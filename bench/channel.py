@@ -21,7 +21,7 @@ from bench.errors import BenchError
 Message = dict[str, Any]
 
 
-class Link:
+class Channel:
     """Receives commands and sends reports; ``on_request`` answers some kinds at once, from its thread."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Link:
         self.directory: str | None = None
         self.socket_file: str | None = None
         self._groups: list[int] = []
-        threading.Thread(target=self._listen, name="link", daemon=True).start()
+        threading.Thread(target=self._listen, name="channel", daemon=True).start()
 
     def _listen(self) -> None:
         for line in self._input:
@@ -89,26 +89,26 @@ class Link:
         os._exit(status)
 
 
-def fail(link: Link, error: BaseException) -> NoReturn:
+def fail(channel: Channel, error: BaseException) -> NoReturn:
     """Report an error to the parent and leave; the log gets the traceback of an unforeseen one."""
     if isinstance(error, BenchError):
-        link.send("error", text=str(error))
+        channel.send("error", text=str(error))
     else:
         import traceback
 
         traceback.print_exception(error)
-        link.send("error", text=f"{type(error).__name__}: {error}")
-    link.leave(1)
+        channel.send("error", text=f"{type(error).__name__}: {error}")
+    channel.leave(1)
 
 
-def run_child(work: Callable[[Link], None]) -> NoReturn:
-    """Run ``work`` with a link; report what it raises; leave."""
-    link = Link()
+def run_child(work: Callable[[Channel], None]) -> NoReturn:
+    """Run ``work`` with a channel; report what it raises; leave."""
+    channel = Channel()
     try:
-        work(link)
+        work(channel)
     except BaseException as error:
-        fail(link, error)
-    link.leave(0)
+        fail(channel, error)
+    channel.leave(0)
 
 
 def pin(cpus: Sequence[int] | None) -> None:

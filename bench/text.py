@@ -1,6 +1,7 @@
-"""Numbers in words: three digits, and a unit that suits them."""
+"""Numbers and lists in words: three digits and a unit that suits them; "a, b and c"."""
 
-import numpy as np
+import math
+from collections.abc import Iterable
 
 
 def duration(us: float) -> str:
@@ -29,5 +30,22 @@ def _three(value: float) -> str:
     if value != value:
         return "n/a"
     rounded = float(f"{value:.3g}")
-    digits = 2 - int(np.floor(np.log10(abs(rounded)))) if rounded else 2
+    digits = 2 - math.floor(math.log10(abs(rounded))) if rounded else 2
     return f"{rounded:.{min(max(digits, 0), 2)}f}"
+
+
+def listed(items: Iterable[object]) -> str:
+    """Return items as prose: "a, b and c"."""
+    *head, last = [str(item) for item in items]
+    return f"{', '.join(head)} and {last}" if head else last
+
+
+def counted(number: int, what: str) -> str:
+    """Return "1 zip" or "3 zips"."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def few(names: list[str], most: int = 4) -> str:
+    """Return some names as prose, each once, and how many more there are."""
+    each = list(dict.fromkeys(names))
+    return listed(each if len(each) <= most else [*each[: most - 1], f"{len(each) - most + 1} more"])
