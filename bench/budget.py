@@ -1,6 +1,6 @@
 """A budget of seconds, spent where the variance is: how many starts of each case, and how long their windows.
 
-Source: Kalibera & Jones 2013; see ``bench.variance``.
+Source: Kalibera & Jones 2013; see ``bench.stats.variance``.
 """
 
 import math
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench import params, stats, store, variance
+from bench import params, stats, store
 from bench.errors import UsageError
 from bench.outcomes import whole
 from bench.plan import Plan
 from bench.results import Run
-from bench.stats import Array
+from bench.stats import Array, variance
 
 PART_S = 0.05  # a window is seen as parts of this length
 PILOT_STARTS = 4

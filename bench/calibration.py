@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench import checks, comparing, intervals, outcomes, simulation, stats, steady
-from bench.models import response_quantile
+from bench import checks, comparing, outcomes, simulation, stats
 from bench.plan import Case, Plan, make_plan
 from bench.results import column
-from bench.stats import Array
+from bench.stats import Array, intervals, steady_state
+from bench.stats.queueing import response_quantile
 
 RUNS = 300
 COVERED, ALARMS, OFF = 0.93, 0.05, 0.10
@@ -168,9 +168,9 @@ def warm_up(runs: int) -> Iterator[Line]:
     for number in range(runs):
         chance = np.random.default_rng([number, 3])
         calls = np.exp(0.1 * chance.standard_normal(2500)) * np.where(chance.random(2500) < 0.01, 10, 1)
-        flat += steady.settle(calls).label == steady.FLAT
+        flat += steady_state.settle(calls).label == steady_state.FLAT
         step, factor = int(chance.integers(100, 1000)), chance.uniform(1.3, 3)
-        settled = steady.settle(calls * np.where(np.arange(2500) < step, factor, 1))
-        found += settled.label == steady.WARM_UP and abs(settled.cut - step) <= 2500 // steady.BINS
+        settled = steady_state.settle(calls * np.where(np.arange(2500) < step, factor, 1))
+        found += settled.label == steady_state.WARM_UP and abs(settled.cut - step) <= 2500 // steady_state.BINS
     yield _at_least("injected warm-up found, and cut within one bin of its end", found / runs, 0.95)
     yield _at_most("steady starts said to warm up", 1 - flat / runs, ALARMS)

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from bench import steady
 from bench.results import Run
-from bench.stats import Array
+from bench.stats import Array, steady_state
 
 
 def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
@@ -22,5 +21,7 @@ def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
 def drifts(run: Run, starts: Iterable[int]) -> Array:
     """Return for each start of a case how far its level moved over the window, as a share of its median."""
     warm = run.samples[run.samples["warm"] & run.samples["start"].isin(starts)]
-    each = [steady.drift(rows["rtt_ns"].to_numpy(), rows["t_send_ns"].to_numpy()) for _, rows in warm.groupby("start")]
+    each = [
+        steady_state.drift(rows["rtt_ns"].to_numpy(), rows["t_send_ns"].to_numpy()) for _, rows in warm.groupby("start")
+    ]
     return np.array(each)

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench import calls, comparing, intervals, stats, steady
+from bench import calls, comparing, stats
 from bench.answered import answers
 from bench.outcomes import CAUTION, INVALID, PASS, Check, of_samples, outcome, sampled, whole
 from bench.overload import LEAST_ACHIEVED, RESPONSE, overloaded
 from bench.resources import full, resources, stuck
 from bench.results import Run, column
-from bench.stats import Array
+from bench.stats import Array, intervals, steady_state
 from bench.text import listed
 
 
@@ -79,12 +79,14 @@ def settled(run: Run) -> Check:
     for case in sampled(run):
         starts = run.ledger.index[run.ledger["case"] == case]
         labels = [run.settlings[start].label for start in starts if start in run.settlings]
-        if 2 * labels.count(steady.UNSETTLED) > len(labels):
+        if 2 * labels.count(steady_state.UNSETTLED) > len(labels):
             restless.append(run.labels[case])
         drifts[run.labels[case]] = calls.drifts(run, starts)
     if not drifts:
         return Check("settled", PASS, "no loops of calls in this run")
-    moved = {label: abs(float(np.median(each))) for label, each in drifts.items() if steady.agree(each, len(drifts))}
+    moved = {
+        label: abs(float(np.median(each))) for label, each in drifts.items() if steady_state.agree(each, len(drifts))
+    }
     found = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s; after it "
     if moved:
         worst = max(moved, key=lambda label: moved[label])

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench import intervals, variance
 from bench.errors import DataError, UsageError
 from bench.results import Run, column
+from bench.stats import intervals, variance
 
 MARGIN = 0.05
 NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that are compared

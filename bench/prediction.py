@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench import models
-from bench.models import Demand
 from bench.resources import Resource, resources
 from bench.results import Run
-from bench.stats import Array
+from bench.stats import Array, queueing
+from bench.stats.queueing import Demand
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,8 @@ def _of_start(
     """Return the bound and the prediction that one start gives; a thread is no CPU apart, but it bounds."""
     demands = [Demand(float(one.demand_us[place]), _servers(one, room)) for one in found]
     on_cpus = [demand for demand, one in zip(demands, found, strict=True) if not one.is_thread]
-    bound = models.bounds(round_trip, think, demands, clients)
-    return bound, np.minimum(bound, models.mva(round_trip, think, on_cpus, len(clients)))
+    bound = queueing.bounds(round_trip, think, demands, clients)
+    return bound, np.minimum(bound, queueing.mva(round_trip, think, on_cpus, len(clients)))
 
 
 def agreement(run: Run, model: Prediction) -> float:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench import intervals, reported, stats
+from bench import reported, stats
 from bench.results import Run, column, was_waiting
+from bench.stats import intervals
 from bench.text import duration
 
 STARTS, CALLS = "starts", "calls"

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench import reported, stats, steady
+from bench import reported, stats
 from bench.errors import DataError
 from bench.labels import labels
 from bench.plan import Case, Plan, plan_from_dict
+from bench.stats import steady_state
 from bench.store import Folder
 
 ROLES = ("client", "server", "router", "controller")
@@ -94,9 +95,9 @@ class Run:
         return frame.sort_values(["start", "t_send_ns"], kind="stable") if frame["client"].any() else frame
 
     @cached_property
-    def settlings(self) -> dict[int, steady.Settling]:
+    def settlings(self) -> dict[int, steady_state.Settling]:
         """How each start settled; index: start."""
-        return {start: steady.settle(rows["rtt_ns"].to_numpy()) for start, rows in self._calls.groupby("start")}
+        return {start: steady_state.settle(rows["rtt_ns"].to_numpy()) for start, rows in self._calls.groupby("start")}
 
     def _detected_ns(self, starts: pd.DataFrame) -> int:
         """Return when the last case has warmed up, at most half a window after *go*: one cut for all starts.
@@ -107,7 +108,7 @@ class Run:
         times = dict(iter(self._calls.groupby("start")["t_send_ns"]))
         for _, rows in starts.groupby("case"):
             warming = [
-                start for start in rows.index if start in times and self.settlings[start].label == steady.WARM_UP
+                start for start in rows.index if start in times and self.settlings[start].label == steady_state.WARM_UP
             ]
             if 2 * len(warming) >= len(rows):
                 found += [int(times[start].iloc[self.settlings[start].cut]) for start in warming]

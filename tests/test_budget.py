@@ -9,7 +9,7 @@ import bench
 from bench import budget, store
 from bench.errors import UsageError
 from bench.plan import Case, make_plan
-from bench.variance import Level
+from bench.stats.variance import Level
 
 CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 

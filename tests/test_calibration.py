@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bench import calibration, checks, cli, intervals, simulation, stats, steady
+from bench import calibration, checks, cli, simulation, stats
 from bench.plan import Case, make_plan
+from bench.stats import intervals, steady_state
 
 LAW = {"law": "exponential", "mean_us": 1000}
 
@@ -30,9 +31,9 @@ BROKEN = {
     "open loop": (stats, "quantile", lambda values, p: float(values.mean()), lambda: calibration.open_loop(0.7, 30)),
     "expansion": (stats, "expanded", lambda values, interval: values, calibration.expansion),
     "warm-up": (
-        steady,
+        steady_state,
         "settle",
-        lambda values: steady.Settling(steady.WARM_UP, 300, ()),
+        lambda values: steady_state.Settling(steady_state.WARM_UP, 300, ()),
         lambda: list(calibration.warm_up(20)),
     ),
 }

@@ -8,8 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats as scipy_stats
 
-from bench import intervals, stats, steady, variance
-from bench.intervals import effective_size, holm, paired_shift, quantile_interval, rank_sum_p, shift, signed_rank_p
+from bench import stats
+from bench.stats import intervals, steady_state, variance
+from bench.stats.intervals import (
+    effective_size,
+    holm,
+    paired_shift,
+    quantile_interval,
+    rank_sum_p,
+    shift,
+    signed_rank_p,
+)
 
 RNG = np.random.default_rng
 numbers = some.lists(some.floats(0.1, 1e6), min_size=0, max_size=80)
@@ -112,33 +121,36 @@ def series(*parts, seed=4):
 @pytest.mark.parametrize(
     ("parts", "label", "cut"),
     [
-        ([(20_000, 100)], steady.FLAT, 0),
-        ([(4_000, 150), (16_000, 100)], steady.WARM_UP, 4_000),
-        ([(2_000, 300), (2_000, 150), (16_000, 100)], steady.WARM_UP, 4_000),
-        ([(3_000, 60), (17_000, 100)], steady.SLOW_DOWN, 3_000),
-        ([(15_000, 100), (5_000, 150)], steady.UNSETTLED, 15_000),
+        ([(20_000, 100)], steady_state.FLAT, 0),
+        ([(4_000, 150), (16_000, 100)], steady_state.WARM_UP, 4_000),
+        ([(2_000, 300), (2_000, 150), (16_000, 100)], steady_state.WARM_UP, 4_000),
+        ([(3_000, 60), (17_000, 100)], steady_state.SLOW_DOWN, 3_000),
+        ([(15_000, 100), (5_000, 150)], steady_state.UNSETTLED, 15_000),
     ],
 )
 def test_how_a_start_settles(parts, label, cut):
-    found = steady.settle(series(*parts))
-    assert found.label == label and abs(found.cut - cut) <= 20_000 // steady.BINS
+    found = steady_state.settle(series(*parts))
+    assert found.label == label and abs(found.cut - cut) <= 20_000 // steady_state.BINS
 
 
 def test_lone_slow_calls_are_no_new_level():
     values = series((10_000, 100))
     values[::997] *= 50
-    assert steady.settle(values).label == steady.FLAT
+    assert steady_state.settle(values).label == steady_state.FLAT
 
 
 @pytest.mark.parametrize("values", [[], [5.0], [5.0] * 3, [5.0] * 5000])
 def test_little_or_nothing_to_see_is_flat(values):
-    assert steady.settle(np.asarray(values)).label == steady.FLAT and steady.settle(np.asarray(values)).cut == 0
-    assert steady.drift(np.asarray(values), np.arange(len(values))) == 0
+    assert (
+        steady_state.settle(np.asarray(values)).label == steady_state.FLAT
+        and steady_state.settle(np.asarray(values)).cut == 0
+    )
+    assert steady_state.drift(np.asarray(values), np.arange(len(values))) == 0
 
 
 def test_drift_is_a_share_of_the_median_over_the_window():
     times = np.linspace(0, 1e9, 10_000)
-    assert steady.drift(100 * (1 + 0.1 * times / 1e9), times) == pytest.approx(0.095, abs=0.005)
+    assert steady_state.drift(100 * (1 + 0.1 * times / 1e9), times) == pytest.approx(0.095, abs=0.005)
 
 
 def test_nested_variance_finds_what_was_put_in():
@@ -163,7 +175,7 @@ def test_more_starts_detect_less_and_the_planner_knows_how_many():
 @given(some.integers(100, 3000), some.floats(1e-3, 1e3))
 def test_settling_knows_no_unit(n, unit):
     values = series((n, 100), (2 * n, 80))
-    assert steady.settle(unit * values).cut == steady.settle(values).cut
+    assert steady_state.settle(unit * values).cut == steady_state.settle(values).cut
 
 
 @pytest.mark.parametrize("n", [5, 25, 26, 60, 400])

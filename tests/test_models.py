@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from test_results import handmade
 
-from bench.models import Demand, bounds, delay, mva
 from bench.plan import Case
 from bench.prediction import agreement, predict
 from bench.resources import resources
+from bench.stats.queueing import Demand, bounds, delay, mva
 
 
 def test_one_caller_gives_its_own_rate_back():

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 from test_results import handmade
 
-from bench import checks, loops, models, narrative, overload, runner, stats, tables
+from bench import checks, loops, narrative, overload, runner, stats, tables
 from bench.errors import UsageError
 from bench.narrative import openload
 from bench.plan import Case, make_plan
 from bench.results import Run
 from bench.stage import measure
+from bench.stats import queueing
 from bench.systems import oracle
 
 
@@ -114,9 +115,9 @@ def test_an_oracle_takes_the_time_it_says():
 
 
 def test_queueing_theory_with_known_answers():
-    assert models.response(0.5, 1.0) == 2 and models.response(0.9, 1.0) == pytest.approx(10)
-    assert models.response(0.5, 1.0, scv=0) == 1.5
-    assert models.response(1.0, 1.0) == np.inf and models.response(0, 3.0) == 3
+    assert queueing.response(0.5, 1.0) == 2 and queueing.response(0.9, 1.0) == pytest.approx(10)
+    assert queueing.response(0.5, 1.0, scv=0) == 1.5
+    assert queueing.response(1.0, 1.0) == np.inf and queueing.response(0, 3.0) == 3
 
 
 def test_the_expansion_adds_what_a_closed_loop_did_not_send():
@@ -147,7 +148,7 @@ def test_simulated_users_wait_as_theory_says():
     random = np.random.default_rng(1)
     dues = np.cumsum(random.exponential(size=200_000))
     responses = simulated(0.7 * random.exponential(size=200_000), dues)
-    assert responses.mean() == pytest.approx(models.response(1.0, 0.7), rel=0.1)
+    assert responses.mean() == pytest.approx(queueing.response(1.0, 0.7), rel=0.1)
     assert stats.quantile(responses, 0.99) == pytest.approx(0.7 / 0.3 * np.log(100), rel=0.1)
 
 

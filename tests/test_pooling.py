@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import intervals
-from bench.classroom.pooling import heterogeneity, pool, standard_error
+from bench.stats import intervals
+from bench.stats.meta_analysis import heterogeneity, pool, standard_error
 
 # Colditz et al. 1994, BCG vaccine against tuberculosis: cases and others, vaccinated and not. The answers are those of
 # R's metafor, rma(measure="RR", method="DL"), and the data its dat.bcg.

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from bench import comparing, intervals, stats, steady, variance
+from bench import comparing, stats
+from bench.stats import intervals, steady_state, variance
 
 samples = some.lists(some.floats(0.1, 1e6), min_size=1, max_size=60).map(np.asarray)
 units = some.sampled_from([1e-3, 1e3, 1e6])
@@ -28,8 +29,8 @@ UNITLESS = {  # what does not know the unit
     "worth": intervals.effective_size,
     "lag 1": intervals.lag1,
     "rank sum": lambda x: intervals.rank_sum_p(x, np.roll(x, 1)[: len(x) // 2]),
-    "drift": lambda x: steady.drift(x, np.arange(len(x)) * 1000),
-    "settling": lambda x: (steady.settle(x).label, steady.settle(x).cut),
+    "drift": lambda x: steady_state.drift(x, np.arange(len(x)) * 1000),
+    "settling": lambda x: (steady_state.settle(x).label, steady_state.settle(x).cut),
     "itself": lambda x: comparing.itself(np.log(x)),
     "shares": lambda x: [level.share for level in variance.nested([x[:3], x[-3:]])] if len(x) > 5 else [],
 }
@@ -75,10 +76,10 @@ def test_equal_values_are_no_trouble(n):
     found = intervals.quantile_interval(equal, 0.5)
     assert found == ((5, 5) if n >= 6 else None)
     assert intervals.effective_size(equal) == n and intervals.lag1(equal) == 0
-    assert steady.drift(equal, np.arange(n)) == 0 and steady.settle(equal).label == steady.FLAT
+    assert steady_state.drift(equal, np.arange(n)) == 0 and steady_state.settle(equal).label == steady_state.FLAT
     assert intervals.rank_sum_p(equal, equal) == 1 and intervals.signed_rank_p(equal - equal) == 1
     assert not any(level.variance for level in variance.nested([equal, equal])) if n > 1 else True
-    assert not steady.agree(np.zeros(n), 1)
+    assert not steady_state.agree(np.zeros(n), 1)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])

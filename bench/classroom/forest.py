@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 
 from bench import figures, machine
 from bench.classroom.merging import Claim, Room
-from bench.classroom.pooling import LEAST_MACHINES, spoken, times
 from bench.comparing import DIFFERENT, QUANTITIES, SAME, UNKNOWN
 from bench.figures.axes import GREY, log_axis, name_rows, nothing, range_row
+from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, duration, quantity
 
 TITLE = "Which claims hold on every machine?"

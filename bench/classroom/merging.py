@@ -9,13 +9,13 @@ from pathlib import Path
 
 from bench import params, systems
 from bench.classroom import reading, submitting
-from bench.classroom.pooling import LEAST_MACHINES, Pool, pool
 from bench.classroom.ratios import Ratio, key, ratios
 from bench.classroom.reading import Refusal, Submitted
 from bench.classroom.zips import plain
 from bench.comparing import DIFFERENT, QUANTITIES, SAME
 from bench.labels import labels
 from bench.plan import Case
+from bench.stats.meta_analysis import LEAST_MACHINES, Pool, pool
 from bench.text import few
 
 REFERENCE = "reference"

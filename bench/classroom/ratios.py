@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bench import intervals
-from bench.classroom.pooling import standard_error, times
 from bench.classroom.reading import Refusal, Submitted
 from bench.comparing import MARGIN, QUANTITIES, judge
-from bench.intervals import Interval
 from bench.labels import labels
 from bench.plan import Case
-from bench.stats import Array
+from bench.stats import Array, intervals
+from bench.stats.intervals import Interval
+from bench.stats.meta_analysis import standard_error, times
 from bench.text import few
 
 PLAIN = {"nodelay": True, "client_nodelay": True, "server_nodelay": True, "writes": 1}  # raw sockets as they come

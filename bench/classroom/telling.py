@@ -6,9 +6,9 @@ import pandas as pd
 from scipy import special
 
 from bench.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, Claim, Room
-from bench.classroom.pooling import LEAST_MACHINES, spoken, times
 from bench.comparing import DIFFERENT, QUANTITIES
 from bench.outcomes import PASS
+from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, few, listed
 
 

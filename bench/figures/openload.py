@@ -5,10 +5,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from bench import models, overload, stats
+from bench import overload, stats
 from bench.figures.axes import GREY, curve, distribution_axes, nothing, time_axis
 from bench.quantiles import quantile
 from bench.results import Run
+from bench.stats import queueing
 from bench.text import duration, plain, quantity
 
 TITLE = "How does it behave when users do not wait?"
@@ -50,7 +51,7 @@ def foretold(run: Run, rates: stats.Array) -> stats.Array | None:
         return None
     busy = 1e6 / capacity(run)
     around = max(0.0, alone(run)["mean_rtt_us"] - busy)  # what a round trip takes beside the server's own time
-    return around + models.response(np.asarray(rates) / 1e6, busy, scv)
+    return around + queueing.response(np.asarray(rates) / 1e6, busy, scv)
 
 
 def against_load(run: Run, axes: Axes) -> None:

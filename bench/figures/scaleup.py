@@ -9,9 +9,9 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from bench import scaling
 from bench.figures.axes import GREY, cpu_bars, distribution_axes, distribution_line, log_axis, name_rows, nothing
 from bench.results import Run
+from bench.stats import scalability
 from bench.text import plain, quantity
 
 TITLE = "How far do more workers carry?"
@@ -76,13 +76,13 @@ def _fitted(run: Run, axes: Axes, rows: pd.DataFrame) -> None:
     """Draw the law that fits the smallest size, or say why none is fitted."""
     mine = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
     workers, measured = mine["workers"].to_numpy(), mine["rate_per_s"].to_numpy()
-    if reason := scaling.why_not(workers, cpus(run)):
+    if reason := scalability.why_not(workers, cpus(run)):
         words, at = f"no law fitted: {reason} ", axes.transAxes
         axes.text(0.99, 0.02, words, ha="right", color=GREY, fontsize=8.5, transform=at)
         return
     grid = np.geomspace(1, workers.max(), 100)
     for amdahl, line in ((True, "-."), (False, "--")):
-        found = scaling.fit(workers, measured, amdahl)
+        found = scalability.fit(workers, measured, amdahl)
         name = "Amdahl" if amdahl else "USL"
         label = f"{name}: serial {found.contention:.1%}{f', pairs {found.coherence:.2%}' if not amdahl else ''}"
         axes.plot(grid, found.rates(grid), line, color="black", lw=1.2, label=label)

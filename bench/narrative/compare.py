@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from bench import variance, verdicts
+from bench import verdicts
 from bench.comparing import DIFFERENT, SAME, Comparison
 from bench.figures.compare import A, B, pairs
 from bench.results import Run, column
-from bench.stats import Array
+from bench.stats import Array, variance
 from bench.text import listed
 
 

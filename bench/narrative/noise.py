@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bench import stats, variance
+from bench import stats
 from bench.figures.noise import (
     STOLEN,
     TIMERS,
@@ -18,7 +18,7 @@ from bench.figures.noise import (
 )
 from bench.plan import PROFILES
 from bench.results import Run
-from bench.stats import Array
+from bench.stats import Array, variance
 from bench.text import duration
 
 

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 
-from bench import scaling
 from bench.figures.scaleup import cpus, engine, of_bytes
 from bench.narrative.words import why_not_more
 from bench.results import Run
+from bench.stats import scalability
 from bench.text import quantity
 
 
@@ -61,9 +61,9 @@ def shares(run: Run) -> str:
 def _machine(run: Run) -> str:
     rows = of_bytes(run)
     smallest: pd.DataFrame = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
-    reason = scaling.why_not(smallest["workers"].to_numpy(), cpus(run))
+    reason = scalability.why_not(smallest["workers"].to_numpy(), cpus(run))
     if reason is None:
-        found = scaling.fit(smallest["workers"].to_numpy(), smallest["rate_per_s"].to_numpy())
+        found = scalability.fit(smallest["workers"].to_numpy(), smallest["rate_per_s"].to_numpy())
         top = f"; most would come with {found.peak:.0f} workers" if found.peak == found.peak else ""
         return (
             f"By the universal scalability law {found.contention:.1%} is serial, pairs cost {found.coherence:.2%}{top}."

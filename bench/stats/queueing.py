@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.stats import Array
+from bench.stats.quantiles import Array
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench.stats import Array
+from bench.stats.quantiles import Array
 
 BINS = 250
 SHORTEST = 5  # bins of a segment

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench.stats import Array, needed_samples
+from bench.stats.quantiles import Array, needed_samples
 
 CONFIDENCE = 0.95
 EXACT = 25  # up to so many starts of each side distributions are exact, above them normal

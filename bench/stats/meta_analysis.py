@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench.intervals import CONFIDENCE, Interval
-from bench.stats import Array
+from bench.stats.intervals import CONFIDENCE, Interval
+from bench.stats.quantiles import Array
 
 UPPER = (1 + CONFIDENCE) / 2
 LEAST_MACHINES = 3  # with fewer no prediction is possible, and an interval hardly

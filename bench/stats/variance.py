@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench.stats import Array
+from bench.stats.quantiles import Array
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.stats import Array
+from bench.stats.quantiles import Array
 
 LEAST_POINTS = 6
 
