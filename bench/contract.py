@@ -18,10 +18,10 @@ the docstring's first line   what it is: the legend's and ``bench list``'s text
                              ``service.announce(addresses, pids)``, and returns when it has ended
 ``Load``                     a program that makes the calls itself, used for closed loads if it is there:
                              ``Load(address, options, payloads, callers, most_calls)`` with the methods of
-                             ``bench.load.Callers``, and ``pids``, its processes (their CPU time is the client's)
+                             ``bench.child.callers.Callers``, and ``pids``, its processes (client's CPU time)
 ``Wire``                     requests and responses as bytes, for the engine ``wire``, if it is to have it (see below)
 ``url``                      ``url(options, address, payload_bytes) -> str``: what load generators of others ask for
-                             (``bench.generators``), over tcp; ValueError for options that a URL cannot carry
+                             (``bench.child.generators``), over tcp; ValueError for options that a URL cannot carry
 ``prepare``                  ``prepare()`` makes what must be there before any process is started, such as a
                              program to compile; it is called often, and quick when there is nothing to do
 ``ENVIRONMENT``              if the router or the server needs a Python environment of its own: its name; its lock

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from bench import generators, params, placement, systems
+from bench import params, placement, systems
+from bench.child import generators
 from bench.contract import Address, Binding, parse_address
 from bench.errors import UsageError
 
@@ -29,8 +30,8 @@ class Case:
 
     ``clients`` are processes, with ``callers`` in each: threads, or tasks of one event loop, a connection each.
     ``engine`` makes the calls: the system's own ``library``, the ``wire``, bare connections in one loop, or a program
-    of ``bench.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a load
-    ``session``, one after another: the calls that each makes, and their payload in bytes.
+    of ``bench.child.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a
+    load ``session``, one after another: the calls that each makes, and their payload in bytes.
     """
 
     system: str

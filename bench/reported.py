@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from bench import generators
+from bench.child import generators
 from bench.plan import Plan
 
 COLUMNS = {  # of a start, in us and per second: the name in the report

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from bench import cpu, systems
+from bench import systems
+from bench.child import clocks
 from bench.errors import SystemFailedError
 from bench.plan import Case
 from bench.processes import Child, collect, private_directory
@@ -30,7 +31,7 @@ def start(system: str, transport: str, options: Mapping[str, Any], bind: str | N
     name = systems.constant(system, "ENVIRONMENT", None)
     spec: dict[str, Any] = {"system": system, "transport": transport, "options": dict(options), "bind": bind}
     spec |= {"directory": private_directory(), "environment": systems.environment(system)}
-    child = Child(f"{system} router", "bench.router", spec)
+    child = Child(f"{system} router", "bench.child.router", spec)
     try:
         (ready,) = collect("routing", [child], READY_S)
     except SystemFailedError as error:
@@ -52,7 +53,7 @@ def _roles(pid: int, announced: Mapping[str, int]) -> dict[str, list[int]]:
     """Return the router's processes by role: those announced, and the rest as ``router``."""
     roles = {role: [helper] for role, helper in announced.items()}
     known = {pid, *announced.values()}  # the first only holds the others
-    return {"router": [member for member in cpu.family(pid) if member not in known], **roles}
+    return {"router": [member for member in clocks.family(pid) if member not in known], **roles}
 
 
 class Routing:

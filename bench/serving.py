@@ -23,7 +23,7 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
     spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address, "cpus": None}
     spec |= {"router": dict(router.addresses) if router else {}}
     spec |= {"directory": private_directory(), "environment": systems.environment(name)}
-    server = Child(f"{name} server", "bench.server", spec)
+    server = Child(f"{name} server", "bench.child.server", spec)
     behind = [router.child] if router else []
     try:
         (listening,) = collect("listening", [server], 40, behind)

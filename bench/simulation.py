@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench import loops, rows, schema, systems
+from bench import rows, schema, systems
+from bench.child import timed_loops
 from bench.measured import Measured, Times
 from bench.plan import Case, Plan
 from bench.results import Run
@@ -81,7 +82,7 @@ def measured(
     """
     times = (factor * time for time in itertools.islice(service_times(case.options, law_seed), after, None))
     if case.load == "open":
-        dues = loops.schedule(case.offered_per_s, window_s, case.arrivals, seed)
+        dues = timed_loops.schedule(case.offered_per_s, window_s, case.arrivals, seed)
         calls = opened(times, around_us, dues, case.clients, window_s)
         scheduled: int | None = len(dues)
     else:

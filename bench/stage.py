@@ -8,8 +8,9 @@ from typing import Any
 
 import psutil
 
-from bench import cpu, disturbance, placement, systems
+from bench import disturbance, placement, systems
 from bench.channel import Message
+from bench.child import clocks
 from bench.errors import SystemFailedError
 from bench.measured import Measured, calls_of, marks_of, sessions_of, window_ns
 from bench.plan import Case
@@ -93,7 +94,7 @@ class Stage:
         spec |= {name: getattr(case, name) for name in same} | {"seed": self._seed * 1000 + number}
         spec |= {"schedule_seed": self._seed, "window_s": self._window_s}
         spec |= {"router": dict(self._router.addresses) if self._router else {}}
-        child = Child(f"{case.system} {role}", f"bench.{role}", spec)
+        child = Child(f"{case.system} {role}", f"bench.child.{role}", spec)
         self.children.append(child)
         return child
 
@@ -122,7 +123,7 @@ class Stage:
 
     def _server_pids(self) -> list[int]:
         """Return the server's processes where the clients read their CPU time themselves; else none."""
-        return [pid for one in self._server for pid in cpu.family(one.pid)] if self._case.load == "session" else []
+        return [pid for one in self._server for pid in clocks.family(one.pid)] if self._case.load == "session" else []
 
     @property
     def _callers(self) -> int:
@@ -135,18 +136,18 @@ class Stage:
         ]
         if self._inside:
             return {"client+server": clients}
-        roles = {"client": clients} | {role: cpu.family(pid) for role, pid in helpers.items()}
+        roles = {"client": clients} | {role: clocks.family(pid) for role, pid in helpers.items()}
         roles |= self._router.pids if self._router else {}
         known = {pid for pids in roles.values() for pid in pids}
         for server in self._server:
-            roles["server"] = [pid for pid in cpu.family(server.pid) if pid not in known]
+            roles["server"] = [pid for pid in clocks.family(server.pid) if pid not in known]
         return roles
 
     def run_window(self) -> None:
         """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
         before = self._read()
         self._utc = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._meter = cpu.LoadMeter(self._pids)
+        self._meter = clocks.LoadMeter(self._pids)
         self._meter.tick()
         self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (2 + len(self._clients))
         for client in self._clients:
@@ -169,8 +170,8 @@ class Stage:
     def _read(self) -> dict[str, int]:
         """Return CPU time and context switches of the processes that are not clients."""
         others = {role: pids for role, pids in self._pids.items() if not role.startswith("client")}
-        found = {f"{role}_cpu_ns": cpu.total_ns(pids) for role, pids in others.items()}
-        if "server" in others and (switches := cpu.switches(others["server"])):
+        found = {f"{role}_cpu_ns": clocks.total_ns(pids) for role, pids in others.items()}
+        if "server" in others and (switches := clocks.switches(others["server"])):
             found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
         return found | disturbance.read()
 
@@ -229,7 +230,7 @@ class Stage:
         inside |= {"scheduled": total("scheduled")} if self._case.load == "open" else {}
         summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
         return {
-            "client_cpus": _cpus(tuple(cpu for cpus in self._places.clients for cpu in cpus or ())),
+            "client_cpus": _cpus(tuple(clocks for cpus in self._places.clients for clocks in cpus or ())),
             "server_cpus": _cpus(self._places.server) if self._server or self._inside else None,
             "utc": self._utc,
             "ready_s": self._ready_s,

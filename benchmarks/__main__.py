@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from bench import generators, paths, placement, plans, runner, schema, stats, store
-from bench.generators import wrk
+from bench import paths, placement, plans, runner, schema, stats, store
+from bench.child import generators
+from bench.child.generators import wrk
 from bench.measured import Times
 from bench.plan import Case, make_plan
 from bench.routing import Routing

@@ -223,7 +223,7 @@ def measure(page, system, until="Done: 6 of 6 starts"):
 def children(server):
     """Return the servers and clients that a server's kernels have started."""
     family = psutil.Process(server.pid).children(recursive=True)
-    return [each.pid for each in family if {"bench.server", "bench.client"} & set(cmdline(each))]
+    return [each.pid for each in family if {"bench.child.server", "bench.child.client"} & set(cmdline(each))]
 
 
 def cmdline(process):

@@ -7,9 +7,10 @@ import time
 import pytest
 from wire_servers import framed, leaving, served
 
-from bench import caller, checks, runner
+from bench import checks, runner
+from bench.child import caller
+from bench.child.callers import Callers
 from bench.errors import SystemFailedError, TransportError
-from bench.load import Callers
 from bench.plan import Case, make_plan
 from bench.results import Run
 from bench.systems import http_aiohttp, http_stdlib, sockets

@@ -222,7 +222,8 @@ def test_serving_at_an_address_in_use_is_one_line(command):
 def test_a_child_whose_parent_dies_before_it_speaks_leaves_too(tmp_path):
     code = (
         "import os, subprocess, sys\n"
-        "c = subprocess.Popen([sys.executable, '-m', 'bench.server'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "P = subprocess.PIPE\n"
+        "c = subprocess.Popen([sys.executable, '-m', 'bench.child.server'], stdin=P, stdout=P)\n"
         "print(c.pid, flush=True); os._exit(0)"
     )
     child = int(subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout)
@@ -231,7 +232,7 @@ def test_a_child_whose_parent_dies_before_it_speaks_leaves_too(tmp_path):
 
 def test_the_private_directory_is_private(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "bench.server"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "bench.child.server"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     directory = Path(tmp_path / "private")
     spec = {"kind": "spec", "system": "sockets", "transport": "ipc", "options": {}, "load": "closed"}

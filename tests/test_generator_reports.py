@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from bench.child.generators import h2load, wrk
 from bench.errors import SystemFailedError
-from bench.generators import h2load, wrk
 
 READ = {"wrk": wrk.read, "h2load": h2load.read}
 

@@ -12,9 +12,10 @@ from socket import create_server
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import checks, generators, quantiles, runner, tables
+from bench import checks, quantiles, runner, tables
+from bench.child import generators
+from bench.child.generators import h2load, wrk
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
-from bench.generators import h2load, wrk
 from bench.plan import Case, make_plan
 from bench.results import Run
 from bench.stage import measure

@@ -86,7 +86,7 @@ def test_callers_have_a_connection_each_or_share_one(name, run):
     import psutil
 
     spec = {"system": name, "transport": "tcp", "options": {}, "load": "closed", "bind": None, "cpus": None}
-    server = Child("server", "bench.server", spec | {"directory": None, "router": {}, "environment": ""})
+    server = Child("server", "bench.child.server", spec | {"directory": None, "router": {}, "environment": ""})
     try:
         (listening,) = collect("listening", [server], 10)
         for way, wanted in (("own", 3), ("shared", 1)):

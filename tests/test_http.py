@@ -276,7 +276,7 @@ def serve():
     def start(transport="tcp", bind=None, cpus=None, **options):
         spec = {"system": "http_aiohttp", "transport": transport, "options": options, "load": "closed"}
         spec |= {"bind": bind, "cpus": cpus, "directory": private_directory(), "router": {}, "environment": ""}
-        children.append(Child("server", "bench.server", spec))
+        children.append(Child("server", "bench.child.server", spec))
         (listening,) = collect("listening", children[-1:], 20)
         return children[-1], listening["address"]
 

@@ -26,7 +26,7 @@ def started(**options):
     """Return a server's process that starts a node."""
     spec = {"system": NAME, "transport": "tcp", "options": options, "load": "closed", "bind": None, "cpus": None}
     spec |= {"router": {}, "directory": private_directory(), "environment": systems.environment(NAME)}
-    return Child("node", "bench.server", spec)
+    return Child("node", "bench.child.server", spec)
 
 
 @pytest.fixture(scope="module")

@@ -106,7 +106,8 @@ def test_dependencies_point_one_way(file, forbidden):
 
 
 @pytest.mark.parametrize(
-    "module", ["bench.server", "bench.client", "bench.wire", "bench.systems.zeromq", "bench.systems.sockets"]
+    "module",
+    ["bench.child.server", "bench.child.client", "bench.child.wire", "bench.systems.zeromq", "bench.systems.sockets"],
 )
 def test_servers_and_clients_are_light(module):
     heavy = {"numpy", "pandas", "pyarrow", "seaborn", "psutil", "yaml", "IPython"}

@@ -6,15 +6,15 @@ import time
 
 import pytest
 
-from bench import loops
+from bench.child import timed_loops
 from bench.errors import SystemFailedError
 
 FOREVER = 2**62
 
 
 def run_closed(call, size=100, calls=50, until=FOREVER):
-    sent, received = loops.zeros(calls), loops.zeros(calls)
-    done = loops.closed(call, loops.make_payloads(size, seed=1), sent, received, until)
+    sent, received = timed_loops.zeros(calls), timed_loops.zeros(calls)
+    done = timed_loops.closed(call, timed_loops.make_payloads(size, seed=1), sent, received, until)
     return done, sent, received
 
 
@@ -34,8 +34,8 @@ def test_closed_async_does_the_same():
     async def call(payload):
         return payload
 
-    sent, received = loops.zeros(20), loops.zeros(20)
-    work = loops.closed_async(call, loops.make_payloads(8, 1), sent, received, FOREVER)
+    sent, received = timed_loops.zeros(20), timed_loops.zeros(20)
+    work = timed_loops.closed_async(call, timed_loops.make_payloads(8, 1), sent, received, FOREVER)
     assert asyncio.run(work) == 20
     assert list(sent) == sorted(sent) and sent[0] > 0
 
@@ -65,32 +65,32 @@ def test_a_wrong_answer_ends_the_async_loop_too():
         return payload + b"x"
 
     with pytest.raises(SystemFailedError, match="9 bytes instead of 8"):
-        asyncio.run(loops.closed_async(call, [bytes(8)], loops.zeros(3), loops.zeros(3), FOREVER))
+        asyncio.run(timed_loops.closed_async(call, [bytes(8)], timed_loops.zeros(3), timed_loops.zeros(3), FOREVER))
 
 
 def test_payloads_have_their_size_differ_and_repeat_with_the_seed():
-    payloads = loops.make_payloads(10, seed=5)
+    payloads = timed_loops.make_payloads(10, seed=5)
     assert {len(payload) for payload in payloads} == {10}
     assert len(set(payloads)) == len(payloads) == 16
-    assert [len(loops.make_payloads(size, 1)) for size in (1, 4_000_000, 60_000_000)] == [16, 4, 2]
-    assert payloads == loops.make_payloads(10, seed=5) != loops.make_payloads(10, seed=6)
+    assert [len(timed_loops.make_payloads(size, 1)) for size in (1, 4_000_000, 60_000_000)] == [16, 4, 2]
+    assert payloads == timed_loops.make_payloads(10, seed=5) != timed_loops.make_payloads(10, seed=6)
 
 
 @pytest.mark.parametrize(("size", "batch"), [(1, 256), (100, 256), (10_000, 100), (5_000_000, 1)])
 def test_batches_hold_about_a_megabyte(size, batch):
-    assert loops.batch_for(size) == batch
+    assert timed_loops.batch_for(size) == batch
 
 
 def stream(messages, payload):
     line = queue.SimpleQueue()
     for message in messages:
         line.put(message)
-    return loops.receive_stream(line.get, payload)
+    return timed_loops.receive_stream(line.get, payload)
 
 
 @pytest.mark.parametrize("count", [1, 2, 256, 257, 258, 1000])
 def test_every_message_of_a_stream_is_counted(count):
-    marks = stream([b"abc"] * count + [loops.END], b"abc")
+    marks = stream([b"abc"] * count + [timed_loops.END], b"abc")
     assert marks.messages[0] == 1
     assert marks.messages[-1] == count
     assert list(marks.times) == sorted(marks.times)
@@ -98,19 +98,19 @@ def test_every_message_of_a_stream_is_counted(count):
 
 @pytest.mark.parametrize("place", [0, 1, 255, 256, 700])
 def test_a_changed_message_of_a_stream_is_found(place):
-    messages = [b"abc"] * 800 + [loops.END]
+    messages = [b"abc"] * 800 + [timed_loops.END]
     messages[place] = b"abd"
     with pytest.raises(SystemFailedError, match=f"request {place} was answered with 3 bytes that differ from byte 2"):
         stream(messages, b"abc")
 
 
 def test_an_empty_stream_has_no_marks():
-    assert len(stream([loops.END], b"abc").messages) == 0
+    assert len(stream([timed_loops.END], b"abc").messages) == 0
 
 
 def test_a_sender_ends_its_stream_and_marks_what_it_sent():
     line = []
-    marks = loops.send_stream(line.append, b"abc", time.perf_counter_ns() + 1_000_000)
-    assert line[-1] == loops.END
+    marks = timed_loops.send_stream(line.append, b"abc", time.perf_counter_ns() + 1_000_000)
+    assert line[-1] == timed_loops.END
     assert marks.messages[-1] == len(line) - 1
     assert marks.messages[0] == 0 and set(line[:-1]) == {b"abc"}

@@ -135,7 +135,7 @@ def test_a_client_process_leaves_when_its_parent_is_killed():
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL) as process:
 
         def sessions():
-            return [pid for pid in descendants(process.pid) if "bench.session" in command(pid)]
+            return [pid for pid in descendants(process.pid) if "bench.child.session" in command(pid)]
 
         assert wait_for(lambda: any("1000000" in command(pid) for pid in sessions()), 20)
         family = descendants(process.pid)
@@ -152,7 +152,7 @@ def command(pid):
 
 def test_the_process_as_a_program_says_what_is_wrong():
     given = {"system": "sockets", "options": {}, "seed": 1, "address": "tcp://127.0.0.1:1", "calls": 1}
-    words = [sys.executable, "-m", "bench.session", json.dumps(given | {"payload_bytes": 10})]
+    words = [sys.executable, "-m", "bench.child.session", json.dumps(given | {"payload_bytes": 10})]
     with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         said = process.stdout.read()
     assert process.returncode == 1 and "cannot connect to" in said

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from test_results import handmade
 
-from bench import checks, loops, narrative, overload, runner, stats, tables
+from bench import checks, narrative, overload, runner, stats, tables
+from bench.child import timed_loops
 from bench.errors import UsageError
 from bench.narrative import openload
 from bench.plan import Case, make_plan
@@ -23,15 +24,15 @@ from bench.systems import oracle
 
 @given(some.floats(10, 5000), some.floats(0.05, 2), some.sampled_from(["uniform", "poisson"]), some.integers(0, 1000))
 def test_schedules_lie_in_the_window_in_order_and_are_repeatable(rate, window_s, arrivals, seed):
-    dues = loops.schedule(rate, window_s, arrivals, seed)
-    assert dues == loops.schedule(rate, window_s, arrivals, seed)
+    dues = timed_loops.schedule(rate, window_s, arrivals, seed)
+    assert dues == timed_loops.schedule(rate, window_s, arrivals, seed)
     assert dues == sorted(dues) and all(0 <= due < window_s * 1e9 for due in dues)
     expected = rate * window_s
     assert abs(len(dues) - expected) <= (1 if arrivals == "uniform" else 6 * expected**0.5 + 6)
 
 
 def test_poisson_arrivals_have_exponential_gaps():
-    gaps = np.diff(loops.schedule(1000, 20, "poisson", 1)) / 1e6
+    gaps = np.diff(timed_loops.schedule(1000, 20, "poisson", 1)) / 1e6
     assert gaps.mean() == pytest.approx(1, rel=0.05) and gaps.std() == pytest.approx(1, rel=0.05)
 
 
@@ -50,9 +51,9 @@ def test_requests_leave_when_due_and_late_ones_as_soon_as_they_can(is_async):
     sent, received = buffers(3)
     arguments = (due, sent, received, start + 10**9)
     if is_async:
-        count = asyncio.run(loops.opened_async(_late, [b"a", b"b"], *arguments))
+        count = asyncio.run(timed_loops.opened_async(_late, [b"a", b"b"], *arguments))
     else:
-        count = loops.opened(lambda payload: payload, [b"a", b"b"], *arguments)
+        count = timed_loops.opened(lambda payload: payload, [b"a", b"b"], *arguments)
     assert count == 3 and all(at >= when for at, when in zip(sent, due, strict=True))
     assert list(sent) == sorted(sent) and received[0] < sent[1]
 
@@ -65,7 +66,7 @@ def test_what_is_not_sent_in_time_is_dropped():
         time.sleep(0.005)
         return payload
 
-    assert loops.opened(slow, [b"a"], due, *buffers(1000), start + 20_000_000) < 10
+    assert timed_loops.opened(slow, [b"a"], due, *buffers(1000), start + 20_000_000) < 10
 
 
 def test_an_open_load_is_measured_and_every_request_counted():
@@ -73,10 +74,13 @@ def test_an_open_load_is_measured_and_every_request_counted():
     measured = measure(case, 0.5, 1)
     ledger = measured.ledger
     assert (
-        ledger["scheduled"] == ledger["calls"] == ledger["server_calls"] == len(loops.schedule(400, 0.5, "poisson", 1))
+        ledger["scheduled"]
+        == ledger["calls"]
+        == ledger["server_calls"]
+        == len(timed_loops.schedule(400, 0.5, "poisson", 1))
     )
     dues = np.sort(np.concatenate([times[2] for times in measured.calls]))
-    assert dues.tolist() == loops.schedule(400, 0.5, "poisson", 1)
+    assert dues.tolist() == timed_loops.schedule(400, 0.5, "poisson", 1)
     assert all(np.all(times[0] >= times[2]) and np.all(times[1] - times[0] >= 200_000) for times in measured.calls)
 
 

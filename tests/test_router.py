@@ -130,7 +130,7 @@ def test_a_router_at_a_named_address_is_a_target_and_without_its_callee_an_error
         ledger = measure(Case(NAME, "tcp", 100, target=target), 0.1, 1).ledger
         assert ledger["calls"] > 1 and ledger.get("router_cpu_ns") is None and ledger["server_calls"] is None
         family = descendants(served.pid)
-        (callee,) = [pid for pid in family if "bench.server" in psutil.Process(pid).cmdline()]
+        (callee,) = [pid for pid in family if "bench.child.server" in psutil.Process(pid).cmdline()]
         os.kill(callee, signal.SIGSTOP)  # it is there, but does not answer
         os.kill(callee, signal.SIGKILL)
         assert wait_for(lambda: all(map(is_gone, family)))

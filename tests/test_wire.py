@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from wire_servers import byte_by_byte, echo, framed, http, late, leaving, load_of, requests, served
 
-from bench import caller, polling, wire
+from bench.child import caller, polling, wire
+from bench.child.connection import Connection, Script
+from bench.child.timed_loops import zeros
+from bench.child.wire import Talks
 from bench.errors import SystemFailedError, TransportError
-from bench.line import Line, Script
-from bench.loops import zeros
 from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
-from bench.wire import Talks
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -36,7 +36,7 @@ def test_every_call_is_made_and_timed(poller, behave, callers):
     for sent, received in zip(*[iter(blobs)] * 2, strict=True):
         times = [t for pair in zip(sent, received, strict=True) for t in pair]
         assert times == sorted(times) and times[0] > 0
-    assert [line.reopened for line in load.lines] == [0] * callers
+    assert [one.reopened for one in load.connections] == [0] * callers
 
 
 def test_the_call_under_way_at_the_end_is_the_last(poller):
@@ -72,7 +72,7 @@ def close_after(response):
 def test_a_connection_that_ends_between_two_responses_is_opened_again():
     with served(close_after(framed)) as address:
         load, told, _ = load_of(address)
-    assert told == {"calls": 20} and load.lines[0].reopened >= 20
+    assert told == {"calls": 20} and load.connections[0].reopened >= 20
 
 
 @pytest.mark.parametrize("fields", [[], [b"Connection: close"]])
@@ -82,13 +82,13 @@ def test_a_connection_that_the_server_says_will_end_is_opened_again(poller, fiel
 
     with served(close_after(say_so)) as address:
         load, told, _ = load_of(address, xmlrpc_stdlib, max_calls=20)
-    assert told == {"calls": 20} and load.lines[0].reopened >= 20
+    assert told == {"calls": 20} and load.connections[0].reopened >= 20
 
 
 def test_an_idle_connection_that_ends_is_opened_again(poller):
     with served(close_after(framed)) as address:
         load, told, _ = load_of(address, load="open", offered_per_s=50, window_s=0.2, callers=2)
-    assert told == {"calls": 10, "scheduled": 10} and sum(line.reopened for line in load.lines) >= 10
+    assert told == {"calls": 10, "scheduled": 10} and sum(one.reopened for one in load.connections) >= 10
 
 
 @pytest.mark.parametrize("gone", [1, 2])
@@ -101,7 +101,7 @@ def test_a_connection_that_ended_before_a_request_left_is_opened_again_once(poll
     server = pairs[gone][1]
     threading.Thread(target=echo, args=(server, requests(server)), daemon=True).start()
     script, many, times = Script(ours, [b"a", b"b"]), wire.Poller(), (zeros(5), zeros(5))
-    line = Line(lambda: ours, script, many)
+    line = Connection(lambda: ours, script, many)
     line.open()
     failure = pytest.raises(TransportError, match=r"Broken pipe.*; 0 bytes of its")
     with failure if gone > 1 else nullcontext():
@@ -166,7 +166,7 @@ def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spo
     paced = {"load": "open", "offered_per_s": 200, "window_s": 0.2} if load == "open" else {}
     with served(spoilt(spoil, 5)) as address:
         made, told, blobs = load_of(address, callers=2, **paced)
-    failed = sum(line.failures.kinds.total() for line in made.lines)
+    failed = sum(one.failures.kinds.total() for one in made.connections)
     assert told["errors"] == failed >= 2 and told["report"] == [(f"error_{kind}", failed, "1")]
     assert told["calls"] + failed == 40
     width = 3 if load == "open" else 2

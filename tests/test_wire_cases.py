@@ -5,7 +5,8 @@ import pytest
 from test_http_wire import WIRED
 from test_results import handmade
 
-from bench import loops, systems
+from bench import systems
+from bench.child import timed_loops
 from bench.errors import UsageError
 from bench.plan import Case
 from bench.stage import measure
@@ -41,7 +42,7 @@ def test_an_open_load_is_dealt_to_processes_and_connections(name):
         name, "ipc", 100, engine="wire", load="open", offered_per_s=200, arrivals="poisson", clients=2, callers=3
     )
     measured = measure(case, 0.2, 1)
-    ledger, dues = measured.ledger, loops.schedule(200, 0.2, "poisson", 1)
+    ledger, dues = measured.ledger, timed_loops.schedule(200, 0.2, "poisson", 1)
     assert ledger["calls"] == ledger["scheduled"] == ledger["server_calls"] == len(dues)
     assert np.sort(np.concatenate([times[2] for times in measured.calls])).tolist() == dues
 

@@ -35,7 +35,7 @@ def serve():
     def start(protocol):
         spec = {"system": "xmlrpc_c", "transport": "tcp", "options": {"protocol": protocol}, "load": "closed"}
         spec |= {"bind": None, "cpus": None, "directory": None, "router": {}, "environment": ""}
-        children.append(Child("server", "bench.server", spec))
+        children.append(Child("server", "bench.child.server", spec))
         (listening,) = collect("listening", children, 10)
         return children[0], listening["address"]
 

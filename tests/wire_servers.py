@@ -7,9 +7,9 @@ import time
 from contextlib import contextmanager, suppress
 from socket import IPPROTO_TCP, MSG_WAITALL, SHUT_RDWR, SHUT_WR, TCP_NODELAY
 
+from bench.child.wire import WireLoad
 from bench.contract import parse_address
 from bench.systems import _xmlrpc, sockets
-from bench.wire import WireLoad
 
 FOREVER_S = 60
 

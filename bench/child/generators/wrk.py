@@ -9,7 +9,7 @@ ends is opened again without a word, and a request that is never answered is cou
 
 import math
 
-from bench.generators import Lines, Number, Report, none_answered, strange
+from bench.child.generators import Lines, Number, Report, none_answered, strange
 
 PACKAGE = "wrk"
 

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench import loops
 from bench.channel import Message
+from bench.child import timed_loops
 from bench.errors import TransportError
 
 MOST_FAILURES = 1000  # of one caller in one window: more tell nothing more
@@ -54,7 +54,7 @@ class Caller:
         """Prepare a client that ``make`` returns, and room for the times of ``size`` calls."""
         self._make, self._payloads, self._run = make, payloads, run
         self._client = make()
-        self.sent, self.received = loops.zeros(size), loops.zeros(size)
+        self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
         self.failures = Failures()
         self.calls = 0
 
@@ -65,14 +65,14 @@ class Caller:
         reply = self._run(self._client.call(self._payloads[0]))
         took = time.perf_counter_ns() - began
         if reply != self._payloads[0]:
-            raise loops.wrong_answer(self._payloads[0], reply, 0)
+            raise timed_loops.wrong_answer(self._payloads[0], reply, 0)
         return took
 
     def closed(self, until_ns: int) -> None:
         """Call, wait, call again until an instant or until the buffers are full."""
         while room := self._room(until_ns):
             try:
-                self.calls += loops.closed(self._client.call, self._payloads, *room, until_ns)
+                self.calls += timed_loops.closed(self._client.call, self._payloads, *room, until_ns)
                 return
             except TransportError as error:
                 self._renew(error, room[1])
@@ -81,7 +81,7 @@ class Caller:
         """Do what ``closed`` does, for a client whose ``call`` is awaited."""
         while room := self._room(until_ns):
             try:
-                self.calls += await loops.closed_async(self._client.call, self._payloads, *room, until_ns)
+                self.calls += await timed_loops.closed_async(self._client.call, self._payloads, *room, until_ns)
                 return
             except TransportError as error:
                 await self._renew_async(error, room[1])
@@ -90,7 +90,7 @@ class Caller:
         """Call when requests are due; ``due`` loses those that failed, and keeps those that were not sent."""
         while room := self._room(until_ns):
             try:
-                self.calls += loops.opened(self._client.call, self._payloads, due[self.calls :], *room, until_ns)
+                self.calls += timed_loops.opened(self._client.call, self._payloads, due[self.calls :], *room, until_ns)
                 return
             except TransportError as error:
                 self._renew(error, room[1])
@@ -101,7 +101,7 @@ class Caller:
         while room := self._room(until_ns):
             rest = due[self.calls :]
             try:
-                self.calls += await loops.opened_async(self._client.call, self._payloads, rest, *room, until_ns)
+                self.calls += await timed_loops.opened_async(self._client.call, self._payloads, rest, *room, until_ns)
                 return
             except TransportError as error:
                 await self._renew_async(error, room[1])

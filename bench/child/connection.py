@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
-from bench import loops
-from bench.caller import Failures
+from bench.child import timed_loops
+from bench.child.caller import Failures
+from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.contract import Wire
 from bench.errors import SystemFailedError, TransportError
-from bench.polling import READ, WRITE, Epoll, Selector
 
 READ_BYTES = 1 << 16  # until a response to the payload is known; the rest of one in larger pieces
 MORE_BYTES = 1 << 20
@@ -42,7 +42,7 @@ class Script:
         return zip(range(count), itertools.cycle(enumerate(self.requests)))
 
 
-class Line:
+class Connection:
     """One connection.
 
     calls: how many requests were begun, of a closed load; reopened: how often it was opened again; failures: the
@@ -232,7 +232,7 @@ class Line:
         """Compare a response's payload with its request's; the next like it is known by its bytes."""
         payload, body = self._script.payloads[place], self._wire.body(response, self._script.payloads[place])
         if body != payload:
-            raise loops.wrong_answer(payload, body, number)
+            raise timed_loops.wrong_answer(payload, body, number)
         if not self._wire.last:
             self._script.verified[place] = response
             self._script.most[place] = min(len(response) + 1, MORE_BYTES)  # a small buffer: 0.4 us less than READ_BYTES

@@ -1,4 +1,4 @@
-"""The server's process: ``python -m bench.server``, started by ``bench.processes`` with a JSON specification.
+"""The server's process: ``python -m bench.child.server``, started by ``bench.processes`` with a JSON specification.
 
 Light on purpose: it imports the one system that it serves, and nothing that analyses or draws.
 """
@@ -10,9 +10,9 @@ from typing import Any
 
 from bench import systems
 from bench.channel import Channel, Message, pin, run_child
+from bench.child.timed_loops import Marks, make_payloads, receive_stream, wrong_answer
 from bench.contract import Binding
 from bench.errors import SystemFailedError
-from bench.loops import Marks, make_payloads, receive_stream, wrong_answer
 
 
 class Echo:

@@ -1,4 +1,4 @@
-"""The client's process: ``python -m bench.client``, started by ``bench.processes`` with a JSON specification.
+"""The client's process: ``python -m bench.child.client``, started by ``bench.processes`` with a JSON specification.
 
 It connects, makes one verified call, says that it is ready, waits for *go*, runs the timed loop, and hands
 over its samples as raw int64. For the transport ``inproc`` the server is a thread in here.
@@ -12,11 +12,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from bench import cpu, loops, systems
+from bench import systems
 from bench.channel import Channel, Message, fail, pin, run_child
+from bench.child import clocks, timed_loops
+from bench.child.callers import Callers, Streamer
+from bench.child.server import Echo, receive
 from bench.contract import Binding
-from bench.load import Callers, Streamer
-from bench.server import Echo, receive
 
 
 class Inside(threading.Thread):
@@ -44,7 +45,7 @@ class Inside(threading.Thread):
             return self._system.serve(binding, self._options, self.echo)
         receiver = self._system.Receiver(binding, self._options)
         self.outbox.put(receiver.address)
-        payload = loops.make_payloads(self._spec["payload_bytes"], self._spec["seed"])[0]
+        payload = timed_loops.make_payloads(self._spec["payload_bytes"], self._spec["seed"])[0]
         marks = receive(receiver, payload, lambda: self.outbox.put("received"))
         return self.outbox.put(marks)
 
@@ -89,11 +90,11 @@ class Meter:
     def _process(self) -> int:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         ended_ns = int((ended.ru_utime + ended.ru_stime) * 1e9)
-        return time.process_time_ns() + ended_ns + cpu.total_ns(self._pids)
+        return time.process_time_ns() + ended_ns + clocks.total_ns(self._pids)
 
     def _switches(self) -> tuple[int, int]:
         usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        voluntary, involuntary = cpu.switches(self._pids) or (0, 0)
+        voluntary, involuntary = clocks.switches(self._pids) or (0, 0)
         return voluntary + sum(one.ru_nvcsw for one in usages), involuntary + sum(one.ru_nivcsw for one in usages)
 
     def _server(self) -> int:
@@ -123,21 +124,21 @@ def make_load(system: Any, options: Any, told: Message, spec: Message) -> Any:
     """
     address = told["address"]
     if spec["load"] == "session":
-        from bench.session import Sessions
+        from bench.child.session import Sessions
 
         return Sessions(system, options, address, spec, told["pids"])
     if spec["load"] == "stream":
         return Streamer(system, options, address, spec)
     if spec["engine"] == "wire":
-        from bench.wire import WireLoad
+        from bench.child.wire import WireLoad
 
         return WireLoad(system, options, address, spec)
     if spec["engine"] != "library":
-        from bench.generators._running import GeneratorLoad
+        from bench.child.generators._running import GeneratorLoad
 
         return GeneratorLoad(system, options, address, spec)
     if spec["load"] == "closed" and hasattr(system, "Load"):
-        payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
+        payloads = timed_loops.make_payloads(spec["payload_bytes"], spec["seed"])
         return system.Load(address, options, payloads, spec["callers"], spec["max_calls"])
     return Callers(system, options, address, spec)
 
@@ -151,7 +152,7 @@ def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:
     channel.send("ready", first_ns=first_ns, pids=getattr(load, "pids", ()))
 
 
-def drain(channel: Channel, inside: Inside | None) -> loops.Marks | None:
+def drain(channel: Channel, inside: Inside | None) -> timed_loops.Marks | None:
     """Wait until all that was sent one way has arrived, so that its cost is in the CPU clocks."""
     if inside:
         return inside.outbox.get()
@@ -164,12 +165,12 @@ def main(channel: Channel) -> None:
     """Get ready, run one window, report, disconnect."""
     spec = channel.receive()
     if spec["load"] == "open":
-        loops.punctual()
+        timed_loops.punctual()
     load, inside = prepare(channel, spec)
     get_ready(channel, load, inside)
     go = channel.receive()
     meter = Meter(inside, getattr(load, "pids", ()))
-    loops.wait_until(go["at_ns"])
+    timed_loops.wait_until(go["at_ns"])
     meter.start()
     load.load(go["at_ns"], go["until_ns"])
     marks = drain(channel, inside) if isinstance(load, Streamer) else None

@@ -87,7 +87,7 @@ def none_answered(program: str, errors: dict[str, int]) -> SystemFailedError:
 
 def module(name: str) -> Any:
     """Return a generator's file as a module."""
-    return importlib.import_module(f"bench.generators.{name}")
+    return importlib.import_module(f"bench.child.generators.{name}")
 
 
 def program(name: str) -> str:

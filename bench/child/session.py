@@ -1,7 +1,7 @@
 """Whole client processes, one after another: each starts, connects, makes some calls, and ends.
 
-``python -m bench.session`` is such a process, for systems whose client is Python; the program of a system that has one
-of its own is started directly. ``Sessions`` is the load of a client's process that runs them.
+``python -m bench.child.session`` is such a process, for systems whose client is Python; the program of a system that
+has one of its own is started directly. ``Sessions`` is the load of a client's process that runs them.
 """
 
 import json
@@ -14,8 +14,9 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bench import cpu, loops, systems
+from bench import systems
 from bench.channel import Message
+from bench.child import clocks, timed_loops
 from bench.errors import BenchError, TransportError
 
 NEVER_NS = 2**62
@@ -41,7 +42,7 @@ class Session(NamedTuple):
 
 
 class Sessions:
-    """The load of a process that runs client processes one at a time, with the methods of ``bench.load.Callers``."""
+    """The load of a process that runs client processes one at a time, with the methods of ``Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: Message, server_pids: Sequence[int]) -> None:
         """Keep what they will be told, and whose CPU time is the server's."""
@@ -61,13 +62,13 @@ class Sessions:
         self._done = [self._run(calls, payload_bytes) for calls, payload_bytes in self._spec["sessions"]]
 
     def _run(self, calls: int, payload_bytes: int) -> Session:
-        server_ns, ended_ns = cpu.total_ns(self._server_pids), _children_ns()
+        server_ns, ended_ns = clocks.total_ns(self._server_pids), _children_ns()
         native = hasattr(self._system, "Load")
         begin_ns = time.perf_counter_ns()
         marks: tuple[Any, ...] = (self._native if native else self._python)(calls, payload_bytes)
         end_ns = time.perf_counter_ns()
         client_ns = _children_ns() - ended_ns
-        server = cpu.total_ns(self._server_pids) - server_ns if self._server_pids else None
+        server = clocks.total_ns(self._server_pids) - server_ns if self._server_pids else None
         interpreted, prepared, answered, called = marks
         moments = (begin_ns, interpreted, prepared, answered, called, end_ns)
         return Session(calls, payload_bytes, *moments, client_ns, server)
@@ -76,7 +77,7 @@ class Sessions:
         """Run this file as a program; TransportError with what it said."""
         given = {name: self._spec[name] for name in ("system", "options", "seed")}
         given |= {"address": self._address, "calls": calls, "payload_bytes": payload_bytes}
-        words = [sys.executable, "-P", "-m", "bench.session", json.dumps(given)]
+        words = [sys.executable, "-P", "-m", "bench.child.session", json.dumps(given)]
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdout
             said = process.stdout.read()
@@ -89,7 +90,7 @@ class Sessions:
 
     def _native(self, calls: int, payload_bytes: int) -> tuple[None, None, int, int]:
         """Run the system's own program."""
-        payloads = loops.make_payloads(payload_bytes, self._spec["seed"])
+        payloads = timed_loops.make_payloads(payload_bytes, self._spec["seed"])
         program = self._system.Load(self._address, self._options, payloads, 1, max(1, calls - 1))
         program.first()
         answered = called = time.perf_counter_ns()
@@ -129,15 +130,15 @@ def main() -> None:
     given = json.loads(sys.argv[1])
     system: Any = systems.load(given["system"])
     client = system.Client(given["address"], system.Options(**given["options"]))
-    payloads = loops.make_payloads(given["payload_bytes"], given["seed"])
+    payloads = timed_loops.make_payloads(given["payload_bytes"], given["seed"])
     prepared_ns = time.perf_counter_ns()
     loop, run = _loop(client)
     run(client.open())
-    one, most = (loops.zeros(1), loops.zeros(1)), max(0, given["calls"] - 1)
+    one, most = (timed_loops.zeros(1), timed_loops.zeros(1)), max(0, given["calls"] - 1)
     run(loop(client.call, payloads, *one, NEVER_NS))
     answered_ns = called_ns = time.perf_counter_ns()
     if most:
-        run(loop(client.call, payloads, loops.zeros(most), loops.zeros(most), NEVER_NS))
+        run(loop(client.call, payloads, timed_loops.zeros(most), timed_loops.zeros(most), NEVER_NS))
         called_ns = time.perf_counter_ns()
     run(client.close())
     print(json.dumps([interpreted_ns, prepared_ns, answered_ns, called_ns]))
@@ -148,10 +149,10 @@ def _loop(client: Any) -> tuple[Any, Any]:
     import inspect
 
     if not inspect.iscoroutinefunction(type(client).call):
-        return loops.closed, lambda result: result
+        return timed_loops.closed, lambda result: result
     import asyncio
 
-    return loops.closed_async, asyncio.Runner().run
+    return timed_loops.closed_async, asyncio.Runner().run
 
 
 if __name__ == "__main__":

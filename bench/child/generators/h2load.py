@@ -8,8 +8,8 @@ here. It does not open a connection again that has ended, and does not say so: t
 import math
 import re
 
+from bench.child.generators import Lines, Number, Report, none_answered, strange
 from bench.errors import SystemFailedError
-from bench.generators import Lines, Number, Report, none_answered, strange
 
 PACKAGE = "nghttp2-client"
 

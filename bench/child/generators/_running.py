@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench import generators, loops
 from bench.channel import Message
+from bench.child import generators, timed_loops
+from bench.child.callers import Callers
+from bench.child.wire import WireLoad
 from bench.errors import SystemFailedError
-from bench.load import Callers
-from bench.wire import WireLoad
 
 PR_SET_PDEATHSIG = 1
 
@@ -69,7 +69,7 @@ class Program:
 
 
 class GeneratorLoad:
-    """The closed load of one generator, with the methods of ``bench.load.Callers``; it has a report, and no samples."""
+    """The closed load of one generator, with the methods of ``Callers``; it has a report, and no samples."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
         """Prepare the program, and the calls that try the server before it, which the system's own means make."""
@@ -95,7 +95,7 @@ class GeneratorLoad:
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Run the program for the plan's window, which is ``until_ns - at_ns``, as it rounds it."""
-        loops.wait_until(at_ns)
+        timed_loops.wait_until(at_ns)
         self._report = self._generator.read(*self._program.run(), self._connections)
 
     def report(self) -> tuple[Message, list[Any]]:

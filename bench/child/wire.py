@@ -1,7 +1,7 @@
 """The engine ``wire``: prepared bytes on many connections in one loop, so that the server is measured, not the client.
 
-Two ways to drive the connections (``bench.line``): each asks again as soon as it is answered, or the idle ones are
-told, in turn, to ask when a request is due.
+Two ways to drive the connections (``bench.child.connection``): each asks again as soon as it is answered, or the
+idle ones are told, in turn, to ask when a request is due.
 """
 
 import functools
@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from bench import loops
-from bench.caller import told
 from bench.channel import Message
+from bench.child import timed_loops
+from bench.child.caller import told
+from bench.child.callers import schedule
+from bench.child.connection import Connection, Script, Step, Talk
+from bench.child.polling import Epoll, Poller, Selector
 from bench.errors import TransportError
-from bench.line import Line, Script, Step, Talk
-from bench.load import schedule
-from bench.polling import Epoll, Poller, Selector
 
 EARLY_NS = 150_000  # before a due time waiting becomes spinning
 NEVER_NS = 1 << 62
@@ -26,42 +26,46 @@ NEVER_NS = 1 << 62
 class Talks:
     """The talks of some connections, each advanced by the events of its own until it has ended."""
 
-    def __init__(self, poller: Epoll | Selector, talks: Iterable[tuple[Line, Talk]], persistent: bool = True) -> None:
+    def __init__(
+        self, poller: Epoll | Selector, talks: Iterable[tuple[Connection, Talk]], persistent: bool = True
+    ) -> None:
         """Begin all of them: each sends its first request, or waits to be told.
 
         If ``persistent``, a connection whose request fails counts that and goes on; else the error is raised.
         """
         self.poller = poller
         self._persistent = persistent
-        self._lines: dict[int, Line] = {}
+        self._connections: dict[int, Connection] = {}
         self._steps: dict[int, Step] = {}
-        for line, talk in talks:
-            self._lines[line.fd] = line
-            poller.add(line.fd)
-            self._begin(line, talk)
+        for connection, talk in talks:
+            self._connections[connection.fd] = connection
+            poller.add(connection.fd)
+            self._begin(connection, talk)
 
-    def _begin(self, line: Line, talk: Talk) -> None:
+    def _begin(self, connection: Connection, talk: Talk) -> None:
         """Let a connection's talk send its first request."""
-        line.steps.append(talk.send)
-        self._steps[line.fd] = talk.send
+        connection.steps.append(talk.send)
+        self._steps[connection.fd] = talk.send
         try:
             next(talk)
         except StopIteration:
-            self._end(line.fd)
+            self._end(connection.fd)
         except TransportError as error:
-            self._again(line, error)
+            self._again(connection, error)
 
-    def _again(self, line: Line, error: TransportError) -> None:
+    def _again(self, connection: Connection, error: TransportError) -> None:
         if not self._persistent:
             raise error
-        self._begin(line, line.again(error))
+        self._begin(connection, connection.again(error))
 
     def tell(self, step: Step) -> None:
         """Let an idle connection send its next request."""
         try:
             step(None)
         except TransportError as error:
-            self._again(next(line for line in self._lines.values() if line.steps[-1] == step), error)
+            self._again(
+                next(connection for connection in self._connections.values() if connection.steps[-1] == step), error
+            )
 
     def __len__(self) -> int:
         """Return how many have not ended."""
@@ -82,7 +86,7 @@ class Talks:
             except StopIteration:  # what else has come is told again by the next poll
                 self._end(fd)
             except TransportError as error:
-                self._again(self._lines[fd], error)
+                self._again(self._connections[fd], error)
 
     def advance(self, timeout_s: float | None) -> None:
         """Wait for events, no longer than that, and act on them."""
@@ -92,7 +96,7 @@ class Talks:
             except StopIteration:
                 self._end(fd)
             except TransportError as error:
-                self._again(self._lines[fd], error)
+                self._again(self._connections[fd], error)
 
     def stop(self) -> None:
         """End those that still wait to be told."""
@@ -123,29 +127,31 @@ def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) ->
 
 
 class WireLoad:
-    """The load of a process, closed or open, with the methods of ``bench.load.Callers``; ``lines``: a caller each."""
+    """The load of a process, closed or open, with the methods of ``Callers``; ``connections``: a caller each."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
         """Prepare connections, requests and buffers."""
         make = functools.partial(system.Wire, options, address)
-        self._script = Script(make(), loops.make_payloads(spec["payload_bytes"], spec["seed"]))
+        self._script = Script(make(), timed_loops.make_payloads(spec["payload_bytes"], spec["seed"]))
         self._poller = Poller()
-        self.lines = [Line(make, self._script, self._poller) for _ in range(spec["callers"])]
+        self.connections = [Connection(make, self._script, self._poller) for _ in range(spec["callers"])]
         self._due = schedule(spec) if spec["load"] == "open" else None
-        sizes = [spec["max_calls"]] * len(self.lines) if self._due is None else [max(1, len(self._due))]
-        self._times = [(loops.zeros(size), loops.zeros(size)) for size in sizes]
+        sizes = [spec["max_calls"]] * len(self.connections) if self._due is None else [max(1, len(self._due))]
+        self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
         self._senders: list[Step] = []
 
     def first(self) -> int:
         """Connect and make one verified call with each connection; return the time of the first in ns."""
-        times = [self._first(line) for line in self.lines]
+        times = [self._first(connection) for connection in self.connections]
         return times[0]
 
-    def _first(self, line: Line) -> int:
-        line.open()
-        sent, received = loops.zeros(1), loops.zeros(1)
+    def _first(self, connection: Connection) -> int:
+        connection.open()
+        sent, received = timed_loops.zeros(1), timed_loops.zeros(1)
         Talks(
-            self._poller, [(line, line.talk(self._script.turns(1), sent, received, NEVER_NS))], persistent=False
+            self._poller,
+            [(connection, connection.talk(self._script.turns(1), sent, received, NEVER_NS))],
+            persistent=False,
         ).run()
         return received[0] - sent[0]
 
@@ -153,7 +159,7 @@ class WireLoad:
         """Make the calls of the window; those of an open load may be sent late, by a fifth of it."""
         if self._due is not None:
             return self._opened(self._due, at_ns, until_ns + (until_ns - at_ns) // 5)
-        each = zip(self.lines, self._times, strict=True)
+        each = zip(self.connections, self._times, strict=True)
         turns = self._script.turns
         return Talks(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in each)).run()
 
@@ -161,7 +167,9 @@ class WireLoad:
         for place in range(len(due)):
             due[place] += at_ns
         idle, turns = deque[Step](), self._script.turns(len(due))
-        each = ((line, line.talk(turns, *self._times[0], NEVER_NS, idle)) for line in self.lines)
+        each = (
+            (connection, connection.talk(turns, *self._times[0], NEVER_NS, idle)) for connection in self.connections
+        )
         talks = Talks(self._poller, each)
         talks.advance(0)  # connections that ended since the first call are opened again before anything is due
         self._senders = pace(talks, idle, due, limit_ns)
@@ -169,10 +177,14 @@ class WireLoad:
 
     def report(self) -> tuple[Message, list[Any]]:
         """Return the number of calls, what failed, and each connection's send and receive times; if open, due times."""
-        fields = told([line.failures for line in self.lines])
+        fields = told([connection.failures for connection in self.connections])
         if self._due is None:
-            pairs = zip(self.lines, self._times, strict=True)
-            blobs = [_answered(times, received, line) for line, (sent, received) in pairs for times in (sent, received)]
+            pairs = zip(self.connections, self._times, strict=True)
+            blobs = [
+                _answered(times, received, connection)
+                for connection, (sent, received) in pairs
+                for times in (sent, received)
+            ]
             return fields | {"calls": sum(map(len, blobs)) // 2}, blobs
         blobs = self._dealt(self._due)
         return fields | {"calls": sum(map(len, blobs)) // 3, "scheduled": len(self._due)}, blobs
@@ -180,8 +192,8 @@ class WireLoad:
     def _dealt(self, due: "array[int]") -> list[Any]:
         """Return for each connection when its requests were sent, answered and due."""
         columns = (*self._times[0], due)
-        mine: list[list[int]] = [[] for _ in self.lines]
-        owners = {step: place for place, line in enumerate(self.lines) for step in line.steps}
+        mine: list[list[int]] = [[] for _ in self.connections]
+        owners = {step: place for place, connection in enumerate(self.connections) for step in connection.steps}
         for number, step in enumerate(self._senders):
             if columns[1][number]:
                 mine[owners[step]].append(number)
@@ -189,14 +201,14 @@ class WireLoad:
 
     def close(self) -> None:
         """Disconnect."""
-        for line in self.lines:
-            line.close()
+        for connection in self.connections:
+            connection.close()
         self._poller.close()
 
 
-def _answered(times: "array[int]", received: "array[int]", line: Line) -> Any:
+def _answered(times: "array[int]", received: "array[int]", connection: Connection) -> Any:
     """Return the times of the requests that were answered; those of failed ones are 0."""
-    begun = memoryview(times)[: line.calls]
-    if not line.failures.kinds:
+    begun = memoryview(times)[: connection.calls]
+    if not connection.failures.kinds:
         return begun
     return array("q", (time_ns for time_ns, done in zip(begun, received, strict=False) if done))

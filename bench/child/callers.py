@@ -5,15 +5,15 @@ import inspect
 from array import array
 from typing import Any
 
-from bench import loops
-from bench.caller import Caller, told
 from bench.channel import Message
+from bench.child import timed_loops
+from bench.child.caller import Caller, told
 
 
 def schedule(spec: Message) -> "array[int]":
     """Return a process's share of the common schedule, in ns after *go*: every n-th request of n clients."""
     number, clients = spec["share"]
-    dues = loops.schedule(spec["offered_per_s"], spec["window_s"], spec["arrivals"], spec["schedule_seed"])
+    dues = timed_loops.schedule(spec["offered_per_s"], spec["window_s"], spec["arrivals"], spec["schedule_seed"])
     return array("q", dues[number::clients])
 
 
@@ -30,7 +30,7 @@ class Callers:
         self._scheduled = len(self._due or ())
         self._is_async = inspect.iscoroutinefunction(system.Client.call)
         self._run = self._make_runner() if self._is_async else (lambda result: result)
-        payloads = loops.make_payloads(spec["payload_bytes"], spec["seed"])
+        payloads = timed_loops.make_payloads(spec["payload_bytes"], spec["seed"])
         make = functools.partial(system.Client, address, options)
         self._callers = [Caller(make, payloads, size, self._run) for _ in range(spec["callers"])]
 
@@ -96,8 +96,8 @@ class Streamer:
     def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
         """Prepare the sender."""
         self._sender = system.Sender(address, options)
-        self._payload = loops.make_payloads(spec["payload_bytes"], spec["seed"])[0]
-        self._marks = loops.Marks()
+        self._payload = timed_loops.make_payloads(spec["payload_bytes"], spec["seed"])[0]
+        self._marks = timed_loops.Marks()
 
     def first(self) -> None:
         """Connect and send one message, which the receiver verifies."""
@@ -106,7 +106,7 @@ class Streamer:
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Send until the window's end."""
-        self._marks = loops.send_stream(self._sender.send, self._payload, until_ns)
+        self._marks = timed_loops.send_stream(self._sender.send, self._payload, until_ns)
 
     def report(self) -> tuple[Message, list[Any]]:
         """Return the number of messages, and the marks (times, counts)."""

@@ -1,0 +1,4 @@
+"""What runs inside measured processes: servers, clients, routers, and the loops that take the time.
+
+These files are imported by every server and client, so they use the standard library alone, and little of it.
+"""
