@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench import params, stats, store
+from bench import stats, store
 from bench.errors import UsageError
 from bench.outcomes import whole
-from bench.plan import Plan
+from bench.plan import parameters
+from bench.plan.estimate import described, expected_s
+from bench.plan.plan import Plan
 from bench.results import Run
 from bench.stats import Array, variance
 
@@ -42,14 +44,14 @@ def spend(plan: Plan, budget_s: object, measure: Callable[[Plan], Run], say: Cal
     What varies is taken from the latest complete run of the same cases, else from a pilot, which is part of the budget.
     UsageError if six starts of each case do not fit.
     """
-    left = total = params.positive(budget_s, "budget_s", 86_400, whole=False)
+    left = total = parameters.positive(budget_s, "budget_s", 86_400, whole=False)
     pilot = replace(plan, starts=PILOT_STARTS, window_s=PILOT_WINDOW_S, profile="pilot")
     known = _latest(plan)
     if known is None:
-        left -= pilot.expected_s
+        left -= expected_s(pilot)
     _refuse_what_does_not_fit(plan, left, total)
     if known is None:
-        say(f"Pilot, to see what varies: {pilot}")
+        say(f"Pilot, to see what varies: {described(pilot)}")
         known = measure(pilot)
     found = [spread(known, case) for case in whole(known)]
     window_s, starts = _best(plan, left, found)
@@ -60,7 +62,7 @@ def spend(plan: Plan, budget_s: object, measure: Callable[[Plan], Run], say: Cal
 
 def begun(plan: Plan, budget_s: object) -> Plan | None:
     """Return the plan of the latest run of these cases with this budget, to go on with it, or None."""
-    total = params.positive(budget_s, "budget_s", 86_400, whole=False)
+    total = parameters.positive(budget_s, "budget_s", 86_400, whole=False)
     plans = (folder.plan() for folder in reversed(store.all_runs()))
     same = (one for one in plans if one.cases == plan.cases and one.profile == f"budget {total:g} s")
     return next(same, None)
@@ -90,7 +92,7 @@ def _parts(send_ns: Array, rtt_ns: Array) -> Array:
 
 def _overhead_s(plan: Plan) -> float:
     """Return what one start of every case takes beside the windows."""
-    return replace(plan, starts=1, window_s=0.0).expected_s
+    return expected_s(replace(plan, starts=1, window_s=0.0))
 
 
 def _windows(plan: Plan) -> int:

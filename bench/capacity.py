@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.errors import UsageError
-from bench.plan import MOST_PER_S
+from bench.plan.case import MOST_PER_S
 
 RATIO = 1.1  # the bracket is narrowed to this
 STARTS = 6  # fresh starts at its lower end, of which most have to keep the objective

@@ -52,7 +52,8 @@ def doctor() -> None:
 @click.option("--anew", is_flag=True, help="Make it again, whatever is there.")
 def prepare(names: tuple[str, ...], anew: bool) -> None:
     """Make the Python environments that some routers need (all of them, if none is named)."""
-    from bench import environments, params
+    from bench import environments
+    from bench.plan import parameters as params
 
     for name in params.names(list(names) or "all", "environment", environments.names()):
         folder = environments.ensure(name, click.echo, anew)

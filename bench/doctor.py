@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import psutil
 
-from bench import machine, paths, placement, stats
-from bench.plan import Case
+from bench import machine, paths, stats
+from bench.plan import placement
+from bench.plan.case import Case
 from bench.stage import measure
 
 

@@ -10,6 +10,8 @@ BenchError
 Programs exit with ``exit_status``; notebooks show the message alone, without a traceback.
 """
 
+from collections.abc import Iterable
+
 
 class BenchError(Exception):
     """Base of all errors raised on purpose by this package."""
@@ -50,3 +52,13 @@ class TransportError(BenchError):
 
 class DataError(BenchError):
     """A run folder cannot be written, read or understood."""
+
+
+def unknown(what: str, name: object, known: Iterable[str]) -> UsageError:
+    """Return the error for a name that does not exist: it lists those that do."""
+    import difflib
+
+    known = list(known)
+    near = difflib.get_close_matches(str(name), known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return UsageError(f"unknown {what} {name!r}: there are {', '.join(known)}{hint}")

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import environments, params, paths, placement, plans, systems
-from bench.errors import BenchError, DataError, UsageError
-from bench.systems import unknown
+from bench import environments, paths, plans, systems
+from bench.errors import BenchError, DataError, UsageError, unknown
+from bench.plan import estimate, placement
+from bench.plan.parameters import literal, positive
 
 REST_S = 8.0  # what a notebook takes beside measuring: a kernel, imports, figures
 
@@ -58,13 +59,13 @@ def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
         return REST_S
     for name in ("resume", "predictions"):
         values.pop(name, None)
-    budget_s = params.literal(values.pop("budget_s", None))
+    budget_s = literal(values.pop("budget_s", None))
     plan = plans.plan(notebook.stem, **values)
     for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} - {None}:
         environments.ensure(name)
     if budget_s is not None:
-        return params.positive(budget_s, "budget_s", 86_400, whole=False) + REST_S
-    return float(plan.expected_s) + REST_S
+        return positive(budget_s, "budget_s", 86_400, whole=False) + REST_S
+    return estimate.expected_s(plan) + REST_S
 
 
 def _default(text: str) -> Any:

@@ -16,24 +16,13 @@ from IPython.display import HTML, Image, Markdown, display
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from bench import (
-    budget,
-    checks,
-    figures,
-    narrative,
-    origins,
-    params,
-    paths,
-    placement,
-    plans,
-    runner,
-    searching,
-    store,
-    tables,
-)
+from bench import budget, checks, figures, narrative, origins, paths, plans, runner, searching, store, tables
 from bench.capacity import objective
 from bench.errors import UsageError
-from bench.plan import Case, Plan
+from bench.plan import estimate, placement
+from bench.plan.case import Case
+from bench.plan.parameters import flag, literal
+from bench.plan.plan import Plan
 from bench.results import Run
 
 
@@ -51,10 +40,10 @@ def measure(
     if notebook == "placement" and (reason := placement.why_not()):
         print(f"Skipped: {reason}. What follows is drawn from the reference run of another machine.")
         return _load(notebook, "reference")
-    plan, again = plans.plan(notebook, **parameters), params.flag(resume, "resume")
-    if params.literal(budget_s) is not None:
+    plan, again = plans.plan(notebook, **parameters), flag(resume, "resume")
+    if literal(budget_s) is not None:
         plan = _budgeted(plan, budget_s, again, parameters)
-    print(plan, flush=True)
+    print(estimate.described(plan), flush=True)
     return _judged(_run(plan, _to_resume(plan) if again else None))
 
 
@@ -71,7 +60,7 @@ def search(source: object = "measure", **parameters: Any) -> Run:
         return _load("capacity", str(source))
     goal, plan = objective(str(parameters["objective"])), plans.plan("capacity", **parameters)
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
-    print(f"Search for the highest rate with {goal}: {expected}: about {plan.expected_s:.0f} s", flush=True)
+    print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
     run = Run(searching.find(plan, goal, lambda text: print(text, flush=True)))
     return _judged(run)
 
@@ -84,7 +73,7 @@ def _run(plan: Plan, unfinished: store.Folder | None = None) -> Run:
 def _budgeted(plan: Plan, budget_s: object, again: bool, parameters: dict[str, Any]) -> Plan:
     """Return the plan that a budget allows, or the one that was begun with it and is gone on with."""
     for name in ("starts", "window_s"):
-        if params.literal(parameters.get(name)) is not None:
+        if literal(parameters.get(name)) is not None:
             raise UsageError(f"budget_s chooses {name}: give one of them, not both")
     return (budget.begun(plan, budget_s) if again else None) or budget.spend(plan, budget_s, _run)
 
@@ -103,7 +92,8 @@ def _load(notebook: str, source: str) -> Run:
     run = Run(store.find(f"reference/{notebook}" if source == "reference" else source))
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
-    print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({run.plan})")
+    what = estimate.described(run.plan)
+    print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({what})")
     return run
 
 
@@ -111,7 +101,7 @@ def _load(notebook: str, source: str) -> Run:
 def _progress(plan: Plan) -> Iterator[Any]:
     """Show a bar while measuring takes longer than two seconds, where a person can see it."""
     total = plan.starts * len(plan.cases)
-    with _bar(total, plan.expected_s) as bar:
+    with _bar(total, estimate.expected_s(plan)) as bar:
 
         def step(case: Case) -> None:
             bar.set_postfix_str(runner.describe(case), refresh=False)

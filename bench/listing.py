@@ -39,13 +39,14 @@ def _system_text(name: str) -> str:
 def run_text(name: str) -> str:
     """Return a run's plan, machine, checks and results."""
     from bench import checks, narrative, outcomes, tables
+    from bench.plan.estimate import described
     from bench.results import Run
 
     run = Run(store.find(name))
     manifest = run.manifest
     card = checks.check(run)
     passed = sum(one.verdict == outcomes.PASS for one in card)
-    lines = [f"run       {run.id}", f"plan      {run.plan}", f"created   {manifest['created']}"]
+    lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
     lines += [f"checks    {passed}/{len(card)} passed"]
     lines += [f"  {one.verdict:8}{one.name}: {one.found}{'; ' + one.advice if one.advice else ''}" for one in card]

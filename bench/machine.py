@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from bench import placement
+from bench.plan import placement
 
 PACKAGES = (
     "pyzmq",

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from bench import marginal, stats
 from bench.marginal import Spread
 from bench.origins import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.results import Run
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bench.child import generators
-from bench.plan import Plan
+from bench.plan.plan import Plan
 
 COLUMNS = {  # of a start, in us and per second: the name in the report
     "p50_rtt_us": "rtt_p50",

@@ -9,8 +9,9 @@ import pandas as pd
 
 from bench import reported, stats
 from bench.errors import DataError
-from bench.labels import labels
-from bench.plan import Case, Plan, plan_from_dict
+from bench.plan.case import Case
+from bench.plan.labels import labels
+from bench.plan.plan import Plan
 from bench.stats import steady_state
 from bench.store import Folder
 
@@ -25,7 +26,7 @@ class Run:
         self.folder = folder
         self.manifest = folder.manifest()
         self.id: str = self.manifest.get("id", folder.id)
-        self.plan: Plan = plan_from_dict(self.manifest["plan"])
+        self.plan: Plan = Plan.from_dict(self.manifest["plan"])
         self.card: list[Any] | None = None  # the outcomes of ``bench.checks``, kept for all who ask
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import Any, Self
 from bench import systems
 from bench.child import clocks
 from bench.errors import SystemFailedError
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.processes import Child, collect, private_directory
 
 READY_S = 40.0  # until a router is ready; usual are 5 to 15 s

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from bench import schema
 from bench.measured import Measured, Times
-from bench.plan import Case
+from bench.plan.case import Case
 
 
 def tables(start: int, block: int, index: int, case: Case, measured: Measured) -> dict[str, pa.Table]:

@@ -5,7 +5,8 @@ from typing import Any
 
 from bench import machine, rows, store
 from bench.errors import SystemFailedError
-from bench.plan import Case, Plan
+from bench.plan.case import Case
+from bench.plan.plan import Plan
 from bench.routing import Routing
 from bench.stage import measure
 

@@ -11,7 +11,9 @@ from bench.capacity import Bracket, Objective, Probe, search
 from bench.errors import SystemFailedError
 from bench.measured import Measured
 from bench.overload import LEAST_ACHIEVED
-from bench.plan import PROFILES, Case, Plan
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.plan.profiles import PROFILES
 from bench.routing import Routing
 from bench.stage import measure
 

@@ -4,20 +4,22 @@ import contextlib
 import re
 from collections.abc import Callable
 
-from bench import params, routing, systems
+from bench import routing, systems
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, UsageError
+from bench.plan import parameters
+from bench.plan.validation import options_of
 from bench.processes import Child, collect, private_directory, stop_all
 
 
 def serve(system: str, address: str, options: str, say: Callable[[str], None]) -> None:
     """Serve until Ctrl-C (or the server's end, which is an error); then say how much was answered."""
-    name = params.one_name(system, "system", systems.names())
+    name = parameters.one_name(system, "system", systems.names())
     where = parse_address(address).transport
     if where == "inproc":
         raise UsageError("inproc cannot be reached from another process: serve at tcp://HOST:PORT or ipc:///PATH")
-    params.names(where, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
-    given = params.option_values(systems.load(name).Options, params.mapping(options, "options"), name)
+    parameters.names(where, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    given = options_of(systems.load(name).Options, parameters.mapping(options, "options"), name)
     systems.prepare(name)
     router = routing.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
     spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address, "cpus": None}

@@ -15,7 +15,8 @@ import pyarrow as pa
 from bench import rows, schema, systems
 from bench.child import timed_loops
 from bench.measured import Measured, Times
-from bench.plan import Case, Plan
+from bench.plan.case import Case
+from bench.plan.plan import Plan
 from bench.results import Run
 from bench.store import Folder
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import psutil
 
-from bench import disturbance, placement, systems
+from bench import disturbance, systems
 from bench.channel import Message
 from bench.child import clocks
 from bench.errors import SystemFailedError
 from bench.measured import Measured, calls_of, marks_of, sessions_of, window_ns
-from bench.plan import Case
+from bench.plan import placement
+from bench.plan.case import Case
+from bench.plan.estimate import sessions_s
 from bench.processes import Child, collect, private_directory, stop_all
 from bench.routing import Router, Routing
 
@@ -152,7 +154,7 @@ class Stage:
         self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (2 + len(self._clients))
         for client in self._clients:
             client.send("go", at_ns=self._go_ns, until_ns=self._go_ns + int(self._window_s * 1e9))
-        self._wait(1.2 * self._window_s + PATIENCE_S + 10 * self._case.sessions_s)
+        self._wait(1.2 * self._window_s + PATIENCE_S + 10 * sessions_s(self._case))
         self._used = {name: value - before[name] for name, value in self._read().items() if name in before}
         self._meter.tick()
 

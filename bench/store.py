@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from bench import paths, schema
 from bench.errors import DataError
-from bench.plan import Plan, plan_from_dict
+from bench.plan.plan import Plan
 
 _DELTA = dict.fromkeys(("t_send_ns", "lag_ns", "rtt_ns", "t_ns", "messages"), "DELTA_BINARY_PACKED")
 
@@ -100,7 +100,7 @@ class Folder:
 
     def plan(self) -> Plan:
         """Return the plan that the run follows."""
-        return plan_from_dict(self.manifest()["plan"])
+        return Plan.from_dict(self.manifest()["plan"])
 
     def files(self, table: str) -> list[Path]:
         """Return a table's files in order."""

@@ -19,11 +19,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from bench import paths, placement, plans, runner, schema, stats, store
+from bench import paths, plans, runner, schema, stats, store
 from bench.child import generators
 from bench.child.generators import wrk
 from bench.measured import Times
-from bench.plan import Case, make_plan
+from bench.plan import placement
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 from bench.routing import Routing
 from bench.stage import measure
 

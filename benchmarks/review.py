@@ -12,7 +12,8 @@ import numpy as np
 
 from bench import checks, quantiles, rows, stats
 from bench.measured import Measured
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 from bench.results import Run
 from bench.simulation import InMemory
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench import systems
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.routing import Routing
 
 if threading.current_thread() is threading.main_thread():

@@ -8,7 +8,9 @@ from test_results import handmade
 import bench
 from bench import budget, store
 from bench.errors import UsageError
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.estimate import expected_s
+from bench.plan.profiles import make_plan
 from bench.stats.variance import Level
 
 CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
@@ -29,12 +31,12 @@ def test_more_starts_where_starts_differ_and_longer_windows_where_calls_do():
     assert short < 0.4 < long and few < many
     for window_s, starts in ((short, many), (long, few)):
         planned = make_plan("latency", CASES, starts=starts, window_s=window_s)
-        assert starts >= 6 and 70 < planned.expected_s <= 100.5
+        assert starts >= 6 and 70 < expected_s(planned) <= 100.5
 
 
 def test_six_starts_come_before_long_windows():
     window_s, starts = chosen(parts=0.1, starts=0.0, seconds=10)
-    assert starts == 6 and make_plan("latency", CASES, starts=6, window_s=window_s).expected_s <= 10.1
+    assert starts == 6 and expected_s(make_plan("latency", CASES, starts=6, window_s=window_s)) <= 10.1
 
 
 def slow(start, calls):
@@ -46,7 +48,7 @@ def test_a_known_run_saves_the_pilot_and_says_what_it_can_tell():
     run = handmade(CASES, [100, 50], shape=slow)
     said = []
     plan = budget.spend(run.plan, "30", lambda plan: pytest.fail("a pilot was measured"), said.append)
-    assert plan.profile == "budget 30 s" and plan.cases == run.plan.cases and plan.expected_s <= 30.5
+    assert plan.profile == "budget 30 s" and plan.cases == run.plan.cases and expected_s(plan) <= 30.5
     assert said[-1].startswith("Starts explain ") and run.id in said[-1] and "can be told" in said[-1]
     share = float(said[-1].split("%")[0].split()[-1])
     assert share > 90  # of the variance is between starts, as it was made
@@ -61,7 +63,7 @@ def test_a_pilot_is_part_of_the_budget():
 
     found = budget.spend(plan, 30, measure, lambda text: None)
     (pilot,) = asked
-    assert pilot.profile == "pilot" and pilot.expected_s + found.expected_s <= 31
+    assert pilot.profile == "pilot" and expected_s(pilot) + expected_s(found) <= 31
 
 
 def test_what_does_not_fit_is_refused_with_what_would(tmp_path):
@@ -79,7 +81,7 @@ def test_a_budget_is_kept_by_a_real_run_and_gone_on_with(capsys):
     said = capsys.readouterr().out
     assert "Pilot, to see what varies" in said and "profile budget 12 s" in said
     assert run.plan.starts >= 6 and run.manifest["finished"]
-    planned = [folder.plan().expected_s for folder in store.all_runs()]
+    planned = [expected_s(folder.plan()) for folder in store.all_runs()]
     assert len(planned) == 2 and sum(planned) <= 12.5
     run.folder.files("ledger")[-1].unlink()
     again = bench.measure("latency", resume=True, budget_s=12, system="sockets", transport="ipc")

@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from bench import calibration, checks, cli, simulation, stats
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 from bench.stats import intervals, steady_state
 
 LAW = {"law": "exponential", "mean_us": 1000}

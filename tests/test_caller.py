@@ -11,7 +11,8 @@ from bench import checks, runner
 from bench.child import caller
 from bench.child.callers import Callers
 from bench.errors import SystemFailedError, TransportError
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 from bench.results import Run
 from bench.systems import http_aiohttp, http_stdlib, sockets
 

@@ -6,7 +6,7 @@ from test_results import PAIR, handmade
 
 from bench import checks, disturbance, figures
 from bench.checks import CAUTION, INVALID, PASS
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.results import Run
 
 LOOPBACK = Case("loopback", "inproc")

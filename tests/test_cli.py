@@ -8,7 +8,8 @@ from conftest import ROOT
 
 from bench import runner, systems
 from bench.doctor import Finding
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from test_results import handmade
 from bench import comparing, verdicts
 from bench.comparing import DIFFERENT, SAME, UNKNOWN, at_once, compare, compare_cases, judge
 from bench.errors import DataError, UsageError
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.results import Run
 
 ONE = [Case("zeromq", "ipc")]

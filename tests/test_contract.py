@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from conftest import HERE
 
-from bench import params, systems
+from bench import systems
 from bench.contract import TRANSPORTS, Binding, parse_address
 from bench.errors import NotInstalledError, UsageError
-from bench.plan import Case
+from bench.plan.case import Case
+from bench.plan.validation import options_of
 from bench.stage import measure
 from bench.systems import sockets
 
@@ -44,7 +45,7 @@ def variants(name):
     if name in MISSING:
         return [{}]
     kind = systems.load(name).Options
-    defaults = params.option_values(kind, {}, name)
+    defaults = options_of(kind, {}, name)
     turned = [{f.name: not f.default} for f in dataclasses.fields(kind) if isinstance(f.default, bool)]
     return [defaults, *(defaults | one for one in turned)]
 

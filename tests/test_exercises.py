@@ -8,9 +8,10 @@ import pytest
 from conftest import ROOT
 
 import bench
-from bench import placement
 from bench.errors import TransportError, UsageError
-from bench.plan import Case
+from bench.plan import placement
+from bench.plan.case import Case
+from bench.plan.validation import checked
 from bench.stage import measure
 from bench.systems import mystery as system
 from bench.teaching import mystery
@@ -133,7 +134,7 @@ def test_connections_are_opened_and_acknowledgements_delayed_where_they_should_b
 
 def test_a_box_that_there_is_not_is_refused():
     with pytest.raises(UsageError, match="box must be a, b, c, d, e, f, sound"):
-        Case("mystery", "tcp", options={"box": "g"})
+        checked(Case("mystery", "tcp", options={"box": "g"}))
 
 
 def test_a_server_that_leaves_is_an_error():

@@ -21,7 +21,8 @@ from bench.exploring.pile import Result, collect
 from bench.exploring.screen import Page
 from bench.figures import explore
 from bench.narrative.explore import sentences
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 from bench.results import Run
 from bench.text import listed
 

@@ -9,7 +9,7 @@ from test_results import handmade
 from bench import factorial, narrative
 from bench.factorial import effects
 from bench.narrative import wamp
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.results import Run
 
 ADDED = {"tcp": 3, "websocket": 200, "cbor": -20, "json": 150}

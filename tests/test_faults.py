@@ -14,7 +14,8 @@ from conftest import ROOT, descendants, is_gone, wait_for
 
 from bench import checks, plans, runner, stage, store
 from bench.errors import DataError, SystemFailedError, TransportError
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 from bench.results import Run
 from bench.stage import measure
 from bench.systems import sockets

@@ -16,7 +16,8 @@ from bench import checks, quantiles, runner, tables
 from bench.child import generators
 from bench.child.generators import h2load, wrk
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 from bench.results import Run
 from bench.stage import measure
 

@@ -12,7 +12,8 @@ from google.protobuf import descriptor_pb2
 from bench import systems
 from bench.contract import Binding
 from bench.errors import SystemFailedError, TransportError, UsageError
-from bench.plan import Case
+from bench.plan.case import Case
+from bench.plan.validation import checked
 from bench.processes import Child, collect
 from bench.stage import measure
 from bench.systems import _grpc, _grpc_echo_pb2, grpc_sync
@@ -32,7 +33,7 @@ def test_every_way_of_calling_is_answered_and_counted(name, serialization, rpc):
 @pytest.mark.parametrize(("wrong", "text"), [({"rpc": "carrier"}, "unary or stream"), ({"threads": 0}, "from 1 to")])
 def test_options_that_do_not_exist(wrong, text):
     with pytest.raises(UsageError, match=text):
-        Case("grpc_sync", "tcp", options=wrong)
+        checked(Case("grpc_sync", "tcp", options=wrong))
 
 
 def test_the_generated_code_is_what_the_proto_says(tmp_path):

@@ -18,7 +18,8 @@ from conftest import is_gone, wait_for
 from bench import rows, schema, systems
 from bench.contract import Binding, parse_address
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
-from bench.plan import Case
+from bench.plan.case import Case
+from bench.plan.validation import checked
 from bench.processes import Child, collect, private_directory
 from bench.stage import measure
 from bench.systems import _http, _workers, http_aiohttp
@@ -142,13 +143,13 @@ def test_a_count_that_is_none_is_refused_and_not_counted(count, private_parent):
 )
 def test_options_that_do_not_exist(wrong, text):
     with pytest.raises(UsageError, match=text):
-        Case("http_aiohttp", "tcp", options=wrong)
+        checked(Case("http_aiohttp", "tcp", options=wrong))
 
 
 def test_without_uvloop_its_command_is_named(monkeypatch):
     monkeypatch.setattr(http_aiohttp.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(NotInstalledError, match="install it: python -m pip install uvloop"):
-        Case("http_aiohttp", "tcp", options={"event_loop": "uvloop"})
+        checked(Case("http_aiohttp", "tcp", options={"event_loop": "uvloop"}))
 
 
 def test_the_event_loop_asked_for_serves(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from test_http import ask
 from bench import systems
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.processes import Child, collect, private_directory
 from bench.stage import measure
 from bench.systems import _http, http_crossbar

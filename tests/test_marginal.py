@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 
 from bench import marginal, plans, runner, systems
 from bench.errors import SystemFailedError, UsageError
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.estimate import described
+from bench.plan.profiles import make_plan
+from bench.plan.validation import checked
 from bench.results import Run
 from bench.stage import measure
 
@@ -83,7 +86,7 @@ def test_a_run_of_processes_is_stored_and_loaded():
     run = Run(runner.run(make_plan("marginal", [case], "smoke")))
     assert len(run.sessions) == 2 * len(SESSIONS) and set(run.sessions["start"]) == {0, 1}
     assert (run.sessions["case"] == 0).all() and run.samples.empty
-    assert Case(**json.loads(json.dumps(run.plan.as_dict()["cases"][0]))).sessions_s == case.sessions_s
+    assert Case.from_dict(json.loads(json.dumps(run.plan.as_dict()["cases"][0]))) == case
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ def test_a_run_of_processes_is_stored_and_loaded():
 )
 def test_what_processes_cannot_be_is_refused(changed, why):
     with pytest.raises(UsageError, match=why):
-        Case(**{"system": "zeromq", "transport": "tcp", "load": "session", "sessions": SESSIONS} | changed)
+        checked(Case(**{"system": "zeromq", "transport": "tcp", "load": "session", "sessions": SESSIONS} | changed))
 
 
 def test_the_plan_explains_what_it_needs():
@@ -106,7 +109,7 @@ def test_the_plan_explains_what_it_needs():
     plan = plans.plan("marginal", system="sockets", calls="[1, 10, 50]", payload_bytes="[10, 2000]")
     (case,) = plan.cases
     assert sorted(case.sessions) == [(1, 10), (10, 10), (10, 2000), (50, 10)]
-    assert "4 client processes in each" in str(plan)
+    assert "4 client processes in each" in described(plan)
 
 
 def test_a_client_process_that_fails_ends_the_start_with_its_words(monkeypatch, tmp_path):
@@ -131,7 +134,7 @@ def test_a_client_process_that_fails_ends_the_start_with_its_words(monkeypatch, 
 
 def test_a_client_process_leaves_when_its_parent_is_killed():
     case = "Case('sockets', 'tcp', 100, load='session', sessions=((10**6, 100),))"
-    code = f"from bench.plan import Case; from bench.stage import measure; measure({case}, 1.0, 1)"
+    code = f"from bench.plan.plan import Case; from bench.stage import measure; measure({case}, 1.0, 1)"
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL) as process:
 
         def sessions():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from test_results import handmade
 
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.prediction import agreement, predict
 from bench.resources import resources
 from bench.stats.queueing import Demand, bounds, delay, mva

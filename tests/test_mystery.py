@@ -7,7 +7,7 @@ from test_results import handmade
 from bench import figures, narrative, plans
 from bench.errors import UsageError
 from bench.figures import mystery
-from bench.plan import Case
+from bench.plan.case import Case
 
 PANELS = (*mystery.PANELS, mystery.in_order, mystery.cpu, mystery.by_worker)
 

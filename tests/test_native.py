@@ -10,7 +10,7 @@ from conftest import wait_for
 from bench.child import clocks
 from bench.child.client import Meter
 from bench.child.server import Echo
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.stage import measure
 
 

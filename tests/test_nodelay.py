@@ -10,7 +10,7 @@ from test_results import handmade
 from bench import narrative, plans
 from bench.errors import TransportError, UsageError
 from bench.figures import nodelay
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.plans.nodelay import ABLE
 from bench.stage import measure
 from bench.systems import http_stdlib

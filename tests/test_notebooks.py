@@ -159,7 +159,7 @@ def test_a_wrong_parameter_is_one_line_in_the_notebook(tmp_path):
 
 
 def test_where_there_is_one_cpu_placement_says_why_and_shows_the_reference(tmp_path, monkeypatch):
-    monkeypatch.setattr("bench.placement.allowed", lambda: [0])
+    monkeypatch.setattr("bench.plan.placement.allowed", lambda: [0])
     import bench
 
     run = bench.measure("placement", profile="smoke")

@@ -15,7 +15,9 @@ from bench import checks, narrative, overload, runner, stats, tables
 from bench.child import timed_loops
 from bench.errors import UsageError
 from bench.narrative import openload
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.plan.validation import checked
 from bench.results import Run
 from bench.stage import measure
 from bench.stats import queueing
@@ -101,7 +103,7 @@ def test_an_awaited_client_is_paced_too():
 )
 def test_loads_that_cannot_be_offered(wrong, text):
     with pytest.raises(UsageError, match=text):
-        Case(**{"system": "sockets", "transport": "ipc", "load": "open", "offered_per_s": 100} | wrong)
+        checked(Case(**{"system": "sockets", "transport": "ipc", "load": "open", "offered_per_s": 100} | wrong))
 
 
 @pytest.mark.parametrize(("law", "scv"), [("constant", 0), ("exponential", 1), ("bimodal", 2.25)])
@@ -176,7 +178,7 @@ def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
     case = Case("oracle", "ipc", 100, {"mean_us": 1000}, load="open", offered_per_s=3000, clients=2)
     closed = Case("oracle", "ipc", 100, {"mean_us": 1000})
     from bench import runner
-    from bench.plan import make_plan
+    from bench.plan.profiles import make_plan
     from bench.results import Run
 
     run = Run(runner.run(make_plan("openload", [closed, case], starts=1, window_s=0.4)))

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from bench import params
 from bench.errors import UsageError
+from bench.plan import parameters
+from bench.plan.validation import options_of
 
 KNOWN = ["inproc", "ipc", "tcp"]
 
@@ -23,26 +24,26 @@ KNOWN = ["inproc", "ipc", "tcp"]
     ],
 )
 def test_names(given, expected):
-    assert params.names(given, "transport", KNOWN) == expected
+    assert parameters.names(given, "transport", KNOWN) == expected
 
 
 @pytest.mark.parametrize("given", ["tpc", "", [], "[]", None, 3, "[ipc, nosuch]", "{a: b}", "[", True])
 def test_names_that_do_not_exist(given):
     with pytest.raises(UsageError) as caught:
-        params.names(given, "transport", KNOWN)
+        parameters.names(given, "transport", KNOWN)
     assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_name_is_answered_with_those_that_exist_and_the_nearest():
     with pytest.raises(UsageError, match=r"unknown transport 'tpc': there are inproc, ipc, tcp; did you mean tcp\?"):
-        params.names("tpc", "transport", KNOWN)
+        parameters.names("tpc", "transport", KNOWN)
 
 
 @pytest.mark.parametrize(
     ("given", "expected"), [(5, [5]), ("5", [5]), ([1, 2], [1, 2]), ("[1, 2]", [1, 2]), ("1,2", [1, 2]), (1e3, [1000])]
 )
 def test_positives(given, expected):
-    assert params.positives(given, "payload_bytes", 10_000) == expected
+    assert parameters.positives(given, "payload_bytes", 10_000) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,36 +51,36 @@ def test_positives(given, expected):
 )
 def test_numbers_that_cannot_be(given):
     with pytest.raises(UsageError, match="payload_bytes"):
-        params.positives(given, "payload_bytes", 10_000)
+        parameters.positives(given, "payload_bytes", 10_000)
 
 
 def test_one_name_where_one_is_wanted():
-    assert params.one_name("tcp", "transport", KNOWN) == "tcp"
+    assert parameters.one_name("tcp", "transport", KNOWN) == "tcp"
     for several in ("all", "[ipc, tcp]"):
         with pytest.raises(UsageError, match="takes one name here"):
-            params.one_name(several, "transport", KNOWN)
+            parameters.one_name(several, "transport", KNOWN)
 
 
 def test_truth_values():
-    assert params.flag("true", "resume") is params.flag(True, "resume") is True
+    assert parameters.flag("true", "resume") is parameters.flag(True, "resume") is True
     for wrong in ("maybe", 1, None):
         with pytest.raises(UsageError, match="resume must be true or false"):
-            params.flag(wrong, "resume")
+            parameters.flag(wrong, "resume")
 
 
 def test_fractions_only_where_they_make_sense():
-    assert params.positive("0.5", "window_s", 10, whole=False) == 0.5
+    assert parameters.positive("0.5", "window_s", 10, whole=False) == 0.5
     with pytest.raises(UsageError, match="must be a number above 0 and at most 10, not 11"):
-        params.positive(11, "window_s", 10, whole=False)
+        parameters.positive(11, "window_s", 10, whole=False)
 
 
 def test_mappings():
-    assert params.mapping("{nodelay: false}", "options") == {"nodelay": False}
-    assert params.mapping('{"writes": 2}', "options") == {"writes": 2}
-    assert params.mapping("", "options") == params.mapping(None, "options") == {}
+    assert parameters.mapping("{nodelay: false}", "options") == {"nodelay": False}
+    assert parameters.mapping('{"writes": 2}', "options") == {"writes": 2}
+    assert parameters.mapping("", "options") == parameters.mapping(None, "options") == {}
     for wrong in ("nodelay", "[1]", "{a: [}"):
         with pytest.raises(UsageError):
-            params.mapping(wrong, "options")
+            parameters.mapping(wrong, "options")
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class NoOptions:
 
 
 def test_options_are_completed_and_typed():
-    values = params.option_values(Options, {"nodelay": "false", "writes": "2", "share": 1, "name": "3"}, "sockets")
+    values = options_of(Options, {"nodelay": "false", "writes": "2", "share": 1, "name": "3"}, "sockets")
     assert values == {"nodelay": False, "writes": 2, "share": 1.0, "name": "3"}
 
 
@@ -116,4 +117,4 @@ def test_options_are_completed_and_typed():
 )
 def test_options_that_cannot_be(kind, given, text):
     with pytest.raises(UsageError, match=text):
-        params.option_values(kind, given, "sockets")
+        options_of(kind, given, "sockets")

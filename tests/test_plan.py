@@ -2,10 +2,15 @@
 
 import pytest
 
-from bench import figures, placement, plans, runner, systems
+from bench import figures, plans, runner, systems
 from bench.errors import UsageError
 from bench.narrative import overview
-from bench.plan import PROFILES, Case, make_plan, plan_from_dict
+from bench.plan import placement
+from bench.plan.case import Case
+from bench.plan.estimate import described
+from bench.plan.plan import Plan
+from bench.plan.profiles import PROFILES, make_plan
+from bench.plan.validation import checked
 from bench.results import Run
 
 
@@ -21,8 +26,8 @@ def test_every_case_is_measured_once_in_each_block_in_an_order_that_the_seed_fix
 
 def test_a_plan_survives_its_manifest():
     plan = plans.plan("throughput", clients="[1, 2]", options="{copy: false}")
-    assert plan_from_dict(plan.as_dict()) == plan
-    assert plan_from_dict(plan.as_dict()).hash8 == plan.hash8
+    assert Plan.from_dict(plan.as_dict()) == plan
+    assert Plan.from_dict(plan.as_dict()).hash8 == plan.hash8
     assert plans.plan("throughput", clients=[1, 3]).hash8 != plan.hash8
 
 
@@ -54,7 +59,9 @@ def test_profiles_shrink_windows_where_there_are_many_cases():
 
 
 def test_the_plan_says_what_it_will_do():
-    assert "3 cases x 6 starts, windows of 0.4 s, profile class: about" in str(plans.plan("latency", transport="ipc"))
+    assert "3 cases x 6 starts, windows of 0.4 s, profile class: about" in described(
+        plans.plan("latency", transport="ipc")
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,9 +114,9 @@ def test_throughputs_that_cannot_be_measured(arguments, text):
 
 def test_streams_need_a_system_that_has_them():
     with pytest.raises(UsageError, match="no one-way streams"):
-        Case("sockets", "tcp", load="stream")
+        checked(Case("sockets", "tcp", load="stream"))
     with pytest.raises(UsageError, match="inproc lives in one process"):
-        Case("zeromq", "inproc", clients=2)
+        checked(Case("zeromq", "inproc", clients=2))
 
 
 def test_one_cpu_leaves_only_the_free_placement(monkeypatch):

@@ -10,7 +10,7 @@ from test_results import handmade
 import bench
 from bench import paths, store
 from bench.errors import DataError, UsageError
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.results import Run
 from bench.teaching import predictions, questions, scores
 

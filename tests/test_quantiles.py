@@ -7,7 +7,7 @@ from test_checks import moody, noisy
 from test_results import PAIR, handmade
 
 from bench import quantiles
-from bench.plan import Case
+from bench.plan.case import Case
 
 
 def test_starts_that_carry_it_give_their_median_and_range():

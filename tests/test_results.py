@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from bench import narrative, origins, plans, rows, store, tables
-from bench.labels import labels
 from bench.measured import Measured
 from bench.narrative import latency, throughput
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.labels import labels
+from bench.plan.profiles import make_plan
 from bench.results import Run
 
 FACTS = {

@@ -16,7 +16,9 @@ from conftest import ROOT, descendants, is_gone, wait_for
 from bench import routing as routers
 from bench import runner, stage, store
 from bench.errors import SystemFailedError, UsageError
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.plan.validation import checked
 from bench.routing import Routing
 from bench.stage import measure
 from bench.systems import wamp_crossbar
@@ -101,7 +103,7 @@ def test_what_a_router_left_behind_by_force_is_swept():
 
 def test_nothing_is_left_when_an_experiment_with_a_router_is_killed(private_parent):
     code = (
-        "from bench.routing import Routing; from bench.plan import Case; import time\n"
+        "from bench.routing import Routing; from bench.plan.plan import Case; import time\n"
         f"with Routing() as r:\n    print(sum(r.of(Case({NAME!r}, 'ipc')).pids.values(), []), flush=True)\n"
         "    time.sleep(60)"
     )
@@ -151,15 +153,15 @@ def test_a_router_that_is_not_there_is_an_error(monkeypatch):
 def test_a_serializer_that_is_not_installed_names_its_package(monkeypatch):
     monkeypatch.delitem(wamp_crossbar.SERID_TO_SER, "cbor")
     with pytest.raises(UsageError, match="serializer cbor needs a package: python -m pip install cbor2"):
-        Case(NAME, "ipc", options={"serializer": "cbor"})
+        checked(Case(NAME, "ipc", options={"serializer": "cbor"}))
     for wrong in ({"serializer": "xml"}, {"framing": "pigeon"}):
         with pytest.raises(UsageError, match=r"must be .* not '(xml|pigeon)'"):
-            Case(NAME, "ipc", options=wrong)
+            checked(Case(NAME, "ipc", options=wrong))
 
 
 def test_what_the_router_and_its_libraries_print_does_not_reach_the_experiment():
     code = (
-        "from bench.plan import Case, make_plan; from bench import runner\n"
+        "from bench.plan.plan import Case, make_plan; from bench import runner\n"
         f"runner.run(make_plan('latency', [Case({NAME!r}, 'ipc')], starts=1, window_s=0.05))"
     )
     finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)

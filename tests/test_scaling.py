@@ -6,7 +6,7 @@ from test_results import handmade
 
 from bench import narrative, origins, plans
 from bench.errors import UsageError
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.stats import scalability
 
 WORKERS = np.array([1, 2, 4, 8, 16, 24, 32])

@@ -12,7 +12,8 @@ import pytest
 import bench
 from bench import across, runner, schema, stage, store
 from bench.errors import DataError, SystemFailedError, UsageError
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 from bench.results import Run
 
 

@@ -18,7 +18,8 @@ from conftest import ROOT
 from bench import machine, runner, schema, store
 from bench.classroom import reading, starts, submitting, zips
 from bench.errors import DataError, UsageError
-from bench.plan import Case, make_plan
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
 from bench.results import Run
 
 

@@ -8,7 +8,8 @@ from test_results import handmade
 from bench import systems
 from bench.child import timed_loops
 from bench.errors import UsageError
-from bench.plan import Case
+from bench.plan.case import Case
+from bench.plan.validation import checked
 from bench.stage import measure
 
 ALL = (*WIRED, "http_aiohttp")
@@ -72,14 +73,14 @@ def test_limits_and_large_payloads(name):
 )
 def test_what_has_no_wire_is_refused(system, rest, text):
     with pytest.raises(UsageError, match=text):
-        Case(**{"system": system, "transport": "tcp", "engine": "wire"} | rest)
+        checked(Case(**{"system": system, "transport": "tcp", "engine": "wire"} | rest))
 
 
 def test_open_loads_take_callers_only_by_wire():
     shared = {"load": "open", "offered_per_s": 100.0, "callers": 4}
     assert Case("sockets", "ipc", engine="wire", **shared).callers == 4
     with pytest.raises(UsageError, match="give clients, not callers"):
-        Case("sockets", "ipc", **shared)
+        checked(Case("sockets", "ipc", **shared))
 
 
 def test_the_engine_is_stored_and_shown_where_it_differs():

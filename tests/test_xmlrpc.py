@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bench import systems
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError, UsageError
-from bench.plan import Case
+from bench.plan.case import Case
+from bench.plan.validation import checked
 from bench.stage import measure
 from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
 from bench.systems.xmlrpc_pstream import pack
@@ -71,7 +72,7 @@ def post(address, document):
 )
 def test_options_that_do_not_exist(name, wrong, text):
     with pytest.raises(UsageError, match=text):
-        Case(name, "tcp", options=wrong)
+        checked(Case(name, "tcp", options=wrong))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from test_xmlrpc import LAUGHS, begin, client_of, post
 from bench import programs, systems
 from bench.contract import Binding
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
-from bench.plan import Case
+from bench.plan.case import Case
+from bench.plan.validation import checked
 from bench.processes import Child, collect
 from bench.stage import measure
 from bench.systems import xmlrpc_pstream, xmlrpc_stdlib
@@ -54,7 +55,7 @@ def load_of(address, protocol, payload=b"hello", **options):
 
 def test_options_that_do_not_exist():
     with pytest.raises(UsageError, match="protocol must be http or pstream"):
-        Case("xmlrpc_c", "tcp", options={"protocol": "soap"})
+        checked(Case("xmlrpc_c", "tcp", options={"protocol": "soap"}))
 
 
 @protocols

@@ -8,7 +8,8 @@ from typing import Any
 
 from bench import checks, outcomes
 from bench.classroom.zips import RefusedError, plain
-from bench.plan import Case, Plan, plan_from_dict
+from bench.plan.case import Case
+from bench.plan.plan import Plan
 from bench.results import Run
 
 VERSION, MOST_CASES = 1, 100
@@ -57,7 +58,7 @@ def read(data: bytes) -> dict[str, Any]:
         raise RefusedError(f"run {top['id']} is invalid by its own checks")
     shown = {name: "not known" if value is None else plain(value) for name, value in facts.items()}
     about = {"id": top["id"], "created": created, "checks": top["checks"], "facts": shown}
-    return about | {"plan": plan_from_dict(plan)}
+    return about | {"plan": Plan.from_dict(plan)}
 
 
 def _fitting(found: Any, kinds: dict[str, Any], what: str) -> dict[str, Any]:

@@ -3,18 +3,19 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from bench import params, systems
 from bench.classroom import reading, submitting
 from bench.classroom.ratios import Ratio, key, ratios
 from bench.classroom.reading import Refusal, Submitted
 from bench.classroom.zips import plain
 from bench.comparing import DIFFERENT, QUANTITIES, SAME
-from bench.labels import labels
-from bench.plan import Case
+from bench.errors import unknown
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.plan.labels import labels
 from bench.stats.meta_analysis import LEAST_MACHINES, Pool, pool
 from bench.text import few
 
@@ -88,9 +89,9 @@ def gather(folder: object, row: object, quantity: object, claim: object) -> Room
 
     UsageError for a parameter that cannot be used; a zip that cannot be used is refused with its reason.
     """
-    wanted = params.names(quantity, "quantity", [words for words, _ in QUANTITIES.values()])
+    wanted = parameters.names(quantity, "quantity", [words for words, _ in QUANTITIES.values()])
     columns = [name for name, (words, _) in QUANTITIES.items() if words in wanted]
-    unit = params.one_name(row, "row", ["default", MACHINE, PLACEMENT])
+    unit = parameters.one_name(row, "row", ["default", MACHINE, PLACEMENT])
     runs, refusals = (examples(), []) if folder == REFERENCE else reading.folder(Path(str(folder)))
     spoken: list[Ratio] = []
     for run in runs:
@@ -128,9 +129,7 @@ def newest(spoken: list[Ratio], unit: str) -> tuple[Kept, list[Refusal]]:
 
 def _anywhere(case: Case, unit: str) -> Case:
     """Return a case without its placement, where that is told by the row."""
-    made = object.__new__(Case)
-    made.__dict__.update(case.__dict__ | ({"placement": ""} if unit == PLACEMENT else {}))
-    return made
+    return replace(case, placement="") if unit == PLACEMENT else case
 
 
 def claims_of(kept: Kept, unit: str) -> Iterator[Claim]:
@@ -145,5 +144,5 @@ def _chosen(claims: list[Claim], name: str) -> Claim | None:
     """Return the first claim whose label begins so, or the one with the most rows; None if there are no claims."""
     found = [claim for claim in claims if claim.label.startswith(name)]
     if claims and not found:
-        raise systems.unknown("claim", name, list(dict.fromkeys(claim.label for claim in claims)))
+        raise unknown("claim", name, list(dict.fromkeys(claim.label for claim in claims)))
     return found[0] if found else None

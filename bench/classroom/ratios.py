@@ -10,8 +10,8 @@ import numpy as np
 
 from bench.classroom.reading import Refusal, Submitted
 from bench.comparing import MARGIN, QUANTITIES, judge
-from bench.labels import labels
-from bench.plan import Case
+from bench.plan.case import Case
+from bench.plan.labels import labels
 from bench.stats import Array, intervals
 from bench.stats.intervals import Interval
 from bench.stats.meta_analysis import standard_error, times

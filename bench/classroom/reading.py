@@ -11,7 +11,7 @@ from bench import paths
 from bench.classroom import manifests, starts, zips
 from bench.classroom.zips import RefusedError, plain
 from bench.errors import UsageError
-from bench.plan import Plan
+from bench.plan.plan import Plan
 
 MOST_FILES = 500
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from bench import placement, systems
+from bench import systems
 from bench.errors import BenchError, NotInstalledError
 from bench.exploring import inputs
-from bench.plan import MOST_BYTES, MOST_CLIENTS, MOST_PER_S
+from bench.plan import placement
+from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S
 
 FIRST = "zeromq"
 CONNECTIONS = 8  # of an open load, unless another number is chosen

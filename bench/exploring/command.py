@@ -7,9 +7,10 @@ from typing import Any
 
 import yaml
 
-from bench import placement, systems
-from bench.choices import INSTRUMENT
-from bench.plan import Case
+from bench import systems
+from bench.plan import placement
+from bench.plan.case import Case
+from bench.plan.cases import INSTRUMENT
 
 USUAL = {"profile": "class", "starts": None, "window_s": None, "seed": 1}  # as all notebooks have it
 

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 from bench import environments, paths, processes, runner, store, systems
 from bench.errors import BenchError
-from bench.plan import Case, Plan
+from bench.plan.case import Case
+from bench.plan.estimate import expected_s
+from bench.plan.plan import Plan
 from bench.results import Run
 
 TICK_S = 0.2
@@ -106,7 +108,7 @@ class Measurement:
     def _tell(self) -> None:
         """Say how far the measurement is until it has ended: complete starts, and the time of the one under way."""
         total = self.plan.starts * len(self.plan.cases)
-        each_s = max(0.1, self.plan.expected_s / total)
+        each_s = max(0.1, expected_s(self.plan) / total)
         while not self._ended.wait(TICK_S):
             within = min(0.95, (time.monotonic() - self._began) / each_s)
             text = f"{self._doing}: start {min(self._done + 1, total)} of {total}" if self._folder else self._doing

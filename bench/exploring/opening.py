@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from bench import lab, params
+from bench import lab
 from bench.exploring.command import USUAL
 from bench.exploring.screen import Page
+from bench.plan.parameters import literal
 from bench.results import Run
 
 SHORT_S = 0.5  # the window of a start on the page: its first dot is wanted soon
@@ -20,7 +21,7 @@ def page(
     if not lab.is_watched():
         return Still(lab.measure("explore", source, resume, budget_s, **parameters))
     amount = {name: parameters.get(name, usual) for name, usual in USUAL.items()}
-    if amount["profile"] == "class" and params.literal(amount["window_s"]) is None:
+    if amount["profile"] == "class" and literal(amount["window_s"]) is None:
         amount["window_s"] = SHORT_S
     return Page(source, amount)
 

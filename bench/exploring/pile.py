@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench import schema, store
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.results import Run
 
 

@@ -18,8 +18,8 @@ from bench.exploring.measuring import Measurement
 from bench.exploring.pile import Result, collect
 from bench.exploring.showing import Entry
 from bench.figures.explore import Row, row
-from bench.labels import labels
-from bench.plan import Plan
+from bench.plan.labels import labels
+from bench.plan.plan import Plan
 from bench.results import Run
 
 

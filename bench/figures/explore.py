@@ -20,7 +20,7 @@ from bench.figures.axes import (
     rtt_axis,
     tail_scale,
 )
-from bench.plan import Case
+from bench.plan.case import Case
 from bench.quantiles import Quantile, quantile, times
 from bench.results import Run, column
 from bench.text import duration, plain, quantity

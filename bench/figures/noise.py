@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench import stats
-from bench.choices import FLOOR
 from bench.figures.axes import curve, distribution_axes, name_rows, range_row, time_axis
-from bench.placement import PLACEMENTS
+from bench.plan.cases import FLOOR
+from bench.plan.placement import PLACEMENTS
 from bench.results import Run, column
 from bench.text import duration
 

@@ -16,7 +16,7 @@ from bench.figures.noise import (
     timeline,
     timer_cases,
 )
-from bench.plan import PROFILES
+from bench.plan.profiles import PROFILES
 from bench.results import Run
 from bench.stats import Array, variance
 from bench.text import duration

@@ -1,7 +1,7 @@
 """What the figure of placements says."""
 
-from bench import placement
 from bench.narrative.words import P50
+from bench.plan import placement
 from bench.results import Run
 from bench.text import duration
 

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from bench.plan import Plan
+from bench.plan.plan import Plan
 
 
 def plan(notebook: str, **parameters: Any) -> Plan:

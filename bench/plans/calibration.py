@@ -2,8 +2,12 @@
 
 from typing import Any
 
-from bench import params, systems
-from bench.plan import MOST_CLIENTS, MOST_PER_S, Case, Plan, make_plan, placement_of
+from bench import systems
+from bench.plan import parameters
+from bench.plan.case import MOST_CLIENTS, MOST_PER_S, Case
+from bench.plan.cases import placement_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 LAWS = ("constant", "exponential", "bimodal")
 FREEZE = {"law": "constant", "mean_us": 100, "freeze_after": 100, "freeze_ms": 100}
@@ -22,11 +26,13 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan a closed loop of each law, open loads of the exponential one, and a freeze."""
-    by = params.one_name(transport, "transport of oracle", systems.constant("oracle", "TRANSPORTS"))
-    mean = int(params.positive(mean_us, "mean_us", 1_000_000))
+    by = parameters.one_name(transport, "transport of oracle", systems.constant("oracle", "TRANSPORTS"))
+    mean = int(parameters.positive(mean_us, "mean_us", 1_000_000))
     shared: dict[str, Any] = {"payload_bytes": 100, "placement": placement_of(placement, parallel=True)}
-    offered = sorted(float(params.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in params.as_list(rates))
-    number = int(params.positive(clients, "clients", MOST_CLIENTS))
+    offered = sorted(
+        float(parameters.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in parameters.as_list(rates)
+    )
+    number = int(parameters.positive(clients, "clients", MOST_CLIENTS))
     cases = [Case("oracle", by, options={"law": law, "mean_us": mean}, **shared) for law in LAWS]
     paced: dict[str, Any] = {"load": "open", "arrivals": "poisson", "clients": number}
     exponential = {"law": "exponential", "mean_us": mean}

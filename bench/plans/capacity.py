@@ -1,9 +1,13 @@
 """What is measured for capacity.ipynb: one open load, at rates that the search chooses."""
 
-from bench import params, systems
+from bench import systems
 from bench.capacity import objective as read
 from bench.errors import UsageError
-from bench.plan import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, PROFILES, Case, Plan, make_plan, placement_of
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
+from bench.plan.cases import placement_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import PROFILES, make_plan
 
 PROBES = 20  # before the lower end is confirmed: doublings and bisections, two or three starts each
 
@@ -22,21 +26,21 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan the first probe of a search; the number of starts is how many probes to expect."""
-    name = params.one_name(system, "system", systems.names())
-    by = params.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    name = parameters.one_name(system, "system", systems.names())
+    by = parameters.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
     if by == "inproc":
         raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
     read(str(objective))
     case = Case(
         name,
         by,
-        int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
-        params.mapping(options, "options"),
+        int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        parameters.mapping(options, "options"),
         placement_of(placement, parallel=True),
         "open",
-        params.positive(first, "first", MOST_PER_S, whole=False),
+        parameters.positive(first, "first", MOST_PER_S, whole=False),
         "poisson",
-        int(params.positive(clients, "clients", MOST_CLIENTS)),
+        int(parameters.positive(clients, "clients", MOST_CLIENTS)),
     )
-    probes = PROBES + PROFILES[params.one_name(profile, "profile", list(PROFILES))].starts
+    probes = PROBES + PROFILES[parameters.one_name(profile, "profile", list(PROFILES))].starts
     return make_plan("capacity", [case], profile, probes, window_s or PROFILES[profile].window_s, seed)

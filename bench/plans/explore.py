@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from bench import params, systems
-from bench.choices import COMPARED, case_of
-from bench.errors import UsageError
-from bench.plan import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case, Plan, make_plan, placement_of
+from bench.errors import UsageError, unknown
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
+from bench.plan.cases import COMPARED, case_of, placement_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 PARTS = (*COMPARED, "rate")  # of a case as typed
 DEFAULT = (
@@ -23,7 +25,7 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan the cases that mappings spell, each by itself: no floor and no instrument goes along."""
-    chosen = [case(each) for each in params.as_list(cases)]
+    chosen = [case(each) for each in parameters.as_list(cases)]
     if not chosen:
         raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
     return make_plan("explore", chosen, profile, starts, window_s, seed)
@@ -31,18 +33,18 @@ def plan(
 
 def case(spelled: object) -> Case:
     """Return the case that a mapping spells; with a ``rate`` its load is open, and ``clients`` are its connections."""
-    given = params.mapping(spelled, "a case")
+    given = parameters.mapping(spelled, "a case")
     for name in given:
         if name not in PARTS:
-            raise systems.unknown("part of a case", name, PARTS)
-    clients = int(params.positive(given.get("clients", 1), "clients", MOST_CLIENTS))
-    callers = int(params.positive(given.get("callers", 1), "callers", MOST_CLIENTS))
+            raise unknown("part of a case", name, PARTS)
+    clients = int(parameters.positive(given.get("clients", 1), "clients", MOST_CLIENTS))
+    callers = int(parameters.positive(given.get("callers", 1), "callers", MOST_CLIENTS))
     paced: dict[str, Any] = {}
     if rate := given.pop("rate", None):
-        offered = params.positive(rate, "rate", MOST_PER_S, whole=False)
+        offered = parameters.positive(rate, "rate", MOST_PER_S, whole=False)
         paced = {"load": "open", "offered_per_s": offered, "arrivals": "poisson"}
     given |= {
-        "payload_bytes": int(params.positive(given.get("payload_bytes", 1000), "payload_bytes", MOST_BYTES)),
+        "payload_bytes": int(parameters.positive(given.get("payload_bytes", 1000), "payload_bytes", MOST_BYTES)),
         "placement": placement_of(given.get("placement"), parallel=bool(paced) or clients * callers > 1),
         "clients": clients,
         "callers": callers,

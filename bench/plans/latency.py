@@ -3,10 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from bench import params, systems
-from bench.choices import FLOOR, INSTRUMENT, subjects, transports_of
+from bench import systems
 from bench.errors import UsageError
-from bench.plan import ENGINES, MOST_BYTES, Case, Plan, make_plan, placement_of
+from bench.plan import parameters
+from bench.plan.case import ENGINES, MOST_BYTES, Case
+from bench.plan.cases import FLOOR, INSTRUMENT, placement_of, subjects, transports_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 CLASS_S = 0.4  # thousands of calls in each start; the first figure shall not keep a person waiting
 
@@ -25,14 +28,14 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan sequential round trips of one or more systems, of raw sockets, and of the instrument itself."""
-    sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
-    chosen = params.names(system, "system", systems.names())
+    sizes = parameters.positives(payload_bytes, "payload_bytes", MOST_BYTES)
+    chosen = parameters.names(system, "system", systems.names())
     if chosen == [INSTRUMENT]:
         raise UsageError(f"{INSTRUMENT} goes along with every system: name another ({', '.join(systems.names())})")
     chosen = [name for name in chosen if name != INSTRUMENT]
     where = placement_of(placement)
     shared: dict[str, Any] = {"placement": where}
-    made_by = {"engine": params.one_name(engine, "engine", list(ENGINES))}
+    made_by = {"engine": parameters.one_name(engine, "engine", list(ENGINES))}
     cases = subjects(chosen, transport, target, options, sizes, shared | made_by)
     if not target:
         floors = [(t, size) for t in transports_of(cases, FLOOR) for size in sizes]

@@ -2,10 +2,13 @@
 
 import random
 
-from bench import params, systems
-from bench.choices import why_absent
+from bench import systems
 from bench.errors import UsageError
-from bench.plan import MOST_BYTES, MOST_CALLS, Case, Plan, make_plan, placement_of
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, MOST_CALLS, Case
+from bench.plan.cases import placement_of, why_absent
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 VARIANTS = {"xmlrpc_c": ({"protocol": "http"}, {"protocol": "pstream"})}  # both of the origin
 
@@ -24,21 +27,21 @@ def plan(
 
     Larger payloads are sent by all numbers of calls but the fewest and the most. The whole set is one start of a case.
     """
-    counts = params.positives(calls, "calls", MOST_CALLS)
+    counts = parameters.positives(calls, "calls", MOST_CALLS)
     if len(set(counts)) < 2:
         raise UsageError("calls needs two numbers or more, such as [1, 100]: one tells nothing of one more call")
-    counts, sizes = sorted(set(counts)), sorted(set(params.positives(payload_bytes, "payload_bytes", MOST_BYTES)))
+    counts, sizes = sorted(set(counts)), sorted(set(parameters.positives(payload_bytes, "payload_bytes", MOST_BYTES)))
     sessions = [(count, sizes[0]) for count in counts]
     sessions += [(count, size) for size in sizes[1:] for count in counts[1:-1] or counts[-1:]]
-    random.Random(int(params.positive(seed, "seed", 2**31))).shuffle(sessions)
-    chosen = params.names(system, "system", systems.names())
+    random.Random(int(parameters.positive(seed, "seed", 2**31))).shuffle(sessions)
+    chosen = parameters.names(system, "system", systems.names())
     absent = {name: reason for name in chosen if (reason := why_absent(name))}
     where = placement_of(placement)
     cases = [
         Case(name, by, sizes[0], dict(options), where, "session", sessions=tuple(sessions))
         for name in chosen
         if name not in absent
-        for by in params.names(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+        for by in parameters.names(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
         for options in VARIANTS.get(name, ({},))
     ]
     if not cases:

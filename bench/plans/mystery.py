@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from bench import params
-from bench.choices import INSTRUMENT
-from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placement_of
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, MOST_CLIENTS, Case
+from bench.plan.cases import INSTRUMENT, placement_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 BOXES = ("a", "b", "c", "d", "e", "f", "sound")
 CALLS = 60  # at most, of a case that varies the payload
@@ -25,10 +27,10 @@ def plan(
 
     Windows are short: what is wrong with a box is no matter of five per cent.
     """
-    chosen = dict.fromkeys([*params.names(box, "box", BOXES), "sound"])
-    size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
-    many = int(params.positive(callers, "callers", MOST_CLIENTS))
-    larger = [each for each in params.positives(sizes, "sizes", MOST_BYTES) if each != size]
+    chosen = dict.fromkeys([*parameters.names(box, "box", BOXES), "sound"])
+    size = int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    many = int(parameters.positive(callers, "callers", MOST_CLIENTS))
+    larger = [each for each in parameters.positives(sizes, "sizes", MOST_BYTES) if each != size]
     where = placement_of(placement)
     cases: list[Case] = []
     for name in chosen:

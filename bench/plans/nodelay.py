@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from bench import params, systems
-from bench.choices import INSTRUMENT
-from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
+from bench import systems
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, Case
+from bench.plan.cases import INSTRUMENT, placement_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options
 SIDES = ((True, True), (False, True), (True, False), (False, False))  # TCP_NODELAY of client and of server
@@ -26,8 +29,8 @@ def plan(
 
     A window is short: what is held up takes long for each call, and a few calls tell it.
     """
-    chosen = [name for name in params.names(system, "system", ABLE) if systems.load(name)]
-    size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    chosen = [name for name in parameters.names(system, "system", ABLE) if systems.load(name)]
+    size = int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES))
     where = placement_of(placement)
     shared: dict[str, Any] = {"placement": where, "max_calls": CALLS}
     cases = [
@@ -36,7 +39,7 @@ def plan(
         for writes in (1, 2)
         for client, server in SIDES
     ]
-    sweep = [one for one in params.positives(sizes, "sizes", MOST_BYTES) if one != size]
+    sweep = [one for one in parameters.positives(sizes, "sizes", MOST_BYTES) if one != size]
     cases += [Case("sockets", "tcp", one, HELD, **shared) for one in sweep]
     cases.append(Case(INSTRUMENT, "inproc", size, placement=where, max_calls=20_000))
     window = 0.12 if window_s is None and profile == "class" else window_s

@@ -1,9 +1,12 @@
 """What is measured for noise.ipynb: waits of known length alone and beside others, and raw sockets as the baseline."""
 
-from bench import params, systems
-from bench.choices import FLOOR, INSTRUMENT
-from bench.placement import PLACEMENTS, default, why_not
-from bench.plan import Case, Plan, make_plan
+from bench import systems
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.plan.cases import FLOOR, INSTRUMENT
+from bench.plan.placement import PLACEMENTS, default, why_not
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 TIMER_US = 200  # a wait as short as the gaps of a paced load
 
@@ -18,9 +21,9 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan waits alone and beside busy neighbours, short waits by each kind of timer, and sockets by placement."""
-    by = params.one_name(transport, f"transport of {FLOOR}", systems.constant(FLOOR, "TRANSPORTS"))
-    long_us = int(params.positive(pause_us, "pause_us", 1_000_000))
-    size = int(params.positive(payload_bytes, "payload_bytes", 1_000_000))
+    by = parameters.one_name(transport, f"transport of {FLOOR}", systems.constant(FLOOR, "TRANSPORTS"))
+    long_us = int(parameters.positive(pause_us, "pause_us", 1_000_000))
+    size = int(parameters.positive(payload_bytes, "payload_bytes", 1_000_000))
     where = default()
     cases = [
         Case("pause", "inproc", size, {"us": long_us, "beside": beside}, where)

@@ -2,8 +2,12 @@
 
 from typing import Any
 
-from bench import params, systems
-from bench.plan import ARRIVALS, MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case, Plan, make_plan, placement_of
+from bench import systems
+from bench.plan import parameters
+from bench.plan.case import ARRIVALS, MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
+from bench.plan.cases import placement_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 
 def plan(
@@ -21,23 +25,25 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads."""
-    name = params.one_name(system, "system", systems.names())
-    by = params.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    name = parameters.one_name(system, "system", systems.names())
+    by = parameters.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
     shared: dict[str, Any] = {
-        "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "payload_bytes": int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
         "placement": placement_of("default", parallel=True),
     }
-    given = params.mapping(options, "options")
+    given = parameters.mapping(options, "options")
     paced: dict[str, Any] = {
         "load": "open",
-        "clients": int(params.positive(clients, "clients", MOST_CLIENTS)),
-        "arrivals": params.one_name(arrivals, "arrivals", ARRIVALS),
+        "clients": int(parameters.positive(clients, "clients", MOST_CLIENTS)),
+        "arrivals": parameters.one_name(arrivals, "arrivals", ARRIVALS),
     }
-    offered = sorted(float(params.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in params.as_list(rates))
+    offered = sorted(
+        float(parameters.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in parameters.as_list(rates)
+    )
     cases = [Case(name, by, options=given, **shared)]
     cases += [Case(name, by, options=given, offered_per_s=rate, **paced, **shared) for rate in offered]
     freeze = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": 200}
-    rate = float(params.positive(freeze_rate, "freeze_rate", MOST_PER_S, whole=False))
+    rate = float(parameters.positive(freeze_rate, "freeze_rate", MOST_PER_S, whole=False))
     cases.append(Case("oracle", "ipc", options=freeze, **shared))
     cases.append(
         Case("oracle", "ipc", options=freeze, offered_per_s=rate, **(paced | {"arrivals": "uniform"}), **shared)

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from bench import params
-from bench.choices import INSTRUMENT, why_absent
-from bench.plan import Case, Plan, make_plan
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.plan.cases import INSTRUMENT, why_absent
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 ORIGINS = ("wamp", "scaleup", "zeromq", "xmlrpc_c", "grpc")
 SHORT = 100  # calls of the class lab's loop, and of the processes of Xmlrpc-c's notes
@@ -21,11 +23,11 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan the replicas of the origins that are asked for, each with the real system; ``workers`` is the scale-up's."""
-    count = int(params.positive(workers, "workers", 64))
+    count = int(parameters.positive(workers, "workers", 64))
     makers = {"wamp": _wamp, "zeromq": _zeromq, "xmlrpc_c": _xmlrpc_c, "grpc": _grpc}
     cases: list[Case] = []
     absent: dict[str, str] = {}
-    for name in params.names(origin, "origin", ORIGINS):
+    for name in parameters.names(origin, "origin", ORIGINS):
         system = {"wamp": "wamp_crossbar", "scaleup": "http_crossbar", "xmlrpc_c": "xmlrpc_c"}.get(name)
         if system and (reason := why_absent(system)):
             absent[system] = reason

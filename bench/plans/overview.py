@@ -1,8 +1,11 @@
 """What is measured for overview.ipynb: every installed system."""
 
-from bench import params, systems
-from bench.choices import FLOOR, INSTRUMENT, MADE_UP, why_absent
-from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
+from bench import systems
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, Case
+from bench.plan.cases import FLOOR, INSTRUMENT, MADE_UP, placement_of, why_absent
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 SLOW_S = 1.0
 
@@ -20,9 +23,9 @@ def plan(
     A system whose servers take seconds to start is measured if it is named, and left out of ``all``.
     Two clients are held against one client under the placement of parallel work: one factor at a time.
     """
-    size = int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES))
-    chosen = params.names(system, "system", systems.names())
-    if params.literal(system) == "all":
+    size = int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    chosen = parameters.names(system, "system", systems.names())
+    if parameters.literal(system) == "all":
         chosen = [name for name in chosen if systems.constant(name, "START_S", 0.0) <= SLOW_S]
     absent = {name: reason for name in chosen if (reason := why_absent(name))}
     there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]

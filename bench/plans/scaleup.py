@@ -2,10 +2,13 @@
 
 from typing import Any
 
-from bench import params, systems
-from bench.choices import INSTRUMENT
+from bench import systems
 from bench.errors import UsageError
-from bench.plan import ENGINES, MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placement_of
+from bench.plan import parameters
+from bench.plan.case import ENGINES, MOST_BYTES, MOST_CLIENTS, Case
+from bench.plan.cases import INSTRUMENT, placement_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 MOST_WORKERS = 256
 
@@ -27,17 +30,17 @@ def plan(
 
     The clients are one process with many connections. One worker is always measured: what more bring is told by it.
     """
-    name = params.one_name(system, "system", systems.names())
+    name = parameters.one_name(system, "system", systems.names())
     if "resource" not in systems.load(name).Options.__dataclass_fields__:
         raise UsageError(f"{name} serves no resources by workers: give http_aiohttp")
-    counts = sorted({1, *params.positives(workers, "workers", MOST_WORKERS)})
-    keep = params.flag(pin, "pin")
+    counts = sorted({1, *parameters.positives(workers, "workers", MOST_WORKERS)})
+    keep = parameters.flag(pin, "pin")
     shared: dict[str, Any] = {
         "placement": placement_of(placement),
-        "callers": int(params.positive(connections, "connections", MOST_CLIENTS)),
-        "engine": params.one_name(engine, "engine", list(ENGINES)),
+        "callers": int(parameters.positive(connections, "connections", MOST_CLIENTS)),
+        "engine": parameters.one_name(engine, "engine", list(ENGINES)),
     }
-    sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
+    sizes = parameters.positives(payload_bytes, "payload_bytes", MOST_BYTES)
     asked = [("bytes", size, count) for size in sizes for count in counts]
     ends = dict.fromkeys((1, counts[-1]))
     asked += [(resource, sizes[0], count) for resource in ("json", "static") for count in ends]

@@ -1,9 +1,12 @@
 """What is measured for throughput.ipynb: one-way streams and parallel clients."""
 
-from bench import params, systems
-from bench.choices import transports
+from bench import systems
 from bench.errors import UsageError
-from bench.plan import MOST_BYTES, MOST_CLIENTS, Case, Plan, make_plan, placement_of
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, MOST_CLIENTS, Case
+from bench.plan.cases import placement_of, transports
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 
 def plan(
@@ -24,17 +27,17 @@ def plan(
 
     A target gets the calls only: what a stream's receiver took in cannot be seen from here.
     """
-    name = params.one_name(system, "system", systems.names())
+    name = parameters.one_name(system, "system", systems.names())
     where = placement_of(placement, parallel=True)
-    given = params.mapping(options, "options")
+    given = parameters.mapping(options, "options")
     cases: list[Case] = []
     for by in transports(name, transport, target):
         if not target and hasattr(systems.load(name), "Receiver"):
-            sizes = params.positives(payload_bytes, "payload_bytes", MOST_BYTES)
+            sizes = parameters.positives(payload_bytes, "payload_bytes", MOST_BYTES)
             cases += [Case(name, by, size, given, where, "stream") for size in sizes]
         if by != "inproc":
-            size = int(params.positive(call_bytes, "call_bytes", MOST_BYTES))
-            callers = params.positives(clients, "clients", MOST_CLIENTS)
+            size = int(parameters.positive(call_bytes, "call_bytes", MOST_BYTES))
+            callers = parameters.positives(clients, "clients", MOST_CLIENTS)
             cases += [Case(name, by, size, given, where, clients=n, target=str(target) or None) for n in callers]
     if not cases:
         raise UsageError(f"nothing to measure: {name} over {transport} has neither streams nor parallel clients")

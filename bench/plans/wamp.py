@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from bench import params, systems
-from bench.choices import FLOOR
-from bench.plan import MOST_BYTES, Case, Plan, make_plan, placement_of
+from bench import systems
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, Case
+from bench.plan.cases import FLOOR, placement_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
 
 
 def plan(
@@ -22,13 +25,13 @@ def plan(
     """Plan the factorial of transport, framing and serializer through a router, and the same echo without one."""
     name = "wamp_crossbar"
     shared: dict[str, Any] = {
-        "payload_bytes": int(params.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "payload_bytes": int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
         "placement": placement_of(placement),
     }
-    ways = params.names(transport, "transport", systems.constant(name, "TRANSPORTS"))
-    framings = params.names(framing, "framing", ("rawsocket", "websocket"))
-    serializers = params.names(serializer, "serializer", ("msgpack", "cbor", "json"))
-    fresh = params.flag(fresh_router, "fresh_router")
+    ways = parameters.names(transport, "transport", systems.constant(name, "TRANSPORTS"))
+    framings = parameters.names(framing, "framing", ("rawsocket", "websocket"))
+    serializers = parameters.names(serializer, "serializer", ("msgpack", "cbor", "json"))
+    fresh = parameters.flag(fresh_router, "fresh_router")
     cases = [
         Case(name, by, options={"framing": frame, "serializer": text}, fresh_router=fresh, **shared)
         for by in ways

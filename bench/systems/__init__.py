@@ -11,11 +11,10 @@ import functools
 import glob
 import importlib
 import os
-from collections.abc import Iterable
 from typing import Any, cast
 
 from bench.contract import System
-from bench.errors import NotInstalledError, UsageError
+from bench.errors import NotInstalledError, UsageError, unknown
 
 __path__ += [folder for folder in os.environ.get("ROUNDTRIP_SYSTEMS", "").split(os.pathsep) if folder]
 
@@ -32,16 +31,6 @@ def _files() -> dict[str, str]:
 def names() -> list[str]:
     """Return the names of all systems, in alphabetical order, without importing any."""
     return sorted(_files())
-
-
-def unknown(what: str, name: object, known: Iterable[str]) -> UsageError:
-    """Return the error for a name that does not exist: it lists those that do."""
-    import difflib
-
-    known = list(known)
-    near = difflib.get_close_matches(str(name), known, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return UsageError(f"unknown {what} {name!r}: there are {', '.join(known)}{hint}")
 
 
 def _file(name: str) -> str:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bench import params, systems
-from bench.errors import UsageError
+from bench.errors import UsageError, unknown
+from bench.plan import parameters
 from bench.teaching.predictions import Note
 
 WITHIN = 0.02  # of the right number: for what was rounded
@@ -41,7 +41,7 @@ class Exercise:
         return self._number(given) if self.unit is not None else self._word(given)
 
     def _number(self, given: object) -> Judgement:
-        value = params.literal(given)
+        value = parameters.literal(given)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise UsageError(f"{self.name} asks for a number{f' ({self.unit})' * bool(self.unit)}, not {given!r}")
         if math.isclose(value, float(self.answer), rel_tol=WITHIN):
@@ -55,7 +55,7 @@ class Exercise:
     def _word(self, given: object) -> Judgement:
         word, known = " ".join(str(given).lower().split()), [str(self.answer), *map(str, self.slips)]
         if word not in known:
-            raise systems.unknown(f"answer to {self.name}", given, sorted(known))
+            raise unknown(f"answer to {self.name}", given, sorted(known))
         right = word == self.answer
         return Judgement(f"**Right.** {self.why}" if right else f"**Not yet.** {self.slips[word]}", right)
 
@@ -66,7 +66,7 @@ def check(exercise: str, answer: object = None) -> Judgement:
 
     known = {one.name: one.judge for one in course.EXERCISES} | {box: mystery.judge(box) for box in mystery.BOXES}
     if exercise not in known:
-        raise systems.unknown("exercise", exercise, known)
+        raise unknown("exercise", exercise, known)
     if answer is None or answer == "":
         return Judgement("Not answered yet: put your answer in the place of `None`, and run the cell again.", False)
     return known[exercise](answer)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 
-from bench import systems
+from bench.errors import unknown
 from bench.teaching.exercises import Judgement
 
 BOXES = tuple(f"mystery {letter}" for letter in "ABCDEF")
@@ -47,7 +47,7 @@ def suspect(answer: object) -> str:
     word = " ".join(str(answer).lower().replace("'s", "").split())
     word = SYNONYMS.get(word, word)
     if word not in EVIDENCE:
-        raise systems.unknown("suspect", answer, EVIDENCE)
+        raise unknown("suspect", answer, EVIDENCE)
     return word
 
 

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import params, paths, store, systems
-from bench.errors import DataError, UsageError
+from bench import paths, store
+from bench.errors import DataError, UsageError, unknown
+from bench.plan import parameters
 from bench.results import Run
 from bench.teaching import questions
 from bench.teaching.questions import Question
@@ -53,9 +54,9 @@ def predict(question: str, low: object = None, high: object = None, why: str = "
     """
     asked = questions.find(question)
     before = locked(asked)
-    if before and not params.flag(anew, "anew"):
+    if before and not parameters.flag(anew, "anew"):
         return Note(f"**{asked.text}** {_kept(asked, before[-1], low, high)}")
-    if params.literal(low) is None and params.literal(high) is None:
+    if parameters.literal(low) is None and parameters.literal(high) is None:
         return Note(
             f"**{asked.text}** Nothing is predicted yet: give `low` and `high` ({asked.unit}), a range that you would "
             "be surprised to miss, and say `why`."
@@ -83,7 +84,7 @@ def require(notebook: str, predictions: object = "off") -> None:
     """Raise UsageError if predictions are ``required`` and one of the notebook's questions has none."""
     switch = "off" if predictions is False else predictions  # as YAML reads it
     if switch not in SWITCH:
-        raise systems.unknown("predictions", predictions, SWITCH)
+        raise unknown("predictions", predictions, SWITCH)
     if switch == "off":
         return
     missing = [asked for asked in questions.of(notebook) if not locked(asked)]
@@ -126,7 +127,7 @@ def before(asked: Question, run: Run) -> tuple[Prediction | None, str]:
 
 def _checked(asked: Question, low: object, high: object, why: str) -> Prediction:
     """Return a prediction that can be scored; UsageError says what is missing."""
-    ends = [params.positive(end, name, 1e12, whole=False) for end, name in ((low, "low"), (high, "high"))]
+    ends = [parameters.positive(end, name, 1e12, whole=False) for end, name in ((low, "low"), (high, "high"))]
     if ends[0] > ends[1]:
         raise UsageError(f"low is {ends[0]:g} and high {ends[1]:g} {asked.unit}: give the smaller number first")
     if len(str(why).split()) < FEWEST_WORDS:
@@ -135,7 +136,7 @@ def _checked(asked: Question, low: object, high: object, why: str) -> Prediction
 
 
 def _kept(asked: Question, first: Prediction, low: object, high: object) -> str:
-    other = params.literal(low) not in (None, first.low) or params.literal(high) not in (None, first.high)
+    other = parameters.literal(low) not in (None, first.low) or parameters.literal(high) not in (None, first.high)
     said = f"Locked since {first.utc[:16].replace('T', ' ')} UTC: {_range(asked, first)}, because: {first.why}"
     if not other:
         return said

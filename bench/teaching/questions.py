@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench import systems
+from bench.errors import unknown
 from bench.figures import clients, nodelay, openload, overview, scaleup
 from bench.results import Run, column
 
@@ -50,7 +50,7 @@ def find(name: str, notebook: str | None = None) -> Question:
     for one in ALL:
         if one.name == full:
             return one
-    raise systems.unknown("question", name, [one.name for one in (of(notebook) if notebook else ALL)])
+    raise unknown("question", name, [one.name for one in (of(notebook) if notebook else ALL)])
 
 
 def _starts(run: Run, case: int, name: str) -> "pd.Series[float]":

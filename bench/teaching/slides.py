@@ -15,8 +15,8 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from bench import paths, systems
-from bench.errors import BenchError, NotInstalledError
+from bench import paths
+from bench.errors import BenchError, NotInstalledError, unknown
 from bench.execute import execute
 from bench.teaching.copies import Notebook, notebooks, source, tagged
 
@@ -76,7 +76,7 @@ def make(names: list[str], folder: Path, say: Any) -> list[Path]:
     there = [file.stem for file in notebooks()]
     for name in names:
         if name not in there:
-            raise systems.unknown("notebook", name, there)
+            raise unknown("notebook", name, there)
     known = {name: paths.executed() / f"{name}.ipynb" for name in names or there}
     drawn = [name for name, file in known.items() if not file.is_file()]
     if drawn:

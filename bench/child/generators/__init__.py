@@ -12,7 +12,7 @@ import shutil
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.errors import NotInstalledError, SystemFailedError, UsageError
+from bench.errors import NotInstalledError, SystemFailedError
 
 NAMES = ("wrk", "h2load")
 
@@ -96,24 +96,3 @@ def program(name: str) -> str:
     if found is None:
         raise NotInstalledError(f"{name} is not installed; install it: apt-get install {module(name).PACKAGE}")
     return found
-
-
-def check(case: Any, system: Any, known: str, limited: bool) -> None:
-    """Refuse a case (``bench.plan.Case``) that its generator cannot carry out; NotInstalledError if it is not here.
-
-    ``known`` names the systems that have a URL, for the error; ``limited``: whether the case limits its calls.
-    """
-    name = case.engine
-    if case.load != "closed":
-        raise UsageError(f"{name} makes closed loads only: give load closed, or engine library")
-    if case.transport != "tcp" or not hasattr(system, "url"):
-        raise UsageError(f"{case.system} over {case.transport} has no engine {name}: over tcp {known} have one")
-    if case.clients != 1:
-        raise UsageError(f"{name} holds all connections in one process: give callers, which they are, and clients 1")
-    if limited:
-        raise UsageError(f"{name} runs for a time, not for a number of calls: give engine library or wire for those")
-    try:
-        system.url(system.Options(**case.options), "tcp://127.0.0.1:0", case.payload_bytes)
-    except ValueError as reason:
-        raise UsageError(f"{case.system}: {reason}, or engine library") from reason
-    program(name)

@@ -5,13 +5,11 @@ Notebook parameters may arrive as numbers, as lists, or (``papermill -p``) as st
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import yaml
 
-from bench.errors import UsageError
-from bench.systems import unknown
+from bench.errors import UsageError, unknown
 
 
 def literal(value: object) -> object:
@@ -88,33 +86,3 @@ def mapping(value: object, what: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise UsageError(f"{what} must be a mapping like {{name: value}}, not {value!r}")
     return {str(key): item for key, item in found.items()}
-
-
-def option_values(kind: type[Any], given: dict[str, Any], system: str) -> dict[str, Any]:
-    """Return all options of a system with their values; UsageError says which options or values there are."""
-    known = {field.name: field for field in fields(kind)}
-    if not known and given:
-        raise UsageError(f"{system} has no options, so {', '.join(given)} cannot be set")
-    values = {name: field.default for name, field in known.items()}
-    for name, value in given.items():
-        if name not in known:
-            raise unknown(f"option of {system}", name, known)
-        values[name] = _typed(value, type(values[name]), f"option {name} of {system}")
-    try:
-        kind(**values)
-    except ValueError as reason:
-        raise UsageError(f"option of {system}: {reason}") from reason
-    return values
-
-
-def _typed(value: object, kind: type[Any], what: str) -> object:
-    value = value if kind is str else literal(value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is not kind:
-        raise UsageError(f"{what} must be {_a(kind)}, not {value!r}")
-    return value
-
-
-def _a(kind: type[Any]) -> str:
-    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}.get(kind, kind.__name__)

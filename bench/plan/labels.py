@@ -1,6 +1,6 @@
 """The shortest text for each case that tells it from the others of its run."""
 
-from bench.plan import Case
+from bench.plan.case import Case
 
 
 def labels(cases: tuple[Case, ...]) -> list[str]:

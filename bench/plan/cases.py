@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from bench import environments, params, systems
+from bench import environments, systems
 from bench.contract import parse_address
-from bench.errors import NotInstalledError, UsageError
-from bench.plan import Case
+from bench.errors import NotInstalledError, UsageError, unknown
+from bench.plan import parameters, placement
+from bench.plan.case import Case
 
 FLOOR = "sockets"  # the system that others are held against
 INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
@@ -37,7 +38,7 @@ def subjects(
     shared: dict[str, Any],
 ) -> list[Case]:
     """Return the cases of the systems asked for: transports times sizes, or the one target."""
-    given = params.mapping(options, "options")
+    given = parameters.mapping(options, "options")
     return [
         Case(name, where, size, given, target=str(target) if target else None, **shared)
         for name in chosen
@@ -50,11 +51,11 @@ def transports(system: str, transport: object, target: object) -> list[str]:
     """Return the transports asked for, or the one by which the target is reached."""
     provided = systems.constant(system, "TRANSPORTS")
     if not target:
-        return params.names(transport, f"transport of {system}", provided)
+        return parameters.names(transport, f"transport of {system}", provided)
     reached = parse_address(str(target)).transport
     if reached == "inproc":
         raise UsageError("a target is another process: its address begins with tcp:// or ipc://")
-    return params.names(reached, f"transport of {system}", provided)
+    return parameters.names(reached, f"transport of {system}", provided)
 
 
 def why_absent(name: str) -> str | None:
@@ -70,13 +71,22 @@ def why_absent(name: str) -> str | None:
 
 def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
     """Return the case that a mapping spells: system, transport, and what is to differ from the shared parameters."""
-    given = params.mapping(text, what)
+    given = parameters.mapping(text, what)
     for name in given:
         if name not in COMPARED:
-            raise systems.unknown(f"part of {what}", name, COMPARED)
+            raise unknown(f"part of {what}", name, COMPARED)
     if "system" not in given:
         raise UsageError(f"{what} names no system: write {{system: zeromq, transport: ipc}}")
-    name = params.one_name(given["system"], f"system of {what}", systems.names())
-    by = params.one_name(given.get("transport", "ipc"), f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    name = parameters.one_name(given["system"], f"system of {what}", systems.names())
+    by = parameters.one_name(
+        given.get("transport", "ipc"), f"transport of {name}", systems.constant(name, "TRANSPORTS")
+    )
     rest = {key: value for key, value in given.items() if key not in ("system", "transport")}
     return Case(name, by, **shared | rest)
+
+
+def placement_of(value: object, parallel: bool = False) -> str:
+    """Return the placement asked for; "default" is this machine's default for that kind of work."""
+    if value in ("default", None):
+        return placement.default(parallel)
+    return parameters.one_name(value, "placement", list(placement.PLACEMENTS))

@@ -1,0 +1,70 @@
+"""A case: one combination of factors, as plain data. What a system can do is asked by ``bench.plan.validation``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from bench.child.generators import NAMES as GENERATORS
+from bench.errors import DataError
+
+MOST_BYTES = 64 * 1024 * 1024
+MOST_CLIENTS = 256
+MOST_CALLS = 1_000_000
+MOST_PER_S = 1_000_000
+ARRIVALS = ("uniform", "poisson")
+ENGINES = ("library", "wire", *GENERATORS)
+LEAST_ACHIEVED = 0.99  # share of an open load's requests that have to leave, or it was not that load
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of factors: everything needed to run one measurement.
+
+    ``clients`` are processes, with ``callers`` in each: threads, or tasks of one event loop, a connection each.
+    ``engine`` makes the calls: the system's own ``library``, the ``wire``, bare connections in one loop, or a program
+    of ``bench.child.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a
+    load ``session``, one after another: the calls that each makes, and their payload in bytes.
+    """
+
+    system: str
+    transport: str
+    payload_bytes: int = 1000
+    options: dict[str, Any] = field(default_factory=dict)
+    placement: str = "same"
+    load: str = "closed"
+    offered_per_s: float = 0.0
+    arrivals: str = "uniform"
+    clients: int = 1
+    callers: int = 1
+    engine: str = "library"
+    target: str | None = None
+    fresh_router: bool = False
+    max_calls: int = MOST_CALLS
+    sessions: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the window ends early: the calls are limited, or nothing has to be waited for."""
+        return self.max_calls < MOST_CALLS or self.system == "loopback" or self.load == "session"
+
+    @property
+    def generator(self) -> str:
+        """The load generator that makes the calls and reports them; empty where samples are taken here."""
+        return self.engine if self.engine in GENERATORS else ""
+
+    def factor(self, name: str) -> Any:
+        """Return a field by its name, or else the option of that name; None for an option that the system lacks."""
+        return getattr(self, name) if name in _FIELDS else self.options.get(name)
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the case that a manifest holds; DataError for a field that there is not."""
+        if strange := [name for name in stored if name not in _FIELDS]:
+            raise DataError(f"a case has the field {strange[0]!r}, which this version does not know: update Roundtrip")
+        try:
+            return cls(**{**stored, "sessions": tuple(map(tuple, stored.get("sessions", ())))})
+        except TypeError as reason:
+            raise DataError(f"a case is incomplete: {reason}") from reason
+
+
+_FIELDS = frozenset(one.name for one in fields(Case))

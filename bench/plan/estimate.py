@@ -1,0 +1,40 @@
+"""Estimates: how long a plan takes, and what is said of it before it begins."""
+
+from bench import systems
+from bench.child import generators
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+
+START_S = 0.065  # what a process of a start costs beside its window: an interpreter, connecting, writing
+ROUTER_S = 7.0
+CALL_S = 0.0004  # of one call, to tell how long client processes take
+
+
+def expected_s(plan: Plan) -> float:
+    """Return how long all starts of a plan will take, in seconds."""
+    routed = {case.system for case in plan.cases if systems.defines(case.system, "route")}
+    return plan.starts * sum(_start_s(case, plan.window_s) for case in plan.cases) + ROUTER_S * len(routed)
+
+
+def _start_s(case: Case, window_s: float) -> float:
+    each_s = systems.constant(case.system, "START_S", START_S)
+    if case.generator:
+        window_s = generators.module(case.generator).seconds(window_s)
+    if case.is_short:  # until its calls are made, or all of its window if they are slow
+        calls = 0 if case.system == "loopback" or case.sessions else case.max_calls / case.clients / case.callers
+        window_s = min(window_s, CALL_S * calls)
+    return float(window_s + each_s * (1 + case.clients) + sessions_s(case))
+
+
+def sessions_s(case: Case) -> float:
+    """Return about how long the client processes of a load ``session`` take together, in seconds."""
+    each_s = 0.1 + systems.constant(case.system, "START_S", START_S)
+    return sum(each_s + CALL_S * calls for calls, _ in case.sessions)
+
+
+def described(plan: Plan) -> str:
+    """Say what will be measured and how long that takes."""
+    processes = max(len(case.sessions) for case in plan.cases)
+    each = f"{processes} client processes in each" if processes else f"windows of {plan.window_s:g} s"
+    many = f"{len(plan.cases)} cases x {plan.starts} starts, {each}"
+    return f"{many}, profile {plan.profile}: about {expected_s(plan):.0f} s"

@@ -1,0 +1,51 @@
+"""A plan: which cases an experiment measures, how often and how long; fixed before the first start."""
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from bench.errors import DataError
+from bench.plan.case import Case
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cases of one experiment and how they are repeated."""
+
+    notebook: str
+    cases: tuple[Case, ...]
+    starts: int
+    window_s: float
+    seed: int
+    profile: str
+    absent: dict[str, str] = field(default_factory=dict)  # systems that cannot be measured here: what to do
+
+    @property
+    def hash8(self) -> str:
+        """Eight hexadecimal digits that are equal for equal plans."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:8]
+
+    def order(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (start, block, case index): every case once a block, in a random order that the seed fixes."""
+        chance = random.Random(self.seed)
+        indices = list(range(len(self.cases)))
+        for block in range(self.starts):
+            chance.shuffle(indices)
+            for place, case in enumerate(indices):
+                yield block * len(indices) + place, block, case
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON holds it."""
+        return json.loads(json.dumps(asdict(self)))
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the plan that a manifest holds; DataError if it is not one. Its systems need not be here."""
+        cases = tuple(map(Case.from_dict, stored["cases"]))
+        try:
+            return cls(**{**stored, "cases": cases})
+        except TypeError as reason:
+            raise DataError(f"the plan of this run is not one of this version: {reason}") from reason

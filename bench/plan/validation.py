@@ -1,0 +1,127 @@
+"""Validation: whether a case can be measured with the systems that are here. Stored cases are not asked."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from bench import systems
+from bench.child import generators
+from bench.contract import Address, Binding, parse_address
+from bench.errors import UsageError, unknown
+from bench.plan import parameters
+from bench.plan.case import ARRIVALS, ENGINES, MOST_CALLS, MOST_PER_S, Case
+
+
+def checked(case: Case) -> Case:
+    """Return the case with all of its system's options; UsageError for a combination that cannot be measured.
+
+    NotInstalledError where the system's library, or the program that makes the calls, is not here.
+    """
+    provided = systems.constant(case.system, "TRANSPORTS")
+    if case.transport not in provided:
+        raise UsageError(f"{case.system} has no transport {case.transport!r}: it has {', '.join(provided)}")
+    if case.transport == "inproc" and case.clients != 1:
+        raise UsageError("inproc lives in one process, so it takes clients 1; use ipc or tcp for more")
+    if case.target is not None:
+        _check_target(case, parse_address(case.target))
+    if case.load == "open":
+        _check_open(case)
+    if case.engine not in ENGINES:
+        raise unknown("engine", case.engine, ENGINES)
+    module = systems.load(case.system)
+    if case.load == "stream" and not hasattr(module, "Receiver"):
+        raise UsageError(f"{case.system} has no one-way streams (no Sender and Receiver in its file)")
+    case = replace(case, options=options_of(module.Options, case.options, case.system))
+    if case.load == "session":
+        _check_sessions(case)
+    if case.engine == "wire":
+        _check_wire(case, module)
+    if case.generator:
+        _check_generator(case, module)
+    return case
+
+
+def _check_target(case: Case, where: Address) -> None:
+    if where.transport != case.transport:
+        raise UsageError(f"target {case.target} is not reached over {case.transport}")
+    if where.transport == "tcp" and where.port == 0:
+        raise UsageError(f"target {case.target} has port 0, which no server listens at: give its real port")
+
+
+def _check_open(case: Case) -> None:
+    if case.transport == "inproc":
+        raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
+    if case.callers != 1 and case.engine != "wire":
+        raise UsageError("an open load is paced by client processes with one caller each: give clients, not callers")
+    if case.arrivals not in ARRIVALS:
+        raise unknown("arrivals", case.arrivals, ARRIVALS)
+    parameters.positive(case.offered_per_s, "offered_per_s", MOST_PER_S, whole=False)
+
+
+def _check_sessions(case: Case) -> None:
+    if case.transport == "inproc" or case.engine != "library" or case.clients * case.callers != 1:
+        raise UsageError("client processes run one at a time, with their own library, over ipc or tcp")
+    if not case.sessions:
+        raise UsageError("give at least one client process: how many calls it makes, and their payload")
+
+
+def _check_wire(case: Case, module: Any) -> None:
+    """Refuse a system that does not describe its wire, or options that the wire cannot carry out."""
+    if case.load == "stream":
+        raise UsageError("the engine wire makes calls, and a stream has none: give engine library")
+    if not hasattr(module, "Wire") or case.transport == "inproc":
+        known = ", ".join(systems.offering("Wire"))
+        raise UsageError(f"{case.system} over {case.transport} has no engine wire: over ipc or tcp {known} have one")
+    try:
+        module.Wire(module.Options(**case.options), Binding(case.transport, "").endpoint())
+    except ValueError as reason:
+        raise UsageError(f"{case.system}: {reason}, or engine library") from reason
+
+
+def _check_generator(case: Case, module: Any) -> None:
+    """Refuse a case that its load generator cannot carry out; NotInstalledError if the program is not here."""
+    name = case.engine
+    if case.load != "closed":
+        raise UsageError(f"{name} makes closed loads only: give load closed, or engine library")
+    if case.transport != "tcp" or not hasattr(module, "url"):
+        known = ", ".join(systems.offering("url"))
+        raise UsageError(f"{case.system} over {case.transport} has no engine {name}: over tcp {known} have one")
+    if case.clients != 1:
+        raise UsageError(f"{name} holds all connections in one process: give callers, which they are, and clients 1")
+    if case.max_calls < MOST_CALLS:
+        raise UsageError(f"{name} runs for a time, not for a number of calls: give engine library or wire for those")
+    try:
+        module.url(module.Options(**case.options), "tcp://127.0.0.1:0", case.payload_bytes)
+    except ValueError as reason:
+        raise UsageError(f"{case.system}: {reason}, or engine library") from reason
+    generators.program(name)
+
+
+def options_of(kind: type[Any], given: Mapping[str, Any], system: str) -> dict[str, Any]:
+    """Return all options of a system with their values; UsageError says which options or values there are."""
+    known = {field.name: field for field in fields(kind)}
+    if not known and given:
+        raise UsageError(f"{system} has no options, so {', '.join(given)} cannot be set")
+    values = {name: field.default for name, field in known.items()}
+    for name, value in given.items():
+        if name not in known:
+            raise unknown(f"option of {system}", name, known)
+        values[name] = _typed(value, type(values[name]), f"option {name} of {system}")
+    try:
+        kind(**values)
+    except ValueError as reason:
+        raise UsageError(f"option of {system}: {reason}") from reason
+    return values
+
+
+def _typed(value: object, kind: type[Any], what: str) -> object:
+    value = value if kind is str else parameters.literal(value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{what} must be {_a(kind)}, not {value!r}")
+    return value
+
+
+def _a(kind: type[Any]) -> str:
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}.get(kind, kind.__name__)
