@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "bench.lab": ("measure", "search", "trust", "table", "show", "tell", "lines", "save"),
-    "bench.across": ("runs", "query"),
+    "bench.run.query": ("runs", "query"),
     "bench.teaching.predictions": ("predict", "require"),
     "bench.teaching.scores": ("score",),
     "bench.teaching.exercises": ("check",),

@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from bench import reported
 from bench.outcomes import CAUTION, INVALID, PASS, Check
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import listed
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before it tells nothing
@@ -18,7 +17,7 @@ def answers(run: Run) -> Check:
         return _differing(run, wrong)
     if (run.ledger["errors"] > 0).any():
         return _failed(run)
-    told = run.ledger["case"].map(lambda case: reported.by(run.plan, case))
+    told = run.ledger["case"].map(lambda case: run.case(case).generator)
     count, unseen = int(run.ledger.loc[told == "", "calls"].sum()), len(run.ledger) - len(known)
     outside = f"; in {unseen} starts there was no server to ask" if unseen else ""
     if not (told != "").any():
@@ -37,7 +36,7 @@ def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
     A load generator leaves with requests under way, one for each connection at most; those that failed may be counted.
     """
     cases = [run.plan.cases[case] for case in starts["case"]]
-    room = [case.callers if reported.by(run.plan, n) else 0 for n, case in zip(starts["case"], cases, strict=True)]
+    room = [case.callers if run.case(n).generator else 0 for n, case in zip(starts["case"], cases, strict=True)]
     more = starts["server_calls"] - starts["calls"]
     return (more >= -starts["errors"]) & (more <= starts["errors"] + room)
 
@@ -45,7 +44,7 @@ def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
 def _differing(run: Run, wrong: pd.DataFrame) -> Check:
     row = wrong.iloc[0]
     found = f"in {len(wrong)} starts the counts differ: {row['calls']} calls, the server saw {row['server_calls']:.0f}"
-    if reported.by(run.plan, int(row["case"])):
+    if run.case(row["case"]).generator:
         found += f", more than the {run.plan.cases[int(row['case'])].callers} that may have been under way at the end"
     advice = "another server answered, or messages were lost: look for stale servers"
     return Check("answers", INVALID, found, advice)
@@ -55,9 +54,16 @@ def _failed(run: Run) -> Check:
     """Return the outcome for requests that failed: a few are a caution, more make the numbers worthless."""
     failing = run.ledger.index[run.ledger["errors"] > 0]
     errors, made = int(run.ledger["errors"].sum()), int(run.ledger.loc[failing, "calls"].sum())
-    kinds = reported.kinds(run.reports, failing)
+    kinds = _kinds(run.reports, failing)
     found = f"{errors:,} failures beside {made:,} answers in {len(failing)} starts{f' ({kinds})' * bool(kinds)}"
-    theirs = any(reported.by(run.plan, int(case)) for case in run.ledger.loc[failing, "case"])
+    theirs = any(run.case(case).generator for case in run.ledger.loc[failing, "case"])
     include = "times and rates include answers that tell of errors" if theirs else "failed calls are in no time or rate"
     advice = f"{include}: look at the server"
     return Check("answers", INVALID if errors > MOST_FAILED * made else CAUTION, found, advice)
+
+
+def _kinds(reports: pd.DataFrame, starts: "pd.Index[int]") -> str:
+    """Return how many requests of some starts failed, by kind, as the reports tell: "status 12, read 3"."""
+    mine = reports[reports["start"].isin(starts) & reports["name"].str.startswith("error_")]
+    counts = mine.groupby("name", sort=False)["value"].sum()
+    return ", ".join(f"{str(name).removeprefix('error_')} {count:,.0f}" for name, count in counts.items() if count)

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench import stats, store
+from bench import stats
 from bench.errors import UsageError
 from bench.outcomes import whole
 from bench.plan import parameters
 from bench.plan.estimate import described, expected_s
 from bench.plan.plan import Plan
-from bench.results import Run
+from bench.run import stored
+from bench.run.frames import Run
 from bench.stats import Array, variance
 
 PART_S = 0.05  # a window is seen as parts of this length
@@ -63,14 +64,14 @@ def spend(plan: Plan, budget_s: object, measure: Callable[[Plan], Run], say: Cal
 def begun(plan: Plan, budget_s: object) -> Plan | None:
     """Return the plan of the latest run of these cases with this budget, to go on with it, or None."""
     total = parameters.positive(budget_s, "budget_s", 86_400, whole=False)
-    plans = (folder.plan() for folder in reversed(store.all_runs()))
+    plans = (folder.plan() for folder in reversed(stored.all_runs()))
     same = (one for one in plans if one.cases == plan.cases and one.profile == f"budget {total:g} s")
     return next(same, None)
 
 
 def _latest(plan: Plan) -> Run | None:
     """Return the latest run of the same cases that can say what varies."""
-    for folder in reversed(store.all_runs()):
+    for folder in reversed(stored.all_runs()):
         if folder.plan().cases == plan.cases and len(folder.done()) >= PILOT_STARTS * len(plan.cases):
             return Run(folder)
     return None

@@ -11,7 +11,7 @@ from bench import checks, comparing, outcomes, simulation, stats
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
-from bench.results import column
+from bench.run.frames import column
 from bench.stats import Array, intervals, steady_state
 from bench.stats.queueing import response_quantile
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stats import Array, steady_state
 
 

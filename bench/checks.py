@@ -1,6 +1,7 @@
 """The trust card: twelve checks that every result carries. Each says what was found, what it means, what to try."""
 
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from bench.answered import answers
 from bench.outcomes import CAUTION, INVALID, PASS, Check, of_samples, outcome, sampled, whole
 from bench.overload import LEAST_ACHIEVED, RESPONSE, overloaded
 from bench.resources import full, resources, stuck
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.stats import Array, intervals, steady_state
 from bench.text import listed
 
@@ -201,11 +202,14 @@ ALL: tuple[Callable[[Run], Check], ...] = (
 )  # fmt: skip
 
 
+_MADE: WeakKeyDictionary[Run, list[Check]] = WeakKeyDictionary()
+
+
 def check(run: Run) -> list[Check]:
     """Return the outcome of every check; they are worked out once for a run."""
-    if run.card is None:
-        run.card = [one(run) for one in ALL]
-    return list(run.card)
+    if run not in _MADE:
+        _MADE[run] = [one(run) for one in ALL]
+    return list(_MADE[run])
 
 
 def score(run: Run) -> str:

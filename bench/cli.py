@@ -74,9 +74,10 @@ def run(notebooks: tuple[str, ...], every: bool, parameters: tuple[tuple[str, st
 @cli.command()
 def runs() -> None:
     """List your runs."""
-    from bench import across, paths
+    from bench import paths
+    from bench.run import query
 
-    frame = across.runs()
+    frame = query.runs()
     click.echo(frame.to_string() if len(frame) else f"no runs in {paths.shown(paths.runs())} yet: run a notebook")
 
 
@@ -188,9 +189,9 @@ def keep(run: str, folder: str) -> None:
     """Copy RUN into FOLDER with one file for each table, to archive or publish it."""
     from pathlib import Path
 
-    from bench import store
+    from bench.run import stored
 
-    click.echo(f"kept {store.keep(store.find(run), Path(folder)).path}")
+    click.echo(f"kept {stored.keep(stored.find(run), Path(folder)).path}")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench.errors import DataError, UsageError
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.stats import intervals, variance
 
 MARGIN = 0.05

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.results import Run, column
+from bench.run.frames import Run, column
 
 FACTORS = {"transport": "ipc", "framing": "rawsocket", "serializer": "msgpack"}  # and the level compared with
 

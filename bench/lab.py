@@ -16,14 +16,16 @@ from IPython.display import HTML, Image, Markdown, display
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from bench import budget, checks, figures, narrative, origins, paths, plans, runner, searching, store, tables
+from bench import budget, checks, figures, narrative, origins, paths, plans, runner, searching, tables
 from bench.capacity import objective
 from bench.errors import UsageError
 from bench.plan import estimate, placement
 from bench.plan.case import Case
 from bench.plan.parameters import flag, literal
 from bench.plan.plan import Plan
-from bench.results import Run
+from bench.run import stored
+from bench.run.folder import Folder
+from bench.run.frames import Run
 
 
 def measure(
@@ -65,7 +67,7 @@ def search(source: object = "measure", **parameters: Any) -> Run:
     return _judged(run)
 
 
-def _run(plan: Plan, unfinished: store.Folder | None = None) -> Run:
+def _run(plan: Plan, unfinished: Folder | None = None) -> Run:
     with _progress(plan) as step:
         return Run(runner.run(plan, unfinished, progress=step))
 
@@ -78,9 +80,9 @@ def _budgeted(plan: Plan, budget_s: object, again: bool, parameters: dict[str, A
     return (budget.begun(plan, budget_s) if again else None) or budget.spend(plan, budget_s, _run)
 
 
-def _to_resume(plan: Plan) -> store.Folder | None:
+def _to_resume(plan: Plan) -> Folder | None:
     """Return the interrupted run of this plan, if there is one; say what will be done."""
-    folder = store.unfinished(plan)
+    folder = stored.unfinished(plan)
     if folder is None:
         print("No interrupted run of this plan: all of it is measured")
     else:
@@ -89,7 +91,7 @@ def _to_resume(plan: Plan) -> store.Folder | None:
 
 
 def _load(notebook: str, source: str) -> Run:
-    run = Run(store.find(f"reference/{notebook}" if source == "reference" else source))
+    run = Run(stored.find(f"reference/{notebook}" if source == "reference" else source))
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
     what = estimate.described(run.plan)

@@ -5,8 +5,10 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from bench import environments, paths, store, systems
+from bench import environments, paths, systems
 from bench.errors import DataError, NotInstalledError
+from bench.run import stored
+from bench.run.folder import Folder
 
 
 def systems_text() -> str:
@@ -40,9 +42,9 @@ def run_text(name: str) -> str:
     """Return a run's plan, machine, checks and results."""
     from bench import checks, narrative, outcomes, tables
     from bench.plan.estimate import described
-    from bench.results import Run
+    from bench.run.frames import Run
 
-    run = Run(store.find(name))
+    run = Run(stored.find(name))
     manifest = run.manifest
     card = checks.check(run)
     passed = sum(one.verdict == outcomes.PASS for one in card)
@@ -58,9 +60,9 @@ def run_text(name: str) -> str:
 def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> tuple[str, bool]:
     """Return the comparison of two runs as lines or as JSON, and whether B is slower than allowed."""
     from bench import comparing, verdicts
-    from bench.results import Run
+    from bench.run.frames import Run
 
-    run_a, run_b = Run(store.find(a)), Run(store.find(b))
+    run_a, run_b = Run(stored.find(a)), Run(stored.find(b))
     found = comparing.compare(run_a, run_b, verdicts.share(margin))
     differ = verdicts.differences(run_a, run_b)
     closing, failed = verdicts.verdict_text(found, fail_if_slower)
@@ -94,7 +96,7 @@ def figure_text(name: str) -> str:
     return "\n".join([*lines, f"redraw    {source}", f"measure   python -m bench run {facts['notebook']}"])
 
 
-def _source(folder: store.Folder) -> str:
+def _source(folder: Folder) -> str:
     return "reference" if folder.path.parent == paths.reference() else folder.id
 
 
@@ -117,9 +119,9 @@ _PROVENANCE = (
 )
 
 
-def _data_of(facts: dict[str, str]) -> store.Folder | None:
+def _data_of(facts: dict[str, str]) -> Folder | None:
     """Return the run that a figure names, among your runs or the reference runs."""
-    reference = store.Folder(paths.reference() / facts["notebook"])
+    reference = Folder(paths.reference() / facts["notebook"])
     if (reference.path / "manifest.json").is_file() and reference.manifest().get("id") == facts["run"]:
         return reference
-    return next((folder for folder in store.all_runs() if folder.id == facts["run"]), None)
+    return next((folder for folder in stored.all_runs() if folder.id == facts["run"]), None)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stats import Array
 
 KINDS = ("wall", "client", "server")  # what is spent: time from beginning to end, CPU time of either side

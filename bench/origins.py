@@ -3,7 +3,7 @@
 from typing import Any
 
 from bench.marginal import difference_us, of_hundred, spent
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stats import quantile
 
 GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container

@@ -4,8 +4,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from bench import reported
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import listed
 
 PASS, CAUTION, INVALID = "PASS", "CAUTION", "INVALID"
@@ -37,7 +36,7 @@ def whole(run: Run) -> list[int]:
 
 def sampled(run: Run) -> list[int]:
     """Return those of them whose calls have samples."""
-    return [case for case in whole(run) if not reported.by(run.plan, case)]
+    return [case for case in whole(run) if not run.case(case).generator]
 
 
 def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
@@ -45,10 +44,10 @@ def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
 
     @functools.wraps(check)
     def made(run: Run) -> Check:
-        silent = [int(case) for case in run.cases.index if reported.by(run.plan, int(case))]
+        silent = [int(case) for case in run.cases.index if run.case(case).generator]
         if not silent:
             return check(run)
-        without = f"no samples of {listed(dict.fromkeys(reported.by(run.plan, case) for case in silent))}"
+        without = f"no samples of {listed(dict.fromkeys(run.case(case).generator for case in silent))}"
         advice = "a report cannot answer this: the engines library and wire give samples"
         if len(silent) == len(run.cases):
             return Check(check.__name__, CAUTION, f"not checked: {without}", advice)

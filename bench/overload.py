@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from bench.results import Run, column, was_waiting
+from bench.run.frames import Run, column, was_waiting
 
 RESPONSE = column(0.5).replace("rtt", "response")
 LEAST_ACHIEVED = 0.99

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.resources import Resource, resources
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stats import Array, queueing
 from bench.stats.queueing import Demand
 

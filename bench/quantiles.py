@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench import reported, stats
-from bench.results import Run, column, was_waiting
+from bench import stats
+from bench.run.frames import Run, column, was_waiting
 from bench.stats import intervals
 from bench.text import duration
 
@@ -43,7 +43,7 @@ class Quantile:
 
 def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
-    if generator := reported.by(run.plan, case):
+    if generator := run.case(case).generator:
         return _reported(run, case, p, time, generator)
     calls, needed = times(run, case, time), stats.needed_samples(p)
     each = [stats.carried(values.to_numpy(), p) for _, values in calls.groupby(level=0)]

@@ -7,7 +7,7 @@ from bench import marginal, stats
 from bench.marginal import Spread
 from bench.origins import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
 from bench.plan.case import Case
-from bench.results import Run
+from bench.run.frames import Run
 
 
 class Replica(NamedTuple):

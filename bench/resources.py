@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.results import ROLES, Run
+from bench.run.frames import ROLES, Run
 from bench.stats import Array
 from bench.text import listed
 

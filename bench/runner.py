@@ -3,23 +3,25 @@
 from collections.abc import Callable
 from typing import Any
 
-from bench import machine, rows, store
+from bench import machine
 from bench.errors import SystemFailedError
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.routing import Routing
+from bench.run import start_record, stored
+from bench.run.folder import Folder
 from bench.stage import measure
 
 Progress = Callable[[Case], None]
 
 
-def run(plan: Plan, unfinished: store.Folder | None = None, progress: Progress = lambda case: None) -> store.Folder:
+def run(plan: Plan, unfinished: Folder | None = None, progress: Progress = lambda case: None) -> Folder:
     """Measure what a plan asks for, and return the run's folder.
 
     An ``unfinished`` run of the same plan is gone on with: only what is missing is measured. When a start fails,
     what was measured before it is on disk, the failure is in the manifest, and SystemFailedError is raised.
     """
-    folder = unfinished or store.create(plan, facts())
+    folder = unfinished or stored.create(plan, facts())
     with folder.measuring():
         done = folder.done()
         with Routing() as routing:
@@ -36,7 +38,7 @@ def facts() -> dict[str, Any]:
     return {"machine": machine.record(), "versions": machine.versions(), "git": machine.git_revision()}
 
 
-def _one(folder: store.Folder, plan: Plan, start: int, block: int, index: int, routing: Routing) -> None:
+def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routing: Routing) -> None:
     """Measure one start and store it, or store why it failed."""
     case = plan.cases[index]
     try:
@@ -45,7 +47,7 @@ def _one(folder: store.Folder, plan: Plan, start: int, block: int, index: int, r
         folder.failed(start, index, error)
         kept = f"{len(folder.done())} starts before it are kept in {folder.id}"
         raise SystemFailedError(f"{describe(case)}: {error} ({kept})") from error
-    folder.append(start, rows.tables(start, block, index, case, measured))
+    folder.append(start, start_record.tables(start, block, index, case, measured))
 
 
 def describe(case: Case) -> str:

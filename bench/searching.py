@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from bench import rows, runner, stats, store
+from bench import runner, stats
 from bench.capacity import Bracket, Objective, Probe, search
 from bench.errors import SystemFailedError
-from bench.measured import Measured
 from bench.overload import LEAST_ACHIEVED
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.plan.profiles import PROFILES
 from bench.routing import Routing
+from bench.run import start_record, stored
+from bench.run.folder import Folder
+from bench.run.start_record import StartRecord
 from bench.stage import measure
 
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests
@@ -23,14 +25,14 @@ NAN = float("nan")
 Say = Callable[[str], None]
 
 
-def find(plan: Plan, goal: Objective, say: Say) -> store.Folder:
+def find(plan: Plan, goal: Objective, say: Say) -> Folder:
     """Search the highest rate at which the plan's one case keeps an objective; return the run's folder.
 
     The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes and bracket. A
     probe that fails loses; if the very first one fails, SystemFailedError.
     """
     (case,) = plan.cases
-    folder = store.create(replace(plan, starts=1), runner.facts())
+    folder = stored.create(replace(plan, starts=1), runner.facts())
     with folder.measuring(), Routing() as routing:
         prober = Prober(folder, plan, goal, routing, say)
         least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S
@@ -43,7 +45,7 @@ def find(plan: Plan, goal: Objective, say: Say) -> store.Folder:
 class Prober:
     """Measures a start at each rate asked for, and stores it."""
 
-    def __init__(self, folder: store.Folder, plan: Plan, goal: Objective, routing: Routing, say: Say) -> None:
+    def __init__(self, folder: Folder, plan: Plan, goal: Objective, routing: Routing, say: Say) -> None:
         """Begin without probes."""
         self._folder, self._plan, self._goal, self._routing, self._say = folder, plan, goal, routing, say
         self._cases: list[Case] = []
@@ -74,12 +76,12 @@ class Prober:
         self._say(line(probe, self._goal))
         return probe
 
-    def _store(self, number: int, index: int, case: Case, found: Measured) -> None:
+    def _store(self, number: int, index: int, case: Case, found: StartRecord) -> None:
         self._folder.update(plan=replace(self._plan, starts=1, cases=tuple(self._cases)).as_dict())
-        self._folder.append(number, rows.tables(number, self._tried.count(index), index, case, found))
+        self._folder.append(number, start_record.tables(number, self._tried.count(index), index, case, found))
 
 
-def judged(found: Measured, rate: float, goal: Objective) -> Probe:
+def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
     """Return whether a start kept an objective: of all requests, from when they were due."""
     times = np.concatenate([one[1] - one[2] for one in found.calls]) / 1e3
     achieved = found.ledger["calls"] / max(1, found.ledger["scheduled"])

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench import rows, schema, systems
+from bench import systems
 from bench.child import timed_loops
-from bench.measured import Measured, Times
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.results import Run
-from bench.store import Folder
+from bench.run import schema, start_record
+from bench.run.folder import Folder
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord, Times
 
 Effect = Callable[[int, int, int], float]  # (start, block, case index) -> factor on every service time
 MACHINE = {"machine_id": "virtual", "cpus_allowed": 2, "clock_cost_ns": 0.0, "cpu_model": "virtual time"}
@@ -76,7 +77,7 @@ def _ns(times_us: list[Any]) -> Times:
 
 def measured(
     case: Case, window_s: float, seed: int, law_seed: int, around_us: float, factor: float = 1.0, after: int = 0
-) -> Measured:
+) -> StartRecord:
     """Return what a start of an oracle case would measure: the schedule is the real one of this ``seed``.
 
     factor: on every service time. after: how many requests the server answered before the window.
@@ -93,7 +94,7 @@ def measured(
     ledger = {"window_s": last_ns / 1e9, "calls": count, "server_calls": count, "errors": 0, "scheduled": scheduled}
     busy = {"client_cpu_ns": int(count * around_us * 1e3), "server_cpu_ns": int(count * case.options["mean_us"] * 1e3)}
     switches = {"voluntary_switches": count, "involuntary_switches": 0, "gc_collections": 0, "first_rtt_ns": 1}
-    return Measured(ledger | busy | switches, calls)
+    return StartRecord(ledger | busy | switches, calls)
 
 
 class InMemory(Folder):
@@ -125,7 +126,7 @@ def run(plan: Plan, seed: int, effect: Effect = lambda start, block, case: 1.0, 
     for start, block, index in plan.order():
         case, law_seed = plan.cases[index], seed * 100_003 + start
         found = measured(case, plan.window_s, plan.seed + start, law_seed, around_us, effect(start, block, index))
-        starts.append(rows.tables(start, block, index, case, found))
+        starts.append(start_record.tables(start, block, index, case, found))
     return Run(InMemory(f"virtual-{seed}", plan, starts))
 
 
@@ -138,7 +139,7 @@ def replay(run: Run) -> Run:
     for start, row in run.ledger[run.ledger["system"] == "oracle"].iterrows():
         number, case = int(str(start)), run.plan.cases[row["case"]]
         found = measured(case, run.plan.window_s, run.plan.seed + number, 1, around_us, after=case.clients)
-        starts.append(rows.tables(number, row["block"], row["case"], case, found))
+        starts.append(start_record.tables(number, row["block"], row["case"], case, found))
     return Run(InMemory(f"{run.id} in virtual time", run.plan, starts))
 
 

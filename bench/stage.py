@@ -12,12 +12,13 @@ from bench import disturbance, systems
 from bench.channel import Message
 from bench.child import clocks
 from bench.errors import SystemFailedError
-from bench.measured import Measured, calls_of, marks_of, sessions_of, window_ns
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.estimate import sessions_s
 from bench.processes import Child, collect, private_directory, stop_all
+from bench.received import calls_of, marks_of, sessions_of, window_ns
 from bench.routing import Router, Routing
+from bench.run.start_record import StartRecord
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
 TARGET_S = 5.0  # the same, for a server that is said to be running
@@ -25,7 +26,7 @@ PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples
 GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
 
 
-def measure(case: Case, window_s: float, seed: int, routing: Routing | None = None) -> Measured:
+def measure(case: Case, window_s: float, seed: int, routing: Routing | None = None) -> StartRecord:
     """Start fresh processes for a case, run one window, end them, and return what was measured.
 
     A router, if the system has one, is taken from ``routing``; without it, it is fresh and ends here, too.
@@ -177,10 +178,10 @@ class Stage:
             found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
         return found | disturbance.read()
 
-    def result(self) -> Measured:
+    def result(self) -> StartRecord:
         """Return what the window measured; the server is asked for its count first."""
         load = [(role, t_ns - self._go_ns, percent, rss) for role, t_ns, percent, rss in self._meter.rows]
-        measured = Measured({}, load=load)
+        measured = StartRecord({}, load=load)
         if self._is_stream:
             measured.marks = marks_of([*self._done, *self._received], self._go_ns)
             _, (_, received_at, received) = measured.marks

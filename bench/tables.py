@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from bench import marginal, overload, quantiles, replicas, reported, stats
+from bench import marginal, overload, quantiles, replicas, stats
 from bench.comparing import compare_cases
 from bench.figures import calibration
 from bench.origins import WAMP_PROCESSES, wamp_replicas
 from bench.outcomes import Check
-from bench.results import ROLES, Run, column
+from bench.run.frames import ROLES, Run, column
 from bench.text import duration, quantity
 
 
@@ -26,7 +26,7 @@ def calls(run: Run) -> pd.DataFrame:
             "n": row["n"],
         }
         entry["median RTT (over starts)"] = _with_range(row, column(0.5), duration)
-        if reported.by(run.plan, int(str(case))):
+        if run.case(case).generator:
             middle = str(quantiles.quantile(run, int(str(case)), 0.5))
             entry |= {"n": "no samples", "median RTT (over starts)": middle}
         entry |= {f"p{100 * p:g}": str(quantiles.quantile(run, int(str(case)), p)) for p in stats.QUANTILES[1:]}

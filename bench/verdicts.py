@@ -8,7 +8,7 @@ from typing import Any
 from bench import stats
 from bench.comparing import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison
 from bench.errors import UsageError
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import listed
 
 

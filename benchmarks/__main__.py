@@ -19,14 +19,15 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from bench import paths, plans, runner, schema, stats, store
+from bench import paths, plans, runner, stats
 from bench.child import generators
 from bench.child.generators import wrk
-from bench.measured import Times
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.routing import Routing
+from bench.run import schema, stored
+from bench.run.start_record import Times
 from bench.stage import measure
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
@@ -129,7 +130,7 @@ def storing() -> None:
     """From samples in memory to Parquet on disk."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
-        place = store.create(make_plan("benchmark", [Case("loopback", "inproc")]), runner.facts())
+        place = stored.create(make_plan("benchmark", [Case("loopback", "inproc")]), runner.facts())
         for count, wanted in ((10_000, "5 ms"), (1_000_000, "1,000 ms")):
             rtt = np.random.default_rng(1).integers(50_000, 90_000, count)
             columns = {"start": np.zeros(count, "i4"), "client": np.zeros(count, "i4"), "lag_ns": np.zeros(count, "i8")}
@@ -260,7 +261,7 @@ def notebook() -> None:
         began = time.perf_counter()
         subprocess.run([sys.executable, *words], cwd=paths.notebooks(), check=True, stderr=subprocess.DEVNULL)
         took = time.perf_counter() - began
-        windows = float(store.all_runs()[-1].read("ledger")["window_s"].to_numpy().sum())
+        windows = float(stored.all_runs()[-1].read("ledger")["window_s"].to_numpy().sum())
     found = f"{took:.1f} s (wanted <= 30), of which {took - windows:.1f} s outside windows (wanted <= 8)"
     print(f"{'papermill latency.ipynb, ipc':38} {found}")
 

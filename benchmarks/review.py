@@ -10,11 +10,12 @@ import time
 
 import numpy as np
 
-from bench import checks, quantiles, rows, stats
-from bench.measured import Measured
+from bench import checks, quantiles, stats
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.results import Run
+from bench.run import start_record
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord
 from bench.simulation import InMemory
 
 STARTS, CASES = 6, 4
@@ -33,8 +34,8 @@ def made_up(samples: int) -> Run:
         ledger = {"window_s": received[-1] / 1e9, "calls": each, "server_calls": each, "first_rtt_ns": 1, "errors": 0}
         ledger |= {"client_cpu_ns": each * 10_000, "server_cpu_ns": each * 10_000, "gc_collections": 0}
         ledger |= {"voluntary_switches": each, "involuntary_switches": 0}
-        found = Measured(ledger, [np.stack([received - rtt, received])])
-        tables.append(rows.tables(start, block, index, plan.cases[index], found))
+        found = StartRecord(ledger, [np.stack([received - rtt, received])])
+        tables.append(start_record.tables(start, block, index, plan.cases[index], found))
     return Run(InMemory("made-up", plan, tables))
 
 

@@ -18,8 +18,8 @@ import psutil
 import pytest
 from conftest import ROOT, is_gone, wait_for
 
-from bench import store
-from bench.results import Run
+from bench.run import stored
+from bench.run.frames import Run
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
@@ -196,7 +196,7 @@ def test_a_notebook_runs_and_its_figure_follows_its_parameters_by_keyboard(page,
         arg=before,
     )
     saved(page)
-    assert {case.transport for case in Run(store.find("latest")).plan.cases} == {"tcp", "inproc"}
+    assert {case.transport for case in Run(stored.find("latest")).plan.cases} == {"tcp", "inproc"}
 
 
 def button(page, text):
@@ -241,7 +241,7 @@ def in_a_shell(line, folder):
         ["bash", "-c", line], cwd=folder / "notebooks", env=environment, capture_output=True, text=True
     )
     assert finished.returncode == 0, finished.stderr
-    return Run(store.find("latest"))
+    return Run(stored.find("latest"))
 
 
 def test_explore_measures_stops_saves_and_gives_a_command_that_works(page, jupyterlab, own_runs):
@@ -260,7 +260,7 @@ def test_explore_measures_stops_saves_and_gives_a_command_that_works(page, jupyt
     assert children(jupyterlab[0]) == []
     button(page, "Save figure").click()
     status(page, r"Saved .*explore\.svg")
-    run = Run(store.find("latest"))
+    run = Run(stored.find("latest"))
     assert [case.system for case in run.plan.cases] == ["sockets", "zeromq"] and len(run.ledger) < 12
     assert (own_runs / "ROUNDTRIP_FIGURES" / "explore.png").stat().st_size > 50_000
     shot(page, "explore_saved")
@@ -303,7 +303,7 @@ def test_explore_says_what_is_wrong_in_one_line_and_forgets_by_keyboard(page, ju
             break
     page.keyboard.press("Space")
     page.locator(".rt-name").wait_for(state="detached")
-    assert len(store.all_runs()) == 1 and errors(page) == []
+    assert len(stored.all_runs()) == 1 and errors(page) == []
 
 
 def under_way(page, server):
@@ -332,7 +332,7 @@ def test_no_process_is_left_by_a_kernel_that_is_interrupted_restarted_or_killed(
     left = under_way(page, server)
     psutil.Process(left[0]).parent().kill()
     assert wait_for(lambda: all(is_gone(pid) for pid in left), 20)
-    assert len(store.all_runs()) == 3 and all(0 < len(folder.done()) < 6 for folder in store.all_runs())
+    assert len(stored.all_runs()) == 3 and all(0 < len(folder.done()) < 6 for folder in stored.all_runs())
 
 
 def test_the_page_is_served_to_a_class_by_voila_without_a_network(page, own_runs):
@@ -350,4 +350,4 @@ def test_the_page_is_served_to_a_class_by_voila_without_a_network(page, own_runs
         assert outside == []
     finally:
         ended(server)
-    assert len(Run(store.find("latest")).ledger) == 6
+    assert len(Run(stored.find("latest")).ledger) == 6

@@ -6,11 +6,12 @@ from test_checks import noisy
 from test_results import handmade
 
 import bench
-from bench import budget, store
+from bench import budget
 from bench.errors import UsageError
 from bench.plan.case import Case
 from bench.plan.estimate import expected_s
 from bench.plan.profiles import make_plan
+from bench.run import stored
 from bench.stats.variance import Level
 
 CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
@@ -73,7 +74,7 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path):
         budget.spend(make_plan("latency", CASES), "soon", lambda plan: pytest.fail("measured"))
     with pytest.raises(UsageError, match="budget_s chooses starts"):
         bench.measure("latency", budget_s=60, starts=6)
-    assert not store.all_runs()
+    assert not stored.all_runs()
 
 
 def test_a_budget_is_kept_by_a_real_run_and_gone_on_with(capsys):
@@ -81,7 +82,7 @@ def test_a_budget_is_kept_by_a_real_run_and_gone_on_with(capsys):
     said = capsys.readouterr().out
     assert "Pilot, to see what varies" in said and "profile budget 12 s" in said
     assert run.plan.starts >= 6 and run.manifest["finished"]
-    planned = [expected_s(folder.plan()) for folder in store.all_runs()]
+    planned = [expected_s(folder.plan()) for folder in stored.all_runs()]
     assert len(planned) == 2 and sum(planned) <= 12.5
     run.folder.files("ledger")[-1].unlink()
     again = bench.measure("latency", resume=True, budget_s=12, system="sockets", transport="ipc")

@@ -13,7 +13,7 @@ from bench.child.callers import Callers
 from bench.errors import SystemFailedError, TransportError
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.results import Run
+from bench.run.frames import Run
 from bench.systems import http_aiohttp, http_stdlib, sockets
 
 OK, REFUSED = b"200 OK", b"500 Internal Server Error"

@@ -4,10 +4,11 @@ import math
 
 import pytest
 
-from bench import figures, listing, narrative, plans, searching, store
+from bench import figures, listing, narrative, plans, searching
 from bench.capacity import MOST_PROBES, RATIO, STARTS, Objective, Probe, objective, search
 from bench.errors import UsageError
-from bench.results import Run
+from bench.run.frames import Run
+from bench.run.stored import find
 from bench.searching import closing
 
 
@@ -99,7 +100,7 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     assert finished.returncode == 0, finished.stderr
     *probes, told, stored = finished.stdout.splitlines()
     assert "p90<=200ms is kept" in told and "requests a second" in told and len(probes) >= 8
-    run = Run(store.find("latest"))
+    run = Run(find("latest"))
     assert run.id in stored and run.plan.notebook == "capacity" and run.manifest["finished"]
     assert len(run.ledger) == len(probes) == len(run.manifest["capacity"]["probes"])
     assert "p90<=200ms is kept" in narrative.conclusion(run).replace("**", "")
@@ -118,7 +119,7 @@ def test_an_interrupted_search_can_be_looked_at(monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         searching.find(plan, objective("p50<1s"), interrupted)
-    run = Run(store.find("latest"))
+    run = Run(find("latest"))
     assert not run.manifest["finished"] and len(run.ledger) == 3
     assert "not certain" in listing.run_text("latest") or "No conclusion" in listing.run_text("latest")
     figures.whole(run)

@@ -7,7 +7,7 @@ from test_results import PAIR, handmade
 from bench import checks, disturbance, figures
 from bench.checks import CAUTION, INVALID, PASS
 from bench.plan.case import Case
-from bench.results import Run
+from bench.run.frames import Run
 
 LOOPBACK = Case("loopback", "inproc")
 

@@ -12,10 +12,11 @@ from IPython.utils.capture import capture_output
 from PIL import Image
 from test_notebooks import outputs, papermill
 
-from bench import classroom, comparing, listing, store
+from bench import classroom, comparing, listing
 from bench.classroom import forest, merging, ratios, reading, submitting, telling
 from bench.errors import UsageError
-from bench.results import Run
+from bench.run import stored
+from bench.run.frames import Run
 from bench.systems import sockets
 
 P50 = "p50_rtt_us"
@@ -32,7 +33,7 @@ def claim_of(room, label="zeromq ipc"):
 
 
 def test_a_machine_says_what_compare_says_of_its_run():
-    run = Run(store.find("reference/latency"))
+    run = Run(stored.find("reference/latency"))
     labels = run.labels
     expected = comparing.compare_cases(run, labels.index("sockets ipc"), labels.index("zeromq ipc"))[0]
     (spoken,) = reading.read(submitting.submission(["reference/latency"]).data)
@@ -208,7 +209,7 @@ def test_the_notebook_runs_with_every_profile(profile, tmp_path):
     finished = papermill(NOTEBOOK.name, str(tmp_path / "out.ipynb"), *words)
     assert finished.returncode == 0, finished.stderr
     text = outputs(tmp_path / "out.ipynb")
-    assert "Nothing is measured" in text and "classroom.svg and " in text and not store.all_runs()
+    assert "Nothing is measured" in text and "classroom.svg and " in text and not stored.all_runs()
     assert ("calls per second" in text) == (profile == "full")
     assert (tmp_path / "figures" / "classroom.png").stat().st_size > 50_000
 

@@ -11,7 +11,7 @@ from bench import comparing, verdicts
 from bench.comparing import DIFFERENT, SAME, UNKNOWN, at_once, compare, compare_cases, judge
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
-from bench.results import Run
+from bench.run.frames import Run
 
 ONE = [Case("zeromq", "ipc")]
 

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, descendants, wait_for
 from papermill.cli import _resolve_type
 
-from bench import figures, plans, processes, runner, store, systems
+from bench import figures, plans, processes, runner, systems
 from bench.errors import UsageError
 from bench.exploring import command, inputs, showing
 from bench.exploring.choice import Choice
@@ -23,7 +23,8 @@ from bench.figures import explore
 from bench.narrative.explore import sentences
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.results import Run
+from bench.run import stored
+from bench.run.frames import Run
 from bench.text import listed
 
 NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
@@ -154,7 +155,7 @@ def test_a_measurement_that_is_stopped_keeps_its_starts_and_leaves_no_process(pr
     assert ended.wait(10) and measurement.is_stopped and not measurement.error
     assert not set(descendants(os.getpid())) - before and not list(private_parent.glob("roundtrip-*"))
     assert 0 < len(measurement.run.ledger) < 5 and not measurement.run.manifest["finished"]
-    assert store.unfinished(of).path == measurement.run.folder.path
+    assert stored.unfinished(of).path == measurement.run.folder.path
 
 
 def test_a_measurement_that_fails_is_one_line(with_systems):
@@ -176,7 +177,7 @@ def test_collected_results_are_a_run_that_draws_the_same(tmp_path):
     two = measured({"system": "zeromq", "rate": 400, "clients": 2}, starts=3, window_s=0.2)
     run = collect([Result(two, 0), Result(one, 1)])
     assert [case.system for case in run.plan.cases] == ["zeromq", "sockets"] and len(run.ledger) == 5
-    assert run.manifest["collected"] == [two.id, one.id] and store.find("latest").path == run.folder.path
+    assert run.manifest["collected"] == [two.id, one.id] and stored.find("latest").path == run.folder.path
     assert len(run.samples) == len(two.samples) + len(one.samples[one.samples["case"] == 1])
     again, before = (each.samples.loc[each.samples["case"] == 1, "rtt_ns"].to_numpy() for each in (run, one))
     assert (again == before).all()
@@ -232,7 +233,7 @@ def test_results_pile_up_are_forgotten_and_saved(page, tmp_path):
     page._list.children[0].children[1].click()
     assert [entry.row.name for entry in page._entries] == ["sockets tcp"]
     page._forget.click()
-    assert page._entries == [] and page._save.disabled and len(store.all_runs()) == 3
+    assert page._entries == [] and page._save.disabled and len(stored.all_runs()) == 3
 
 
 def test_an_error_is_shown_and_nothing_is_measured(page, with_systems):
@@ -241,7 +242,7 @@ def test_an_error_is_shown_and_nothing_is_measured(page, with_systems):
     assert "inproc lives in one process" in page._error.value and page._commands.value == ""
     page._run.click()
     assert page._measurement is None and "inproc lives in one process" in page._error.value
-    assert not store.all_runs()
+    assert not stored.all_runs()
 
 
 def test_the_notebooks_default_is_the_plans():

@@ -10,7 +10,7 @@ from bench import factorial, narrative
 from bench.factorial import effects
 from bench.narrative import wamp
 from bench.plan.case import Case
-from bench.results import Run
+from bench.run.frames import Run
 
 ADDED = {"tcp": 3, "websocket": 200, "cbor": -20, "json": 150}
 LEVELS = list(itertools.product(("ipc", "tcp"), ("rawsocket", "websocket"), ("msgpack", "cbor", "json")))

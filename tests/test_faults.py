@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import checks, plans, runner, stage, store
+from bench import checks, plans, runner, stage
 from bench.errors import DataError, SystemFailedError, TransportError
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.results import Run
+from bench.run import stored
+from bench.run.frames import Run
 from bench.stage import measure
 from bench.systems import sockets
 
@@ -72,13 +73,13 @@ def test_what_was_measured_before_a_failure_is_kept_and_resumed(impatient, monke
     plan = make_plan("latency", [Case("sockets", "ipc"), faulty("lies_later")], starts=2, window_s=0.1)
     with pytest.raises(SystemFailedError, match="starts before it are kept in"):
         runner.run(plan)
-    (folder,) = store.all_runs()
+    (folder,) = stored.all_runs()
     (failure,) = folder.manifest()["failures"]
     assert "was answered with" in failure["error"]
     assert not folder.manifest()["finished"]
     kept = folder.done()
     monkeypatch.setattr(runner, "measure", lambda case, *rest: measure(plan.cases[0], *rest))
-    resumed = runner.run(plan, store.unfinished(plan))
+    resumed = runner.run(plan, stored.unfinished(plan))
     assert resumed.path == folder.path
     assert resumed.done() == set(range(4)) > kept
     assert resumed.manifest()["finished"]
@@ -90,11 +91,11 @@ def test_resume_measures_only_what_is_missing():
     stamps = {file: file.stat().st_mtime_ns for file in folder.files("ledger")}
     folder.update(finished=False)
     folder.files("ledger")[1].unlink()
-    again = runner.run(plan, store.unfinished(plan))
+    again = runner.run(plan, stored.unfinished(plan))
     assert again.path == folder.path and again.done() == {0, 1, 2}
     changed = [file.name for file in again.files("ledger") if stamps[file] != file.stat().st_mtime_ns]
     assert changed == ["00001.parquet"]
-    assert runner.run(plan, store.unfinished(plan)).path != folder.path  # a finished run is not gone on with
+    assert runner.run(plan, stored.unfinished(plan)).path != folder.path  # a finished run is not gone on with
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
@@ -110,7 +111,7 @@ def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_pare
         process.wait(10)
     assert wait_for(lambda: all(is_gone(child) for child in children)), "orphans"
     assert wait_for(lambda: not list(private_parent.glob("roundtrip-*"))), "a private directory is left"
-    (folder,) = store.all_runs()
+    (folder,) = stored.all_runs()
     assert len(folder.done()) >= 4
     assert len(folder.read("samples")) > 100
     assert not list(folder.path.rglob(".*")) or how == signal.SIGKILL
@@ -125,11 +126,11 @@ def test_two_experiments_at_once_do_not_clash():
     ids = {process.communicate(timeout=60)[0].strip() for process in both}
     assert all(process.returncode == 0 for process in both)
     assert len(ids) == 3 and "" not in ids
-    assert all(folder.manifest()["finished"] for folder in store.all_runs())
+    assert all(folder.manifest()["finished"] for folder in stored.all_runs())
 
 
 def test_a_run_without_a_complete_start_says_so(command):
-    folder = store.create(plans.plan("latency", transport="ipc"), runner.facts())
+    folder = stored.create(plans.plan("latency", transport="ipc"), runner.facts())
     for words in (["show", folder.id], ["run", "latency", "-p", "source", folder.id]):
         finished = command(*words)
         assert finished.returncode == 1 and "has no complete start" in finished.stderr

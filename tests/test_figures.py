@@ -6,8 +6,9 @@ import pytest
 from conftest import ROOT
 from PIL import Image
 
-from bench import figures, listing, narrative, paths, store
-from bench.results import Run
+from bench import figures, listing, narrative, paths
+from bench.run.folder import Folder
+from bench.run.frames import Run
 from bench.text import duration, quantity
 
 RUNS = [
@@ -18,7 +19,7 @@ RUNS = [
 
 @pytest.fixture(scope="module", params=RUNS)
 def run(request):
-    return Run(store.Folder(paths.reference() / request.param))
+    return Run(Folder(paths.reference() / request.param))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_quantities(value, text):
 def test_reference_runs_are_small_complete_and_of_enough_starts():
     for folder in sorted((ROOT / "data" / "reference").iterdir()):
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        reference = Run(store.Folder(folder))
+        reference = Run(Folder(folder))
         assert size < 2_000_000
         assert reference.manifest["finished"] and "No conclusion" not in narrative.conclusion(reference)
         assert reference.plan.notebook == folder.name

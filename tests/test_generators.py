@@ -18,7 +18,7 @@ from bench.child.generators import h2load, wrk
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stage import measure
 
 GET = {"resource": "bytes"}

@@ -15,12 +15,13 @@ import psutil
 import pytest
 from conftest import is_gone, wait_for
 
-from bench import rows, schema, systems
+from bench import systems
 from bench.contract import Binding, parse_address
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
 from bench.plan.case import Case
 from bench.plan.validation import checked
 from bench.processes import Child, collect, private_directory
+from bench.run import schema, start_record
 from bench.stage import measure
 from bench.systems import _http, _workers, http_aiohttp
 
@@ -294,7 +295,7 @@ def workers_of(child):
 def test_workers_share_the_calls_and_each_is_counted():
     case = Case("http_aiohttp", "tcp", 100, {"workers": 3, "pin": True}, clients=2, callers=8, max_calls=400)
     measured = measure(case, 5.0, seed=1)
-    stored = rows.tables(0, 0, 0, case, measured)["ledger"].to_pylist()[0]
+    stored = start_record.tables(0, 0, 0, case, measured)["ledger"].to_pylist()[0]
     calls = json.loads(stored["server_worker_calls"])
     assert (
         stored["server_cpu_ns"] > 0 and len(calls) == 3 and sum(calls) == stored["calls"] == stored["server_calls"] > 16

@@ -20,7 +20,7 @@ from bench.plan.case import Case
 from bench.plan.estimate import described
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stage import measure
 
 SESSIONS = ((1, 100), (30, 100), (10, 5000))

@@ -13,8 +13,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from papermill.cli import papermill as papermill_command
 
-from bench import figures, paths, store
-from bench.results import Run
+from bench import figures, paths
+from bench.run import stored
+from bench.run.frames import Run
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
 POOLING = {"classroom"}  # looks at what others measured: no plan and no run of its own, see tests/test_classroom.py
@@ -61,7 +62,7 @@ def test_every_notebook_measures(notebook, tmp_path):
     text = outputs(tmp_path / "out.ipynb")
     assert f"{notebook.stem}.svg and " in text and "profile smoke" in text and "**No conclusion" in text
     assert (tmp_path / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
-    assert store.all_runs()[-1].manifest()["finished"]
+    assert stored.all_runs()[-1].manifest()["finished"]
 
 
 @pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
@@ -74,7 +75,7 @@ def test_every_notebook_draws_its_reference_run(notebook, tmp_path):
             if "parameters" in cell.metadata.get("tags", []):
                 shell.user_ns["source"] = "reference"
     text = shown.stdout + "".join(str(value) for one in shown.outputs for value in one.data.values())
-    assert "Nothing is measured" in text and f"{notebook.stem}.svg and " in text and not store.all_runs()
+    assert "Nothing is measured" in text and f"{notebook.stem}.svg and " in text and not stored.all_runs()
     assert "No conclusion" not in text
     assert (tmp_path / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
 
@@ -82,7 +83,7 @@ def test_every_notebook_draws_its_reference_run(notebook, tmp_path):
 def test_papermill_draws_a_reference_run(tmp_path):
     finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), "-p", "source", "reference")
     assert finished.returncode == 0, finished.stderr
-    assert "Nothing is measured" in outputs(tmp_path / "out.ipynb") and not store.all_runs()
+    assert "Nothing is measured" in outputs(tmp_path / "out.ipynb") and not stored.all_runs()
 
 
 LATENCY = [
@@ -104,7 +105,7 @@ LATENCY = [
 def test_parameters_as_users_type_them(words, cases, tmp_path):
     finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), *words, "-p", "profile", "smoke")
     assert finished.returncode == 0, finished.stderr
-    run = Run(store.find("latest"))
+    run = Run(stored.find("latest"))
     assert cases <= {(case.system, case.transport, case.payload_bytes) for case in run.plan.cases}
     assert run.plan.profile == "smoke" and len(run.ledger) == 2 * len(run.plan.cases)
 
@@ -138,7 +139,7 @@ def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_pat
         )
         server.terminate()
     assert finished.returncode == 0, finished.stderr
-    run = Run(store.find("latest"))
+    run = Run(stored.find("latest"))
     measured = run.ledger[run.ledger["system"] == "zeromq"]
     assert set(measured["target"]) == {target} and measured["server_cpu_ns"].isna().all()
     said = outputs(tmp_path / "out.ipynb")
@@ -163,7 +164,7 @@ def test_where_there_is_one_cpu_placement_says_why_and_shows_the_reference(tmp_p
     import bench
 
     run = bench.measure("placement", profile="smoke")
-    assert run.folder.path == paths.reference() / "placement" and not store.all_runs()
+    assert run.folder.path == paths.reference() / "placement" and not stored.all_runs()
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)

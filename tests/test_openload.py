@@ -18,7 +18,7 @@ from bench.narrative import openload
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stage import measure
 from bench.stats import queueing
 from bench.systems import oracle
@@ -179,7 +179,7 @@ def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
     closed = Case("oracle", "ipc", 100, {"mean_us": 1000})
     from bench import runner
     from bench.plan.profiles import make_plan
-    from bench.results import Run
+    from bench.run.frames import Run
 
     run = Run(runner.run(make_plan("openload", [closed, case], starts=1, window_s=0.4)))
     assert overload.overloaded(run) == [1]

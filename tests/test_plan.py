@@ -11,7 +11,7 @@ from bench.plan.estimate import described
 from bench.plan.plan import Plan
 from bench.plan.profiles import PROFILES, make_plan
 from bench.plan.validation import checked
-from bench.results import Run
+from bench.run.frames import Run
 
 
 def test_every_case_is_measured_once_in_each_block_in_an_order_that_the_seed_fixes():

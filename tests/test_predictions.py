@@ -8,17 +8,18 @@ from matplotlib.figure import Figure
 from test_results import handmade
 
 import bench
-from bench import paths, store
+from bench import paths
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
-from bench.results import Run
+from bench.run.folder import Folder
+from bench.run.frames import Run
 from bench.teaching import predictions, questions, scores
 
 WHY = "because I say so"
 
 
 def reference(notebook):
-    return Run(store.Folder(paths.reference() / notebook))
+    return Run(Folder(paths.reference() / notebook))
 
 
 def test_a_prediction_is_locked_and_kept_with_its_reason():

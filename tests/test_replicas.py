@@ -8,7 +8,7 @@ from bench import plans, replicas, runner
 from bench.errors import UsageError
 from bench.marginal import Spread
 from bench.replicas import Replica
-from bench.results import Run
+from bench.run.frames import Run
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from bench import narrative, origins, plans, rows, store, tables
-from bench.measured import Measured
+from bench import narrative, origins, plans, tables
 from bench.narrative import latency, throughput
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.plan.profiles import make_plan
-from bench.results import Run
+from bench.run import start_record, stored
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord
 
 FACTS = {
     "machine": {"machine_id": "0", "cpu_model": "x", "cpus_allowed": 2, "virtual": True, "system": "L", "kernel": "1"},
@@ -24,7 +25,7 @@ def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=
     shape: factors of the calls of a start, from the number of the start and of calls.
     """
     plan = make_plan(notebook, cases, starts=starts, window_s=planned_s)
-    folder = store.create(plan, FACTS)
+    folder = stored.create(plan, FACTS)
     for start, block, index in plan.order():
         rtt = np.rint(1000 * rtt_us[index] * (1 + block / 100 + np.arange(calls) / 1e6)).astype("i8")
         rtt = (rtt * shape(start, calls)).astype("i8") if shape else rtt
@@ -34,8 +35,8 @@ def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=
             "client_cpu_ns": 10_000 * calls, "server_cpu_ns": 20_000 * calls, "client_cpus": "0", "server_cpus": "1",
             "gc_collections": 0,
         } | ledger  # fmt: skip
-        measured = Measured(known, calls=[np.stack([sent, sent + rtt])])
-        folder.append(start, rows.tables(start, block, index, cases[index], measured))
+        measured = StartRecord(known, calls=[np.stack([sent, sent + rtt])])
+        folder.append(start, start_record.tables(start, block, index, cases[index], measured))
     folder.update(finished=True)
     return Run(folder)
 

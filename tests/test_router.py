@@ -14,12 +14,13 @@ import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
 from bench import routing as routers
-from bench import runner, stage, store
+from bench import runner, stage
 from bench.errors import SystemFailedError, UsageError
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
 from bench.routing import Routing
+from bench.run import stored
 from bench.stage import measure
 from bench.systems import wamp_crossbar
 
@@ -83,7 +84,7 @@ def test_a_router_that_dies_in_a_window_is_quoted_and_what_was_measured_is_kept(
     ready.join()
     text = str(caught.value)
     assert "router" in text and "\n" not in text and "the end of its log: " in text
-    assert store.all_runs()[-1].done() == {0}
+    assert stored.all_runs()[-1].done() == {0}
     assert all(wait_for(lambda pid=pid: is_gone(pid)) for pids in started[0].pids.values() for pid in pids)
     assert not list(private_parent.glob("roundtrip-*"))
 

@@ -13,8 +13,9 @@ import pytest
 from conftest import ROOT
 
 import bench
-from bench import checks, figures, narrative, store
-from bench.results import Run
+from bench import checks, figures, narrative
+from bench.run.folder import Folder
+from bench.run.frames import Run
 
 for needed in ("sphinx", "myst_nb", "furo"):
     pytest.importorskip(needed, reason=f"the site is made by {needed}: python -m pip install -r requirements/lab.txt")
@@ -102,7 +103,7 @@ def test_every_notebook_is_a_page(site, stem):
     assert shown.select(".cell_input") and note.select_one("a.download")
     pictures = shown.select(".cell_output img")
     if stem == EXECUTED:
-        run = Run(store.Folder(ROOT / "data" / "reference" / stem))
+        run = Run(Folder(ROOT / "data" / "reference" / stem))
         assert run.id in note.get_text() and "Nothing was measured" in note.get_text()
         assert pictures[-1]["alt"] == figures.described(stem) and len(pictures) == 5
         assert 'source = "reference"' in shown.get_text() and "Nothing is measured: this is run" in shown.get_text()
@@ -126,7 +127,7 @@ def test_the_gallery_has_figure_claim_trust_card_and_command(site, stem):
 
 
 def test_claim_and_card_are_computed_from_the_reference_run(site):
-    run = Run(store.Folder(ROOT / "data" / "reference" / EXECUTED))
+    run = Run(Folder(ROOT / "data" / "reference" / EXECUTED))
     title = figures.drawn_for(EXECUTED).TITLE
     (section,) = [one for one in page(site / "gallery.html").select("section section") if one.h2.find(string=title)]
     words = narrative.conclusion(run).replace("*", "").split()
@@ -150,7 +151,7 @@ def test_the_docstrings_are_there(site):
         assert api.find(id=f"bench.{name}"), name
     for name in ("Address", "Binding", "Service", "Wire", "System"):
         assert api.find(id=f"bench.contract.{name}"), name
-    assert "what it is: the legend" in api.get_text() and api.find(id="bench.results.Run.ledger")
+    assert "what it is: the legend" in api.get_text() and api.find(id="bench.run.frames.Run.ledger")
 
 
 def test_the_documents_are_there(site):

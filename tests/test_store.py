@@ -10,11 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import bench
-from bench import across, runner, schema, stage, store
+from bench import runner, stage
 from bench.errors import DataError, SystemFailedError, UsageError
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.results import Run
+from bench.run import query, schema
+from bench.run.folder import Folder
+from bench.run.frames import Run
+from bench.run.stored import create, find, keep, unfinished
 
 
 def small_plan(**changes):
@@ -61,7 +64,7 @@ def test_samples_of_a_start_that_was_never_finished_do_not_count(folder):
     folder.files("ledger")[-1].unlink()
     assert folder.done() == {0, 1, 2}
     folder.files("samples")[0].unlink()
-    assert folder.done() == {1, 2} and store.unfinished(small_plan()).path == folder.path
+    assert folder.done() == {1, 2} and unfinished(small_plan()).path == folder.path
     assert runner.run(small_plan(), folder).done() == {0, 1, 2, 3}
     folder.files("ledger")[-1].unlink()
     assert set(folder.read("samples")["start"].to_pylist()) == {0, 1, 2}
@@ -132,12 +135,12 @@ def test_a_clock_that_steps_back_ends_the_start(monkeypatch):
 
 def test_a_run_that_is_being_measured_is_left_alone(folder):
     folder.files("ledger")[0].unlink()
-    assert store.unfinished(small_plan()) is not None
+    assert unfinished(small_plan()) is not None
     with folder.measuring():
-        assert store.unfinished(small_plan()) is None
+        assert unfinished(small_plan()) is None
         with pytest.raises(DataError, match="is being measured by another process"):
-            runner.run(small_plan(), store.Folder(folder.path))
-    assert store.unfinished(small_plan()) is not None
+            runner.run(small_plan(), Folder(folder.path))
+    assert unfinished(small_plan()) is not None
     assert not (folder.path / "measuring.lock").exists()
 
 
@@ -149,19 +152,19 @@ def test_a_damaged_manifest_is_named(folder, content):
 
 
 def test_runs_are_found_by_id_part_path_and_latest(folder):
-    assert store.find("latest").path == store.find(folder.id).path == store.find(str(folder.path)).path
-    assert store.find(folder.id[:12]).path == folder.path
+    assert find("latest").path == find(folder.id).path == find(str(folder.path)).path
+    assert find(folder.id[:12]).path == folder.path
     with pytest.raises(DataError, match="`python -m bench runs` lists"):
-        store.find("nosuch")
+        find("nosuch")
 
 
 def test_equal_plans_at_one_moment_get_folders_of_their_own():
     plan = small_plan()
-    assert len({store.create(plan, {}).path for _ in range(3)}) == 3
+    assert len({create(plan, {}).path for _ in range(3)}) == 3
 
 
 def test_keeping_a_run_changes_nothing_but_the_number_of_files(folder, tmp_path):
-    kept = Run(store.keep(folder, tmp_path / "kept"))
+    kept = Run(keep(folder, tmp_path / "kept"))
     assert kept.id == folder.id
     assert kept.samples.equals(Run(folder).samples) and kept.ledger.equals(Run(folder).ledger)
     assert len(kept.folder.files("samples")) == 1
@@ -169,7 +172,7 @@ def test_keeping_a_run_changes_nothing_but_the_number_of_files(folder, tmp_path)
 
 def test_the_data_hash_names_exactly_this_data(folder):
     before = folder.data_hash()
-    assert before == store.Folder(folder.path).data_hash()
+    assert before == Folder(folder.path).data_hash()
     folder.files("samples")[0].unlink()
     assert folder.data_hash() != before
 
@@ -182,7 +185,7 @@ def test_questions_across_runs(folder, capsys):
     frame = bench.runs()
     assert list(frame.index) == [folder.id, other.id]
     assert (frame["starts_done"] == 4).all() and (frame["notebook"] == "latency").all()
-    calls = across.query("select run, sum(calls) as calls from ledger where system = 'sockets' group by run")
+    calls = query.query("select run, sum(calls) as calls from ledger where system = 'sockets' group by run")
     assert {folder.id, other.id} <= set(calls["run"])
     assert (
         int(calls.set_index("run").loc[folder.id, "calls"])
@@ -190,7 +193,7 @@ def test_questions_across_runs(folder, capsys):
     )
     assert "left out" in capsys.readouterr().err
     with pytest.raises(UsageError, match="was not understood"):
-        across.query("select nonsense from ledger")
+        query.query("select nonsense from ledger")
     assert duckdb.__version__
 
 

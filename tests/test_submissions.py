@@ -15,18 +15,20 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from bench import machine, runner, schema, store
+from bench import machine, runner
 from bench.classroom import reading, starts, submitting, zips
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.results import Run
+from bench.run import schema, stored
+from bench.run.files import read_table, write_table
+from bench.run.frames import Run
 
 
 @pytest.fixture
 def kept(tmp_path):
     """Return a copy of a reference run, to be changed."""
-    return store.keep(store.find("reference/latency"), tmp_path / "kept")
+    return stored.keep(stored.find("reference/latency"), tmp_path / "kept")
 
 
 def test_the_same_runs_give_the_same_bytes_in_any_order():
@@ -40,7 +42,7 @@ def test_the_same_runs_give_the_same_bytes_in_any_order():
 
 
 def test_what_is_handed_in_is_what_the_run_says():
-    folder = store.find("reference/latency")
+    folder = stored.find("reference/latency")
     run = Run(folder)
     (found,) = reading.read(submitting.submission(["reference/latency"]).data, "x.zip")
     assert found.id == run.id and found.machine == run.manifest["machine"]["machine_id"]
@@ -88,9 +90,9 @@ def test_runs_of_several_machines_are_refused(kept):
 
 def test_an_invalid_run_is_refused(kept):
     (file,) = kept.files("ledger")
-    rows = store.read_table(file, "ledger").to_pylist()
+    rows = read_table(file, "ledger").to_pylist()
     rows[0]["server_calls"] = 1
-    store.write_table(file, schema.make("ledger", rows))
+    write_table(file, schema.make("ledger", rows))
     with pytest.raises(DataError, match=r"is invalid \(answers\)"):
         submitting.submission([str(kept.path)])
 

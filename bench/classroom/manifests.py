@@ -10,7 +10,7 @@ from bench import checks, outcomes
 from bench.classroom.zips import RefusedError, plain
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.results import Run
+from bench.run.frames import Run
 
 VERSION, MOST_CASES = 1, 100
 FACTS = ("machine_id", "cpu_model", "cpus_allowed", "virtual", "system", "kernel")  # those that are shown

@@ -1,7 +1,7 @@
 """The table of a submitted run: one row for each start, numbers only, so that reading it takes no more than they need.
 
-It holds the numbers of the ledger (``bench/schema.py``) and what the calls of each start come to. The calls themselves
-stay at home: they are most of a run's bytes, and a comparison repeats over starts.
+It holds the numbers of the ledger (``bench/run/schema.py``) and what the calls of each start come to. The calls
+themselves stay at home: they are most of a run's bytes, and a comparison repeats over starts.
 """
 
 import io
@@ -12,9 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench import comparing, schema, stats
+from bench import comparing, stats
 from bench.classroom.zips import RefusedError
-from bench.results import Run, column
+from bench.run import schema
+from bench.run.frames import Run, column
 
 MOST_ROWS, MOST_GROUPS = 2000, 8
 LEAST, MOST = 1e-3, 1e9  # of what is told: from a nanosecond, in us, to a thousand million calls per second

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import checks, outcomes, paths, schema, store
+from bench import checks, outcomes, paths
 from bench.classroom import manifests, reading, starts, zips
 from bench.errors import DataError, UsageError
-from bench.results import Run
+from bench.run import schema, stored
+from bench.run.frames import Run
 from bench.text import listed, quantity
 
 
@@ -38,7 +39,7 @@ def _left_out(run: Run) -> str:
 
 def submission(names: Sequence[str]) -> Submission:
     """Return the zip of some runs of one machine; BenchError if it would not be accepted."""
-    unique = {run.id: run for run in (Run(store.find(name)) for name in names)}
+    unique = {run.id: run for run in (Run(stored.find(name)) for name in names)}
     runs, members = tuple(unique[name] for name in sorted(unique)), {}
     machines = {run.manifest["machine"]["machine_id"] for run in runs}
     if len(machines) != 1:

@@ -6,12 +6,14 @@ import time
 import traceback
 from collections.abc import Callable
 
-from bench import environments, paths, processes, runner, store, systems
+from bench import environments, paths, processes, runner, systems
 from bench.errors import BenchError
 from bench.plan.case import Case
 from bench.plan.estimate import expected_s
 from bench.plan.plan import Plan
-from bench.results import Run
+from bench.run import stored
+from bench.run.folder import Folder
+from bench.run.frames import Run
 
 TICK_S = 0.2
 
@@ -37,7 +39,7 @@ class Measurement:
         self._say, self._on_start, self._on_end = say, on_start, on_end
         self._wish, self._ended = threading.Event(), threading.Event()
         self._doing, self._done, self._began = "Starting", 0, time.monotonic()
-        self._folder: store.Folder | None = None
+        self._folder: Folder | None = None
         self._teller = threading.Thread(target=self._tell, name="progress", daemon=True)
 
     def start(self) -> None:
@@ -87,7 +89,7 @@ class Measurement:
     def _measure(self) -> None:
         for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in self.plan.cases} - {None}:
             environments.ensure(name, self._prepared)
-        self._folder = store.create(self.plan, runner.facts())
+        self._folder = stored.create(self.plan, runner.facts())
         self._doing, self._began = "Measuring", time.monotonic()
         runner.run(self.plan, self._folder, progress=self._step)
 

@@ -6,7 +6,7 @@ from bench import lab
 from bench.exploring.command import USUAL
 from bench.exploring.screen import Page
 from bench.plan.parameters import literal
-from bench.results import Run
+from bench.run.frames import Run
 
 SHORT_S = 0.5  # the window of a start on the page: its first dot is wanted soon
 

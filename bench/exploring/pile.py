@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench import schema, store
 from bench.plan.case import Case
-from bench.results import Run
+from bench.run import schema, stored
+from bench.run.files import write_table
+from bench.run.frames import Run
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,10 @@ def collect(results: Sequence[Result]) -> Run:
     cases, most = tuple(one.of for one in results), max(len(one.starts()) for one in results)
     plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={})
     facts = {name: run.manifest[name] for name in ("machine", "versions", "git")}
-    folder = store.create(plan, facts | {"collected": [one.run.id for one in results]})
+    folder = stored.create(plan, facts | {"collected": [one.run.id for one in results]})
     for name in schema.TABLES:
         if len(table := together(results, name)):
-            store.write_table(folder.path / name / "all.parquet", table)
+            write_table(folder.path / name / "all.parquet", table)
     folder.update(finished=True)
     return Run(folder)
 

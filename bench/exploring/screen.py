@@ -20,7 +20,7 @@ from bench.exploring.showing import Entry
 from bench.figures.explore import Row, row
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
-from bench.results import Run
+from bench.run.frames import Run
 
 
 class Page:

@@ -16,7 +16,7 @@ from bench import checks, figures, outcomes, stats, tables
 from bench.exploring.pile import Result
 from bench.figures.explore import Row, colour, draw_distributions, draw_medians, row, wrapped
 from bench.narrative.explore import sentences
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, listed
 
 # Keys typed into an input are its own: JupyterLab would take those of a list or a button for its shortcuts.

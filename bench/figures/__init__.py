@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 from bench import checks, paths
 from bench.figures.axes import style
-from bench.results import Run
-from bench.store import writing
+from bench.run.files import writing
+from bench.run.frames import Run
 from bench.text import listed
 
 __all__ = [

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from bench import stats
 from bench.quantiles import quantile
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, plain, quantity
 
 Panel = Callable[[Run, Axes], None]

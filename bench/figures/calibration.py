@@ -11,7 +11,7 @@ from bench import simulation, stats
 from bench.figures.axes import GREY, curve, distribution_axes, tail_scale, time_axis
 from bench.plans.calibration import PACED_PER_S
 from bench.quantiles import quantile, times
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration
 
 TITLE = "Can this instrument be trusted?"

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from bench.figures.axes import ROLE_COLOURS, curve, distribution_axes, log_axis, nothing, tail_scale, time_axis
 from bench.quantiles import times
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, plain, quantity
 
 TITLE = "How many users can it serve in time?"

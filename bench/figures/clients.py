@@ -8,7 +8,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from bench import origins
 from bench.figures.axes import GREY, ROLE_COLOURS, name_rows, nothing, range_row, rtt_axis
 from bench.prediction import Prediction, predict
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, plain, quantity
 
 TITLE = "Two clients, twice the throughput: why, and until when?"

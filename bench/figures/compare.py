@@ -6,7 +6,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from bench.comparing import DIFFERENT, MARGIN, SAME, Comparison, compare_cases
 from bench.figures.axes import GREY, distribution_axes, distribution_line, name_rows, time_axis
 from bench.figures.latency import cpu_per_call
-from bench.results import Run, column
+from bench.run.frames import Run, column
 
 __all__ = ["PANELS", "TITLE", "by_block", "cpu_per_call", "distribution", "verdicts"]
 

@@ -22,7 +22,7 @@ from bench.figures.axes import (
 )
 from bench.plan.case import Case
 from bench.quantiles import Quantile, quantile, times
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import duration, plain, quantity
 
 TITLE = "What changes when you change one thing?"

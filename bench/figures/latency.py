@@ -23,7 +23,7 @@ from bench.figures.axes import (
     time_axis,
     total_cpu,
 )
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import duration
 
 TITLE = "How long is one round trip?"

@@ -7,7 +7,7 @@ from matplotlib.ticker import FuncFormatter
 
 from bench import marginal
 from bench.figures.axes import GREY, ROLE_COLOURS, log_axis, name_rows, time_axis
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, plain, quantity
 
 TITLE = "What does one more call cost?"

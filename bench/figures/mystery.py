@@ -21,7 +21,7 @@ from bench.figures.axes import (
     rtt_axis,
     time_axis,
 )
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import duration
 
 TITLE = "What is wrong with this server?"

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bench.figures.axes import GREY, log_axis, name_rows, nothing, range_row, time_axis
 from bench.origins import XMLRPC_C
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import duration, listed, plain, quantity
 
 TITLE = "Where do forty milliseconds come from?"

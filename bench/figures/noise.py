@@ -11,7 +11,7 @@ from bench import stats
 from bench.figures.axes import curve, distribution_axes, name_rows, range_row, time_axis
 from bench.plan.cases import FLOOR
 from bench.plan.placement import PLACEMENTS
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import duration
 
 TITLE = "How quiet is this machine?"

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter
 from bench import overload, stats
 from bench.figures.axes import GREY, curve, distribution_axes, nothing, time_axis
 from bench.quantiles import quantile
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stats import queueing
 from bench.text import duration, plain, quantity
 

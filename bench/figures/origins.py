@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from bench.figures.axes import GREY, log_axis, name_rows, time_axis
 from bench.replicas import Replica, relations, replicas
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, plain, quantity
 
 TITLE = "What did they measure, and what do we get?"

@@ -12,7 +12,7 @@ from bench.figures.axes import (
     range_row,
     time_axis,
 )
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import duration, plain, quantity
 
 TITLE = "How much does each layer cost?"

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from bench.figures.axes import distribution_axes, distribution_line, first_size, range_row, rtt_axis, total_cpu
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import duration
 
 TITLE = "Which CPU did it run on?"

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bench.figures.axes import GREY, cpu_bars, distribution_axes, distribution_line, log_axis, name_rows, nothing
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stats import scalability
 from bench.text import plain, quantity
 

@@ -17,7 +17,7 @@ from bench.figures.axes import (
     nothing,
     payload_axis,
 )
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import plain, quantity
 
 TITLE = "How many messages per second?"

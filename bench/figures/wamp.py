@@ -7,7 +7,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from bench import factorial, origins
 from bench.figures.axes import GREY, name_rows, nothing, range_row, time_axis
 from bench.figures.latency import cpu_per_call, medians
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration
 
 __all__ = ["PANELS", "TITLE", "batches", "cpu_per_call", "effects", "medians"]

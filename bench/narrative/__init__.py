@@ -4,7 +4,7 @@ import importlib
 from types import ModuleType
 
 from bench import checks, outcomes, stats
-from bench.results import Run
+from bench.run.frames import Run
 
 
 def written_for(notebook: str) -> ModuleType:

@@ -5,7 +5,7 @@ import numpy as np
 from bench import stats
 from bench.figures.calibration import MARGIN, Truth, frozen, truths, virtual
 from bench.plans.calibration import PACED_PER_S
-from bench.results import Run
+from bench.run.frames import Run
 from bench.simulation import tare
 from bench.text import duration, listed
 

@@ -2,7 +2,7 @@
 
 from bench.figures.capacity import bracket, case_at, probes, searched
 from bench.overload import LEAST_ACHIEVED
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, quantity
 
 

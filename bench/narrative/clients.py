@@ -7,7 +7,7 @@ from bench.figures.clients import bursts, grown
 from bench.narrative.words import P50, clients_of, why_not_more, with_range
 from bench.prediction import agreement, predict
 from bench.resources import resources
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, quantity
 
 

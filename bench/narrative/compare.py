@@ -5,7 +5,7 @@ import numpy as np
 from bench import verdicts
 from bench.comparing import DIFFERENT, SAME, Comparison
 from bench.figures.compare import A, B, pairs
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.stats import Array, variance
 from bench.text import listed
 

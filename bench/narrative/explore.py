@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bench import stats
 from bench.figures.explore import Row, rows
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, listed
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench import stats
 from bench.narrative.words import P50, with_range
-from bench.results import ROLES, Run
+from bench.run.frames import ROLES, Run
 from bench.text import duration
 
 

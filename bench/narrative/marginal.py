@@ -3,7 +3,7 @@
 from bench import marginal
 from bench.figures.marginal import cases
 from bench.marginal import Spread
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, listed, quantity
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench.figures.mystery import P50, alone, boxes, crowded, name_of
 from bench.quantiles import quantile
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import duration
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from bench.figures.nodelay import DELAY_S, Combination, combinations
 from bench.origins import XMLRPC_C
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, plain, quantity
 
 

@@ -17,7 +17,7 @@ from bench.figures.noise import (
     timer_cases,
 )
 from bench.plan.profiles import PROFILES
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stats import Array, variance
 from bench.text import duration
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from bench import overload, stats
 from bench.figures.openload import capacity, expanded, foretold, frozen, sweep
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, listed, quantity
 
 P99 = "p99_response_us"

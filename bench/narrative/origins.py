@@ -3,7 +3,7 @@
 import numpy as np
 
 from bench.replicas import relations, replicas
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import listed
 
 NEAR = 1.5  # ratios whose quotient is below it tell the same story

@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench.figures.axes import total_cpu
 from bench.figures.overview import FLOOR, P50, ranked, rates
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, quantity
 
 

@@ -2,7 +2,7 @@
 
 from bench.narrative.words import P50
 from bench.plan import placement
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.figures.scaleup import cpus, engine, of_bytes
 from bench.narrative.words import why_not_more
-from bench.results import Run
+from bench.run.frames import Run
 from bench.stats import scalability
 from bench.text import quantity
 

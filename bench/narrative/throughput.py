@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bench.narrative.words import clients_of, why_not_more
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import quantity
 
 

@@ -7,7 +7,7 @@ from bench.factorial import Effect
 from bench.figures.axes import total_cpu
 from bench.narrative.words import P50
 from bench.origins import wamp_replicas
-from bench.results import Run
+from bench.run.frames import Run
 from bench.text import duration, listed
 
 ORIGINS_FACTOR = 3.0  # 1.2 ms over 0.4 ms

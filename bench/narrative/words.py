@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bench.resources import full, resources
-from bench.results import Run, column
+from bench.run.frames import Run, column
 from bench.text import duration, listed
 
 P50 = column(0.5)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import paths
-from bench.store import writing
+from bench.run.files import writing
 
 TAG = "answer"
 LINE = re.compile(r"^answer = .*$", re.MULTILINE)

@@ -1,9 +1,10 @@
 """What to expect in class, as ratios: computed from the reference runs, so that it does not go stale."""
 
-from bench import paths, store
+from bench import paths
 from bench.errors import DataError
 from bench.figures import mystery
-from bench.results import Run
+from bench.run import stored
+from bench.run.frames import Run
 from bench.teaching import questions
 
 BEGIN, END = "<!-- expected: begin (make expected writes this) -->", "<!-- expected: end -->"
@@ -11,7 +12,7 @@ BEGIN, END = "<!-- expected: begin (make expected writes this) -->", "<!-- expec
 
 def reference(notebook: str) -> Run:
     """Return a notebook's reference run."""
-    return Run(store.find(f"reference/{notebook}"))
+    return Run(stored.find(f"reference/{notebook}"))
 
 
 def table() -> str:

@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import paths, store
+from bench import paths
 from bench.errors import DataError, UsageError, unknown
 from bench.plan import parameters
-from bench.results import Run
+from bench.run.files import writing
+from bench.run.frames import Run
 from bench.teaching import questions
 from bench.teaching.questions import Question
 from bench.text import listed
@@ -154,6 +155,6 @@ def _file(asked: Question) -> Path:
 def _keep(asked: Question, made: list[Prediction]) -> None:
     file = _file(asked)
     content: list[dict[str, Any]] = [vars(each) for each in made]
-    with store.writing(file) as temporary:
+    with writing(file) as temporary:
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.errors import unknown
 from bench.figures import clients, nodelay, openload, overview, scaleup
-from bench.results import Run, column
+from bench.run.frames import Run, column
 
 P50 = column(0.5)
 

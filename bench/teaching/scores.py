@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bench.errors import UsageError
 from bench.figures.axes import log_axis, style
-from bench.results import Run
+from bench.run.frames import Run
 from bench.teaching import predictions, questions
 from bench.teaching.predictions import Prediction
 from bench.teaching.questions import Question

@@ -24,10 +24,11 @@ from pathlib import Path
 import nbformat
 import papermill
 
-from bench import checks, figures, narrative, paths, store
+from bench import checks, figures, narrative, paths
 from bench.errors import BenchError, UsageError
 from bench.execute import execute
-from bench.results import Run
+from bench.run.folder import Folder
+from bench.run.frames import Run
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
@@ -177,7 +178,7 @@ def _page(notebook: Path, pages: Path, only: list[str] | None) -> str:
 
 def _reference(notebook: Path) -> Run | None:
     """Return the stored run that a notebook's figure can be drawn from, if there is one."""
-    folder = store.Folder(ROOT / "data" / "reference" / notebook.stem)
+    folder = Folder(ROOT / "data" / "reference" / notebook.stem)
     return Run(folder) if (folder.path / "manifest.json").is_file() else None
 
 

@@ -6,14 +6,15 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from bench import schema, store
 from bench.errors import DataError, UsageError
-from bench.store import Folder
+from bench.run import schema, stored
+from bench.run.files import read_table
+from bench.run.folder import Folder
 
 
 def runs() -> pd.DataFrame:
     """Return one row for each of your runs: id, when, notebook, profile, starts done and planned, machine."""
-    rows = [_row(folder) for folder in store.all_runs()]
+    rows = [_row(folder) for folder in stored.all_runs()]
     return pd.DataFrame([row for row in rows if row], columns=list(_COLUMNS)).set_index("run")
 
 
@@ -46,7 +47,7 @@ def _row(folder: Folder) -> dict[str, Any] | None:
 def query(sql: str) -> pd.DataFrame:
     """Answer an SQL question about all runs; each table has a column ``run``.
 
-    Tables: ``ledger``, ``samples``, ``marks``, ``load`` as ``bench/schema.py`` defines them, e.g.
+    Tables: ``ledger``, ``samples``, ``marks``, ``load`` as ``bench/run/schema.py`` defines them, e.g.
     ``select run, system, transport, sum(calls) from ledger group by all``.
     """
     connection = duckdb.connect()
@@ -60,7 +61,7 @@ def query(sql: str) -> pd.DataFrame:
 
 def _view(name: str) -> str:
     """Return the statement that makes one table of all runs' files, those that can be read."""
-    files = [str(file) for folder in store.all_runs() for file in folder.files(name) if _is_readable(file, name)]
+    files = [str(file) for folder in stored.all_runs() for file in folder.files(name) if _is_readable(file, name)]
     if not files:
         columns = ", ".join(f"null as {field.name}" for field in schema.TABLES[name])
         return f"create view {name} as select null as run, {columns} where false"
@@ -74,7 +75,7 @@ def _view(name: str) -> str:
 
 def _is_readable(file: Any, name: str) -> bool:
     try:
-        store.read_table(file, name)
+        read_table(file, name)
     except DataError as reason:
         print(f"left out: {reason}", file=sys.stderr)
         return False

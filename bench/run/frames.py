@@ -1,33 +1,56 @@
 """A run as frames: its tables in pandas, and what follows from them for each start and case."""
 
 import json
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bench import reported, stats
+from bench import stats
 from bench.errors import DataError
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
+from bench.run.folder import Folder
 from bench.stats import steady_state
-from bench.store import Folder
 
 ROLES = ("client", "server", "router", "controller")
 
 
 class Run:
-    """A run loaded from its folder; everything is read when it is first asked for."""
+    """A run loaded from its folder; everything is read when it is first asked for, and nothing can be set.
+
+    folder: where it is. manifest: as stored. id: its name. plan: what was to be measured.
+    """
+
+    folder: Folder
+    manifest: dict[str, Any]
+    id: str
+    plan: Plan
 
     def __init__(self, folder: Folder) -> None:
         """Read the manifest."""
-        self.folder = folder
-        self.manifest = folder.manifest()
-        self.id: str = self.manifest.get("id", folder.id)
-        self.plan: Plan = Plan.from_dict(self.manifest["plan"])
-        self.card: list[Any] | None = None  # the outcomes of ``bench.checks``, kept for all who ask
+        manifest = folder.manifest()
+        plan = Plan.from_dict(manifest["plan"])
+        vars(self).update(folder=folder, manifest=manifest, id=manifest.get("id", folder.id), plan=plan)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: what was measured is not changed from outside."""
+        raise AttributeError(f"a run is what was measured: its {name} cannot be set")
+
+    def case(self, number: object) -> Case:
+        """Return a case of the plan by its number, as the index of ``cases`` or a column ``case`` holds it."""
+        return self.plan.cases[int(str(number))]
+
+    def find(self, **factors: object) -> list[int]:
+        """Return the numbers of the measured cases with these factors: fields of ``Case``, or options by their names.
+
+        ``run.find(system="zeromq", transport="ipc")``; an option that a system lacks is None.
+        """
+        known = ((int(number), self.case(number)) for number in self.cases.index)
+        return [number for number, case in known if all(case.factor(name) == factors[name] for name in factors)]
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -80,7 +103,7 @@ class Run:
         frame["client_cpu_share"] = frame["client_cpu_percent"] / 100 / usable
         frame["client_sleeps_per_call"] = frame["voluntary_switches"] / frame["calls"]
         frame["server_sleeps_per_call"] = frame["server_voluntary_switches"] / frame["calls"]
-        cases = frame["case"].map(lambda case: self.plan.cases[case])
+        cases = frame["case"].map(self.case)
         limits = cases.map(lambda case: case.max_calls * case.is_short)  # short windows have a warm-up of their own
         shortest = frame.groupby(limits)["window_s"].transform("min")
         frame["warm_up_ns"] = shortest.map(stats.warm_up_ns)
@@ -138,7 +161,7 @@ class Run:
         frame["pacing_p99_us"] = pd.Series(self._pacing(), dtype=float)
         frame["mean_rtt_us"] = warm.groupby("start")["rtt_ns"].mean() / 1e3
         frame["rate_per_s"] = pd.Series(self._call_rates() | self._stream_rates("server"), dtype=float)
-        reported.fill(frame, self.reports)
+        _fill_in(frame, self.reports)
         frame["send_rate_per_s"] = pd.Series(self._stream_rates("client"), dtype=float)
         frame["rate_mbit_per_s"] = frame["rate_per_s"] * frame["payload_bytes"] * 8 / 1e6
         return frame
@@ -201,6 +224,29 @@ class Run:
     def labels(self) -> list[str]:
         """The shortest text for each case that tells it from the others."""
         return labels(self.plan.cases)
+
+
+def numbered(cases: pd.DataFrame) -> "Iterator[tuple[int, pd.Series[Any]]]":
+    """Yield the rows of ``Run.cases``, or of some of them, each with the number of its case."""
+    for number, row in cases.iterrows():
+        yield int(str(number)), row
+
+
+REPORTED = {  # columns of a start, in us and per second: the names in the report of a load generator
+    "p50_rtt_us": "rtt_p50",
+    "p90_rtt_us": "rtt_p90",
+    "p99_rtt_us": "rtt_p99",
+    "mean_rtt_us": "rtt_mean",
+    "rate_per_s": "rate",
+}
+
+
+def _fill_in(starts: pd.DataFrame, reports: pd.DataFrame) -> None:
+    """Put what was reported into the starts that have no samples; what was not reported stays NaN."""
+    told = reports.pivot(index="start", columns="name", values="value").reindex(starts.index)
+    for column, name in REPORTED.items():
+        if name in told:
+            starts[column] = starts[column].fillna(told[name])
 
 
 def was_waiting(calls: pd.DataFrame) -> "pd.Series[bool]":

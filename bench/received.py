@@ -1,34 +1,12 @@
-"""What one start measured, on its way from the stage to the tables."""
+"""What children report at the end of a window, as what a start measured."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bench.channel import Message
 from bench.errors import SystemFailedError
-
-Times = npt.NDArray[np.int64]
-MOMENTS = ("begin_ns", "interpreted_ns", "prepared_ns", "answered_ns", "called_ns", "end_ns")  # of a client process
-
-
-@dataclass
-class Measured:
-    """What one start measured; all times in ns since *go*.
-
-    ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times,
-    shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
-    ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator told. sessions: the columns
-    of each client process of a load of whole processes.
-    """
-
-    ledger: dict[str, Any]
-    calls: list[Times] = field(default_factory=list)
-    marks: list[tuple[str, Times, Times]] = field(default_factory=list)
-    load: list[tuple[str, int, float | None, int]] = field(default_factory=list)
-    report: list[tuple[str, float, str]] = field(default_factory=list)
-    sessions: list[dict[str, Any]] = field(default_factory=list)
+from bench.run.start_record import MOMENTS, Times
 
 
 def calls_of(done: list[Message], go_ns: int, width: int) -> list[Times]:

@@ -1,0 +1,1 @@
+"""One run: on disk, as frames, and how runs are found and asked."""

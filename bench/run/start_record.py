@@ -1,0 +1,82 @@
+"""What one start measured, and the rows that it gives to the run's tables."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bench.plan.case import Case
+from bench.run import schema
+
+Times = npt.NDArray[np.int64]
+MOMENTS = ("begin_ns", "interpreted_ns", "prepared_ns", "answered_ns", "called_ns", "end_ns")  # of a client process
+
+
+@dataclass
+class StartRecord:
+    """What one start measured; all times in ns since *go*.
+
+    ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times,
+    shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
+    ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator told. sessions: the columns
+    of each client process of a load of whole processes.
+    """
+
+    ledger: dict[str, Any]
+    calls: list[Times] = field(default_factory=list)
+    marks: list[tuple[str, Times, Times]] = field(default_factory=list)
+    load: list[tuple[str, int, float | None, int]] = field(default_factory=list)
+    report: list[tuple[str, float, str]] = field(default_factory=list)
+    sessions: list[dict[str, Any]] = field(default_factory=list)
+
+
+def tables(start: int, block: int, index: int, case: Case, record: StartRecord) -> dict[str, pa.Table]:
+    """Return one start's rows of each table."""
+    ledger = {"start": start, "block": block, "case": index} | _factors(case) | record.ledger
+    return {
+        "samples": _joined("samples", [_samples(start, *client) for client in enumerate(record.calls)]),
+        "marks": _joined("marks", [_marks(start, *mark) for mark in record.marks]),
+        "load": schema.make("load", [_load(start, *row) for row in record.load]),
+        "reports": schema.make("reports", [_number(start, *number) for number in record.report]),
+        "sessions": schema.make("sessions", [{"start": start} | row for row in record.sessions]),
+        "ledger": schema.make("ledger", [ledger]),
+    }
+
+
+def _joined(name: str, parts: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(parts) if parts else schema.TABLES[name].empty_table()
+
+
+def _factors(case: Case) -> dict[str, Any]:
+    paced = {"offered_per_s": case.offered_per_s, "arrivals": case.arrivals} if case.load == "open" else {}
+    same = ("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "engine", "target")
+    return paced | {name: getattr(case, name) for name in same} | {"options": json.dumps(case.options, sort_keys=True)}
+
+
+def _samples(start: int, client: int, times: Times) -> pa.Table:
+    sent, received = times[:2]
+    lag = sent - times[2] if len(times) > 2 else np.zeros(len(sent), "i8")
+    n = len(sent)
+    columns = {
+        "start": np.full(n, start, "i4"),
+        "client": np.full(n, client, "i4"),
+        "lag_ns": lag,
+    }
+    return schema.make("samples", columns | {"t_send_ns": sent, "rtt_ns": received - sent})
+
+
+def _marks(start: int, role: str, times: Times, messages: Times) -> pa.Table:
+    n = len(times)
+    columns = {"start": np.full(n, start, "i4"), "role": [role] * n, "t_ns": times, "messages": messages}
+    return schema.make("marks", columns)
+
+
+def _number(start: int, name: str, value: float, unit: str) -> dict[str, Any]:
+    return {"start": start, "name": name, "value": value, "unit": unit}
+
+
+def _load(start: int, role: str, t_ns: int, percent: float | None, rss: int) -> dict[str, Any]:
+    return {"start": start, "role": role, "t_ns": t_ns, "cpu_percent": percent, "rss_bytes": rss}

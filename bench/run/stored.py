@@ -1,0 +1,91 @@
+"""The runs on disk: made, found, listed, kept."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench import paths
+from bench.errors import DataError
+from bench.plan.plan import Plan
+from bench.run import schema
+from bench.run.files import write_json, write_table
+from bench.run.folder import Folder
+
+
+def create(plan: Plan, facts: dict[str, Any]) -> Folder:
+    """Make a new run's folder under ``data/runs``; its name is not taken by any other notebook."""
+    utc = datetime.now(UTC)
+    stem = f"{utc:%Y%m%dT%H%M%S}.{utc.microsecond // 1000:03d}Z-{plan.notebook}-{plan.hash8}"
+    try:
+        path = _claim(paths.runs(), stem)
+        for table in schema.TABLES:
+            (path / table).mkdir()
+    except OSError as reason:
+        raise DataError(
+            f"cannot make a run's folder in {paths.shown(paths.runs())}: {reason.strerror}; "
+            "name another folder in ROUNDTRIP_RUNS"
+        ) from reason
+    manifest = {"version": schema.VERSION, "created": utc.isoformat(timespec="seconds"), "finished": False}
+    write_json(path / "manifest.json", manifest | {"plan": plan.as_dict(), **facts})
+    return Folder(path)
+
+
+def _claim(parent: Path, stem: str) -> Path:
+    """Make and return the first free folder ``stem``, ``stem-2``, ..."""
+    parent.mkdir(parents=True, exist_ok=True)
+    for number in range(1, 1000):
+        path = parent / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise DataError(f"a thousand runs are called {stem}: remove some")
+
+
+def all_runs() -> list[Folder]:
+    """Return your runs, the oldest first."""
+    return [Folder(file.parent) for file in sorted(paths.runs().glob("*/manifest.json"))]
+
+
+def find(name: str) -> Folder:
+    """Return a run by its id, the beginning or a part of it, a path, "latest", or "reference/NOTEBOOK"."""
+    for path in (Path(name), paths.runs() / name, paths.home() / "data" / name):
+        if name and (path / "manifest.json").is_file():
+            return Folder(path)
+    found = [folder for folder in all_runs() if name in ("", "latest") or name in folder.id]
+    if not found:
+        raise DataError(f"no run {name!r} in {paths.shown(paths.runs())}; `python -m bench runs` lists those there are")
+    return found[-1]
+
+
+def unfinished(plan: Plan) -> Folder | None:
+    """Return the latest run of exactly this plan that lacks starts and is not being measured now, or None."""
+    planned = plan.starts * len(plan.cases)
+    for folder in reversed(all_runs()):
+        same = folder.id.split("-")[2:3] == [plan.hash8]
+        if same and len(folder.done()) < planned and not folder.is_being_measured():
+            return folder
+    return None
+
+
+def keep(folder: Folder, target: Path) -> Folder:
+    """Copy a run into a folder that holds nothing else, with one file for each table."""
+    if target.exists() and any(target.iterdir()) and not _is_kept(target):
+        raise DataError(f"{paths.shown(target)} holds other files: name a folder that does not exist yet")
+    if target.resolve() == folder.path.resolve():
+        raise DataError(f"{paths.shown(target)} is the run itself: name another folder")
+    tables = {name: folder.read(name) for name in schema.TABLES}
+    for name, table in tables.items():
+        (target / name).mkdir(parents=True, exist_ok=True)
+        (target / name / "all.parquet").unlink(missing_ok=True)
+        if len(table):
+            write_table(target / name / "all.parquet", table)
+    write_json(target / "manifest.json", {"id": folder.id} | folder.manifest())
+    return Folder(target)
+
+
+def _is_kept(target: Path) -> bool:
+    """Return whether a folder holds what an earlier ``keep`` wrote, and nothing else."""
+    kept = {"manifest.json", *(f"{name}/all.parquet" for name in schema.TABLES)}
+    return {str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()} <= kept
