@@ -8,7 +8,8 @@ import numpy as np
 from bench import calls, comparing, stats
 from bench.answered import answers
 from bench.outcomes import CAUTION, INVALID, PASS, Check, of_samples, outcome, sampled, whole
-from bench.overload import LEAST_ACHIEVED, RESPONSE, overloaded
+from bench.overload import RESPONSE, overloaded
+from bench.plan.case import LEAST_ACHIEVED
 from bench.resources import full, resources, stuck
 from bench.run.frames import Run, column
 from bench.stats import Array, intervals, steady_state

@@ -106,11 +106,13 @@ def capacity(
     system: str, transport: str, objective: str, clients: int, options: str, window_s: float, first: float
 ) -> None:
     """Find the highest rate of users who do not wait at which SYSTEM keeps an objective."""
-    from bench import capacity, paths, plans, searching
+    from bench import paths, plans
+    from bench.measurement import capacity_search
+    from bench.plan import objective as objectives
 
     given = {"system": system, "transport": transport, "objective": objective, "clients": clients, "options": options}
     plan = plans.plan("capacity", **given, window_s=window_s, first=first)
-    folder = searching.find(plan, capacity.objective(objective), click.echo)
+    folder = capacity_search.find(plan, objectives.objective(objective), click.echo)
     click.echo(f"Stored in {paths.shown(folder.path)}")
 
 
@@ -177,7 +179,7 @@ def explain(figure: str) -> None:
 @click.option("-o", "--options", default="", help='The system\'s options, for example "{writes: 2}".')
 def serve(system: str, address: str, options: str) -> None:
     """Serve SYSTEM at ADDRESS (tcp://HOST:PORT or ipc:///PATH) until Ctrl-C: a target for other machines."""
-    from bench.serving import serve as serve_until_interrupted
+    from bench.measurement.serve import serve as serve_until_interrupted
 
     serve_until_interrupted(system, address, options, click.echo)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import psutil
 
-from bench import machine, paths, stats
+from bench import paths, stats
+from bench.measurement import machine
+from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
-from bench.stage import measure
 
 
 @dataclass(frozen=True)

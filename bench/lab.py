@@ -16,11 +16,12 @@ from IPython.display import HTML, Image, Markdown, display
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from bench import budget, checks, figures, narrative, origins, paths, plans, runner, searching, tables
-from bench.capacity import objective
+from bench import budget, checks, figures, narrative, origins, paths, plans, tables
 from bench.errors import UsageError
+from bench.measurement import capacity_search, runner
 from bench.plan import estimate, placement
 from bench.plan.case import Case
+from bench.plan.objective import objective
 from bench.plan.parameters import flag, literal
 from bench.plan.plan import Plan
 from bench.run import stored
@@ -63,7 +64,7 @@ def search(source: object = "measure", **parameters: Any) -> Run:
     goal, plan = objective(str(parameters["objective"])), plans.plan("capacity", **parameters)
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
     print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
-    run = Run(searching.find(plan, goal, lambda text: print(text, flush=True)))
+    run = Run(capacity_search.find(plan, goal, lambda text: print(text, flush=True)))
     return _judged(run)
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run, column, was_waiting
 
 RESPONSE = column(0.5).replace("rtt", "response")
-LEAST_ACHIEVED = 0.99
 
 
 def overloaded(run: Run) -> list[int]:

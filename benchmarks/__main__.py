@@ -19,16 +19,17 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from bench import paths, plans, runner, stats
+from bench import paths, plans, stats
 from bench.child import generators
 from bench.child.generators import wrk
+from bench.measurement import runner
+from bench.measurement.routers import Routers
+from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.routing import Routing
 from bench.run import schema, stored
 from bench.run.start_record import Times
-from bench.stage import measure
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
 BARE = str(Path(__file__).with_name("bare.py"))
@@ -62,9 +63,9 @@ def _start(role: str, case: Case, cpu: int, place: str) -> "subprocess.Popen[str
     return subprocess.Popen([sys.executable, BARE, *words], stdout=subprocess.PIPE, text=True)
 
 
-def lab_rtt(case: Case, routing: Routing | None = None) -> float:
+def lab_rtt(case: Case, routers: Routers | None = None) -> float:
     """Return the laboratory's median RTT in ns."""
-    sent, received = measure(case, WINDOW_S, 1, routing).calls[0]
+    sent, received = measure(case, WINDOW_S, 1, routers).calls[0]
     return stats.quantile((received - sent)[sent > stats.warm_up_ns(WINDOW_S)], 0.5)
 
 
@@ -99,17 +100,17 @@ def loops() -> None:
 
 def routed() -> None:
     """WAMP through one router, and the experiment of twelve combinations."""
-    with Routing() as routing:
+    with Routers() as routers:
         for transport in ("ipc", "tcp"):
             case = Case("wamp_crossbar", transport)
             began = time.perf_counter()
-            router = routing.of(case)
+            router = routers.of(case)
             assert router
             if transport == "ipc":
                 print(f"{'router ready':38} {time.perf_counter() - began:.1f} s (wanted <= 15)")
             place = router.addresses[f"{transport} rawsocket"]
             title = f"wamp {transport} same, p50 RTT"
-            compare(title, lambda c=case: lab_rtt(c, routing), lambda c=case, p=place: bare("calls", c, p), "us", 1e-3)  # type: ignore[misc]
+            compare(title, lambda c=case: lab_rtt(c, routers), lambda c=case, p=place: bare("calls", c, p), "us", 1e-3)  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
         began = time.perf_counter()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bench import systems
+from bench.measurement.routers import Routers
 from bench.plan.case import Case
-from bench.routing import Routing
 
 if threading.current_thread() is threading.main_thread():
     # Whoever runs the tests in the background has Ctrl-C ignored, and so would all that is started here.
@@ -43,9 +43,9 @@ def private_parent(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def routing():
+def routers():
     """Return routers that all tests share, begun before any test has folders of its own."""
-    with Routing() as shared:
+    with Routers() as shared:
         shared.of(Case("wamp_crossbar", "ipc"))
         yield shared
 

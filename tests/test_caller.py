@@ -7,10 +7,11 @@ import time
 import pytest
 from wire_servers import framed, leaving, served
 
-from bench import checks, runner
+from bench import checks
 from bench.child import caller
 from bench.child.callers import Callers
 from bench.errors import SystemFailedError, TransportError
+from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run.frames import Run

@@ -4,12 +4,14 @@ import math
 
 import pytest
 
-from bench import figures, listing, narrative, plans, searching
-from bench.capacity import MOST_PROBES, RATIO, STARTS, Objective, Probe, objective, search
+from bench import figures, listing, narrative, plans
 from bench.errors import UsageError
+from bench.measurement import capacity_search
+from bench.measurement.bracket import MOST_PROBES, RATIO, STARTS, Probe, search
+from bench.measurement.capacity_search import closing
+from bench.plan.objective import Objective, objective
 from bench.run.frames import Run
 from bench.run.stored import find
-from bench.searching import closing
 
 
 def server(limit, moody=()):
@@ -118,7 +120,7 @@ def test_an_interrupted_search_can_be_looked_at(monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        searching.find(plan, objective("p50<1s"), interrupted)
+        capacity_search.find(plan, objective("p50<1s"), interrupted)
     run = Run(find("latest"))
     assert not run.manifest["finished"] and len(run.ledger) == 3
     assert "not certain" in listing.run_text("latest") or "No conclusion" in listing.run_text("latest")

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from test_results import PAIR, handmade
 
-from bench import checks, disturbance, figures
+from bench import checks, figures
 from bench.checks import CAUTION, INVALID, PASS
+from bench.measurement import kernel_counters
 from bench.plan.case import Case
 from bench.run.frames import Run
 
@@ -131,9 +132,9 @@ def test_counters_of_the_kernel(tmp_path):
     (tmp_path / "net" / "netstat").write_text("TcpExt: A DelayedACKs B\nTcpExt: 1 23 4\nIpExt: C\nIpExt: 5\n")
     (tmp_path / "net" / "snmp").write_text("Tcp: InSegs OutSegs ActiveOpens\nTcp: 7 8 6\n")
     (tmp_path / "cpu.stat").write_text("usage_usec 5\nthrottled_usec 11\n")
-    tick = disturbance.TICK_NS
-    found = disturbance.read(tmp_path, tmp_path)
+    tick = kernel_counters.TICK_NS
+    found = kernel_counters.read(tmp_path, tmp_path)
     times = {"machine_busy_ns": 17 * tick, "steal_ns": 7 * tick, "pressure_ns": 123_000, "throttled_ns": 11_000}
     assert found == times | {"tcp_delayed_acks": 23, "tcp_segments_out": 8, "tcp_connections": 6}
-    assert disturbance.read(tmp_path / "none", tmp_path / "none") == {}
-    assert {"machine_busy_ns", "steal_ns"} <= disturbance.read().keys()
+    assert kernel_counters.read(tmp_path / "none", tmp_path / "none") == {}
+    assert {"machine_busy_ns", "steal_ns"} <= kernel_counters.read().keys()

@@ -6,8 +6,9 @@ import sys
 import pytest
 from conftest import ROOT
 
-from bench import runner, systems
+from bench import systems
 from bench.doctor import Finding
+from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 

@@ -13,9 +13,9 @@ from conftest import HERE
 from bench import systems
 from bench.contract import TRANSPORTS, Binding, parse_address
 from bench.errors import NotInstalledError, UsageError
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import options_of
-from bench.stage import measure
 from bench.systems import sockets
 
 
@@ -54,8 +54,8 @@ VARIED = [(name, transport, options) for name, transport in PAIRS for options in
 
 
 @pytest.mark.parametrize(("name", "transport", "options"), installed(VARIED))
-def test_calls_are_answered_and_counted(name, transport, options, routing):
-    measured = measure(Case(name, transport, 100, options=options), 0.05, 1, routing)
+def test_calls_are_answered_and_counted(name, transport, options, routers):
+    measured = measure(Case(name, transport, 100, options=options), 0.05, 1, routers)
     (times,) = measured.calls
     ledger = measured.ledger
     assert times.shape == (2, ledger["calls"]) and ledger["calls"] > 1
@@ -79,14 +79,14 @@ def test_streams_arrive_whole(name, transport, size):
 
 @pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
 @pytest.mark.parametrize("size", [1, 70_000, 2_000_000])
-def test_sizes_that_do_not_fit_one_read(name, transport, size, routing):
-    measured = measure(Case(name, transport, size, max_calls=20), 0.2, 1, routing)
+def test_sizes_that_do_not_fit_one_read(name, transport, size, routers):
+    measured = measure(Case(name, transport, size, max_calls=20), 0.2, 1, routers)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] >= 1
 
 
 @pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
-def test_parallel_clients_go_at_one_instant_and_are_all_counted(name, transport, routing):
-    measured = measure(Case(name, transport, 100, clients=2, callers=2), 0.1, 1, routing)
+def test_parallel_clients_go_at_one_instant_and_are_all_counted(name, transport, routers):
+    measured = measure(Case(name, transport, 100, clients=2, callers=2), 0.1, 1, routers)
     assert len(measured.calls) == 4
     assert sum(times.shape[1] for times in measured.calls) == measured.ledger["server_calls"]
     assert all(times[0, 0] >= 0 for times in measured.calls)

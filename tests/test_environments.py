@@ -6,7 +6,7 @@ import pytest
 
 from bench import environments
 from bench.errors import NotInstalledError
-from bench.routing import start
+from bench.measurement.routers import start
 
 
 @pytest.fixture

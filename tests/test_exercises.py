@@ -9,10 +9,10 @@ from conftest import ROOT
 
 import bench
 from bench.errors import TransportError, UsageError
+from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.validation import checked
-from bench.stage import measure
 from bench.systems import mystery as system
 from bench.teaching import mystery
 from bench.teaching.course import EXERCISES

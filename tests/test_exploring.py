@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, descendants, wait_for
 from papermill.cli import _resolve_type
 
-from bench import figures, plans, processes, runner, systems
+from bench import figures, plans, systems
 from bench.errors import UsageError
 from bench.exploring import command, inputs, showing
 from bench.exploring.choice import Choice
@@ -20,6 +20,7 @@ from bench.exploring.measuring import Measurement
 from bench.exploring.pile import Result, collect
 from bench.exploring.screen import Page
 from bench.figures import explore
+from bench.measurement import child_process, runner
 from bench.narrative.explore import sentences
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
@@ -167,7 +168,7 @@ def test_a_measurement_that_fails_is_one_line(with_systems):
 
 
 def test_what_waits_for_processes_ends_when_it_is_to():
-    with processes.until(lambda: True), pytest.raises(KeyboardInterrupt):
+    with child_process.until(lambda: True), pytest.raises(KeyboardInterrupt):
         runner.run(plan({"system": "sockets"}))
     assert len(runner.run(plan({"system": "loopback", "transport": "inproc"}, starts=1)).done()) == 1
 

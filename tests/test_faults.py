@@ -12,17 +12,19 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import checks, plans, runner, stage
+from bench import checks, plans
 from bench.errors import DataError, SystemFailedError, TransportError
+from bench.measurement import runner, start
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import stored
 from bench.run.frames import Run
-from bench.stage import measure
 from bench.systems import sockets
 
 EXPERIMENT = """
-from bench import plans, runner
+from bench import plans
+from bench.measurement import runner
 plan = plans.plan("latency", transport="ipc", starts=50, window_s=0.3)
 runner.run(plan, progress=lambda case: print("done", flush=True))
 """
@@ -36,8 +38,8 @@ def faulty(fault, transport="tcp"):
 def impatient(with_systems, monkeypatch):
     """Use the faulty systems, and give up soon."""
     with_systems()
-    monkeypatch.setattr(stage, "READY_S", 1.5)
-    monkeypatch.setattr(stage, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(start, "READY_S", 1.5)
+    monkeypatch.setattr(start, "PATIENCE_S", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_pare
 
 def test_two_experiments_at_once_do_not_clash():
     plan = "plans.plan('latency', transport='[ipc, tcp]', profile='smoke')"
-    code = f"from bench import plans, runner; print(runner.run({plan}).id)"
+    code = f"from bench import plans; from bench.measurement import runner; print(runner.run({plan}).id)"
     both = [
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
@@ -166,17 +168,17 @@ def test_an_address_in_use_is_reported(tmp_path):
 
 
 def test_a_target_that_does_not_answer(monkeypatch):
-    monkeypatch.setattr(stage, "READY_S", 1.0)
+    monkeypatch.setattr(start, "READY_S", 1.0)
     with pytest.raises(SystemFailedError, match=r"client failed: cannot connect to .*Connection refused"):
         measure(Case("sockets", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
-    monkeypatch.setattr(stage, "TARGET_S", 0.8)
+    monkeypatch.setattr(start, "TARGET_S", 0.8)
     remedy = "does a zeromq server listen at tcp://127.0.0.1:1. Start one there: python -m bench serve zeromq tcp"
     with pytest.raises(SystemFailedError, match=f"client was not ready within 1 s.*{remedy}"):
         measure(Case("zeromq", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
 
 
 def test_a_target_of_another_protocol_is_an_error_with_a_remedy(monkeypatch):
-    monkeypatch.setattr(stage, "TARGET_S", 0.8)
+    monkeypatch.setattr(start, "TARGET_S", 0.8)
     for served, asked in (("zeromq", "sockets"), ("sockets", "zeromq")):
         words = [sys.executable, "-m", "bench", "serve", served, "tcp://127.0.0.1:0"]
         with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

@@ -12,14 +12,15 @@ from socket import create_server
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import checks, quantiles, runner, tables
+from bench import checks, quantiles, tables
 from bench.child import generators
 from bench.child.generators import h2load, wrk
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
+from bench.measurement import runner
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run.frames import Run
-from bench.stage import measure
 
 GET = {"resource": "bytes"}
 
@@ -157,8 +158,8 @@ def test_a_missing_program_is_named_with_what_installs_it(name, package, monkeyp
 
 
 MEASURE = """
-from bench.plan import Case
-from bench.stage import measure
+from bench.plan.case import Case
+from bench.measurement.start import measure
 print("ready", flush=True)
 measure(Case("http_aiohttp", "tcp", 10, options={{"resource": "json"}}, engine="{}", callers=2), 60, 1)
 """

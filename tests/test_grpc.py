@@ -12,10 +12,10 @@ from google.protobuf import descriptor_pb2
 from bench import systems
 from bench.contract import Binding
 from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.measurement.child_process import Child, collect
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
-from bench.processes import Child, collect
-from bench.stage import measure
 from bench.systems import _grpc, _grpc_echo_pb2, grpc_sync
 
 BOTH = ("grpc_sync", "grpc_aio")

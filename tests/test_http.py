@@ -18,11 +18,11 @@ from conftest import is_gone, wait_for
 from bench import systems
 from bench.contract import Binding, parse_address
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
+from bench.measurement.child_process import Child, collect, private_directory
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
-from bench.processes import Child, collect, private_directory
 from bench.run import schema, start_record
-from bench.stage import measure
 from bench.systems import _http, _workers, http_aiohttp
 
 GETS = ("bytes", "json", "static")

@@ -14,9 +14,9 @@ from test_http import ask
 from bench import systems
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
+from bench.measurement.child_process import Child, collect, private_directory
+from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.processes import Child, collect, private_directory
-from bench.stage import measure
 from bench.systems import _http, http_crossbar
 
 NAME = "http_crossbar"

@@ -14,14 +14,15 @@ from conftest import ROOT, descendants, is_gone, wait_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import marginal, plans, runner, systems
+from bench import marginal, plans, systems
 from bench.errors import SystemFailedError, UsageError
+from bench.measurement import runner
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.estimate import described
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
 from bench.run.frames import Run
-from bench.stage import measure
 
 SESSIONS = ((1, 100), (30, 100), (10, 5000))
 
@@ -134,7 +135,7 @@ def test_a_client_process_that_fails_ends_the_start_with_its_words(monkeypatch, 
 
 def test_a_client_process_leaves_when_its_parent_is_killed():
     case = "Case('sockets', 'tcp', 100, load='session', sessions=((10**6, 100),))"
-    code = f"from bench.plan.plan import Case; from bench.stage import measure; measure({case}, 1.0, 1)"
+    code = f"from bench.plan.case import Case; from bench.measurement.start import measure; measure({case}, 1.0, 1)"
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL) as process:
 
         def sessions():

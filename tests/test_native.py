@@ -10,8 +10,8 @@ from conftest import wait_for
 from bench.child import clocks
 from bench.child.client import Meter
 from bench.child.server import Echo
+from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.stage import measure
 
 
 def test_a_load_of_the_systems_own_is_used_and_counts_from_elsewhere_are_summed(with_systems):

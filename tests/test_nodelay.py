@@ -10,9 +10,9 @@ from test_results import handmade
 from bench import narrative, plans
 from bench.errors import TransportError, UsageError
 from bench.figures import nodelay
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plans.nodelay import ABLE
-from bench.stage import measure
 from bench.systems import http_stdlib
 
 HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}

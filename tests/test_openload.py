@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as some
 from test_results import handmade
 
-from bench import checks, narrative, overload, runner, stats, tables
+from bench import checks, narrative, overload, stats, tables
 from bench.child import timed_loops
 from bench.errors import UsageError
+from bench.measurement import runner
+from bench.measurement.start import measure
 from bench.narrative import openload
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
 from bench.run.frames import Run
-from bench.stage import measure
 from bench.stats import queueing
 from bench.systems import oracle
 
@@ -177,7 +178,7 @@ def test_pacing_passes_where_all_left_in_time_and_fails_where_it_did_not():
 def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
     case = Case("oracle", "ipc", 100, {"mean_us": 1000}, load="open", offered_per_s=3000, clients=2)
     closed = Case("oracle", "ipc", 100, {"mean_us": 1000})
-    from bench import runner
+    from bench.measurement import runner
     from bench.plan.profiles import make_plan
     from bench.run.frames import Run
 

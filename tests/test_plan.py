@@ -2,8 +2,9 @@
 
 import pytest
 
-from bench import figures, plans, runner, systems
+from bench import figures, plans, systems
 from bench.errors import UsageError
+from bench.measurement import runner
 from bench.narrative import overview
 from bench.plan import placement
 from bench.plan.case import Case

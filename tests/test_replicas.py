@@ -4,9 +4,10 @@ import math
 
 import pytest
 
-from bench import plans, replicas, runner
+from bench import plans, replicas
 from bench.errors import UsageError
 from bench.marginal import Spread
+from bench.measurement import runner
 from bench.replicas import Replica
 from bench.run.frames import Run
 

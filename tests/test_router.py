@@ -13,15 +13,15 @@ import psutil
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import routing as routers
-from bench import runner, stage
 from bench.errors import SystemFailedError, UsageError
+from bench.measurement import routers as routers_module
+from bench.measurement import runner, start
+from bench.measurement.routers import Routers
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
-from bench.routing import Routing
 from bench.run import stored
-from bench.stage import measure
 from bench.systems import wamp_crossbar
 
 NAME = "wamp_crossbar"
@@ -29,33 +29,33 @@ LEVELS = list(itertools.product(("ipc", "tcp"), ("rawsocket", "websocket"), ("js
 
 
 @pytest.mark.parametrize(("transport", "framing", "serializer"), LEVELS)
-def test_all_twelve_combinations_carry_any_bytes(transport, framing, serializer, routing):
+def test_all_twelve_combinations_carry_any_bytes(transport, framing, serializer, routers):
     options = {"framing": framing, "serializer": serializer}
-    ledger = measure(Case(NAME, transport, 3000, options), 0.05, 1, routing).ledger
+    ledger = measure(Case(NAME, transport, 3000, options), 0.05, 1, routers).ledger
     assert ledger["calls"] == ledger["server_calls"] > 1
     assert min(ledger[f"{role}_cpu_ns"] for role in ("client", "server", "router")) > 0
     assert ledger["controller_cpu_ns"] >= 0 and ledger["controller_rss_bytes"] > 1e6 < ledger["router_rss_bytes"]
 
 
-def test_worker_and_controller_are_told_apart_and_one_router_serves_all(routing):
-    router = routing.of(Case(NAME, "ipc"))
-    assert routing.of(Case(NAME, "tcp", options={"framing": "websocket"})) is router
+def test_worker_and_controller_are_told_apart_and_one_router_serves_all(routers):
+    router = routers.of(Case(NAME, "ipc"))
+    assert routers.of(Case(NAME, "tcp", options={"framing": "websocket"})) is router
     (worker,), (controller,) = router.pids["router"], router.pids["controller"]
     assert psutil.Process(worker).ppid() == controller and psutil.Process(controller).ppid() == router.child.pid
 
 
-def test_a_router_is_placed_where_the_start_wants_it(routing):
+def test_a_router_is_placed_where_the_start_wants_it(routers):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU leaves no choice")
-    router = routing.of(Case(NAME, "ipc"))
+    router = routers.of(Case(NAME, "ipc"))
     for where in ("same", "split"):
-        ledger = measure(Case(NAME, "ipc", placement=where), 0.05, 1, routing).ledger
+        ledger = measure(Case(NAME, "ipc", placement=where), 0.05, 1, routers).ledger
         for pids in router.pids.values():
             assert ",".join(map(str, os.sched_getaffinity(pids[0]))) == ledger["router_cpus"]
 
 
 def test_a_fresh_router_is_another_one_and_the_old_one_is_gone():
-    with Routing() as own:
+    with Routers() as own:
         old = own.of(Case(NAME, "ipc"))
         new = own.of(Case(NAME, "ipc", fresh_router=True))
         assert new.pids != old.pids
@@ -65,15 +65,15 @@ def test_a_fresh_router_is_another_one_and_the_old_one_is_gone():
 
 @pytest.mark.parametrize("role", ["router", "controller"])
 def test_a_router_that_dies_in_a_window_is_quoted_and_what_was_measured_is_kept(role, monkeypatch, private_parent):
-    monkeypatch.setattr(stage, "PATIENCE_S", 5.0)
+    monkeypatch.setattr(start, "PATIENCE_S", 5.0)
     started = []
-    of = Routing.of
+    of = Routers.of
 
     def remember(self, case):
         started.append(of(self, case))
         return started[-1]
 
-    monkeypatch.setattr(Routing, "of", remember)
+    monkeypatch.setattr(Routers, "of", remember)
     plan = make_plan("latency", [Case(NAME, "ipc")], starts=2, window_s=2)
     ready = threading.Thread(
         target=lambda: (wait_for(lambda: len(started) == 2, 60), _kill_in_window(started[0], role))
@@ -96,7 +96,7 @@ def _kill_in_window(router, role):
 
 
 def test_what_a_router_left_behind_by_force_is_swept():
-    router = routers.start(NAME, "ipc", {})
+    router = routers_module.start(NAME, "ipc", {})
     os.kill(router.child.pid, signal.SIGKILL)
     router.child.stop()
     assert wait_for(lambda: all(is_gone(pid) for pids in router.pids.values() for pid in pids))
@@ -104,8 +104,8 @@ def test_what_a_router_left_behind_by_force_is_swept():
 
 def test_nothing_is_left_when_an_experiment_with_a_router_is_killed(private_parent):
     code = (
-        "from bench.routing import Routing; from bench.plan.plan import Case; import time\n"
-        f"with Routing() as r:\n    print(sum(r.of(Case({NAME!r}, 'ipc')).pids.values(), []), flush=True)\n"
+        "from bench.measurement.routers import Routers; from bench.plan.case import Case; import time\n"
+        f"with Routers() as r:\n    print(sum(r.of(Case({NAME!r}, 'ipc')).pids.values(), []), flush=True)\n"
         "    time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -140,8 +140,8 @@ def test_a_router_at_a_named_address_is_a_target_and_without_its_callee_an_error
         served.wait(10)
 
 
-def test_a_callee_that_is_not_there_is_an_error_at_once(routing):
-    router = routing.of(Case(NAME, "ipc"))
+def test_a_callee_that_is_not_there_is_an_error_at_once(routers):
+    router = routers.of(Case(NAME, "ipc"))
     with pytest.raises(SystemFailedError, match=r"call of roundtrip.echo failed: .*no callee registered"):
         measure(Case(NAME, "tcp", target=router.addresses["tcp rawsocket"]), 0.1, 1)
 
@@ -162,7 +162,8 @@ def test_a_serializer_that_is_not_installed_names_its_package(monkeypatch):
 
 def test_what_the_router_and_its_libraries_print_does_not_reach_the_experiment():
     code = (
-        "from bench.plan.plan import Case, make_plan; from bench import runner\n"
+        "from bench.measurement import runner\nfrom bench.plan.case import Case\n"
+        "from bench.plan.profiles import make_plan\n"
         f"runner.run(make_plan('latency', [Case({NAME!r}, 'ipc')], starts=1, window_s=0.05))"
     )
     finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import bench
-from bench import runner, stage
 from bench.errors import DataError, SystemFailedError, UsageError
+from bench.measurement import runner, start
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import query, schema
@@ -130,7 +130,7 @@ def test_a_clock_that_steps_back_ends_the_start(monkeypatch):
     calls = np.array([[5, 6, 7], [6, 5, 8]])
     monkeypatch.setattr(np, "stack", lambda arrays: calls)
     with pytest.raises(SystemFailedError, match="the clock of this machine steps back"):
-        stage.measure(Case("loopback", "inproc", max_calls=100), 0.05, 1)
+        start.measure(Case("loopback", "inproc", max_calls=100), 0.05, 1)
 
 
 def test_a_run_that_is_being_measured_is_left_alone(folder):

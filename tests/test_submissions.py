@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from bench import machine, runner
 from bench.classroom import reading, starts, submitting, zips
 from bench.errors import DataError, UsageError
+from bench.measurement import machine, runner
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import schema, stored

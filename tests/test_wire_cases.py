@@ -8,9 +8,9 @@ from test_results import handmade
 from bench import systems
 from bench.child import timed_loops
 from bench.errors import UsageError
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
-from bench.stage import measure
 
 ALL = (*WIRED, "http_aiohttp")
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from bench import systems
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
-from bench.stage import measure
 from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
 from bench.systems.xmlrpc_pstream import pack
 

@@ -13,10 +13,10 @@ from test_xmlrpc import LAUGHS, begin, client_of, post
 from bench import programs, systems
 from bench.contract import Binding
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
+from bench.measurement.child_process import Child, collect
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
-from bench.processes import Child, collect
-from bench.stage import measure
 from bench.systems import xmlrpc_pstream, xmlrpc_stdlib
 
 try:

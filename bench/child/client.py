@@ -1,4 +1,4 @@
-"""The client's process: ``python -m bench.child.client``, started by ``bench.processes`` with a JSON specification.
+"""The client's process: ``python -m bench.child.client``, started by ``bench.measurement`` with a specification.
 
 It connects, makes one verified call, says that it is ready, waits for *go*, runs the timed loop, and hands
 over its samples as raw int64. For the transport ``inproc`` the server is a thread in here.

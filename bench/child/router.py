@@ -1,4 +1,4 @@
-"""The router's process: ``python -m bench.child.router``, started by ``bench.routing`` with a JSON specification.
+"""The router's process: ``python -m bench.child.router``, started by ``bench.measurement`` with a specification.
 
 It holds the system's router as a child of its own, and ends it when the measuring process ends or says so.
 """

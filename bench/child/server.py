@@ -1,4 +1,4 @@
-"""The server's process: ``python -m bench.child.server``, started by ``bench.processes`` with a JSON specification.
+"""The server's process: ``python -m bench.child.server``, started by ``bench.measurement`` with a specification.
 
 Light on purpose: it imports the one system that it serves, and nothing that analyses or draws.
 """

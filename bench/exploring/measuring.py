@@ -6,8 +6,9 @@ import time
 import traceback
 from collections.abc import Callable
 
-from bench import environments, paths, processes, runner, systems
+from bench import environments, paths, systems
 from bench.errors import BenchError
+from bench.measurement import child_process, runner
 from bench.plan.case import Case
 from bench.plan.estimate import expected_s
 from bench.plan.plan import Plan
@@ -72,7 +73,7 @@ class Measurement:
     def _work(self) -> None:
         """Measure; whatever goes wrong becomes one line on the page."""
         try:
-            with processes.until(self._wish.is_set):
+            with child_process.until(self._wish.is_set):
                 self._measure()
         except KeyboardInterrupt:
             self.is_stopped = True

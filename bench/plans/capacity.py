@@ -1,11 +1,11 @@
 """What is measured for capacity.ipynb: one open load, at rates that the search chooses."""
 
 from bench import systems
-from bench.capacity import objective as read
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
 from bench.plan.cases import placement_of
+from bench.plan.objective import objective as read
 from bench.plan.plan import Plan
 from bench.plan.profiles import PROFILES, make_plan
 

@@ -6,10 +6,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import systems
-from bench.child import clocks
 from bench.errors import SystemFailedError
+from bench.measurement.child_process import Child, collect, private_directory
+from bench.measurement.meters import family
 from bench.plan.case import Case
-from bench.processes import Child, collect, private_directory
 
 READY_S = 40.0  # until a router is ready; usual are 5 to 15 s
 
@@ -53,10 +53,10 @@ def _roles(pid: int, announced: Mapping[str, int]) -> dict[str, list[int]]:
     """Return the router's processes by role: those announced, and the rest as ``router``."""
     roles = {role: [helper] for role, helper in announced.items()}
     known = {pid, *announced.values()}  # the first only holds the others
-    return {"router": [member for member in clocks.family(pid) if member not in known], **roles}
+    return {"router": [member for member in family(pid) if member not in known], **roles}
 
 
-class Routing:
+class Routers:
     """A context in which cases of one system share a router; all routers end with it."""
 
     def __init__(self) -> None:

@@ -8,16 +8,18 @@ from typing import Any
 
 import psutil
 
-from bench import disturbance, systems
+from bench import systems
 from bench.channel import Message
 from bench.child import clocks
 from bench.errors import SystemFailedError
+from bench.measurement import kernel_counters
+from bench.measurement.child_process import Child, collect, private_directory, stop_all
+from bench.measurement.meters import LoadMeter, family
+from bench.measurement.received import calls_of, marks_of, sessions_of, window_ns
+from bench.measurement.routers import Router, Routers
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.estimate import sessions_s
-from bench.processes import Child, collect, private_directory, stop_all
-from bench.received import calls_of, marks_of, sessions_of, window_ns
-from bench.routing import Router, Routing
 from bench.run.start_record import StartRecord
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
@@ -26,16 +28,16 @@ PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples
 GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
 
 
-def measure(case: Case, window_s: float, seed: int, routing: Routing | None = None) -> StartRecord:
+def measure(case: Case, window_s: float, seed: int, routers: Routers | None = None) -> StartRecord:
     """Start fresh processes for a case, run one window, end them, and return what was measured.
 
-    A router, if the system has one, is taken from ``routing``; without it, it is fresh and ends here, too.
+    A router, if the system has one, is taken from ``routers``; without it, it is fresh and ends here, too.
     """
-    if routing is None:
-        with Routing() as own:
+    if routers is None:
+        with Routers() as own:
             return measure(case, window_s, seed, own)
     systems.prepare(case.system)
-    stage = Stage(case, seed, window_s, routing.of(case))
+    stage = Stage(case, seed, window_s, routers.of(case))
     try:
         stage.spawn()
         stage.get_ready()
@@ -126,7 +128,7 @@ class Stage:
 
     def _server_pids(self) -> list[int]:
         """Return the server's processes where the clients read their CPU time themselves; else none."""
-        return [pid for one in self._server for pid in clocks.family(one.pid)] if self._case.load == "session" else []
+        return [pid for one in self._server for pid in family(one.pid)] if self._case.load == "session" else []
 
     @property
     def _callers(self) -> int:
@@ -139,18 +141,18 @@ class Stage:
         ]
         if self._inside:
             return {"client+server": clients}
-        roles = {"client": clients} | {role: clocks.family(pid) for role, pid in helpers.items()}
+        roles = {"client": clients} | {role: family(pid) for role, pid in helpers.items()}
         roles |= self._router.pids if self._router else {}
         known = {pid for pids in roles.values() for pid in pids}
         for server in self._server:
-            roles["server"] = [pid for pid in clocks.family(server.pid) if pid not in known]
+            roles["server"] = [pid for pid in family(server.pid) if pid not in known]
         return roles
 
     def run_window(self) -> None:
         """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
         before = self._read()
         self._utc = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._meter = clocks.LoadMeter(self._pids)
+        self._meter = LoadMeter(self._pids)
         self._meter.tick()
         self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (2 + len(self._clients))
         for client in self._clients:
@@ -176,7 +178,7 @@ class Stage:
         found = {f"{role}_cpu_ns": clocks.total_ns(pids) for role, pids in others.items()}
         if "server" in others and (switches := clocks.switches(others["server"])):
             found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
-        return found | disturbance.read()
+        return found | kernel_counters.read()
 
     def result(self) -> StartRecord:
         """Return what the window measured; the server is asked for its count first."""

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from bench import runner, stats
-from bench.capacity import Bracket, Objective, Probe, search
+from bench import stats
 from bench.errors import SystemFailedError
-from bench.overload import LEAST_ACHIEVED
-from bench.plan.case import Case
+from bench.measurement import runner
+from bench.measurement.bracket import Bracket, Probe, search
+from bench.measurement.routers import Routers
+from bench.measurement.start import measure
+from bench.plan.case import LEAST_ACHIEVED, Case
+from bench.plan.objective import Objective
 from bench.plan.plan import Plan
 from bench.plan.profiles import PROFILES
-from bench.routing import Routing
 from bench.run import start_record, stored
 from bench.run.folder import Folder
 from bench.run.start_record import StartRecord
-from bench.stage import measure
 
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests
 LEAST_SHARE = 1.3  # requests a probe is made for, of those that its quantile needs: arrivals are random
@@ -33,8 +34,8 @@ def find(plan: Plan, goal: Objective, say: Say) -> Folder:
     """
     (case,) = plan.cases
     folder = stored.create(replace(plan, starts=1), runner.facts())
-    with folder.measuring(), Routing() as routing:
-        prober = Prober(folder, plan, goal, routing, say)
+    with folder.measuring(), Routers() as routers:
+        prober = Prober(folder, plan, goal, routers, say)
         least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S
         found = search(prober, case.offered_per_s, least, starts=PROFILES[plan.profile].starts)
         folder.update(finished=True, capacity=_record(goal, found))
@@ -45,9 +46,9 @@ def find(plan: Plan, goal: Objective, say: Say) -> Folder:
 class Prober:
     """Measures a start at each rate asked for, and stores it."""
 
-    def __init__(self, folder: Folder, plan: Plan, goal: Objective, routing: Routing, say: Say) -> None:
+    def __init__(self, folder: Folder, plan: Plan, goal: Objective, routers: Routers, say: Say) -> None:
         """Begin without probes."""
-        self._folder, self._plan, self._goal, self._routing, self._say = folder, plan, goal, routing, say
+        self._folder, self._plan, self._goal, self._routing, self._say = folder, plan, goal, routers, say
         self._cases: list[Case] = []
         self._tried: list[int] = []  # the case of each probe
         self._probes: list[Probe] = []

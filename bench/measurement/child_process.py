@@ -20,7 +20,7 @@ from bench.channel import Message
 from bench.errors import SystemFailedError
 
 TICK_S = 0.2
-_PACKAGE = str(Path(__file__).parent.parent)
+_PACKAGE = str(Path(__file__).parents[2])
 _is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=lambda: False)
 
 

@@ -4,12 +4,13 @@ import contextlib
 import re
 from collections.abc import Callable
 
-from bench import routing, systems
+from bench import systems
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, UsageError
+from bench.measurement import routers
+from bench.measurement.child_process import Child, collect, private_directory, stop_all
 from bench.plan import parameters
 from bench.plan.validation import options_of
-from bench.processes import Child, collect, private_directory, stop_all
 
 
 def serve(system: str, address: str, options: str, say: Callable[[str], None]) -> None:
@@ -21,7 +22,7 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
     parameters.names(where, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
     given = options_of(systems.load(name).Options, parameters.mapping(options, "options"), name)
     systems.prepare(name)
-    router = routing.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
+    router = routers.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
     spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address, "cpus": None}
     spec |= {"router": dict(router.addresses) if router else {}}
     spec |= {"directory": private_directory(), "environment": systems.environment(name)}

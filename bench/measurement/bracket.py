@@ -1,35 +1,13 @@
-"""Capacity under an objective: the highest offered rate at which response times stay within bounds."""
+"""The search for a capacity: double the rate, bisect, confirm; two of three fresh starts decide at each rate."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.errors import UsageError
 from bench.plan.case import MOST_PER_S
 
 RATIO = 1.1  # the bracket is narrowed to this
 STARTS = 6  # fresh starts at its lower end, of which most have to keep the objective
 MOST_PROBES = 60
-
-
-@dataclass(frozen=True)
-class Objective:
-    """A quantile of the response time and the most it may be, in us."""
-
-    p: float
-    limit_us: float
-
-    def __str__(self) -> str:
-        """Write it as it is typed."""
-        return f"p{100 * self.p:g}<={self.limit_us / 1000:g}ms"
-
-
-def objective(text: str) -> Objective:
-    """Return the objective that "p99<=5ms" or "p99<5ms" spells; UsageError says how one is written."""
-    found = re.fullmatch(r"\s*p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(us|ms|s)\s*", text)
-    if not found or not 0 < float(found[1]) < 100 or not float(found[2]) > 0:
-        raise UsageError(f"{text!r} is no objective: write for example p99<=5ms")
-    return Objective(float(found[1]) / 100, float(found[2]) * {"us": 1, "ms": 1e3, "s": 1e6}[found[3]])
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from bench import machine
 from bench.errors import SystemFailedError
+from bench.measurement import machine
+from bench.measurement.routers import Routers
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.routing import Routing
 from bench.run import start_record, stored
 from bench.run.folder import Folder
-from bench.stage import measure
 
 Progress = Callable[[Case], None]
 
@@ -24,10 +24,10 @@ def run(plan: Plan, unfinished: Folder | None = None, progress: Progress = lambd
     folder = unfinished or stored.create(plan, facts())
     with folder.measuring():
         done = folder.done()
-        with Routing() as routing:
+        with Routers() as routers:
             for start, block, index in plan.order():
                 if start not in done:
-                    _one(folder, plan, start, block, index, routing)
+                    _one(folder, plan, start, block, index, routers)
                 progress(plan.cases[index])
         folder.update(finished=True)
     return folder
@@ -38,11 +38,11 @@ def facts() -> dict[str, Any]:
     return {"machine": machine.record(), "versions": machine.versions(), "git": machine.git_revision()}
 
 
-def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routing: Routing) -> None:
+def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers: Routers) -> None:
     """Measure one start and store it, or store why it failed."""
     case = plan.cases[index]
     try:
-        measured = measure(case, plan.window_s, plan.seed + start, routing)
+        measured = measure(case, plan.window_s, plan.seed + start, routers)
     except SystemFailedError as error:
         folder.failed(start, index, error)
         kept = f"{len(folder.done())} starts before it are kept in {folder.id}"

@@ -1,0 +1,46 @@
+"""Meters in the parent: which processes there are, their CPU load and memory over time."""
+
+import contextlib
+import time
+
+import psutil
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all its descendants."""
+    return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+
+
+class LoadMeter:
+    """CPU load and memory of each role over time, read from the parent with psutil at 5 Hz or less."""
+
+    def __init__(self, roles: dict[str, list[int]]) -> None:
+        """Begin; nothing is read yet."""
+        self._roles = {role: [psutil.Process(pid) for pid in pids] for role, pids in roles.items()}
+        self._last: dict[str, tuple[int, float]] = {}
+        self.rows: list[tuple[str, int, float | None, int]] = []
+
+    def tick(self) -> None:
+        """Record one row per role: role, ``perf_counter_ns``, CPU % since the row before, RSS in bytes."""
+        for role, processes in self._roles.items():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                self._read(role, processes)
+
+    def _read(self, role: str, processes: list[psutil.Process]) -> None:
+        now, cpu_s, rss = time.perf_counter_ns(), 0.0, 0
+        for process in processes:
+            with process.oneshot():
+                times = process.cpu_times()
+                cpu_s += times.user + times.system
+                rss += process.memory_info().rss
+        percent = None
+        if role in self._last:
+            then, cpu_then = self._last[role]
+            if now - then > 100_000_000:  # psutil's CPU times tick at 10 ms: nothing to be said of less
+                percent = 100 * (cpu_s - cpu_then) / ((now - then) / 1e9)
+        self._last[role] = now, cpu_s
+        self.rows.append((role, now, percent, rss))
+
+    def peak_rss(self, role: str) -> int | None:
+        """Return the largest memory seen for a role, in bytes."""
+        return max((rss for name, _, _, rss in self.rows if name == role), default=None)
