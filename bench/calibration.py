@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench import checks, comparing, outcomes, simulation, stats
+from bench import simulation, stats
+from bench.analysis import card, checks, comparison
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
@@ -97,12 +98,12 @@ def verdicts(runs: int) -> Iterator[Line]:
         run = simulation.run(plan, number, _moods(number), AROUND_US)
         p50 = column(0.5)
         found["range"] += run.cases.loc[0, f"{p50}_low"] <= truth <= run.cases.loc[0, f"{p50}_high"]
-        found["paired"] += _covers(comparing.compare_cases(run, 0, 2)[0], ratio)
-        found["aa"] += _told_apart(comparing.compare_cases(run, 0, 1))
-        found["drift"] += checks.settled(run).verdict != outcomes.PASS
+        found["paired"] += _covers(comparison.compare_cases(run, 0, 2)[0], ratio)
+        found["aa"] += _told_apart(comparison.compare_cases(run, 0, 1))
+        found["drift"] += checks.settled(run).verdict != card.PASS
         if last is not None:
-            found["other_aa"] += _told_apart(comparing.compare(last, run)[:1])
-            found["unpaired"] += _covers(comparing.compare(last, run)[0], 1.0)
+            found["other_aa"] += _told_apart(comparison.compare(last, run)[:1])
+            found["unpaired"] += _covers(comparison.compare(last, run)[0], 1.0)
         last = run
     yield _at_least("range of 6 start medians covers the true median", found["range"] / runs, COVERED)
     yield _at_least("effect of B on A, paired by block, covers the true ratio", found["paired"] / runs, COVERED)
@@ -130,13 +131,13 @@ def _moods(number: int) -> simulation.Effect:
     return effect
 
 
-def _covers(found: comparing.Comparison, truth: float) -> bool:
+def _covers(found: comparison.Comparison, truth: float) -> bool:
     return found.low <= truth <= found.high
 
 
-def _told_apart(found: list[comparing.Comparison]) -> bool:
+def _told_apart(found: list[comparison.Comparison]) -> bool:
     """Return whether medians that are the same were called different."""
-    return found[0].verdict == comparing.DIFFERENT
+    return found[0].verdict == comparison.DIFFERENT
 
 
 def open_loop(used: float, runs: int) -> Line:

@@ -16,7 +16,8 @@ from IPython.display import HTML, Image, Markdown, display
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from bench import budget, checks, figures, narrative, origins, paths, plans, tables
+from bench import figures, narrative, origins, paths, plans, tables
+from bench.analysis import budget, checks
 from bench.errors import UsageError
 from bench.measurement import capacity_search, runner
 from bench.plan import estimate, placement

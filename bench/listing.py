@@ -40,18 +40,21 @@ def _system_text(name: str) -> str:
 
 def run_text(name: str) -> str:
     """Return a run's plan, machine, checks and results."""
-    from bench import checks, narrative, outcomes, tables
+    from bench import narrative, tables
+    from bench.analysis import checks
     from bench.plan.estimate import described
     from bench.run.frames import Run
 
     run = Run(stored.find(name))
     manifest = run.manifest
-    card = checks.check(run)
-    passed = sum(one.verdict == outcomes.PASS for one in card)
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
-    lines += [f"checks    {passed}/{len(card)} passed"]
-    lines += [f"  {one.verdict:8}{one.name}: {one.found}{'; ' + one.advice if one.advice else ''}" for one in card]
+    passed = checks.tally(run)
+    lines += [f"checks    {passed.passed}/{len(passed.verdicts)} passed"]
+    lines += [
+        f"  {one.verdict:8}{one.name}: {one.found}{'; ' + one.advice if one.advice else ''}"
+        for one in checks.check(run)
+    ]
     lines += [f"failure   start {one['start']}: {one['error']}" for one in manifest.get("failures", [])]
     frames = [frame.to_string() for frame in tables.results(run)]
     return "\n\n".join(["\n".join(lines), *frames, narrative.conclusion(run)])
@@ -59,11 +62,11 @@ def run_text(name: str) -> str:
 
 def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> tuple[str, bool]:
     """Return the comparison of two runs as lines or as JSON, and whether B is slower than allowed."""
-    from bench import comparing, verdicts
+    from bench.analysis import comparison, verdicts
     from bench.run.frames import Run
 
     run_a, run_b = Run(stored.find(a)), Run(stored.find(b))
-    found = comparing.compare(run_a, run_b, verdicts.share(margin))
+    found = comparison.compare(run_a, run_b, verdicts.share(margin))
     differ = verdicts.differences(run_a, run_b)
     closing, failed = verdicts.verdict_text(found, fail_if_slower)
     if as_json:

@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from bench import marginal, overload, quantiles, replicas, stats
-from bench.comparing import compare_cases
+from bench import marginal, replicas, stats
+from bench.analysis import overload, quantiles
+from bench.analysis.card import Check
+from bench.analysis.comparison import compare_cases
 from bench.figures import calibration
 from bench.origins import WAMP_PROCESSES, wamp_replicas
-from bench.outcomes import Check
 from bench.run.frames import ROLES, Run, column
 from bench.text import duration, quantity
 

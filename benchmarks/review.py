@@ -10,7 +10,8 @@ import time
 
 import numpy as np
 
-from bench import checks, quantiles, stats
+from bench import stats
+from bench.analysis import checks, quantiles
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import start_record

@@ -6,7 +6,7 @@ from test_checks import noisy
 from test_results import handmade
 
 import bench
-from bench import budget
+from bench.analysis import budget
 from bench.errors import UsageError
 from bench.plan.case import Case
 from bench.plan.estimate import expected_s

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bench import calibration, checks, cli, simulation, stats
+from bench import calibration, cli, simulation, stats
+from bench.analysis import checks
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.stats import intervals, steady_state

@@ -7,7 +7,7 @@ import time
 import pytest
 from wire_servers import framed, leaving, served
 
-from bench import checks
+from bench.analysis import checks
 from bench.child import caller
 from bench.child.callers import Callers
 from bench.errors import SystemFailedError, TransportError

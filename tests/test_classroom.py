@@ -12,7 +12,8 @@ from IPython.utils.capture import capture_output
 from PIL import Image
 from test_notebooks import outputs, papermill
 
-from bench import classroom, comparing, listing
+from bench import classroom, listing
+from bench.analysis import comparison
 from bench.classroom import forest, merging, ratios, reading, submitting, telling
 from bench.errors import UsageError
 from bench.run import stored
@@ -35,7 +36,7 @@ def claim_of(room, label="zeromq ipc"):
 def test_a_machine_says_what_compare_says_of_its_run():
     run = Run(stored.find("reference/latency"))
     labels = run.labels
-    expected = comparing.compare_cases(run, labels.index("sockets ipc"), labels.index("zeromq ipc"))[0]
+    expected = comparison.compare_cases(run, labels.index("sockets ipc"), labels.index("zeromq ipc"))[0]
     (spoken,) = reading.read(submitting.submission(["reference/latency"]).data)
     found = {ratio.case.transport: ratio for ratio in ratios.ratios(spoken, [P50])[0]}["ipc"]
     assert math.exp(found.effect.middle) == pytest.approx(expected.ratio)
@@ -75,7 +76,7 @@ def test_no_difference_and_no_decision(tmp_path):
     assert claim_of(loud).verdict == merging.OPEN and "not decided on every machine" in telling.conclusion(loud)
     assert claim_of(quiet).verdict in (merging.NOTHING, merging.OPEN)  # by the noise that the real run has
     rows = dict(claim_of(quiet).rows)
-    assert all(ratio.verdict != comparing.DIFFERENT for ratio in rows.values())
+    assert all(ratio.verdict != comparison.DIFFERENT for ratio in rows.values())
 
 
 @pytest.mark.parametrize(("factors", "count"), [([1.0], "1 machine"), ([1.0, 1.1], "2 machines")])
@@ -145,7 +146,7 @@ def test_placements_are_rows_where_there_is_one_machine():
 def test_quantities_and_claims_are_chosen_by_name(room, tmp_path):
     folder = str(tmp_path / "zips")
     every = classroom.gather(folder, "default", "all")
-    assert {claim.quantity for claim in every.claims} == set(comparing.QUANTITIES)
+    assert {claim.quantity for claim in every.claims} == set(comparison.QUANTITIES)
     (rate,) = [one for one in every.claims if one.quantity == "rate_per_s" and one.label == "zeromq ipc"]
     assert rate.pool.high < 0 and "lower on every machine" in telling.conclusion(every)
     assert classroom.gather(folder, claim="zeromq t").chosen.label == "zeromq tcp"

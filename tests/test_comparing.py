@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from test_results import handmade
 
-from bench import comparing, verdicts
-from bench.comparing import DIFFERENT, SAME, UNKNOWN, at_once, compare, compare_cases, judge
+from bench.analysis import verdicts
+from bench.analysis.comparison import DIFFERENT, SAME, UNKNOWN, aa_ratio, at_once, compare, compare_cases, judge
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
 from bench.run.frames import Run
@@ -83,8 +83,8 @@ def test_runs_without_a_case_in_common_are_refused():
 
 
 def test_the_floor_is_a_case_against_itself():
-    assert comparing.itself(np.log([100, 110, 100, 110, 100, 110])) == pytest.approx(0.1)
-    assert np.isnan(comparing.itself(np.log([1, 2])))
+    assert aa_ratio(np.log([100, 110, 100, 110, 100, 110])) == pytest.approx(0.1)
+    assert np.isnan(aa_ratio(np.log([1, 2])))
 
 
 @pytest.mark.parametrize(("text", "value"), [("5%", 0.05), ("0.05", 0.05), ("0", 0)])

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import checks, plans
+from bench import plans
+from bench.analysis import checks
 from bench.errors import DataError, SystemFailedError, TransportError
 from bench.measurement import runner, start
 from bench.measurement.start import measure

@@ -12,7 +12,8 @@ from socket import create_server
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import checks, quantiles, tables
+from bench import tables
+from bench.analysis import checks, quantiles
 from bench.child import generators
 from bench.child.generators import h2load, wrk
 from bench.errors import NotInstalledError, SystemFailedError, UsageError

@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench import classroom
+from bench.analysis.comparison import QUANTITIES
 from bench.classroom import merging, ratios, reading, starts, zips
 from bench.classroom.zips import RefusedError
-from bench.comparing import QUANTITIES
 
 RUN = "20260101T000000.000Z-latency-00000000"
 

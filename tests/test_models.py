@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from test_results import handmade
 
+from bench.analysis.prediction import agreement, predict
+from bench.analysis.resources import resources
 from bench.plan.case import Case
-from bench.prediction import agreement, predict
-from bench.resources import resources
 from bench.stats.queueing import Demand, bounds, delay, mva
 
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from test_results import handmade
 
-from bench import checks, narrative, overload, stats, tables
+from bench import narrative, stats, tables
+from bench.analysis import checks, overload
 from bench.child import timed_loops
 from bench.errors import UsageError
 from bench.measurement import runner

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from bench import comparing, stats
+from bench import stats
+from bench.analysis.comparison import aa_ratio
 from bench.stats import intervals, steady_state, variance
 
 samples = some.lists(some.floats(0.1, 1e6), min_size=1, max_size=60).map(np.asarray)
@@ -31,7 +32,7 @@ UNITLESS = {  # what does not know the unit
     "rank sum": lambda x: intervals.rank_sum_p(x, np.roll(x, 1)[: len(x) // 2]),
     "drift": lambda x: steady_state.drift(x, np.arange(len(x)) * 1000),
     "settling": lambda x: (steady_state.settle(x).label, steady_state.settle(x).cut),
-    "itself": lambda x: comparing.itself(np.log(x)),
+    "itself": lambda x: aa_ratio(np.log(x)),
     "shares": lambda x: [level.share for level in variance.nested([x[:3], x[-3:]])] if len(x) > 5 else [],
 }
 
@@ -89,7 +90,7 @@ def test_next_to_nothing_is_answered_and_not_made_up(n):
         if n or name not in ("shift", "rank sum"):
             function(few)
     assert math.isnan(stats.carried(few, 0.99)) and intervals.quantile_interval(few, 0.5) is None
-    assert math.isnan(comparing.itself(few)) and intervals.paired_shift(few) is None
+    assert math.isnan(aa_ratio(few)) and intervals.paired_shift(few) is None
     assert len(intervals.holm(few / 10)) == n
     times = few.astype("i8")
     assert n == 2 or math.isnan(stats.stream_rate(times, times))

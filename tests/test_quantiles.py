@@ -6,7 +6,7 @@ import pytest
 from test_checks import moody, noisy
 from test_results import PAIR, handmade
 
-from bench import quantiles
+from bench.analysis import quantiles
 from bench.plan.case import Case
 
 

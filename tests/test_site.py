@@ -13,7 +13,8 @@ import pytest
 from conftest import ROOT
 
 import bench
-from bench import checks, figures, narrative
+from bench import figures, narrative
+from bench.analysis import checks
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
@@ -132,7 +133,7 @@ def test_claim_and_card_are_computed_from_the_reference_run(site):
     (section,) = [one for one in page(site / "gallery.html").select("section section") if one.h2.find(string=title)]
     words = narrative.conclusion(run).replace("*", "").split()
     assert section.select_one(".claim").get_text().split() == words
-    assert checks.score(run) in section.summary.get_text()
+    assert checks.tally(run) in section.summary.get_text()
     assert checks.check(run)[0].found in section.get_text()
 
 

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench import figures
+from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN
 from bench.classroom.merging import Claim, Room
-from bench.comparing import DIFFERENT, QUANTITIES, SAME, UNKNOWN
 from bench.figures.axes import GREY, log_axis, name_rows, nothing, range_row
 from bench.measurement import machine
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times

@@ -6,7 +6,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
-from bench import checks, outcomes
+from bench.analysis import card, checks
 from bench.classroom.zips import RefusedError, plain
 from bench.plan.case import Case
 from bench.plan.plan import Plan
@@ -33,7 +33,7 @@ def told(run: Run) -> dict[str, Any]:
         "revision": run.manifest["git"]["revision"],
         "machine": run.manifest["machine"],
         "versions": run.manifest["versions"],
-        "checks": {one.name: one.verdict for one in checks.check(run)},
+        "checks": dict(checks.tally(run).verdicts),
         "plan": plan | {"cases": [{name: getattr(case, name) for name in CASE} for case in run.plan.cases]},
     }
 
@@ -54,7 +54,7 @@ def read(data: bytes) -> dict[str, Any]:
         raise RefusedError("in its manifest created has no zone, or is yet to come")
     if top["submission"] != VERSION or not re.fullmatch("[0-9a-f]{8}", str(facts["machine_id"])):
         raise RefusedError(f"its manifest is not of version {VERSION}, or its machine has no salted name")
-    if outcomes.INVALID in top["checks"].values():
+    if card.Tally(top["checks"]).is_invalid:
         raise RefusedError(f"run {top['id']} is invalid by its own checks")
     shown = {name: "not known" if value is None else plain(value) for name, value in facts.items()}
     about = {"id": top["id"], "created": created, "checks": top["checks"], "facts": shown}

@@ -12,7 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench import comparing, stats
+from bench import stats
+from bench.analysis import comparison
 from bench.classroom.zips import RefusedError
 from bench.run import schema
 from bench.run.frames import Run, column
@@ -30,7 +31,7 @@ def of(run: Run) -> pa.Table:
     ledger = schema.conform(run.folder.read("ledger"), "ledger").select(LEDGER)
     known = run.starts.assign(cpu_us_per_call=np.nan)
     for case, rows in run.starts.groupby("case"):
-        known.loc[rows.index, "cpu_us_per_call"] = comparing.values(run, int(str(case)), "cpu_us_per_call").to_numpy()
+        known.loc[rows.index, "cpu_us_per_call"] = comparison.values(run, int(str(case)), "cpu_us_per_call").to_numpy()
     told = known.loc[ledger["start"].to_pylist(), list(TOLD)].astype(float)
     for name in TOLD:
         ledger = ledger.append_column(name, pa.array(told[name].where(told[name] > 0), from_pandas=True))

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import checks, outcomes, paths
+from bench import paths
+from bench.analysis import checks
 from bench.classroom import manifests, reading, starts, zips
 from bench.errors import DataError, UsageError
 from bench.run import schema, stored
@@ -47,7 +48,7 @@ def submission(names: Sequence[str]) -> Submission:
     for run in runs:
         if any(case.target for case in run.plan.cases):
             raise DataError(f"run {run.id} asked a server elsewhere, whose address is not told: submit other runs")
-        if bad := [one.name for one in checks.check(run) if one.verdict == outcomes.INVALID]:
+        if bad := checks.tally(run).invalid:
             raise DataError(f"run {run.id} is invalid ({listed(bad)}): `python -m bench show` says why; measure again")
         told = json.dumps(manifests.told(run), indent=1, sort_keys=True) + "\n"
         members[f"{run.id}/manifest.json"] = told.encode()

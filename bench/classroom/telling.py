@@ -5,9 +5,9 @@ import math
 import pandas as pd
 from scipy import special
 
+from bench.analysis.card import Tally
+from bench.analysis.comparison import DIFFERENT, QUANTITIES
 from bench.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, Claim, Room
-from bench.comparing import DIFFERENT, QUANTITIES
-from bench.outcomes import PASS
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, few, listed
 
@@ -70,7 +70,7 @@ def submissions(room: Room) -> pd.DataFrame:
     """Return one row for each run that passed every test: whose, from which zip, on what, how good."""
     rows = [
         {"file": run.file, "run": run.id, "starts": len(run.starts), **run.facts}
-        | {"checks": f"{list(run.checks.values()).count(PASS)}/{len(run.checks)}"}
+        | {"checks": f"{Tally(run.checks).passed}/{len(run.checks)}"}
         for run in room.runs
     ]
     return pd.DataFrame(rows).set_index("machine_id") if rows else pd.DataFrame()

@@ -10,7 +10,8 @@ import ipywidgets as widgets
 from IPython import get_ipython
 from IPython.display import display
 
-from bench import checks, figures, lab, paths, plans
+from bench import figures, lab, paths, plans
+from bench.analysis import checks
 from bench.errors import BenchError
 from bench.exploring import command, showing
 from bench.exploring.choice import Choice

@@ -12,7 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from bench import checks, figures, outcomes, stats, tables
+from bench import figures, stats, tables
+from bench.analysis import checks
+from bench.analysis.card import Check, tally
 from bench.exploring.pile import Result
 from bench.figures.explore import Row, colour, draw_distributions, draw_medians, row, wrapped
 from bench.narrative.explore import sentences
@@ -52,20 +54,19 @@ class Entry:
 
     result: Result
     row: Row
-    card: tuple[outcomes.Check, ...]
+    card: tuple[Check, ...]
 
     @property
     def carries(self) -> bool:
         """Whether something may be concluded from it."""
-        invalid = any(one.verdict == outcomes.INVALID for one in self.card)
-        return not invalid and len(self.row.medians) >= stats.LEAST_STARTS
+        return not tally(self.card).is_invalid and len(self.row.medians) >= stats.LEAST_STARTS
 
     @property
     def score(self) -> str:
         """How many checks passed, and the names of those that did not."""
-        others = [one.name for one in self.card if one.verdict != outcomes.PASS]
-        passed = f"{len(self.card) - len(others)} of {len(self.card)} checks passed"
-        return f"{passed} (not: {listed(others)})" if others else passed
+        found = tally(self.card)
+        passed = f"{found.passed} of {len(self.card)} checks passed"
+        return f"{passed} (not: {listed(found.others)})" if found.others else passed
 
 
 def entry(result: Result) -> Entry:

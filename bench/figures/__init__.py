@@ -13,7 +13,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bench import checks, paths
+from bench import paths
+from bench.analysis import checks
 from bench.figures.axes import style
 from bench.run.files import writing
 from bench.run.frames import Run
@@ -99,7 +100,7 @@ def caption(run: Run) -> str:
         f"{' (client)' if target else ''}.{target}\n"
         f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
-        f"Checks passed: {checks.score(run)}."
+        f"Checks passed: {checks.tally(run)}."
     )
     return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE))
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
-from bench.quantiles import quantile
+from bench.analysis.quantiles import quantile
 from bench.run.frames import Run
 from bench.text import duration, plain, quantity
 

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench import simulation, stats
+from bench.analysis.quantiles import quantile, times
 from bench.figures.axes import GREY, curve, distribution_axes, tail_scale, time_axis
 from bench.plans.calibration import PACED_PER_S
-from bench.quantiles import quantile, times
 from bench.run.frames import Run
 from bench.text import duration
 

@@ -6,8 +6,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from bench.analysis.quantiles import times
 from bench.figures.axes import ROLE_COLOURS, curve, distribution_axes, log_axis, nothing, tail_scale, time_axis
-from bench.quantiles import times
 from bench.run.frames import Run
 from bench.text import duration, plain, quantity
 

@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bench import origins
+from bench.analysis.prediction import Prediction, predict
 from bench.figures.axes import GREY, ROLE_COLOURS, name_rows, nothing, range_row, rtt_axis
-from bench.prediction import Prediction, predict
 from bench.run.frames import Run
 from bench.text import duration, plain, quantity
 

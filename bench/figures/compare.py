@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from bench.comparing import DIFFERENT, MARGIN, SAME, Comparison, compare_cases
+from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, Comparison, compare_cases
 from bench.figures.axes import GREY, distribution_axes, distribution_line, name_rows, time_axis
 from bench.figures.latency import cpu_per_call
 from bench.run.frames import Run, column

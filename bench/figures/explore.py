@@ -9,7 +9,9 @@ import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 
-from bench import overload, stats
+from bench import stats
+from bench.analysis import overload
+from bench.analysis.quantiles import Quantile, quantile, times
 from bench.figures.axes import (
     cpu_bars,
     distribution_axes,
@@ -21,7 +23,6 @@ from bench.figures.axes import (
     tail_scale,
 )
 from bench.plan.case import Case
-from bench.quantiles import Quantile, quantile, times
 from bench.run.frames import Run, column
 from bench.text import duration, plain, quantity
 

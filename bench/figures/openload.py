@@ -5,9 +5,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from bench import overload, stats
+from bench import stats
+from bench.analysis import overload
+from bench.analysis.quantiles import quantile
 from bench.figures.axes import GREY, curve, distribution_axes, nothing, time_axis
-from bench.quantiles import quantile
 from bench.run.frames import Run
 from bench.stats import queueing
 from bench.text import duration, plain, quantity

@@ -3,7 +3,8 @@
 import importlib
 from types import ModuleType
 
-from bench import checks, outcomes, stats
+from bench import stats
+from bench.analysis import card, checks
 from bench.run.frames import Run
 
 
@@ -19,7 +20,7 @@ def conclusion(run: Run) -> str:
 
 def text(run: Run, what: str) -> str:
     """Return one of the notebook's texts; what is concluded needs a run that can carry it."""
-    invalid = [one for one in checks.check(run) if one.verdict == outcomes.INVALID]
+    invalid = [one for one in checks.check(run) if one.verdict == card.INVALID]
     if invalid:
         return f"**No conclusion.** {invalid[0].found}: {invalid[0].advice}."
     written = written_for(run.plan.notebook)

@@ -3,10 +3,10 @@
 import pandas as pd
 
 from bench import origins
+from bench.analysis.prediction import agreement, predict
+from bench.analysis.resources import resources
 from bench.figures.clients import bursts, grown
 from bench.narrative.words import P50, clients_of, why_not_more, with_range
-from bench.prediction import agreement, predict
-from bench.resources import resources
 from bench.run.frames import Run
 from bench.text import duration, quantity
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from bench import verdicts
-from bench.comparing import DIFFERENT, SAME, Comparison
+from bench.analysis import verdicts
+from bench.analysis.comparison import DIFFERENT, SAME, Comparison
 from bench.figures.compare import A, B, pairs
 from bench.run.frames import Run, column
 from bench.stats import Array, variance

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from bench.analysis.quantiles import quantile
 from bench.figures.mystery import P50, alone, boxes, crowded, name_of
-from bench.quantiles import quantile
 from bench.run.frames import Run, column
 from bench.text import duration
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from bench import overload, stats
+from bench import stats
+from bench.analysis import overload
 from bench.figures.openload import capacity, expanded, foretold, frozen, sweep
 from bench.run.frames import Run
 from bench.text import duration, listed, quantity

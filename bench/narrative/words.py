@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from bench.resources import full, resources
+from bench.analysis.resources import full, resources
 from bench.run.frames import Run, column
 from bench.text import duration, listed
 

@@ -24,7 +24,8 @@ from pathlib import Path
 import nbformat
 import papermill
 
-from bench import checks, figures, narrative, paths
+from bench import figures, narrative, paths
+from bench.analysis import checks
 from bench.errors import BenchError, UsageError
 from bench.execute import execute
 from bench.run.folder import Folder
@@ -208,7 +209,7 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path) -> str:
         return (FIGURE + WHERE).format(stem=stem, title=title, alt=title, origin=_origin(run)) if drawn else ""
     if not drawn:
         figures.save(run)
-    told = {"claim": narrative.conclusion(run), "score": checks.score(run), "card": _card(run)}
+    told = {"claim": narrative.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
     text, alt = FIGURE + CLAIM + WHERE, figures.described(stem)
     return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **told)
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bench import stats
-from bench.comparing import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison
+from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison
 from bench.errors import UsageError
 from bench.run.frames import Run, column
 from bench.text import listed

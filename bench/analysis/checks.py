@@ -1,19 +1,114 @@
 """The trust card: twelve checks that every result carries. Each says what was found, what it means, what to try."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pandas as pd
 
-from bench import calls, comparing, stats
-from bench.answered import answers
-from bench.outcomes import CAUTION, INVALID, PASS, Check, of_samples, outcome, sampled, whole
-from bench.overload import RESPONSE, overloaded
+from bench import stats
+from bench.analysis import card, comparison
+from bench.analysis.card import CAUTION, INVALID, PASS, Check, Tally, outcome
+from bench.analysis.comparison import aa_ratio
+from bench.analysis.overload import RESPONSE, overloaded
+from bench.analysis.resources import full, resources, stuck
 from bench.plan.case import LEAST_ACHIEVED
-from bench.resources import full, resources, stuck
 from bench.run.frames import Run, column
 from bench.stats import Array, intervals, steady_state
 from bench.text import listed
+
+MOST_FAILED = 0.001  # share of a run's requests that may fail before it tells nothing
+
+
+def whole(run: Run) -> list[int]:
+    """Return the cases of calls that fill a window, with a server."""
+    return [int(i) for i in run.cases.index if run.plan.cases[i].load != "stream" and not run.plan.cases[i].is_short]
+
+
+def sampled(run: Run) -> list[int]:
+    """Return those of them whose calls have samples."""
+    return [case for case in whole(run) if not run.case(case).generator]
+
+
+def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
+    """Return a check that says for which cases it was not made, because a load generator gives no samples."""
+
+    @functools.wraps(check)
+    def made(run: Run) -> Check:
+        silent = [int(case) for case in run.cases.index if run.case(case).generator]
+        if not silent:
+            return check(run)
+        without = f"no samples of {listed(dict.fromkeys(run.case(case).generator for case in silent))}"
+        advice = "a report cannot answer this: the engines library and wire give samples"
+        if len(silent) == len(run.cases):
+            return Check(check.__name__, CAUTION, f"not checked: {without}", advice)
+        one = check(run)
+        others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
+        told = f"{one.found}; not checked for {run.labels[silent[0]]}{others}: {without}"
+        return Check(one.name, CAUTION if one.verdict == PASS else one.verdict, told, one.advice or advice)
+
+    return made
+
+
+def answers(run: Run) -> Check:
+    """1. Every answer was verified, and the server counted as many requests as the clients made."""
+    known = run.ledger.dropna(subset="server_calls")
+    wrong = known[~_agree(run, known)]
+    if len(wrong):
+        return _differing(run, wrong)
+    if (run.ledger["errors"] > 0).any():
+        return _failed(run)
+    told = run.ledger["case"].map(lambda case: run.case(case).generator)
+    count, unseen = int(run.ledger.loc[told == "", "calls"].sum()), len(run.ledger) - len(known)
+    outside = f"; in {unseen} starts there was no server to ask" if unseen else ""
+    if not (told != "").any():
+        return Check("answers", PASS, f"all {count:,} messages verified; servers counted the same{outside}")
+    by = (
+        f"{listed(dict.fromkeys(told[told != '']))} verified none of {int(run.ledger['calls'].sum()) - count:,} answers"
+    )
+    here = f"all {count:,} messages of the other starts verified; " if count else ""
+    found = f"{here}{by}, and saw no error; servers counted those and what was under way at the end{outside}"
+    return Check("answers", PASS, found)
+
+
+def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
+    """Return whether the counts of each start agree.
+
+    A load generator leaves with requests under way, one for each connection at most; those that failed may be counted.
+    """
+    cases = [run.plan.cases[case] for case in starts["case"]]
+    room = [case.callers if run.case(n).generator else 0 for n, case in zip(starts["case"], cases, strict=True)]
+    more = starts["server_calls"] - starts["calls"]
+    return (more >= -starts["errors"]) & (more <= starts["errors"] + room)
+
+
+def _differing(run: Run, wrong: pd.DataFrame) -> Check:
+    row = wrong.iloc[0]
+    found = f"in {len(wrong)} starts the counts differ: {row['calls']} calls, the server saw {row['server_calls']:.0f}"
+    if run.case(row["case"]).generator:
+        found += f", more than the {run.plan.cases[int(row['case'])].callers} that may have been under way at the end"
+    advice = "another server answered, or messages were lost: look for stale servers"
+    return Check("answers", INVALID, found, advice)
+
+
+def _failed(run: Run) -> Check:
+    """Return the outcome for requests that failed: a few are a caution, more make the numbers worthless."""
+    failing = run.ledger.index[run.ledger["errors"] > 0]
+    errors, made = int(run.ledger["errors"].sum()), int(run.ledger.loc[failing, "calls"].sum())
+    kinds = _kinds(run.reports, failing)
+    found = f"{errors:,} failures beside {made:,} answers in {len(failing)} starts{f' ({kinds})' * bool(kinds)}"
+    theirs = any(run.case(case).generator for case in run.ledger.loc[failing, "case"])
+    include = "times and rates include answers that tell of errors" if theirs else "failed calls are in no time or rate"
+    advice = f"{include}: look at the server"
+    return Check("answers", INVALID if errors > MOST_FAILED * made else CAUTION, found, advice)
+
+
+def _kinds(reports: pd.DataFrame, starts: "pd.Index[int]") -> str:
+    """Return how many requests of some starts failed, by kind, as the reports tell: "status 12, read 3"."""
+    mine = reports[reports["start"].isin(starts) & reports["name"].str.startswith("error_")]
+    counts = mine.groupby("name", sort=False)["value"].sum()
+    return ", ".join(f"{str(name).removeprefix('error_')} {count:,.0f}" for name, count in counts.items() if count)
 
 
 @of_samples
@@ -25,7 +120,7 @@ def little(run: Run) -> Check:
         return Check("little", PASS, "no closed loops in this run: nothing to close")
     callers = starts["clients"] * starts["callers"].fillna(1)
     sent = run.samples[run.samples["start"].isin(starts.index)]
-    cycle = calls.cycle_s(sent).reindex(starts.index)
+    cycle = cycle_s(sent).reindex(starts.index)
     off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
     found = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
     return outcome("little", bool(off.max() <= 0.02), found, "calls are missing, or callers did not run side by side")
@@ -83,7 +178,7 @@ def settled(run: Run) -> Check:
         labels = [run.settlings[start].label for start in starts if start in run.settlings]
         if 2 * labels.count(steady_state.UNSETTLED) > len(labels):
             restless.append(run.labels[case])
-        drifts[run.labels[case]] = calls.drifts(run, starts)
+        drifts[run.labels[case]] = _drifts(run, starts)
     if not drifts:
         return Check("settled", PASS, "no loops of calls in this run")
     moved = {
@@ -150,14 +245,14 @@ def noise(run: Run) -> Check:
     floors = {}
     for case in whole(run):
         logs = np.log(run.starts.loc[run.starts["case"] == case, column(0.5)].dropna().to_numpy())
-        floors[case] = comparing.itself(logs)
+        floors[case] = aa_ratio(logs)
     known = {case: floor for case, floor in floors.items() if floor == floor}
     if not known:
         return Check("noise", PASS, "too few starts of calls to hold a case against itself")
     worst = max(known, key=lambda case: known[case])
     found = f"a case is up to {known[worst]:.1%} from itself ({run.labels[worst]})"
     advice = "no difference below that means anything here: more starts, a quieter machine, another placement"
-    return outcome("noise", known[worst] <= comparing.MARGIN, found, advice)
+    return outcome("noise", known[worst] <= comparison.MARGIN, found, advice)
 
 
 def machine(run: Run) -> Check:
@@ -203,6 +298,24 @@ ALL: tuple[Callable[[Run], Check], ...] = (
 )  # fmt: skip
 
 
+def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
+    """Return each start's mean round trip plus the mean gap until the same caller's next call, in s."""
+    callers = calls.groupby(["start", "client"])
+    size, spans = callers.size(), callers["t_send_ns"].max() - callers["t_send_ns"].min()
+    served = callers["rtt_ns"].sum() - callers["rtt_ns"].last()
+    gap = (spans - served).groupby("start").sum() / (size - 1).clip(lower=1).groupby("start").sum()
+    return (calls.groupby("start")["rtt_ns"].mean() + gap) / 1e9
+
+
+def _drifts(run: Run, starts: Iterable[int]) -> Array:
+    """Return for each start of a case how far its level moved over the window, as a share of its median."""
+    warm = run.samples[run.samples["warm"] & run.samples["start"].isin(starts)]
+    each = [
+        steady_state.drift(rows["rtt_ns"].to_numpy(), rows["t_send_ns"].to_numpy()) for _, rows in warm.groupby("start")
+    ]
+    return np.array(each)
+
+
 _MADE: WeakKeyDictionary[Run, list[Check]] = WeakKeyDictionary()
 
 
@@ -213,8 +326,6 @@ def check(run: Run) -> list[Check]:
     return list(_MADE[run])
 
 
-def score(run: Run) -> str:
-    """Return how many checks passed, as a caption shows it: 11/12, and the names of those that did not."""
-    outcomes = check(run)
-    failed = [one.name for one in outcomes if one.verdict != PASS]
-    return f"{len(outcomes) - len(failed)}/{len(outcomes)}{f' (not: {listed(failed)})' if failed else ''}"
+def tally(run: Run) -> Tally:
+    """Return how many checks passed, and which did not."""
+    return card.tally(check(run))

@@ -160,7 +160,7 @@ def _compared(
     groups = ours.to_numpy(), theirs.to_numpy()
     found = intervals.paired_shift(difference) if paired else intervals.shift(*groups)
     chance = intervals.signed_rank_p(difference) if paired else intervals.rank_sum_p(*groups)
-    floor = max(itself(theirs.to_numpy()), itself(ours.to_numpy()))
+    floor = max(aa_ratio(theirs.to_numpy()), aa_ratio(ours.to_numpy()))
     allowed = max(margin, floor) if floor == floor else margin
     low, high = (math.exp(found.low), math.exp(found.high)) if found else (math.nan, math.nan)
     middle = found.middle if found else float(ours.median() - theirs.median())
@@ -175,7 +175,7 @@ def _sd(values: "pd.Series[float]") -> float:
     return float(values.std()) if len(values) > 1 else 0.0
 
 
-def itself(logs: Any) -> float:
+def aa_ratio(logs: Any) -> float:
     """Return how far one case is from itself: its starts in two halves, every other one, as |ratio - 1|.
 
     The A/A pair that every comparison carries: no difference below it means anything.

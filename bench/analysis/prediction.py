@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.resources import Resource, resources
+from bench.analysis.resources import Resource, resources
 from bench.run.frames import Run
 from bench.stats import Array, queueing
 from bench.stats.queueing import Demand

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench import stats
+from bench.analysis.checks import whole
 from bench.errors import UsageError
-from bench.outcomes import whole
 from bench.plan import parameters
 from bench.plan.estimate import described, expected_s
 from bench.plan.plan import Plan
