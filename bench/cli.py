@@ -106,12 +106,13 @@ def capacity(
     system: str, transport: str, objective: str, clients: int, options: str, window_s: float, first: float
 ) -> None:
     """Find the highest rate of users who do not wait at which SYSTEM keeps an objective."""
-    from bench import paths, plans
+    from bench import paths
+    from bench.experiments import registry
     from bench.measurement import capacity_search
     from bench.plan import objective as objectives
 
     given = {"system": system, "transport": transport, "objective": objective, "clients": clients, "options": options}
-    plan = plans.plan("capacity", **given, window_s=window_s, first=first)
+    plan = registry.plan("capacity", **given, window_s=window_s, first=first)
     folder = capacity_search.find(plan, objectives.objective(objective), click.echo)
     click.echo(f"Stored in {paths.shown(folder.path)}")
 
@@ -154,7 +155,7 @@ def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
 @click.option("--runs", default=300, show_default=True, type=click.IntRange(20, 10_000), help="Tries of each property.")
 def calibrate(runs: int) -> int:
     """Try the instrument itself in virtual time, where the truth is known; exit with 1 if it is off."""
-    from bench.calibration import certificate
+    from bench.experiments.calibration.certificate import certificate
 
     passed = True
     for line in certificate(runs):

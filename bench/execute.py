@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import environments, paths, plans, systems
+from bench import environments, paths, systems
 from bench.errors import BenchError, DataError, UsageError, unknown
+from bench.experiments import registry
 from bench.plan import estimate, placement
 from bench.plan.parameters import literal, positive
 
@@ -60,7 +61,7 @@ def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
     for name in ("resume", "predictions"):
         values.pop(name, None)
     budget_s = literal(values.pop("budget_s", None))
-    plan = plans.plan(notebook.stem, **values)
+    plan = registry.plan(notebook.stem, **values)
     for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} - {None}:
         environments.ensure(name)
     if budget_s is not None:

@@ -16,9 +16,12 @@ from IPython.display import HTML, Image, Markdown, display
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from bench import figures, narrative, origins, paths, plans, tables
+from bench import paths
 from bench.analysis import budget, checks
 from bench.errors import UsageError
+from bench.experiments import panels as figures
+from bench.experiments import published, registry, tables, words
+from bench.experiments.axes import style
 from bench.measurement import capacity_search, runner
 from bench.plan import estimate, placement
 from bench.plan.case import Case
@@ -44,7 +47,7 @@ def measure(
     if notebook == "placement" and (reason := placement.why_not()):
         print(f"Skipped: {reason}. What follows is drawn from the reference run of another machine.")
         return _load(notebook, "reference")
-    plan, again = plans.plan(notebook, **parameters), flag(resume, "resume")
+    plan, again = registry.plan(notebook, **parameters), flag(resume, "resume")
     if literal(budget_s) is not None:
         plan = _budgeted(plan, budget_s, again, parameters)
     print(estimate.described(plan), flush=True)
@@ -62,7 +65,7 @@ def search(source: object = "measure", **parameters: Any) -> Run:
     """Search the highest rate at which an objective is kept, or load a stored search; tell each probe as it comes."""
     if source != "measure":
         return _load("capacity", str(source))
-    goal, plan = objective(str(parameters["objective"])), plans.plan("capacity", **parameters)
+    goal, plan = objective(str(parameters["objective"])), registry.plan("capacity", **parameters)
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
     print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
     run = Run(capacity_search.find(plan, goal, lambda text: print(text, flush=True)))
@@ -138,7 +141,7 @@ def trust(run: Run) -> None:
 
 
 def table(run: Run, *names: str) -> None:
-    """Show tables by the names of their functions in ``bench.tables``; or all results that there are."""
+    """Show tables by the names of their functions in ``bench.experiments.tables``; or all results that there are."""
     for frame in [getattr(tables, name)(run) for name in names] or tables.results(run):
         if len(frame):
             show_frame(frame)
@@ -160,19 +163,19 @@ def show(run: Run, *panels: str) -> None:
 def show_figure(figure: Figure, alt: str) -> None:
     """Show a figure as a picture in the notebook, with a text in its place for who cannot see it."""
     buffer = io.BytesIO()
-    with figures.style():
+    with style():
         figure.savefig(buffer, format="png", dpi=90)
     display(Image(buffer.getvalue(), width=900, alt=alt))
 
 
 def tell(run: Run, what: str = "conclusion") -> None:
     """Show sentences computed from the run: ``conclusion``, or another function in its file in ``bench/narrative``."""
-    display(Markdown(narrative.text(run, what)))
+    display(Markdown(words.text(run, what)))
 
 
 def lines(run: Run, origin: str) -> None:
     """Print results in the form in which an origin prints them: ``zeromq``, ``lab`` or ``wamp``."""
-    print(getattr(origins, f"{origin}_lines")(run))
+    print(getattr(published, f"{origin}_lines")(run))
 
 
 def save(run: Run) -> None:

@@ -40,8 +40,8 @@ def _system_text(name: str) -> str:
 
 def run_text(name: str) -> str:
     """Return a run's plan, machine, checks and results."""
-    from bench import narrative, tables
     from bench.analysis import checks
+    from bench.experiments import tables, words
     from bench.plan.estimate import described
     from bench.run.frames import Run
 
@@ -57,7 +57,7 @@ def run_text(name: str) -> str:
     ]
     lines += [f"failure   start {one['start']}: {one['error']}" for one in manifest.get("failures", [])]
     frames = [frame.to_string() for frame in tables.results(run)]
-    return "\n\n".join(["\n".join(lines), *frames, narrative.conclusion(run)])
+    return "\n\n".join(["\n".join(lines), *frames, words.conclusion(run)])
 
 
 def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> tuple[str, bool]:

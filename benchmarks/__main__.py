@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from bench import paths, plans, stats
+from bench import paths, stats
 from bench.child import generators
 from bench.child.generators import wrk
+from bench.experiments import registry
 from bench.measurement import runner
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
@@ -114,7 +115,7 @@ def routed() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
         began = time.perf_counter()
-        plan = plans.plan("wamp")
+        plan = registry.plan("wamp")
         runner.run(dataclasses.replace(plan, cases=plan.cases[:12]))
         print(f"{'wamp, twelve cases, profile class':38} {time.perf_counter() - began:.0f} s (wanted <= 180)")
 

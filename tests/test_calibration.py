@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bench import calibration, cli, simulation, stats
+from bench import cli, stats
 from bench.analysis import checks
+from bench.experiments.calibration import certificate, virtual_time
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.stats import intervals, steady_state
@@ -17,26 +18,26 @@ LAW = {"law": "exponential", "mean_us": 1000}
 
 
 def test_the_certificate_passes():
-    lines = list(calibration.certificate(40))
+    lines = list(certificate.certificate(40))
     assert [str(line) for line in lines if not line.passed] == []
     assert len(lines) == 18 and len({line.tried for line in lines}) == 18
 
 
 BROKEN = {
-    "quantiles": (stats, "quantile", lambda values, p: float(np.quantile(values, p)), calibration.quantiles),
+    "quantiles": (stats, "quantile", lambda values, p: float(np.quantile(values, p)), certificate.quantiles),
     "dependence": (
         intervals,
         "effective_size",
         lambda values: float(len(values)),
-        lambda: calibration.within_a_start(0.5, 0.8, 100),
+        lambda: certificate.within_a_start(0.5, 0.8, 100),
     ),
-    "open loop": (stats, "quantile", lambda values, p: float(values.mean()), lambda: calibration.open_loop(0.7, 30)),
-    "expansion": (stats, "expanded", lambda values, interval: values, calibration.expansion),
+    "open loop": (stats, "quantile", lambda values, p: float(values.mean()), lambda: certificate.open_loop(0.7, 30)),
+    "expansion": (stats, "expanded", lambda values, interval: values, certificate.expansion),
     "warm-up": (
         steady_state,
         "settle",
         lambda values: steady_state.Settling(steady_state.WARM_UP, 300, ()),
-        lambda: list(calibration.warm_up(20)),
+        lambda: list(certificate.warm_up(20)),
     ),
 }
 
@@ -54,35 +55,35 @@ def test_broken_verdicts_get_no_certificate(monkeypatch):
         intervals, "paired_shift", lambda d: intervals.Interval(float(np.median(d)), d.min(), d.min() + 1e-9, 0.95)
     )
     monkeypatch.setattr(stats, "across_starts", lambda values: (values or [0.0])[:1] * 3)
-    failed = {line.tried for line in calibration.verdicts(10) if not line.passed}
+    failed = {line.tried for line in certificate.verdicts(10) if not line.passed}
     assert {name.split(" ")[0] for name in failed} >= {"range", "effect", "A"}
 
 
 def test_the_command_tells_and_fails(monkeypatch):
-    monkeypatch.setattr(calibration, "certificate", lambda runs: [calibration.Line("this", "1", "0", False)])
+    monkeypatch.setattr(certificate, "certificate", lambda runs: [certificate.Line("this", "1", "0", False)])
     finished = CliRunner().invoke(cli.cli, ["calibrate", "--runs", "20"], standalone_mode=False)
     assert finished.return_value == 1 and "FAIL" in finished.output and "20 runs" in finished.output
 
 
 def test_virtual_loops_have_known_times():
-    times = simulation.closed(itertools.repeat(900.0), 100.0, 0.01)
+    times = virtual_time.closed(itertools.repeat(900.0), 100.0, 0.01)
     assert times.shape == (2, 10) and list(times[0][:3]) == [0, 1_000_000, 2_000_000]
     assert set(times[1] - times[0]) == {1_000_000}
-    (calls,) = simulation.opened(itertools.repeat(900.0), 100.0, [0, 0, 5_000_000], 1, 1.0)
+    (calls,) = virtual_time.opened(itertools.repeat(900.0), 100.0, [0, 0, 5_000_000], 1, 1.0)
     assert calls.tolist() == [[0, 1_000_000, 5_000_000], [1_000_000, 2_000_000, 6_000_000], [0, 0, 5_000_000]]
-    one, two = simulation.opened(itertools.repeat(900.0), 100.0, [0, 0, 5_000_000], 2, 1.0)
+    one, two = virtual_time.opened(itertools.repeat(900.0), 100.0, [0, 0, 5_000_000], 2, 1.0)
     assert two.tolist() == [[0], [1_900_000], [0]] and one.shape == (3, 2)  # it waits for the server, not for a reply
 
 
 def test_what_virtual_users_cannot_send_in_time_is_dropped():
     dues = [1_000_000 * number for number in range(100)]
-    (calls,) = simulation.opened(itertools.repeat(10_000.0), 0.0, dues, 1, 0.1)
+    (calls,) = virtual_time.opened(itertools.repeat(10_000.0), 0.0, dues, 1, 0.1)
     assert calls.shape[1] == 12  # a fifth of the window late at most
 
 
 def test_a_virtual_run_passes_through_the_very_checks_of_real_ones():
     plan = make_plan("compare", [Case("oracle", "ipc", 100, LAW)], starts=6, window_s=0.3)
-    run = simulation.run(plan, seed=1)
+    run = virtual_time.run(plan, seed=1)
     verdicts = {one.name: one.verdict for one in checks.check(run)}
     assert verdicts["answers"] == verdicts["little"] == verdicts["starts"] == checks.PASS
     p50 = run.cases.loc[0, "p50_rtt_us"]
@@ -92,6 +93,6 @@ def test_a_virtual_run_passes_through_the_very_checks_of_real_ones():
 @pytest.mark.parametrize("law", ["constant", "exponential", "bimodal"])
 def test_quantiles_of_laws(law):
     options = {"law": law, "mean_us": 1000}
-    times = list(itertools.islice(simulation.service_times(options), 40_000))
+    times = list(itertools.islice(virtual_time.service_times(options), 40_000))
     for p in (0.5, 0.8, 0.95):
-        assert stats.quantile(times, p) == pytest.approx(simulation.law_quantile(options, p), rel=0.03)
+        assert stats.quantile(times, p) == pytest.approx(virtual_time.law_quantile(options, p), rel=0.03)

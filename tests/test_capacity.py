@@ -4,8 +4,10 @@ import math
 
 import pytest
 
-from bench import figures, listing, narrative, plans
+from bench import listing
 from bench.errors import UsageError
+from bench.experiments import panels, registry
+from bench.experiments.words import conclusion
 from bench.measurement import capacity_search
 from bench.measurement.bracket import MOST_PROBES, RATIO, STARTS, Probe, search
 from bench.measurement.capacity_search import closing
@@ -105,13 +107,13 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     run = Run(find("latest"))
     assert run.id in stored and run.plan.notebook == "capacity" and run.manifest["finished"]
     assert len(run.ledger) == len(probes) == len(run.manifest["capacity"]["probes"])
-    assert "p90<=200ms is kept" in narrative.conclusion(run).replace("**", "")
+    assert "p90<=200ms is kept" in conclusion(run).replace("**", "")
     assert "response p90" in command("show", "latest").stdout
     assert command("capacity", "oracle", "--objective", "fast").returncode == 2
 
 
 def test_an_interrupted_search_can_be_looked_at(monkeypatch):
-    plan = plans.plan("capacity", system="sockets", window_s=0.05, objective="p50<1s", profile="smoke")
+    plan = registry.plan("capacity", system="sockets", window_s=0.05, objective="p50<1s", profile="smoke")
     said = []
 
     def interrupted(text):
@@ -124,4 +126,4 @@ def test_an_interrupted_search_can_be_looked_at(monkeypatch):
     run = Run(find("latest"))
     assert not run.manifest["finished"] and len(run.ledger) == 3
     assert "not certain" in listing.run_text("latest") or "No conclusion" in listing.run_text("latest")
-    figures.whole(run)
+    panels.whole(run)

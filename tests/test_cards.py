@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from bench import plans
+from bench.experiments import registry
 from bench.plan import placement
 from bench.plan.estimate import expected_s
 from bench.teaching import questions
@@ -75,7 +75,7 @@ def test_minutes_to_measure_are_those_of_the_plan(notebook):
     if not (ROOT / "bench" / "plans" / f"{notebook.stem}.py").exists():  # it looks at what others measured
         assert "0 to measure" in card(notebook)["Minutes"]
         return
-    minutes = expected_s(plans.plan(notebook.stem)) / 60
+    minutes = expected_s(registry.plan(notebook.stem)) / 60
     told = int(re.search(r"(\d+) to measure", card(notebook)["Minutes"])[1])
     assert abs(told - max(1, minutes)) <= 0.6, f"{minutes:.1f} minutes"
 

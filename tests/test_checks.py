@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from test_results import PAIR, handmade
 
-from bench import figures
 from bench.analysis import checks
 from bench.analysis.checks import CAUTION, INVALID, PASS
+from bench.experiments import panels
 from bench.measurement import kernel_counters
 from bench.plan.case import Case
 from bench.run.frames import Run
@@ -27,7 +27,7 @@ def noisy(start, calls):
 def test_all_is_well():
     run = handmade([*PAIR, LOOPBACK], [100, 50, 0.1], shape=noisy)
     assert {one.name: one.verdict for one in checks.check(run)} == {check.__name__: PASS for check in checks.ALL}
-    assert str(checks.tally(run)) == "12/12" and "Checks passed: 12/12." in figures.caption(run)
+    assert str(checks.tally(run)) == "12/12" and "Checks passed: 12/12." in panels.caption(run)
     assert len(checks.ALL) == 12
 
 

@@ -12,16 +12,17 @@ import pytest
 from conftest import ROOT, descendants, wait_for
 from papermill.cli import _resolve_type
 
-from bench import figures, plans, systems
+from bench import systems
 from bench.errors import UsageError
+from bench.experiments import panels, registry
+from bench.experiments.explore.findings import Row, rows
+from bench.experiments.explore.text import sentences
 from bench.exploring import command, inputs, showing
 from bench.exploring.choice import Choice
 from bench.exploring.measuring import Measurement
 from bench.exploring.pile import Result, collect
 from bench.exploring.screen import Page
-from bench.figures import explore
 from bench.measurement import child_process, runner
-from bench.narrative.explore import sentences
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import stored
@@ -32,7 +33,7 @@ NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
 
 
 def plan(*cases, starts=2, window_s=0.05):
-    return plans.plan("explore", cases=list(cases), starts=starts, window_s=window_s)
+    return registry.plan("explore", cases=list(cases), starts=starts, window_s=window_s)
 
 
 def measured(*cases, **amount):
@@ -74,7 +75,7 @@ def test_what_is_chosen_is_spelled_without_defaults():
     choice.load.value = "open"
     assert changes[-1]["options"] == {"writes": 2} and changes[-1]["rate"] == 500 and changes[-1]["clients"] == 8
     choice.placement.value = "free"
-    assert plans.plan("explore", cases=[changes[-1]]).cases[0].placement == "free"
+    assert registry.plan("explore", cases=[changes[-1]]).cases[0].placement == "free"
 
 
 CASES = [
@@ -95,15 +96,15 @@ def test_a_command_measures_the_case_that_it_was_made_from(case, notebook):
     given = {name: _resolve_type(value) for name, value in zip(words[1::3], words[2::3], strict=True)}
     assert words[::3] == ["-p"] * len(given)
     assert given.keys() <= papermill.inspect_notebook(str(ROOT / "notebooks" / source)).keys()
-    made = plans.plan(source.removesuffix(".ipynb"), **given)
-    wanted = plans.plan("explore", cases=[case]).cases[0]
+    made = registry.plan(source.removesuffix(".ipynb"), **given)
+    wanted = registry.plan("explore", cases=[case]).cases[0]
     assert wanted in made.cases and (made.starts, made.window_s) == (4, 0.25)
 
 
 def test_a_case_is_spelled_as_it_was_given():
     for case, _ in CASES:
-        (made,) = plans.plan("explore", cases=[case]).cases
-        assert plans.plan("explore", cases=[command.spelled(made)]).cases == (made,)
+        (made,) = registry.plan("explore", cases=[case]).cases
+        assert registry.plan("explore", cases=[command.spelled(made)]).cases == (made,)
 
 
 @pytest.mark.parametrize(
@@ -119,11 +120,11 @@ def test_a_case_is_spelled_as_it_was_given():
 )
 def test_a_wrong_case_is_refused_with_what_there_is(cases, text):
     with pytest.raises(UsageError, match=text):
-        plans.plan("explore", cases=cases)
+        registry.plan("explore", cases=cases)
 
 
 def test_a_rate_makes_a_load_open_and_parallel_work_is_placed_as_such():
-    one, many, paced = plans.plan("explore", cases="[{system: sockets}, {system: sockets, clients: 2}, "
+    one, many, paced = registry.plan("explore", cases="[{system: sockets}, {system: sockets, clients: 2}, "
                                   "{system: sockets, rate: 100}]").cases  # fmt: skip
     assert (one.load, paced.load, paced.offered_per_s) == ("closed", "open", 100)
     assert many.placement == paced.placement and listed([one.transport]) == "ipc"
@@ -182,10 +183,10 @@ def test_collected_results_are_a_run_that_draws_the_same(tmp_path):
     assert len(run.samples) == len(two.samples) + len(one.samples[one.samples["case"] == 1])
     again, before = (each.samples.loc[each.samples["case"] == 1, "rtt_ns"].to_numpy() for each in (run, one))
     assert (again == before).all()
-    drawn = explore.rows(run)
+    drawn = rows(run)
     assert [row.paced for row in drawn] == [True, False] and [len(row.medians) for row in drawn] == [3, 2]
-    assert figures.save(run)[1].stat().st_size > 50_000
-    assert figures.provenance(run)["Description"].startswith(f"run={run.id} ")
+    assert panels.save(run)[1].stat().st_size > 50_000
+    assert panels.provenance(run)["Description"].startswith(f"run={run.id} ")
 
 
 def test_a_whole_run_needs_no_copy():
@@ -197,7 +198,7 @@ def test_a_whole_run_needs_no_copy():
 def test_sentences_tell_apart_only_what_does_not_overlap():
     def row(name, *medians):
         nothing = np.empty(0)
-        return explore.Row(name, False, np.array(medians), nothing, nothing, nothing, 0, ())
+        return Row(name, False, np.array(medians), nothing, nothing, nothing, 0, ())
 
     text = sentences([row("slow", 20.0, 22.0), row("quick", 9.0, 11.0), row("near", 10.0, 12.0)])
     assert text.startswith("The shortest is a call of **quick**: 10.0 µs (starts from 9.00 µs to 11.0 µs).")
@@ -254,4 +255,4 @@ def test_the_notebooks_default_is_the_plans():
     ]
     given = {}
     exec(cell.source, given)
-    assert plans.plan("explore", cases=given["cases"]).cases == plans.plan("explore").cases
+    assert registry.plan("explore", cases=given["cases"]).cases == registry.plan("explore").cases

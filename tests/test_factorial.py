@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from test_results import handmade
 
-from bench import factorial, narrative
-from bench.factorial import effects
-from bench.narrative import wamp
+from bench.experiments import words
+from bench.experiments.wamp import findings
+from bench.experiments.wamp.findings import effects
+from bench.experiments.wamp.text import router
 from bench.plan.case import Case
 from bench.run.frames import Run
 
@@ -49,12 +50,12 @@ def test_a_block_with_a_gap_is_left_out():
 def test_a_factor_of_one_level_has_no_effect():
     run = factorial_run()
     assert effects(run, "sockets") == []
-    assert factorial.medians(run, "wamp_crossbar").shape == (6 * 12, 1)
+    assert findings.medians(run, "wamp_crossbar").shape == (6 * 12, 1)
 
 
 def test_the_conclusion_names_the_factor_that_makes_the_difference():
-    text = narrative.conclusion(factorial_run())
+    text = words.conclusion(factorial_run())
     assert "Three factors changed at once" in text
     assert "Most of the difference is **framing**" in text and "framing: websocket instead of rawsocket: +" in text
     assert "the router uses 150 µs (83%), its controller none" in text
-    assert "sockets ipc echoes in" in wamp.router(factorial_run())
+    assert "sockets ipc echoes in" in router(factorial_run())

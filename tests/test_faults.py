@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import plans
 from bench.analysis import checks
 from bench.errors import DataError, SystemFailedError, TransportError
+from bench.experiments import registry
 from bench.measurement import runner, start
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -133,7 +133,7 @@ def test_two_experiments_at_once_do_not_clash():
 
 
 def test_a_run_without_a_complete_start_says_so(command):
-    folder = stored.create(plans.plan("latency", transport="ipc"), runner.facts())
+    folder = stored.create(registry.plan("latency", transport="ipc"), runner.facts())
     for words in (["show", folder.id], ["run", "latency", "-p", "source", folder.id]):
         finished = command(*words)
         assert finished.returncode == 1 and "has no complete start" in finished.stderr
@@ -157,7 +157,7 @@ def test_a_full_disk_is_explained_and_what_was_there_stays():
 def test_a_place_that_cannot_be_written_is_named(monkeypatch):
     monkeypatch.setenv("ROUNDTRIP_RUNS", "/proc/nowhere")
     with pytest.raises(DataError, match="name another folder in ROUNDTRIP_RUNS"):
-        runner.run(plans.plan("latency", transport="ipc", profile="smoke"))
+        runner.run(registry.plan("latency", transport="ipc", profile="smoke"))
 
 
 def test_an_address_in_use_is_reported(tmp_path):

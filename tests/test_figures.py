@@ -6,7 +6,8 @@ import pytest
 from conftest import ROOT
 from PIL import Image
 
-from bench import figures, listing, narrative, paths
+from bench import listing, paths
+from bench.experiments import panels, words
 from bench.run.folder import Folder
 from bench.run.frames import Run
 from bench.text import duration, quantity
@@ -27,11 +28,11 @@ def saved(run, tmp_path_factory):
     """Return the run's figure as files, SVG and PNG, drawn once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROUNDTRIP_FIGURES", str(tmp_path_factory.mktemp("figures")))
-        return figures.save(run)
+        return panels.save(run)
 
 
 def test_the_same_run_gives_the_same_bytes(run, saved):
-    again = figures.save(Run(run.folder))
+    again = panels.save(Run(run.folder))
     assert [file.read_bytes() for file in saved] == [file.read_bytes() for file in again]
 
 
@@ -49,13 +50,13 @@ def test_figures_are_large_enough_and_say_what_is_needed(run, saved):
     svg, png = saved
     assert Image.open(png).size == (2100, 1560)
     assert ElementTree.parse(svg).getroot().tag.endswith("svg")
-    caption = figures.caption(run)
+    caption = panels.caption(run)
     for needed in ("starts of each case", "n = ", "payload", "placement", "Machine", run.id):
         assert needed in caption
 
 
 def test_every_axis_has_a_label_with_its_unit_or_words(run):
-    figure = figures.whole(run)
+    figure = panels.whole(run)
     for axes in figure.axes:
         assert axes.get_title(loc="left")
         names_cases = [text.get_text() for text in axes.get_yticklabels()]
@@ -82,7 +83,7 @@ def test_reference_runs_are_small_complete_and_of_enough_starts():
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         reference = Run(Folder(folder))
         assert size < 2_000_000
-        assert reference.manifest["finished"] and "No conclusion" not in narrative.conclusion(reference)
+        assert reference.manifest["finished"] and "No conclusion" not in words.conclusion(reference)
         assert reference.plan.notebook == folder.name
 
 

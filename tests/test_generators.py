@@ -12,11 +12,11 @@ from socket import create_server
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
 
-from bench import tables
 from bench.analysis import checks, quantiles
 from bench.child import generators
 from bench.child.generators import h2load, wrk
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
+from bench.experiments import tables
 from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.plan.case import Case

@@ -14,8 +14,10 @@ from conftest import ROOT, descendants, is_gone, wait_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import marginal, plans, systems
+from bench import systems
 from bench.errors import SystemFailedError, UsageError
+from bench.experiments import registry
+from bench.experiments.marginal import findings
 from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -34,16 +36,16 @@ def test_the_regression_finds_the_law_that_made_the_numbers(a, b, c, seed, repea
     points = np.array([(1, 100), (100, 100), (300, 100), (100, 10_000), (300, 10_000)] * repeats)
     np.random.default_rng(seed).shuffle(points)
     calls, sizes = points.T
-    found = marginal.fit(calls, sizes, a + b * calls + c / 1e3 * calls * sizes)
+    found = findings.fit(calls, sizes, a + b * calls + c / 1e3 * calls * sizes)
     assert np.allclose(found, (a, b, c), rtol=1e-6, atol=1e-3)
 
 
 def test_what_cannot_be_told_is_not_a_number():
     calls, one_size = np.array([1, 100, 300]), np.array([100] * 3)
-    a, b, c = marginal.fit(calls, one_size, 5 + 2.0 * calls)
+    a, b, c = findings.fit(calls, one_size, 5 + 2.0 * calls)
     assert (a, b) == pytest.approx((5, 2)) and c != c
-    assert np.isnan(marginal.fit(np.array([7, 7]), np.array([1, 1]), np.array([1.0, 2.0]))).all()
-    assert np.isnan(marginal.fit(np.array([1, 9]), np.array([1, 2]), np.array([1.0, 2.0]))).all()
+    assert np.isnan(findings.fit(np.array([7, 7]), np.array([1, 1]), np.array([1.0, 2.0]))).all()
+    assert np.isnan(findings.fit(np.array([1, 9]), np.array([1, 2]), np.array([1.0, 2.0]))).all()
 
 
 def made_up(*rows):
@@ -59,11 +61,11 @@ def test_the_origins_difference_and_the_stopwatch_of_a_known_run():
     rows = [(start, calls, 0, 1000, 1000 + 10 * (calls - 1), 2000 + 12 * (calls - 1)) for start in range(3)
             for calls in (1, 100, 1000)]  # fmt: skip
     run = made_up(*rows)
-    assert marginal.of_hundred(run, 0) == 100
-    assert marginal.difference_us(run, 0) == pytest.approx((12, 12, 12))
-    assert marginal.stopwatch_us(run, 0) == pytest.approx((10, 10, 10))
-    assert marginal.call_us(run, 0, "wall") == pytest.approx((12, 12, 12))
-    assert marginal.costs(run, 0, "wall").start.middle == pytest.approx(1988)
+    assert findings.of_hundred(run, 0) == 100
+    assert findings.difference_us(run, 0) == pytest.approx((12, 12, 12))
+    assert findings.stopwatch_us(run, 0) == pytest.approx((10, 10, 10))
+    assert findings.call_us(run, 0, "wall") == pytest.approx((12, 12, 12))
+    assert findings.costs(run, 0, "wall").start.middle == pytest.approx(1988)
 
 
 @pytest.mark.parametrize(("system", "transport"), [("sockets", "ipc"), ("http_aiohttp", "tcp"), ("xmlrpc_c", "tcp")])
@@ -106,8 +108,8 @@ def test_what_processes_cannot_be_is_refused(changed, why):
 
 def test_the_plan_explains_what_it_needs():
     with pytest.raises(UsageError, match="two numbers or more"):
-        plans.plan("marginal", calls=[5, 5])
-    plan = plans.plan("marginal", system="sockets", calls="[1, 10, 50]", payload_bytes="[10, 2000]")
+        registry.plan("marginal", calls=[5, 5])
+    plan = registry.plan("marginal", system="sockets", calls="[1, 10, 50]", payload_bytes="[10, 2000]")
     (case,) = plan.cases
     assert sorted(case.sessions) == [(1, 10), (10, 10), (10, 2000), (50, 10)]
     assert "4 client processes in each" in described(plan)

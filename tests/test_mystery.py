@@ -4,12 +4,12 @@ import pytest
 from matplotlib.figure import Figure
 from test_results import handmade
 
-from bench import figures, narrative, plans
 from bench.errors import UsageError
-from bench.figures import mystery
+from bench.experiments import panels, registry, words
+from bench.experiments.mystery import figure
 from bench.plan.case import Case
 
-PANELS = (*mystery.PANELS, mystery.in_order, mystery.cpu, mystery.by_worker)
+PANELS = (*figure.PANELS, figure.in_order, figure.cpu, figure.by_worker)
 
 
 def box(name, payload_bytes=100, callers=1, **more):
@@ -32,14 +32,14 @@ def boxes(sizes=(6000,), callers=4):
 )
 def test_every_panel_is_drawn(panel, known):
     run = handmade(boxes(), [700, 800, 900, 600, 650, 700], calls=20, notebook="mystery", **known)
-    (axes,) = figures.panel(run, panel.__name__).axes
+    (axes,) = panels.panel(run, panel.__name__).axes
     assert axes.get_title(loc="left") or " not " in axes.texts[0].get_text()
 
 
 def test_what_several_callers_bring_is_a_ratio_of_rates_in_each_block():
     run = handmade(boxes(), [700, 700, 900, 600, 600, 700], calls=20, notebook="mystery")
     axes = Figure().subplots()
-    mystery.by_callers(run, axes)
+    figure.by_callers(run, axes)
     said = [text.get_text() for text in axes.texts]
     assert said.count("× 1.00") == 2 and any("4 times" in text for text in said)
 
@@ -47,7 +47,7 @@ def test_what_several_callers_bring_is_a_ratio_of_rates_in_each_block():
 def test_the_words_tell_what_is_seen_and_not_what_it_is():
     counted = {"tcp_segments_out": 40, "tcp_connections": 20, "tcp_delayed_acks": 0}
     run = handmade(boxes(), [700, 700, 2100, 600, 600, 600], calls=20, notebook="mystery", **counted)
-    said = narrative.conclusion(run)
+    said = words.conclusion(run)
     assert "**A**: one caller 7" in said and "6,000 B take 3.0 times as long" in said
     assert "1.00 new connections" in said and said.endswith("What explains each of them?")
     for word in ("nagle", "convoy", "stale", "gzip", "late calls", "connection per call"):
@@ -55,9 +55,9 @@ def test_the_words_tell_what_is_seen_and_not_what_it_is():
 
 
 def test_the_plan_always_has_the_sound_box_and_refuses_others():
-    plan = plans.plan("mystery", box="b", sizes=[6000, 100])
+    plan = registry.plan("mystery", box="b", sizes=[6000, 100])
     assert [(case.options.get("box"), case.payload_bytes, case.callers) for case in plan.cases[:-1]] == [
         (name, *factors) for name in ("b", "sound") for factors in ((100, 1), (100, 4), (6000, 1))
     ]
     with pytest.raises(UsageError, match="there are a, b, c, d, e, f, sound"):
-        plans.plan("mystery", box="g")
+        registry.plan("mystery", box="g")

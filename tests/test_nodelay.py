@@ -7,12 +7,12 @@ import sys
 import pytest
 from test_results import handmade
 
-from bench import narrative, plans
 from bench.errors import TransportError, UsageError
-from bench.figures import nodelay
+from bench.experiments import registry, words
+from bench.experiments.nodelay.findings import combinations
+from bench.experiments.nodelay.plan import ABLE
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plans.nodelay import ABLE
 from bench.systems import http_stdlib
 
 HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
@@ -28,7 +28,7 @@ def factorial(system="xmlrpc_pstream"):
 
 def test_stalls_are_foretold_from_sides_and_writes():
     run = handmade(factorial(), [100] * 8, calls=20)
-    found = {(one.sides, one.writes): one for one in nodelay.combinations(run)}
+    found = {(one.sides, one.writes): one for one in combinations(run)}
     assert len(found) == 8 and all(
         one.stalls == 0 and math.isinf(one.rate_per_s) for one in found.values() if one.writes == 1
     )
@@ -40,7 +40,7 @@ def test_stalls_are_foretold_from_sides_and_writes():
 
 def test_the_conclusion_sets_rates_beside_the_origins():
     rtt_us = [100, 100, 100, 100, 100, 44_000, 44_000, 88_000]
-    text = narrative.conclusion(handmade(factorial(), rtt_us, calls=20, notebook="nodelay", tcp_delayed_acks=20))
+    text = words.conclusion(handmade(factorial(), rtt_us, calls=20, notebook="nodelay", tcp_delayed_acks=20))
     assert "a stall takes 4" in text and "the kernel counted 1.00 delayed" in text  # the middle of 1, 1 and 1/2
     assert "The origin saw 12 and 6 calls a second" in text
 
@@ -55,8 +55,8 @@ def test_the_kernel_delays_two_acknowledgements_of_each_call_that_both_sides_hol
 
 def test_only_systems_with_these_options_are_planned():
     with pytest.raises(UsageError, match="unknown system 'zeromq': there are sockets, xmlrpc_pstream, http_stdlib"):
-        plans.plan("nodelay", system="zeromq")
-    plan = plans.plan("nodelay", system="sockets", sizes=[100, 70_000])
+        registry.plan("nodelay", system="zeromq")
+    plan = registry.plan("nodelay", system="sockets", sizes=[100, 70_000])
     assert len(plan.cases) == 8 + 1 + 1 and plan.window_s == 0.12
 
 

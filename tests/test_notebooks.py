@@ -13,7 +13,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from papermill.cli import papermill as papermill_command
 
-from bench import figures, paths
+from bench import paths
+from bench.experiments import panels
 from bench.run import stored
 from bench.run.frames import Run
 
@@ -143,7 +144,7 @@ def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_pat
     measured = run.ledger[run.ledger["system"] == "zeromq"]
     assert set(measured["target"]) == {target} and measured["server_cpu_ns"].isna().all()
     said = outputs(tmp_path / "out.ipynb")
-    assert "not known" in said and "its placement and its CPU are not known" in figures.caption(run).replace("\n", " ")
+    assert "not known" in said and "its placement and its CPU are not known" in panels.caption(run).replace("\n", " ")
 
 
 def test_a_wrong_parameter_is_one_line_in_the_notebook(tmp_path):

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 from test_results import handmade
 
-from bench import narrative, stats, tables
+from bench import stats
 from bench.analysis import checks, overload
 from bench.child import timed_loops
 from bench.errors import UsageError
+from bench.experiments import tables, words
+from bench.experiments.openload.text import _growth
 from bench.measurement import runner
 from bench.measurement.start import measure
-from bench.narrative import openload
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
@@ -185,8 +186,8 @@ def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
 
     run = Run(runner.run(make_plan("openload", [closed, case], starts=1, window_s=0.4)))
     assert overload.overloaded(run) == [1]
-    assert "Overloaded" in openload._growth(run) and "oracle" in outcome(run).found
-    assert narrative.text(run, "freeze").startswith("**No conclusion.** every offered rate is above")
+    assert "Overloaded" in _growth(run) and "oracle" in outcome(run).found
+    assert words.text(run, "freeze").startswith("**No conclusion.** every offered rate is above")
 
 
 def test_windows_in_which_nothing_was_due_are_complete_and_said():

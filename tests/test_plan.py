@@ -2,10 +2,11 @@
 
 import pytest
 
-from bench import figures, plans, systems
+from bench import systems
 from bench.errors import UsageError
+from bench.experiments import panels, registry
+from bench.experiments.overview.text import absent
 from bench.measurement import runner
-from bench.narrative import overview
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.estimate import described
@@ -16,24 +17,24 @@ from bench.run.frames import Run
 
 
 def test_every_case_is_measured_once_in_each_block_in_an_order_that_the_seed_fixes():
-    plan = plans.plan("latency", transport="ipc", starts=5, seed=3)
+    plan = registry.plan("latency", transport="ipc", starts=5, seed=3)
     order = list(plan.order())
     assert [start for start, _, _ in order] == list(range(5 * len(plan.cases)))
     for block in range(5):
         assert sorted(case for _, b, case in order if b == block) == list(range(len(plan.cases)))
     assert order == list(plan.order())
-    assert order != list(plans.plan("latency", transport="ipc", starts=5, seed=4).order())
+    assert order != list(registry.plan("latency", transport="ipc", starts=5, seed=4).order())
 
 
 def test_a_plan_survives_its_manifest():
-    plan = plans.plan("throughput", clients="[1, 2]", options="{copy: false}")
+    plan = registry.plan("throughput", clients="[1, 2]", options="{copy: false}")
     assert Plan.from_dict(plan.as_dict()) == plan
     assert Plan.from_dict(plan.as_dict()).hash8 == plan.hash8
-    assert plans.plan("throughput", clients=[1, 3]).hash8 != plan.hash8
+    assert registry.plan("throughput", clients=[1, 3]).hash8 != plan.hash8
 
 
 def test_latency_goes_with_the_floor_of_the_same_transports_and_the_instrument():
-    plan = plans.plan("latency", transport="tcp", payload_bytes="[10, 20]")
+    plan = registry.plan("latency", transport="tcp", payload_bytes="[10, 20]")
     assert [(c.system, c.transport, c.payload_bytes) for c in plan.cases] == [
         ("zeromq", "tcp", 10),
         ("zeromq", "tcp", 20),
@@ -41,19 +42,22 @@ def test_latency_goes_with_the_floor_of_the_same_transports_and_the_instrument()
         ("sockets", "tcp", 20),
         ("loopback", "inproc", 10),
     ]
-    assert [c.system for c in plans.plan("latency", system="sockets", transport="ipc").cases] == ["sockets", "loopback"]
-    assert [c.system for c in plans.plan("latency", transport="inproc").cases] == ["zeromq", "loopback"]
+    assert [c.system for c in registry.plan("latency", system="sockets", transport="ipc").cases] == [
+        "sockets",
+        "loopback",
+    ]
+    assert [c.system for c in registry.plan("latency", transport="inproc").cases] == ["zeromq", "loopback"]
 
 
 def test_a_target_is_measured_alone_with_the_instrument_and_without_streams():
-    latency = plans.plan("latency", target="tcp://127.0.0.1:5")
+    latency = registry.plan("latency", target="tcp://127.0.0.1:5")
     assert [(c.system, c.target) for c in latency.cases] == [("zeromq", "tcp://127.0.0.1:5"), ("loopback", None)]
-    throughput = plans.plan("throughput", target="tcp://127.0.0.1:5")
+    throughput = registry.plan("throughput", target="tcp://127.0.0.1:5")
     assert {c.load for c in throughput.cases} == {"closed"}
 
 
 def test_profiles_shrink_windows_where_there_are_many_cases():
-    one, many = plans.plan("clients", clients=1), plans.plan("throughput")
+    one, many = registry.plan("clients", clients=1), registry.plan("throughput")
     assert one.window_s == PROFILES["class"].window_s
     assert PROFILES["class"].least_window_s <= many.window_s < one.window_s
     assert many.window_s * many.starts * len(many.cases) <= 60
@@ -61,7 +65,7 @@ def test_profiles_shrink_windows_where_there_are_many_cases():
 
 def test_the_plan_says_what_it_will_do():
     assert "3 cases x 6 starts, windows of 0.4 s, profile class: about" in described(
-        plans.plan("latency", transport="ipc")
+        registry.plan("latency", transport="ipc")
     )
 
 
@@ -94,7 +98,7 @@ def test_the_plan_says_what_it_will_do():
 )
 def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
     with pytest.raises(UsageError, match=text) as caught:
-        plans.plan("latency", **arguments)
+        registry.plan("latency", **arguments)
     assert "\n" not in str(caught.value)
 
 
@@ -110,7 +114,7 @@ def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
 )
 def test_throughputs_that_cannot_be_measured(arguments, text):
     with pytest.raises(UsageError, match=text):
-        plans.plan("throughput", **arguments)
+        registry.plan("throughput", **arguments)
 
 
 def test_streams_need_a_system_that_has_them():
@@ -127,13 +131,13 @@ def test_one_cpu_leaves_only_the_free_placement(monkeypatch):
     with pytest.raises(UsageError, match="use placement free"):
         placement.assign("split", 1)
     with pytest.raises(UsageError, match="source reference"):
-        plans.plan("placement")
+        registry.plan("placement")
 
 
 def test_split_keeps_the_server_alone(monkeypatch):
     monkeypatch.setattr(placement, "allowed", lambda: [0, 2, 4, 6])
-    assert {case.placement for case in plans.plan("latency").cases} == {"same"}
-    assert {case.placement for case in plans.plan("throughput").cases} == {"split"}
+    assert {case.placement for case in registry.plan("latency").cases} == {"same"}
+    assert {case.placement for case in registry.plan("throughput").cases} == {"split"}
     places = placement.assign("split", 4)
     assert places.server == (2,)
     assert places.clients == ((0,), (4,), (6,), (0,))
@@ -141,7 +145,7 @@ def test_split_keeps_the_server_alone(monkeypatch):
 
 
 def test_loopback_is_limited_so_that_it_stores_little():
-    plan = plans.plan("latency", transport="ipc")
+    plan = registry.plan("latency", transport="ipc")
     assert {c.system: c.max_calls for c in plan.cases}["loopback"] < 50_000
     assert make_plan("x", [Case("loopback", "inproc")]).window_s == 1.0
     assert "loopback" in systems.names()
@@ -149,11 +153,11 @@ def test_loopback_is_limited_so_that_it_stores_little():
 
 def test_what_is_not_installed_is_listed_with_its_command(with_systems):
     with_systems()
-    plan = plans.plan("overview", system="[sockets, absent]", profile="smoke")
+    plan = registry.plan("overview", system="[sockets, absent]", profile="smoke")
     assert {case.system for case in plan.cases} == {"sockets", "loopback"}
     assert plan.absent["absent"].endswith("install it: python -m pip install a-library-that-is-not-installed")
     run = Run(runner.run(plan))
-    figure = figures.panel(run, "layers")
+    figure = panels.panel(run, "layers")
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert "not here: python -m pip install a-library-that-is-not-installed" in texts
-    assert overview.absent(run)[0].strip().startswith("**absent** was not measured")
+    assert absent(run)[0].strip().startswith("**absent** was not measured")

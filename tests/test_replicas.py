@@ -4,11 +4,12 @@ import math
 
 import pytest
 
-from bench import plans, replicas
 from bench.errors import UsageError
-from bench.marginal import Spread
+from bench.experiments import registry
+from bench.experiments.marginal.findings import Spread
+from bench.experiments.origins import findings
+from bench.experiments.origins.findings import Replica
 from bench.measurement import runner
-from bench.replicas import Replica
 from bench.run.frames import Run
 
 
@@ -16,13 +17,13 @@ from bench.run.frames import Run
 def run(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setenv("ROUNDTRIP_RUNS", str(tmp_path_factory.mktemp("runs")))
-    plan = plans.plan("origins", origin="[zeromq, grpc]", profile="smoke", window_s=0.05)
+    plan = registry.plan("origins", origin="[zeromq, grpc]", profile="smoke", window_s=0.05)
     yield Run(runner.run(plan))
     patch.undo()
 
 
 def test_every_published_number_of_an_origin_has_its_replica(run):
-    found = {one.name: one for one in replicas.replicas(run)}
+    found = {one.name: one for one in findings.replicas(run)}
     assert len(found) == 3 + 4 + 3
     halved = found["ZeroMQ, 1 kB there and back, ipc"]
     assert halved.theirs == (91.0, 91.0) and halved.unit == "us"
@@ -40,7 +41,7 @@ def test_faster_is_more_per_second_and_less_time():
 
 
 def test_relations_divide_within_one_origin(run):
-    known = {one.claim: one for one in replicas.relations(run)}
+    known = {one.claim: one for one in findings.relations(run)}
     assert set(known) == {"ZeroMQ time: tcp / inproc", "ZeroMQ time: tcp / ipc", "ZeroMQ rate: 100 B / 100,000 B",
                           "gRPC rate: two clients / one"}  # fmt: skip
     assert known["ZeroMQ time: tcp / inproc"].theirs == pytest.approx(61.4 / 23.4)
@@ -51,4 +52,4 @@ def test_relations_divide_within_one_origin(run):
 
 def test_an_origin_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(UsageError, match="wamp, scaleup, zeromq, xmlrpc_c, grpc"):
-        plans.plan("origins", origin="corba")
+        registry.plan("origins", origin="corba")

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from bench import narrative, origins, plans, tables
-from bench.narrative import latency, throughput
+from bench.experiments import published, registry, tables, words
+from bench.experiments.latency.text import cpu
+from bench.experiments.throughput.text import conclusion
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.plan.profiles import make_plan
@@ -70,12 +71,12 @@ def test_a_start_of_one_slow_call_still_counts():
 
 
 def test_no_conclusion_from_an_invalid_or_small_run():
-    assert narrative.conclusion(handmade(PAIR, [100, 50], server_calls=1)).startswith("**No conclusion.**")
-    assert "6 are needed" in narrative.conclusion(handmade(PAIR, [100, 50], starts=2))
+    assert words.conclusion(handmade(PAIR, [100, 50], server_calls=1)).startswith("**No conclusion.**")
+    assert "6 are needed" in words.conclusion(handmade(PAIR, [100, 50], starts=2))
 
 
 def test_the_conclusion_is_computed():
-    text = narrative.conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
+    text = words.conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
     assert "A round trip of **zeromq ipc** takes 103 µs (starts from 100 µs to 105 µs)" in text
     assert "2.0 times as long as raw sockets there (51.4 µs)" in text
     assert "the instrument itself makes" in text
@@ -90,7 +91,7 @@ def test_quantiles_that_the_samples_do_not_carry_are_not_printed():
 
 
 def test_half_a_round_trip_is_what_others_call_latency():
-    text = origins.zeromq_lines(handmade(PAIR, [100, 50], starts=1, calls=1001))
+    text = published.zeromq_lines(handmade(PAIR, [100, 50], starts=1, calls=1001))
     assert "message size: 1000 [B]\nroundtrip count: 1001\nelapsed time: 0.100 [s]\naverage RTT: 100.050 [us]" in text
     assert "average latency: 50.025 [us]" in text
 
@@ -101,7 +102,7 @@ def test_the_limit_of_parallel_clients_is_named():
         known = {"client_cpu_ns": int(client * 0.51e9), "server_cpu_ns": server and int(server * 0.51e9)}
         known |= {"client_cpus": "1"} if where == "same" else {}
         known |= {"client_cpus": None, "server_cpus": None} if where == "free" else {}
-        return throughput.conclusion(handmade(cases, [200, 100], notebook="throughput", **known))
+        return conclusion(handmade(cases, [200, 100], notebook="throughput", **known))
 
     assert "limit is the clients' CPU" in verdict(0.95, 0.5)
     assert "limit is the server's CPU" in verdict(0.3, 0.95)
@@ -115,7 +116,7 @@ def test_the_limit_of_parallel_clients_is_named():
 def test_absent_cpu_is_absent_not_zero():
     run = handmade([Case("zeromq", "tcp", target="tcp://127.0.0.1:5")], [100], server_cpu_ns=None, server_calls=None)
     assert tables.costs(run)["server CPU/call"].iloc[0] == "not known"
-    assert "absent, not zero" in latency.cpu(run)
+    assert "absent, not zero" in cpu(run)
 
 
 def test_labels_tell_what_differs():
@@ -123,7 +124,7 @@ def test_labels_tell_what_differs():
     assert labels((Case("zeromq", "ipc"), Case("zeromq", "ipc", 10)))[1] == "zeromq ipc 10 B"
     turned = Case("sockets", "tcp", options={"client_nodelay": False})
     assert labels((Case("sockets", "tcp"), turned))[1] == "sockets tcp client_nodelay=False"
-    assert labels(plans.plan("throughput", clients=[1, 2], transport="ipc", payload_bytes=5).cases) == [
+    assert labels(registry.plan("throughput", clients=[1, 2], transport="ipc", payload_bytes=5).cases) == [
         "zeromq ipc",
         "zeromq ipc 1 client",
         "zeromq ipc 2 clients",

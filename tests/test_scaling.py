@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from test_results import handmade
 
-from bench import narrative, origins, plans
 from bench.errors import UsageError
+from bench.experiments import published, registry, words
 from bench.plan.case import Case
 from bench.stats import scalability
 
@@ -47,20 +47,20 @@ def run_of(rtt_us, **known):
 
 def test_the_conclusion_tells_growth_shares_and_limits():
     run = run_of([100, 60, 200, 150], server_worker_calls="[300, 100]")
-    text = narrative.text(run, "conclusion")
+    text = words.text(run, "conclusion")
     assert "by 2: 1.67 times as many" in text
-    assert "got 1.50 times an even part" in narrative.text(run, "shares")
+    assert "got 1.50 times an even part" in words.text(run, "shares")
     assert "No law is fitted (2 numbers of workers; a fit needs 6)" in text
 
 
 def test_the_origins_lines_stand_below_ours():
-    lines = origins.scaleup_lines(run_of([100, 60, 200, 150]))
+    lines = published.scaleup_lines(run_of([100, 60, 200, 150]))
     assert "p75 0.10 ms" in lines and "16 B: 174,417/s, mean 1.00 ms" in lines
 
 
 def test_the_plan_always_has_one_worker_and_refuses_other_systems():
-    plan = plans.plan("scaleup", workers="[2, 4]", payload_bytes=16)
+    plan = registry.plan("scaleup", workers="[2, 4]", payload_bytes=16)
     assert [case.options["workers"] for case in plan.cases if case.options.get("resource") == "bytes"] == [1, 2, 4]
     assert {case.engine for case in plan.cases if case.system != "loopback"} == {"wire"}
     with pytest.raises(UsageError, match="sockets serves no resources by workers"):
-        plans.plan("scaleup", system="sockets")
+        registry.plan("scaleup", system="sockets")

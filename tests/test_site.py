@@ -13,8 +13,10 @@ import pytest
 from conftest import ROOT
 
 import bench
-from bench import figures, narrative
 from bench.analysis import checks
+from bench.experiments import panels
+from bench.experiments.registry import figure_of
+from bench.experiments.words import conclusion
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
@@ -106,7 +108,7 @@ def test_every_notebook_is_a_page(site, stem):
     if stem == EXECUTED:
         run = Run(Folder(ROOT / "data" / "reference" / stem))
         assert run.id in note.get_text() and "Nothing was measured" in note.get_text()
-        assert pictures[-1]["alt"] == figures.described(stem) and len(pictures) == 5
+        assert pictures[-1]["alt"] == panels.described(stem) and len(pictures) == 5
         assert 'source = "reference"' in shown.get_text() and "Nothing is measured: this is run" in shown.get_text()
     else:
         assert "without results" in note.get_text() and not pictures
@@ -114,9 +116,9 @@ def test_every_notebook_is_a_page(site, stem):
 
 @pytest.mark.parametrize("stem", DRAWN)
 def test_the_gallery_has_figure_claim_trust_card_and_command(site, stem):
-    title = figures.drawn_for(stem).TITLE
+    title = figure_of(stem).TITLE
     (section,) = [one for one in page(site / "gallery.html").select("section section") if one.h2.find(string=title)]
-    assert section.img["alt"] == figures.described(stem)
+    assert section.img["alt"] == panels.described(stem)
     assert (site / section.img["src"]).stat().st_size > 50_000
     claim = section.select_one(".claim").get_text()
     assert re.search(r"\d", claim) and "No conclusion" not in claim
@@ -129,9 +131,9 @@ def test_the_gallery_has_figure_claim_trust_card_and_command(site, stem):
 
 def test_claim_and_card_are_computed_from_the_reference_run(site):
     run = Run(Folder(ROOT / "data" / "reference" / EXECUTED))
-    title = figures.drawn_for(EXECUTED).TITLE
+    title = figure_of(EXECUTED).TITLE
     (section,) = [one for one in page(site / "gallery.html").select("section section") if one.h2.find(string=title)]
-    words = narrative.conclusion(run).replace("*", "").split()
+    words = conclusion(run).replace("*", "").split()
     assert section.select_one(".claim").get_text().split() == words
     assert checks.tally(run) in section.summary.get_text()
     assert checks.check(run)[0].found in section.get_text()

@@ -107,3 +107,8 @@ def _alike(run: Run, one: int, other: int) -> bool:
     """Return whether two cases differ in nothing but how many call."""
     first, second = (vars(run.plan.cases[case]) | {"clients": 0, "callers": 0} for case in (one, other))
     return first == second
+
+
+def total_cpu(cases: pd.DataFrame) -> "pd.Series[float]":
+    """Return the CPU time of a call over all roles, in us."""
+    return cases[[f"{role}_cpu_us_per_call" for role in ROLES]].sum(axis=1)

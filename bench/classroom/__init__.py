@@ -6,9 +6,10 @@
 
 from IPython.display import Markdown, display
 
-from bench import figures, lab
+from bench import lab
 from bench.classroom import forest, merging, telling
 from bench.classroom.merging import Room
+from bench.experiments.panels import in_words
 from bench.text import counted
 
 
@@ -34,7 +35,7 @@ def table(room: Room, *names: str) -> None:
 def show(room: Room, *panels: str) -> None:
     """Show panels of the figure, named as the functions in ``bench.classroom.forest``."""
     for name in panels:
-        lab.show_figure(forest.draw(room, name), figures.in_words([getattr(forest, name)]))
+        lab.show_figure(forest.draw(room, name), in_words([getattr(forest, name)]))
 
 
 def tell(room: Room, what: str = "conclusion") -> None:
@@ -44,4 +45,4 @@ def tell(room: Room, what: str = "conclusion") -> None:
 
 def save(room: Room) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
-    lab.show_saved(forest.save(room), figures.in_words((forest.forest, forest.claims, forest.baselines)))
+    lab.show_saved(forest.save(room), in_words((forest.forest, forest.claims, forest.baselines)))

@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench import figures
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN
 from bench.classroom.merging import Claim, Room
-from bench.figures.axes import GREY, log_axis, name_rows, nothing, range_row
+from bench.experiments import panels
+from bench.experiments.axes import GREY, log_axis, name_rows, nothing, range_row, style
 from bench.measurement import machine
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, duration, quantity
@@ -113,7 +113,7 @@ def _at_right(axes: Axes, y: float, text: str) -> None:
 def draw(room: Room, *names: str) -> Figure:
     """Return a figure of panels, named as their functions; of several the first is as high as the others together."""
     mosaic: Any = [[names[0], name] for name in names[1:]] or [[names[0]]]
-    with figures.style():
+    with style():
         figure = Figure(figsize=(14, 10.4) if names[1:] else (10, 4.8), layout="constrained")
         for name, axes in figure.subplot_mosaic(mosaic).items():
             globals()[name](room, axes) if room.claims else nothing(axes, "no submission could be used")
@@ -122,7 +122,7 @@ def draw(room: Room, *names: str) -> Figure:
 
 def whole(room: Room) -> Figure:
     """Return the figure: all panels, title and caption."""
-    return figures.framed(draw(room, "forest", "claims", "baselines"), TITLE, caption(room))
+    return panels.framed(draw(room, "forest", "claims", "baselines"), TITLE, caption(room))
 
 
 def caption(room: Room) -> str:
@@ -139,5 +139,5 @@ def caption(room: Room) -> str:
 
 def save(room: Room) -> list[Path]:
     """Write the figure as SVG and PNG into ``figures/``; the same zips give the same bytes."""
-    told = figures.origin("classroom", TITLE, "submissions", room.data_hash, machine.git_revision())
-    return figures.write(whole(room), "classroom", told)
+    told = panels.origin("classroom", TITLE, "submissions", room.data_hash, machine.git_revision())
+    return panels.write(whole(room), "classroom", told)

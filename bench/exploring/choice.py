@@ -57,7 +57,7 @@ class Choice:
         return widgets.BoundedIntText(value, min=1, max=most, description=name, **look)
 
     def spelled(self) -> dict[str, Any]:
-        """Return the case as ``bench.plans.explore`` reads it; NotInstalledError if the system is not there."""
+        """Return the case as the plan of explore reads it; NotInstalledError if the system is not there."""
         if self.failure:
             raise NotInstalledError(self.failure)
         plain = {"system": self.system.value, "transport": self.transport.value, "payload_bytes": self.payload.value}

@@ -49,7 +49,7 @@ def of_all(cases: Sequence[Spelled], amount: Spelled) -> str:
 
 
 def spelled(case: Case) -> Spelled:
-    """Return a case as ``bench.plans.explore`` reads it, without what is the default."""
+    """Return a case as ``bench.experiments.explore.plan`` reads it, without what is the default."""
     usual = systems.load(case.system).Options()
     options = {name: value for name, value in case.options.items() if value != getattr(usual, name, None)}
     parallel = case.load == "open" or case.clients * case.callers > 1

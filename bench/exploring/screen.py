@@ -10,15 +10,16 @@ import ipywidgets as widgets
 from IPython import get_ipython
 from IPython.display import display
 
-from bench import figures, lab, paths, plans
+from bench import lab, paths
 from bench.analysis import checks
 from bench.errors import BenchError
+from bench.experiments import panels, registry
+from bench.experiments.explore.findings import Row, row
 from bench.exploring import command, showing
 from bench.exploring.choice import Choice
 from bench.exploring.measuring import Measurement
 from bench.exploring.pile import Result, collect
 from bench.exploring.showing import Entry
-from bench.figures.explore import Row, row
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
 from bench.run.frames import Run
@@ -116,7 +117,7 @@ class Page:
 
     def _plan(self) -> Plan:
         """Return the plan of what is chosen."""
-        return plans.plan("explore", cases=[self._choice.spelled()], **self._amount)
+        return registry.plan("explore", cases=[self._choice.spelled()], **self._amount)
 
     def _on_run(self, _: Any) -> None:
         """Measure what is chosen."""
@@ -162,7 +163,7 @@ class Page:
         try:
             run = collect([entry.result for entry in self._entries])
             run.folder.update(checks=[one.as_dict() for one in checks.check(run)])
-            files = figures.save(run)
+            files = panels.save(run)
             text = f"Saved {' and '.join(paths.shown(file) for file in files)}, of run {run.id}"
             again = showing.command("Draw it again:", f"papermill explore.ipynb out.ipynb -p source {run.id}")
             image = widgets.Image(value=files[-1].read_bytes(), format="png", layout=widgets.Layout(max_width="1000px"))

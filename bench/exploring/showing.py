@@ -12,12 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from bench import figures, stats, tables
+from bench import stats
 from bench.analysis import checks
 from bench.analysis.card import Check, tally
+from bench.experiments import tables
+from bench.experiments.axes import style
+from bench.experiments.explore.figure import colour, draw_distributions, draw_medians
+from bench.experiments.explore.findings import Row, row, wrapped
+from bench.experiments.explore.text import sentences
 from bench.exploring.pile import Result
-from bench.figures.explore import Row, colour, draw_distributions, draw_medians, row, wrapped
-from bench.narrative.explore import sentences
 from bench.run.frames import Run
 from bench.text import duration, listed
 
@@ -82,7 +85,7 @@ def picture(rows: Sequence[Row]) -> bytes:
     names = [name.splitlines() for name in wrapped(each.name for each in rows)]
     widest = max((len(line) for lines in names for line in lines), default=4)
     left = 0.05 + 0.0135 * widest
-    with _drawing, figures.style():
+    with _drawing, style():
         figure = Figure(figsize=(6.4, 5.6))
         above, below = (figure.add_axes(place) for place in ((left, 0.65, 0.97 - left, 0.3), (0.16, 0.09, 0.81, 0.41)))
         draw_medians(rows, above)

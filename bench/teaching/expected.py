@@ -2,7 +2,7 @@
 
 from bench import paths
 from bench.errors import DataError
-from bench.figures import mystery
+from bench.experiments.mystery.findings import alone, crowded
 from bench.run import stored
 from bench.run.frames import Run
 from bench.teaching import questions
@@ -31,7 +31,7 @@ def table() -> str:
 def _mystery() -> list[str]:
     """Return what the boxes show of several callers, the most and the least: not which boxes these are."""
     run = reference("mystery")
-    one, many = mystery.alone(run), mystery.crowded(run)
+    one, many = alone(run), crowded(run)
     times = (many["rate_per_s"] / one["rate_per_s"]).drop("sound")
     callers = int(many["callers"].iloc[0])
     asked = f"How many times one caller's calls do {callers} callers make, in the box where they bring least?"

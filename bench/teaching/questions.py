@@ -6,7 +6,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.errors import unknown
-from bench.figures import clients, nodelay, openload, overview, scaleup
+from bench.experiments.clients.findings import grown
+from bench.experiments.nodelay.findings import combinations
+from bench.experiments.openload.findings import capacity, sweep
+from bench.experiments.overview.findings import FLOOR, ranked
+from bench.experiments.scaleup.findings import of_bytes
 from bench.run.frames import Run, column
 
 P50 = column(0.5)
@@ -78,7 +82,7 @@ def _subject(run: Run, transport: str) -> int:
 
 def _held(run: Run, sides: tuple[str, ...]) -> "pd.Series[float]":
     """Return calls per second of the first system in two writes while ``sides`` set TCP_NODELAY, for each start."""
-    cases = [one.case for one in nodelay.combinations(run) if one.writes == 2 and one.sides in sides]
+    cases = [one.case for one in combinations(run) if one.writes == 2 and one.sides in sides]
     first = run.plan.cases[0].system
     mine = run.starts[run.starts["case"].isin([case for case in cases if run.plan.cases[case].system == first])]
     return mine["rate_per_s"]
@@ -86,31 +90,31 @@ def _held(run: Run, sides: tuple[str, ...]) -> "pd.Series[float]":
 
 def _clients(run: Run, best: bool) -> "pd.Series[float]":
     """Return how many times one client's calls per second two clients make, or the best number of them; by block."""
-    rows = clients.grown(run)
+    rows = grown(run)
     many = rows["rate_per_s"].idxmax() if best else rows.index[rows["clients"] == 2][0]
     return _ratio(run, int(many), int(rows.index[rows["clients"] == 1][0]), "rate_per_s")
 
 
 def _response_ms(run: Run, share: float) -> "pd.Series[float]":
     """Return the mean response time in ms at the offered rate that is nearest to a share of the capacity."""
-    cases = openload.sweep(run)
-    below = cases[cases["offered_per_s"] < openload.capacity(run)]["offered_per_s"]
+    cases = sweep(run)
+    below = cases[cases["offered_per_s"] < capacity(run)]["offered_per_s"]
     if below.empty:
         raise LookupError("no rate below the capacity")
-    nearest = (below - share * openload.capacity(run)).abs().idxmin()
+    nearest = (below - share * capacity(run)).abs().idxmin()
     rows = run.samples[(run.samples["case"] == nearest) & run.samples["warm"]]
     return (rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["start"]).mean() / 1e6
 
 
 def _layer(run: Run, system: str) -> "pd.Series[float]":
     """Return how many times the round trip of raw sockets a system's is, one client on one CPU with the server."""
-    cases = overview.ranked(run).reset_index().set_index("system")["case"]
-    return _ratio(run, int(cases[system]), int(cases[overview.FLOOR]), P50)
+    cases = ranked(run).reset_index().set_index("system")["case"]
+    return _ratio(run, int(cases[system]), int(cases[FLOOR]), P50)
 
 
 def _workers(run: Run) -> "pd.Series[float]":
     """Return how many times one worker's requests two workers answer, for the smallest reply."""
-    rows = scaleup.of_bytes(run)
+    rows = of_bytes(run)
     rows = rows[rows["payload_bytes"] == rows["payload_bytes"].min()].reset_index().set_index("workers")["case"]
     return _ratio(run, int(rows[2]), int(rows[1]), "rate_per_s")
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.errors import UsageError
-from bench.figures.axes import log_axis, style
+from bench.experiments.axes import log_axis, style
 from bench.run.frames import Run
 from bench.teaching import predictions, questions
 from bench.teaching.predictions import Prediction

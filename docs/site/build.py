@@ -24,10 +24,11 @@ from pathlib import Path
 import nbformat
 import papermill
 
-from bench import figures, narrative, paths
+from bench import paths
 from bench.analysis import checks
 from bench.errors import BenchError, UsageError
 from bench.execute import execute
+from bench.experiments import panels, words
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
@@ -208,9 +209,9 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path) -> str:
     if run is None:
         return (FIGURE + WHERE).format(stem=stem, title=title, alt=title, origin=_origin(run)) if drawn else ""
     if not drawn:
-        figures.save(run)
-    told = {"claim": narrative.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
-    text, alt = FIGURE + CLAIM + WHERE, figures.described(stem)
+        panels.save(run)
+    told = {"claim": words.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
+    text, alt = FIGURE + CLAIM + WHERE, panels.described(stem)
     return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **told)
 
 

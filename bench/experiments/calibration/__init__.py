@@ -1,0 +1,1 @@
+"""calibration.ipynb: Can this instrument be trusted?"""

@@ -1,0 +1,68 @@
+"""What was measured, held against what is true: the same run in virtual time."""
+
+from dataclasses import dataclass
+
+from bench.analysis.quantiles import quantile
+from bench.experiments.calibration import virtual_time
+from bench.run.frames import Run
+
+MARGIN = 0.10
+
+
+SHOWN = (0.5, 0.8, 0.95, 0.99)  # not 0.9: there the bimodal law steps
+
+
+@dataclass(frozen=True)
+class Truth:
+    """One quantile of one case, measured and true, in us; the measured one with its interval, if it has one."""
+
+    label: str
+    time: str
+    p: float
+    measured: float
+    low: float
+    high: float
+    true: float
+
+    @property
+    def off(self) -> float:
+        """How far the measured value is from the true one, as a share of it."""
+        return self.measured / self.true - 1
+
+
+def virtual(run: Run) -> Run:
+    """Return the run in virtual time; worked out once for a run."""
+    if "virtual" not in run.__dict__:
+        run.__dict__["virtual"] = virtual_time.replay(run)
+    found: Run = run.__dict__["virtual"]
+    return found
+
+
+def truths(run: Run) -> list[Truth]:
+    """Return each quantile that the calls carry, measured and true: of round trips, or of responses to open loads."""
+    found = []
+    for case in map(int, virtual(run).cases.index):
+        time = "response" if run.plan.cases[case].load == "open" else "rtt"
+        for p in SHOWN:
+            one, true = quantile(run, case, p, time), quantile(virtual(run), case, p, time)
+            if one.over and true.over:
+                found.append(Truth(name(run, case), time, p, one.value, one.low, one.high, true.value))
+    return found
+
+
+def name(run: Run, case: int) -> str:
+    """Return a case's law and load."""
+    of = run.plan.cases[case]
+    law = "one freeze" if of.options["freeze_after"] else str(of.options["law"])
+    return f"{law}, {f'{of.offered_per_s:g}/s' if of.load == 'open' else 'closed'}"
+
+
+def busiest(run: Run) -> int:
+    """Return the case of the highest offered rate to the exponential server."""
+    rows = run.cases[(run.cases["load"] == "open") & (run.cases["clients"] > 1)]
+    return int(str(rows["offered_per_s"].idxmax() if len(rows) else run.cases["offered_per_s"].idxmax()))
+
+
+def frozen(run: Run) -> int:
+    """Return the case whose server stands still once."""
+    return next(int(case) for case in run.cases.index if run.plan.cases[case].options.get("freeze_after"))

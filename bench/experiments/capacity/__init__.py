@@ -1,0 +1,1 @@
+"""capacity.ipynb: How many users can it serve in time?"""

@@ -1,0 +1,29 @@
+"""A search as it was stored: the objective, every probe, and the bracket at its end."""
+
+from typing import Any
+
+import pandas as pd
+
+from bench.run.frames import Run
+
+
+def searched(run: Run) -> dict[str, Any]:
+    """Return what the search found, as the manifest keeps it."""
+    found: dict[str, Any] = run.manifest["capacity"]
+    return found
+
+
+def probes(run: Run) -> pd.DataFrame:
+    """Return one row for each probe, in order: rate, quantile_us (NaN if not known), achieved, server_cpu_us, kept."""
+    frame = pd.DataFrame(searched(run)["probes"])
+    return frame.astype({"rate": float, "quantile_us": float, "achieved": float, "server_cpu_us": float, "kept": bool})
+
+
+def bracket(run: Run) -> tuple[float, float]:
+    """Return the rates between which the objective is lost, per second; the lower is 0 if it was never kept."""
+    return float(searched(run)["low_per_s"]), float(searched(run)["high_per_s"])
+
+
+def case_at(run: Run, rate: float) -> int | None:
+    """Return the case of a rate, or None if it was not measured."""
+    return next((int(case) for case in run.cases.index if run.plan.cases[case].offered_per_s == rate), None)

@@ -1,0 +1,1 @@
+"""clients.ipynb: Two clients, twice the throughput: why, and until when?"""

@@ -1,0 +1,118 @@
+"""Panels that ask how far more clients carry: measured, bounded, and predicted from one client."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from bench.analysis.prediction import Prediction, predict
+from bench.experiments import published
+from bench.experiments.axes import GREY, ROLE_COLOURS, name_rows, nothing, range_row, rtt_axis
+from bench.experiments.clients.findings import bursts, grown
+from bench.run.frames import Run
+from bench.text import duration, plain, quantity
+
+TITLE = "Two clients, twice the throughput: why, and until when?"
+
+MEASURED, MODEL, BOUND = "#0173b2", "#cc78bc", "#949494"
+
+
+def the_lab(run: Run, axes: Axes) -> None:
+    """Draw the lab's call: cold, in a loop of 100, and in a long loop; beside the number of the lab."""
+    burst, sweep = bursts(run), grown(run)
+    rows = {
+        "first call, cold\n(it connects, too)": run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e3,
+        "mean of 100 calls,\n1 client": _mean_of(run, burst, 1),
+        "mean of 100 calls,\n2 clients": _mean_of(run, burst, 2),
+        "mean in a long loop,\n1 client": _mean_of(run, sweep, 1),
+    }
+    shown = {name: values for name, values in rows.items() if len(values)}
+    for y, values in enumerate(shown.values()):
+        range_row(axes, y, values, MEASURED, duration)
+    theirs = 1e3 * published.GRPC_LAB["one_call_ms"]
+    axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the lab, one call: {duration(theirs)}")
+    name_rows(axes, shown)
+    rtt_axis(axes)
+    axes.set_xlabel("RTT: each start, their range and middle")
+    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    axes.set_title("One call")
+
+
+def _mean_of(run: Run, cases: pd.DataFrame, clients: int) -> "pd.Series[float]":
+    chosen = cases.index[cases["clients"] == clients]
+    return run.samples[run.samples["case"].isin(chosen)].groupby("start")["rtt_ns"].mean() / 1e3
+
+
+def throughput(run: Run, axes: Axes) -> None:
+    """Draw calls per second against clients: measured, the bounds, the prediction, and the lab's two numbers."""
+    cases, model = grown(run), predict(run)
+    axes.plot(cases["clients"], cases["rate_per_s"], "o-", color=MEASURED, lw=2, ms=7, label="measured", zorder=5)
+    axes.fill_between(
+        cases["clients"], cases["rate_per_s_low"], cases["rate_per_s_high"], color=MEASURED, alpha=0.25, lw=0
+    )
+    if model is not None:
+        _model_lines(axes, model)
+    lab = published.GRPC_LAB["calls_per_s"]
+    axes.plot(list(lab), [sum(rates) for rates in lab.values()], "D", color=GREY, ms=7, label="the lab, 2022", zorder=4)
+    _client_axis(axes, cases)
+    top = max(cases["rate_per_s_high"].max(), model.bound.max() if model is not None else 0)
+    axes.set_ylim(0, 1.25 * top)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value))))
+    axes.set_ylabel("calls per second, all clients together")
+    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    axes.set_title("Calls per second: measured, and foretold from one client")
+
+
+def _model_lines(axes: Axes, model: Prediction) -> None:
+    axes.plot(model.clients, model.bound, color=BOUND, lw=1.5, ls="--", label="bound, if a call's cost stays")
+    axes.plot(model.clients, model.rate, color=MODEL, lw=1.8, ls="-.", label="predicted (MVA)")
+    axes.fill_between(model.clients, model.rate_low, model.rate_high, color=MODEL, alpha=0.18, lw=0)
+
+
+def rtt_by_clients(run: Run, axes: Axes) -> None:
+    """Draw the mean RTT against clients, measured and predicted: what is not served waits."""
+    cases, model = grown(run), predict(run)
+    axes.plot(cases["clients"], cases["mean_rtt_us"] / 1e3, "o-", color=MEASURED, lw=2, ms=7, label="measured, mean")
+    low, high = cases["mean_rtt_us_low"] / 1e3, cases["mean_rtt_us_high"] / 1e3
+    axes.fill_between(cases["clients"], low, high, color=MEASURED, alpha=0.25, lw=0)
+    if model is not None:
+        axes.plot(model.clients, model.rtt_us / 1e3, color=MODEL, lw=1.8, ls="-.", label="predicted (MVA)")
+        lone = model.rtt_us[0] / 1e3
+        axes.axhline(lone, color=BOUND, ls="--", lw=1.2, label=f"one client: {duration(1e3 * lone)}")
+    _client_axis(axes, cases)
+    axes.set_ylim(0)
+    axes.set_ylabel("RTT [ms]")
+    axes.legend(loc="upper left", frameon=True, framealpha=0.9)
+    axes.set_title("Round trip: what is not served at once waits")
+
+
+def cost_by_clients(run: Run, axes: Axes) -> None:
+    """Draw the CPU time of a call by role against clients; the prediction took it as constant."""
+    cases = grown(run)
+    if cases["server_cpu_us_per_call"].isna().all():
+        return nothing(axes, "the server's CPU time is not known")
+    places, left = np.arange(len(cases)), np.zeros(len(cases))
+    for role, colour in ROLE_COLOURS.items():
+        values = cases[f"{role}_cpu_us_per_call"].fillna(0).to_numpy()
+        if values.any():
+            axes.bar(places, values, bottom=left, color=colour, label=role, width=0.62)
+            left = left + values
+    for x, total in zip(places, left, strict=True):
+        axes.annotate(duration(total), (x, total), (0, 4), textcoords="offset points", ha="center", fontsize=10.5)
+    axes.set_xticks(places, [str(n) for n in cases["clients"]])
+    axes.set_ylim(0, 1.3 * left.max())
+    axes.xaxis.grid(False)
+    axes.set_xlabel("parallel client processes")
+    axes.set_ylabel("CPU time of one call [µs]")
+    axes.legend(loc="upper right", ncols=4, frameon=True, framealpha=0.9)
+    axes.set_title("What a call costs in CPU")
+    return None
+
+
+def _client_axis(axes: Axes, cases: pd.DataFrame) -> None:
+    axes.xaxis.set_major_locator(FixedLocator(sorted(cases["clients"].unique())))
+    axes.set_xlim(0, 1.04 * cases["clients"].max())
+    axes.set_xlabel("parallel client processes")
+
+
+PANELS = (the_lab, throughput, rtt_by_clients, cost_by_clients)

@@ -1,0 +1,1 @@
+"""compare.ipynb: Is B really faster than A?"""

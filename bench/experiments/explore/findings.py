@@ -1,0 +1,58 @@
+"""Any cases side by side: what is shown of each, whichever run it comes from."""
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bench import stats
+from bench.analysis import overload
+from bench.analysis.quantiles import Quantile, quantile, times
+from bench.plan.case import Case
+from bench.run.frames import Run, column
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What is drawn of one case.
+
+    medians, rates: one value for each start, in us and in calls per second. values, fractions: the distribution of all
+    its calls' times in us. told: what is known of each quantile. over: more was offered than could be done.
+    """
+
+    name: str
+    paced: bool
+    medians: stats.Array
+    rates: stats.Array
+    values: stats.Array
+    fractions: stats.Array
+    n: int
+    told: tuple[tuple[float, Quantile], ...]
+    over: bool = False
+
+
+def time_of(case: Case) -> str:
+    """Return which time of a case's calls is drawn: the round trip, or from when a request was due."""
+    return "response" if case.load == "open" else "rtt"
+
+
+def row(run: Run, case: int, name: str) -> Row:
+    """Return what is drawn of one case of a run."""
+    of = run.plan.cases[case]
+    calls = times(run, case, time_of(of)).to_numpy()
+    values, fractions = stats.distribution(calls)
+    starts = run.starts[run.starts["case"] == case]
+    medians = starts[column(0.5).replace("rtt", time_of(of))].to_numpy(float)
+    told = tuple((p, quantile(run, case, p, time_of(of))) for p in stats.QUANTILES)
+    over = of.load == "open" and case in overload.overloaded(run)
+    rates = starts["rate_per_s"].to_numpy(float)
+    return Row(name, of.load == "open", medians, rates, values, fractions, len(calls), told, over)
+
+
+def rows(run: Run) -> list[Row]:
+    """Return what is drawn of each case of a run."""
+    return [row(run, int(case), run.labels[int(case)]) for case in run.cases.index]
+
+
+def wrapped(names: Iterable[str]) -> list[str]:
+    """Return names in lines that leave room for what they stand beside."""
+    return [textwrap.fill(name, 24) for name in names]

@@ -1,0 +1,1 @@
+"""latency.ipynb: How long is one round trip?"""

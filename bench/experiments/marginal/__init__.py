@@ -1,0 +1,1 @@
+"""marginal.ipynb: What does one more call cost?"""

@@ -1,0 +1,1 @@
+"""mystery.ipynb: What is wrong with this server?"""

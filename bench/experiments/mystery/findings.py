@@ -1,0 +1,37 @@
+"""The boxes: alone, with several callers, and with larger payloads."""
+
+import pandas as pd
+
+from bench.run.frames import Run, column
+
+P50 = column(0.5)
+
+
+def boxes(run: Run) -> pd.DataFrame:
+    """Return the cases of boxes, with ``box``; the sound one last."""
+    rows = run.cases[run.cases["system"] == "mystery"].copy()
+    rows["box"] = [run.plan.cases[int(case)].options["box"] for case in rows.index]
+    return rows
+
+
+def alone(run: Run) -> pd.DataFrame:
+    """Return the cases of one caller with the smallest payload, by box."""
+    rows = boxes(run)
+    return _with_time(run, rows[rows["callers"] == 1]).set_index("box", drop=False)
+
+
+def crowded(run: Run) -> pd.DataFrame:
+    """Return the cases of several callers, by box."""
+    rows = boxes(run)
+    return rows[rows["callers"] > 1].set_index("box", drop=False)
+
+
+def _with_time(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases that have a whole window, with ``case``: the number that the index was."""
+    rows = rows.assign(case=rows.index)
+    return rows[[not run.plan.cases[int(case)].is_short for case in rows.index]]
+
+
+def name_of(box: str) -> str:
+    """Return how a box is called in figures: A to F, or sound."""
+    return box if box == "sound" else box.upper()

@@ -1,0 +1,1 @@
+"""nodelay.ipynb: Where do forty milliseconds come from?"""

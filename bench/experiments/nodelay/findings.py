@@ -1,0 +1,43 @@
+"""Combinations of TCP_NODELAY and writes: which have to wait for an acknowledgement, and the rate that follows."""
+
+from dataclasses import dataclass
+
+from bench.run.frames import Run
+
+DELAY_S = 0.040  # Linux's least delay of an acknowledgement (TCP_DELACK_MIN)
+
+
+SIDES = {(True, True): "both", (False, True): "server only", (True, False): "client only", (False, False): "neither"}
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One case of the factorial: who sets TCP_NODELAY, in how many writes, and the stalls of a call that foretells."""
+
+    case: int
+    system: str
+    sides: str
+    writes: int
+
+    @property
+    def stalls(self) -> int:
+        """How many writes of a call wait for an acknowledgement that is itself delayed."""
+        held = {"both": 0, "server only": 1, "client only": 1, "neither": 2}[self.sides]
+        return held if self.writes > 1 else 0
+
+    @property
+    def rate_per_s(self) -> float:
+        """The calls per second that the stalls alone allow; infinite without any."""
+        return 1 / (self.stalls * DELAY_S) if self.stalls else float("inf")
+
+
+def combinations(run: Run) -> list[Combination]:
+    """Return the cases of the factorial, in the plan's order; the sweep over payloads is another question."""
+    size = run.plan.cases[0].payload_bytes
+    found = []
+    for case in map(int, run.cases.index):
+        of = run.plan.cases[case]
+        if "client_nodelay" in of.options and of.payload_bytes == size:
+            sides = SIDES[of.options["client_nodelay"], of.options["server_nodelay"]]
+            found.append(Combination(case, of.system, sides, of.options["writes"]))
+    return found

@@ -1,0 +1,64 @@
+"""What the figure of writes that are held back says."""
+
+import numpy as np
+
+from bench.experiments.nodelay.findings import DELAY_S, Combination, combinations
+from bench.experiments.published import XMLRPC_C
+from bench.run.frames import Run
+from bench.text import duration, plain, quantity
+
+
+def conclusion(run: Run) -> str:
+    """Say what the stalls do to each system, how far that was foretold, and how the origin's numbers compare."""
+    return "\n\n".join(part for part in (_systems(run), foretold(run), _origin(run)) if part)
+
+
+def _rate(run: Run, one: Combination) -> float:
+    return float(run.cases.loc[one.case, "rate_per_s"])
+
+
+def _systems(run: Run) -> str:
+    lines = []
+    for system in dict.fromkeys(one.system for one in combinations(run)):
+        mine = [one for one in combinations(run) if one.system == system and one.writes == 2]
+        rate = {one.sides: _rate(run, one) for one in mine}
+        lines.append(
+            f"- **{system}**, two writes: {quantity(rate['both'])} calls a second if both sides set TCP_NODELAY, "
+            f"{rate['client only']:.3g} or {rate['server only']:.3g} if one does, {rate['neither']:.3g} if none does"
+        )
+    return "\n".join(lines)
+
+
+def foretold(run: Run) -> str:
+    """Say how far rates are from 1/(k 40 ms), and what the kernel counted."""
+    held = [one for one in combinations(run) if one.stalls]
+    if not held:
+        return ""
+    ratios = [one.rate_per_s / _rate(run, one) for one in held]
+    counted = []
+    for one in held:
+        starts = run.starts[run.starts["case"] == one.case]
+        counted.append(float((starts["tcp_delayed_acks"] / starts["calls"]).median()) / one.stalls)
+    kernel = (
+        f" For each stall foretold the kernel counted {np.nanmedian(counted):.2f} delayed acknowledgements."
+        if np.isfinite(counted).any()
+        else ""
+    )
+    slower = float(np.median(ratios))
+    return (
+        f"Foretold was 1/(k × {plain(duration(DELAY_S * 1e6))}); a stall takes {slower * DELAY_S * 1e3:.1f} ms in the "
+        f"middle, so rates are {slower:.2f} times lower.{kernel}"
+    )
+
+
+def _origin(run: Run) -> str:
+    theirs = XMLRPC_C["calls_per_s_held"]
+    mine = [one for one in combinations(run) if one.system == "xmlrpc_pstream" and one.writes == 2]
+    if not mine:
+        return ""
+    rate = {one.sides: _rate(run, one) for one in mine}
+    return (
+        f"The origin saw {theirs['one side']} and {theirs['both sides']} calls a second when one side and both held "
+        f"back; the same packet stream here makes {rate['client only']:.0f} and {rate['neither']:.0f}. The ratio of "
+        f"two is the same; the delay of its kernel was longer."
+    )

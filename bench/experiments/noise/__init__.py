@@ -1,0 +1,1 @@
+"""noise.ipynb: How quiet is this machine?"""

@@ -1,0 +1,75 @@
+"""The machine itself: how late waits end, how starts spread by placement, how the baseline moves."""
+
+import numpy as np
+import pandas as pd
+
+from bench.plan.cases import FLOOR
+from bench.run.frames import Run, column
+
+P50 = column(0.5)
+
+
+WORDS = {
+    "nobody": "alone",
+    "same": "beside a busy process on its CPU",
+    "others": "beside busy processes on the other CPUs",
+}
+
+
+TIMERS = {"sleep": "time.sleep", "asyncio": "asyncio.sleep", "spin": "sleep, then spin"}
+
+
+STOLEN = 0.01  # share of the CPUs' time above which a start is marked
+
+
+def waits(run: Run, **wanted: str) -> list[int]:
+    """Return the cases that wait and whose options are these."""
+    found = []
+    for case in map(int, run.cases.index[run.cases["system"] == "pause"]):
+        options = run.plan.cases[case].options
+        if all(options[name] == value for name, value in wanted.items()):
+            found.append(case)
+    return found
+
+
+def hiccup_cases(run: Run) -> dict[str, int]:
+    """Return the cases of long waits by their neighbours."""
+    longest = max(run.plan.cases[case].options["us"] for case in waits(run, way="sleep"))
+    return {
+        str(run.plan.cases[case].options["beside"]): case
+        for case in waits(run, way="sleep")
+        if run.plan.cases[case].options["us"] == longest
+    }
+
+
+def timer_cases(run: Run) -> dict[str, int]:
+    """Return the cases of short waits by their timer."""
+    shortest = min(run.plan.cases[case].options["us"] for case in waits(run))
+    known = [case for case in waits(run, beside="nobody") if run.plan.cases[case].options["us"] == shortest]
+    return {str(run.plan.cases[case].options["way"]): case for case in known}
+
+
+def overshoot(run: Run, case: int) -> "pd.Series[float]":
+    """Return how much longer than asked each wait of a case took, in us; index: start."""
+    rows = run.samples[(run.samples["case"] == case) & run.samples["warm"]]
+    return (rows["rtt_ns"] / 1e3 - run.plan.cases[case].options["us"]).set_axis(rows["start"])
+
+
+def baseline(run: Run) -> dict[str, int]:
+    """Return the cases of raw sockets by placement."""
+    return {run.plan.cases[case].placement: int(case) for case in run.cases.index[run.cases["system"] == FLOOR]}
+
+
+def spread(run: Run, case: int) -> float:
+    """Return the standard deviation of ln(start median)."""
+    return float(np.log(run.starts.loc[run.starts["case"] == case, P50]).std())
+
+
+def timeline(run: Run) -> pd.DataFrame:
+    """Return the baseline's starts: ``at_s`` in the run, ``ratio`` to the case's median, ``stolen`` share."""
+    rows = run.starts[run.starts["system"] == FLOOR].copy()
+    begun = pd.to_datetime(run.ledger["utc"])
+    rows["at_s"] = (begun.reindex(rows.index) - begun.min()).dt.total_seconds()
+    rows["ratio"] = rows[P50] / rows.groupby("case")[P50].transform("median")
+    rows["stolen"] = rows["steal_ns"] / rows["window_s"] / 1e9 / int(run.manifest["machine"]["cpus_allowed"])
+    return rows.sort_values("at_s")

@@ -1,0 +1,1 @@
+"""openload.ipynb: How does it behave when users do not wait?"""

@@ -1,0 +1,1 @@
+"""origins.ipynb: What did they measure, and what do we get?"""

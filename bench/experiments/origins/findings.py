@@ -1,0 +1,140 @@
+"""The origins' numbers beside those of a run that repeats them: what they found, what is found here, what survives."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from bench import stats
+from bench.experiments.marginal import findings as marginal
+from bench.experiments.marginal.findings import Spread
+from bench.experiments.published import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
+from bench.plan.case import Case
+from bench.run.frames import Run
+
+
+class Replica(NamedTuple):
+    """One published number and the same from a run: ``us`` or ``1/s``; theirs may be a range."""
+
+    origin: str
+    name: str
+    unit: str
+    theirs: tuple[float, float]
+    here: Spread
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast it is here as there: of middle values, in time or in rate."""
+        there = sum(self.theirs) / 2
+        return self.here.middle / there if self.unit == "1/s" else there / self.here.middle
+
+
+class Relation(NamedTuple):
+    """What an origin concluded, as a ratio of two of its numbers, and the same ratio here, over the starts."""
+
+    origin: str
+    claim: str
+    theirs: float
+    here: Spread
+
+
+def _find(run: Run, **wanted: object) -> int | None:
+    """Return the case with these factors and options, or None if it was not measured."""
+    for case in run.cases.index:
+        of = run.plan.cases[int(case)]
+        if all(_value(of, name) == value for name, value in wanted.items()):
+            return int(case)
+    return None
+
+
+def _value(case: Case, name: str) -> object:
+    return getattr(case, name) if hasattr(case, name) else case.options.get(name)
+
+
+def _column(run: Run, case: int, name: str, factor: float = 1.0) -> Spread:
+    each = run.starts.loc[run.starts["case"] == case, name] * factor
+    return Spread(*stats.across_starts(each.to_list()))
+
+
+def _wamp(run: Run) -> Iterator[Replica]:
+    for name, told in WAMP.items():
+        by, framing, serializer = name.split()
+        wanted = {"system": "wamp_crossbar", "transport": by, "framing": framing, "serializer": serializer}
+        if (case := _find(run, **wanted)) is not None:
+            low, high = told["settled_ms"]
+            words = f"WAMP, {by} {framing} {serializer}"
+            yield Replica("WAMP, 2016", words, "us", (low * 1e3, high * 1e3), _column(run, case, "mean_rtt_us"))
+
+
+def _scaleup(run: Run) -> Iterator[Replica]:
+    for size, name in ((16, "16 B"), (65_536, "65,536 B")):
+        if (case := _find(run, system="http_crossbar", payload_bytes=size)) is not None:
+            told = SCALE_UP[name]
+            rate, middle = told["per_s"], told["p50_ms"] * 1e3
+            yield Replica("Web, 2015", f"HTTP {name}, requests", "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
+            yield Replica("Web, 2015", f"HTTP {name}, median", "us", (middle,) * 2, _column(run, case, "p50_rtt_us"))
+
+
+def _zeromq(run: Run) -> Iterator[Replica]:
+    for by, half_us in ZEROMQ["half_rtt_us"].items():
+        if (case := _find(run, system="zeromq", transport=by, load="closed")) is not None:
+            rtt = (2 * half_us,) * 2
+            yield Replica("ZeroMQ", f"ZeroMQ, 1 kB there and back, {by}", "us", rtt, _column(run, case, "mean_rtt_us"))
+    for size, rate in ZEROMQ["inproc_per_s"].items():
+        if (case := _find(run, system="zeromq", payload_bytes=size, load="stream")) is not None:
+            words = f"ZeroMQ, messages of {size:,} B"
+            yield Replica("ZeroMQ", words, "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
+
+
+def _xmlrpc_c(run: Run) -> Iterator[Replica]:
+    for protocol, name in (("http", "http_cpp"), ("pstream", "pstream_cpp")):
+        if (case := _find(run, system="xmlrpc_c", protocol=protocol, load="session")) is not None:
+            told = XMLRPC_C[name]
+            call_us = (told["calls_100_ms"] - told["call_1_ms"]) / 99 * 1e3
+            words = f"XML-RPC, {'HTTP' if protocol == 'http' else 'packet stream'}, one more call"
+            yield Replica("Xmlrpc-c, 1999", words, "us", (call_us,) * 2, marginal.difference_us(run, case))
+    for server, sides in ((True, "one side"), (False, "both sides")):
+        if (case := _find(run, system="xmlrpc_pstream", server_nodelay=server)) is not None:
+            rate = XMLRPC_C["calls_per_s_held"][sides]
+            words = f"XML-RPC held back by {sides}"
+            yield Replica("Xmlrpc-c, 1999", words, "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
+
+
+def _grpc(run: Run) -> Iterator[Replica]:
+    one = _find(run, system="grpc_sync", clients=1)
+    if one is not None:
+        cold = (GRPC_LAB["one_call_ms"] * 1e3,) * 2
+        yield Replica("gRPC lab, 2022", "gRPC, one call, cold", "us", cold, _column(run, one, "first_rtt_ns", 1e-3))
+    for clients, rates in GRPC_LAB["calls_per_s"].items():
+        if (case := _find(run, system="grpc_sync", clients=clients)) is not None:
+            words = f"gRPC, 100 calls by {clients} client{'s' if clients > 1 else ''}"
+            yield Replica("gRPC lab, 2022", words, "1/s", (sum(rates),) * 2, _column(run, case, "rate_per_s"))
+
+
+def replicas(run: Run) -> list[Replica]:
+    """Return every published number that the run repeats, by origin."""
+    makers: tuple[Callable[[Run], Iterator[Replica]], ...] = (_wamp, _scaleup, _zeromq, _xmlrpc_c, _grpc)
+    return [one for make in makers for one in make(run)]
+
+
+CLAIMS = (  # what the origins concluded: one number over another, by the beginnings of their names
+    ("WAMP time: tcp websocket json / ipc rawsocket msgpack", "WAMP, tcp", "WAMP, ipc"),
+    ("HTTP rate: 16 B / 65,536 B", "HTTP 16 B, requests", "HTTP 65,536 B, requests"),
+    ("ZeroMQ time: tcp / inproc", "ZeroMQ, 1 kB there and back, tcp", "ZeroMQ, 1 kB there and back, inproc"),
+    ("ZeroMQ time: tcp / ipc", "ZeroMQ, 1 kB there and back, tcp", "ZeroMQ, 1 kB there and back, ipc"),
+    ("ZeroMQ rate: 100 B / 100,000 B", "ZeroMQ, messages of 100 B", "ZeroMQ, messages of 100,000 B"),
+    ("XML-RPC time: HTTP / packet stream", "XML-RPC, HTTP", "XML-RPC, packet stream"),
+    ("XML-RPC rate: one side held back / both", "XML-RPC held back by one", "XML-RPC held back by both"),
+    ("gRPC rate: two clients / one", "gRPC, 100 calls by 2", "gRPC, 100 calls by 1"),
+)
+
+
+def relations(run: Run) -> list[Relation]:
+    """Return each origin's conclusion as a ratio, there and here; the ends here are those that the ranges allow."""
+    known, found = replicas(run), []
+    for claim, more, less in CLAIMS:
+        above = [one for one in known if one.name.startswith(more)]
+        below = [one for one in known if one.name.startswith(less)]
+        for one, other in zip(above, below, strict=False):  # none of either if it was not measured
+            high, low = one.here, other.here
+            here = Spread(high.middle / low.middle, high.low / low.high, high.high / low.low)
+            found.append(Relation(one.origin, claim, sum(one.theirs) / sum(other.theirs), here))
+    return found

@@ -1,0 +1,1 @@
+"""overview.ipynb: How much does each layer cost?"""

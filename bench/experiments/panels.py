@@ -1,0 +1,115 @@
+"""Figures: put together from panels, saved with their provenance; the same run gives the same bytes.
+
+A panel is a function of a run and an Axes, in the file of the notebook that it was made for. Nothing here measures,
+and no style is set at import.
+"""
+
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from bench import paths
+from bench.analysis import checks
+from bench.experiments.axes import style
+from bench.experiments.registry import figure_of
+from bench.run.files import writing
+from bench.run.frames import Run
+from bench.text import listed
+
+LINE = 168  # letters that fit under a figure
+
+
+def described(notebook: str, *panels: str) -> str:
+    """Return what panels draw, or the whole figure, in the words of their docstrings: for readers who cannot see it."""
+    drawn = figure_of(notebook)
+    return in_words([getattr(drawn, name) for name in panels] or drawn.PANELS)
+
+
+def in_words(panels: Iterable[Any]) -> str:
+    """Return what functions that draw panels say of them."""
+    texts = [panel.__doc__.splitlines()[0].removeprefix("Draw ") for panel in panels]
+    return " ".join(text[0].upper() + text[1:] for text in texts)
+
+
+def panel(run: Run, name: str, size: tuple[float, float] = (10, 4.2)) -> Figure:
+    """Return a figure that shows one panel, named as its function."""
+    with style():
+        figure = Figure(figsize=size, layout="constrained")
+        getattr(figure_of(run.plan.notebook), name)(run, figure.subplots())
+    return figure
+
+
+def whole(run: Run) -> Figure:
+    """Return the notebook's figure: four panels, title and caption."""
+    drawn = figure_of(run.plan.notebook)
+    with style():
+        figure = Figure(figsize=(14, 10.4), layout="constrained")
+        for axes, draw in zip(figure.subplots(2, 2).flat, drawn.PANELS, strict=True):
+            draw(run, axes)
+    return framed(figure, drawn.TITLE, caption(run))
+
+
+def framed(figure: Figure, title: str, below: str) -> Figure:
+    """Return a figure with its title and its caption."""
+    with style():
+        figure.suptitle(title, fontsize=17, fontweight="bold", x=0.01, ha="left")
+        figure.supxlabel(below, fontsize=9.5, x=0.01, ha="left", color="#444444")
+    return figure
+
+
+def caption(run: Run) -> str:
+    """Return what the reader must know to judge the figure: n, starts, window, placement, machine, run."""
+    cases, machine = run.cases, run.manifest["machine"]
+    n = cases.loc[cases["system"] != "loopback", "n"].sum()
+    told = f"windows of {run.plan.window_s:g} s; n = {n:,} calls after the warm-up"
+    if len(run.sessions):
+        processes = f"n = {len(run.sessions):,} client processes with {run.sessions['calls'].sum():,} calls"
+        told = f"{told}; {processes}" if n else processes
+    known = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
+    sizes = listed(known) if len(known) < 8 and not len(run.sessions) else f"{known[0]} to {known[-1]}"
+    places = listed(cases["placement"].unique())
+    if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:
+        places += f"; calls by the engine {listed(others)}"
+    target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
+    text = (
+        f"{int(cases['starts'].min())} starts of each case, {told}; payload {sizes}; placement {places}"
+        f"{' (client)' if target else ''}.{target}\n"
+        f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
+        f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
+        f"Checks passed: {checks.tally(run)}."
+    )
+    return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE))
+
+
+def provenance(run: Run) -> dict[str, str]:
+    """Return what is written into a figure's metadata: which run, which data, which revision drew it from."""
+    notebook, git = run.plan.notebook, run.manifest["git"]
+    return origin(notebook, figure_of(notebook).TITLE, run.id, run.folder.data_hash(), git)
+
+
+def origin(notebook: str, title: str, run: str, data: str, git: dict[str, Any]) -> dict[str, str]:
+    """Return the metadata of a notebook's figure from what it was drawn from."""
+    dirty = " (with changes)" if git["dirty"] else ""
+    text = f"run={run} data={data} revision={git['revision']}{dirty} notebook={notebook} (roundtrip)"
+    return {"Title": title, "Description": text}
+
+
+def save(run: Run) -> list[Path]:
+    """Write the notebook's figure as SVG and PNG into ``figures/``; the same run gives the same bytes."""
+    return write(whole(run), run.plan.notebook, provenance(run))
+
+
+def write(figure: Figure, stem: str, metadata: dict[str, str]) -> list[Path]:
+    """Write a figure as SVG and PNG, with its metadata and without a time of writing, into ``figures/``."""
+    targets = [paths.figures() / f"{stem}.{kind}" for kind in ("svg", "png")]
+    for target in reversed(targets):  # the PNG, whose letters fill whole pixels, lays out for both
+        kind = target.suffix[1:]
+        extra: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+        with style(), writing(target, "ROUNDTRIP_FIGURES") as temporary:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(temporary, format=kind, metadata=metadata | extra)
+        figure.set_layout_engine("none")
+    return targets

@@ -1,0 +1,1 @@
+"""placement.ipynb: Which CPU did it run on?"""

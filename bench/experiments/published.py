@@ -1,0 +1,150 @@
+"""What the origins measured, years ago on other machines (context, never targets), and a run in the same words."""
+
+from typing import Any
+
+from bench.experiments.marginal.findings import difference_us, of_hundred, spent
+from bench.run.frames import Run
+from bench.stats import quantile
+
+GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container
+    "one_call_ms": 1.21,
+    "calls_per_s": {1: (1251.64,), 2: (1206.19, 1207.73)},  # 100 calls in a loop, for each client
+}
+
+ZEROMQ: dict[str, Any] = {  # CZTop, ZeroMQ from Ruby on a laptop: 1 kB REQ/REP, and one-way messages
+    "half_rtt_us": {"inproc": 23.4, "ipc": 45.5, "tcp": 61.4},
+    "inproc_per_s": {100: 37_093, 1000: 38_498, 10_000: 31_501, 100_000: 11_034},
+}
+
+WAMP: dict[str, dict[str, tuple[float, ...]]] = {  # Crossbar.io, 2016: 48-core machine, PyPy, crossbar 0.12.1
+    "ipc rawsocket msgpack": {"batches_ms": (4.81, 2.44, 1.08, 0.81, 0.41), "settled_ms": (0.31, 0.48)},
+    "tcp websocket json": {"batches_ms": (7.29, 3.43, 2.19, 1.58, 1.32), "settled_ms": (1.20, 1.31)},
+}
+WAMP_PROCESSES = {  # CPU in % of one CPU and memory in MB, smallest and largest of the table there
+    "client": ((21, 34), (207, 221)),
+    "server": ((21, 34), (207, 221)),
+    "router": ((62.5, 62.5), (207, 221)),
+    "controller": ((30.5, 30.5), (207, 221)),
+}
+
+SCALE_UP: dict[str, dict[str, float]] = {  # Crossbar.io, 2015: PyPy 4, wrk -c 128 -t 8, 4 workers on 4 cores, 10 GbE
+    "16 B": {"per_s": 174_417, "mean_ms": 1.00, "p50_ms": 0.651, "p75_ms": 0.807, "p90_ms": 1.08, "p99_ms": 9.53},
+    "65,536 B": {"per_s": 17_818, "p50_ms": 6.08, "p75_ms": 8.91, "p90_ms": 18.41, "p99_ms": 39.95},
+    "16 B, 40 workers on 48 cores": {"per_s": 627_991, "mean_ms": 0.358, "p50_ms": 0.171, "p75_ms": 0.253,
+                                     "p90_ms": 0.395, "p99_ms": 3.22},
+    "65,536 B, 40 workers on 48 cores": {"per_s": 205_197, "p50_ms": 0.514, "p99_ms": 23.95},
+}  # fmt: skip
+SCALE_UP_CONNECTIONS = 128
+XMLRPC_C: dict[str, Any] = {  # Xmlrpc-c, about 1999: version 1.12, a PC of 696 bogomips, client and server on it
+    "calls_per_s_held": {"one side": 12, "both sides": 6},  # packet stream without TCP_NODELAY
+    "http_c": {"calls_100_ms": 380, "call_1_ms": 26, "per_s": 280},
+    "http_cpp": {"calls_100_ms": 1350, "call_1_ms": 60},
+    "pstream_cpp": {"calls_100_ms": 280, "call_1_ms": 68, "per_s": 500},
+}
+
+
+def wamp_replicas(run: Run) -> dict[str, int]:
+    """Return the cases that repeat the origin's two, by the origin's name of them."""
+    found = {}
+    for case in run.cases.index:
+        of = run.plan.cases[case]
+        name = " ".join([of.transport, *map(str, of.options.values())])
+        if name in WAMP and of.system == "wamp_crossbar":
+            found[name] = int(case)
+    return found
+
+
+def lab_lines(run: Run) -> str:
+    """Return the class lab's three numbers as it prints them, and beside each what the lab itself found.
+
+    All calls count, and rates of clients are added up, as there; the rates are medians over the starts.
+    """
+    bursts = run.cases[[run.plan.cases[case].is_short for case in run.cases.index]]
+    cold = run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e6
+    lines = [f"one call, cold: {cold:.2f} ms   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
+    for case, row in bursts.iterrows():
+        rates = _client_rates(run, int(str(case)))
+        found = " + ".join(f"{rate:,.2f}" for rate in rates)
+        total = f" = {sum(rates):,.2f}" if len(rates) > 1 else ""
+        theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
+        lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
+        calls = run.plan.cases[int(str(case))].max_calls // row["clients"]
+        lines.append(
+            f"{calls} calls in a loop, {row['clients']} client(s): {found}{total} msg/s   (the lab: {lab} msg/s)"
+        )
+    return "\n".join(lines)
+
+
+def _client_rates(run: Run, case: int) -> list[float]:
+    """Return each client's calls per second from its first call to its last reply, the median over the starts."""
+    rows = run.samples[run.samples["case"] == case]
+    spans = rows.assign(end=rows["t_send_ns"] + rows["rtt_ns"]).groupby(["start", "client"])
+    rates = spans.size() / (spans["end"].max() - spans["t_send_ns"].min()) * 1e9
+    return [float(rate) for rate in rates.groupby("client").median()]
+
+
+def wamp_lines(run: Run) -> str:
+    """Return the origin's two combinations as its README states them, and what the origin found."""
+    lines = []
+    for name, case in wamp_replicas(run).items():
+        low, high = WAMP[name]["settled_ms"]
+        now = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e6
+        text = f"{name.replace(' ', ' + ')}: {now:.2f} ms on average over {run.cases.loc[case, 'starts']} starts"
+        lines.append(f"{text}   (the origin: {low} to {high} ms once it was warm)")
+    return "\n".join(lines)
+
+
+def zeromq_lines(run: Run) -> str:
+    """Return each case as the ZeroMQ project's own tools print it, with the RTT beside their RTT/2.
+
+    Those tools call half a round trip "average latency". All calls count here, the warm-up too, as there.
+    """
+    blocks = []
+    for case, row in run.cases[run.cases["load"] == "closed"].iterrows():
+        starts = run.ledger[run.ledger["case"] == case]
+        rtt_us = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e3
+        lines = [
+            f"{row['label']} (all {len(starts)} starts together)",
+            f"message size: {row['payload_bytes']} [B]",
+            f"roundtrip count: {starts['calls'].sum()}",
+            f"elapsed time: {starts['window_s'].sum():.3f} [s]",
+            f"average RTT: {rtt_us:.3f} [us]",
+            f"average latency: {rtt_us / 2:.3f} [us]   <- RTT/2",
+        ]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def xmlrpc_lines(run: Run) -> str:
+    """Return whole client processes as the Xmlrpc-c notes tell them, and beside them what those found about 1999."""
+    lines = []
+    for case in run.cases.index:
+        rows = spent(run, int(case), "wall")
+        rows = rows[rows["payload_bytes"] == run.plan.cases[int(case)].payload_bytes]
+        many, of_one = of_hundred(run, int(case)), rows.loc[rows["calls"] == 1, "us"].median() / 1e3
+        of_many = rows.loc[rows["calls"] == many, "us"].median() / 1e3
+        call = difference_us(run, int(case)).middle / 1e3
+        times = f"{many} RPCs {of_many:.1f} ms, 1 RPC {of_one:.1f} ms -> {call:.3f} ms for one more"
+        lines.append(f"{run.labels[int(case)]}: {times}")
+    lines.append("the origin, about 1999 (696 bogomips), a whole process each:")
+    for name in ("http_c", "http_cpp", "pstream_cpp"):
+        told = XMLRPC_C[name]
+        call = (told["calls_100_ms"] - told["call_1_ms"]) / 99
+        lines.append(f"  {name}: 100 RPCs {told['calls_100_ms']} ms, 1 RPC {told['call_1_ms']} ms -> {call:.1f} ms")
+    return "\n".join(lines)
+
+
+def scaleup_lines(run: Run) -> str:
+    """Return requests per second and percentiles as the load generators print them; then those of the origin."""
+    blocks = []
+    for case, row in run.cases[run.cases["system"] != "loopback"].iterrows():
+        rtt = run.samples.loc[run.samples["case"] == case, "rtt_ns"].to_numpy() / 1e6
+        if not len(rtt):  # a load generator's report stands in the table
+            continue
+        shown = "  ".join(f"p{percent} {quantile(rtt, percent / 100):.2f} ms" for percent in (50, 75, 90, 99))
+        blocks.append(f"{row['label']}: {row['rate_per_s']:,.0f}/s, mean {rtt.mean():.2f} ms  {shown}")
+    blocks.append(f"the origin, 2015, {SCALE_UP_CONNECTIONS} connections:")
+    for name, told in SCALE_UP.items():
+        shown = "  ".join(f"{key.removesuffix('_ms')} {value:.2f} ms" for key, value in told.items() if key != "per_s")
+        blocks.append(f"  {name}: {told['per_s']:,.0f}/s, {shown}")
+    return "\n".join(blocks)

@@ -1,0 +1,27 @@
+"""The notebooks by name: each has a folder here of the same stem, with its plan, findings, figure and text."""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+from bench.plan.plan import Plan
+
+
+def plan(notebook: str, **parameters: Any) -> Plan:
+    """Return what a notebook's parameters ask for: its file's ``plan``, whose arguments are those parameters."""
+    made: Plan = _part(notebook, "plan").plan(**parameters)
+    return made
+
+
+def figure_of(notebook: str) -> ModuleType:
+    """Return the module that draws a notebook's figure: its ``TITLE``, its ``PANELS``, and the panels by name."""
+    return _part(notebook, "figure")
+
+
+def text_of(notebook: str) -> ModuleType:
+    """Return the module that tells what a notebook's figure says: its ``conclusion`` and other texts."""
+    return _part(notebook, "text")
+
+
+def _part(notebook: str, part: str) -> ModuleType:
+    return importlib.import_module(f"bench.experiments.{notebook}.{part}")

@@ -1,0 +1,1 @@
+"""scaleup.ipynb: How far do more workers carry?"""

@@ -1,0 +1,225 @@
+"""Results in words and columns: for notebooks, terminals, and beside the tools of others."""
+
+import itertools
+from collections.abc import Callable
+
+import pandas as pd
+
+from bench import stats
+from bench.analysis import overload, quantiles
+from bench.analysis.card import Check
+from bench.analysis.comparison import compare_cases
+from bench.experiments.calibration import findings as calibration
+from bench.experiments.marginal import findings as marginal
+from bench.experiments.origins import findings as origins
+from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
+from bench.run.frames import ROLES, Run, column
+from bench.text import duration, quantity
+
+
+def calls(run: Run) -> pd.DataFrame:
+    """Return one row for each closed-loop case: quantiles of the RTT, and the rate; of a load generator as it says."""
+    cases = run.cases[run.cases["load"] == "closed"]
+    rows = []
+    for case, row in cases.iterrows():
+        entry = {
+            "case": row["label"],
+            "payload [B]": row["payload_bytes"],
+            "starts": row["starts"],
+            "n": row["n"],
+        }
+        entry["median RTT (over starts)"] = _with_range(row, column(0.5), duration)
+        if run.case(case).generator:
+            middle = str(quantiles.quantile(run, int(str(case)), 0.5))
+            entry |= {"n": "no samples", "median RTT (over starts)": middle}
+        entry |= {f"p{100 * p:g}": str(quantiles.quantile(run, int(str(case)), p)) for p in stats.QUANTILES[1:]}
+        entry["calls/s"] = _with_range(row, "rate_per_s", quantity)
+        rows.append(entry)
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def loads(run: Run) -> pd.DataFrame:
+    """Return one row for each case of calls: what was offered and done, service and response times, pacing."""
+    over, rows = overload.overloaded(run), []
+    for case, row in run.cases[run.cases["load"] != "stream"].iterrows():
+        told = "overloaded" if case in over else ""
+        paced = row["load"] == "open"
+        entry = {
+            "case": row["label"],
+            "load": row["load"],
+            "offered/s": f"{row['offered_per_s']:g}" if paced else "as it comes",
+            "done/s": _with_range(row, "rate_per_s", quantity),
+            "sent": f"{row['achieved']:.1%}" if paced else "all",
+        }
+        for p in stats.QUANTILES[:3]:
+            entry[f"service p{100 * p:g}"] = told or str(quantiles.quantile(run, int(str(case)), p))
+            late = str(quantiles.quantile(run, int(str(case)), p, "response")) if paced else "not asked"
+            entry[f"response p{100 * p:g}"] = told or late
+        entry["late by (p99)"] = str(quantiles.quantile(run, int(str(case)), 0.99, "lag")) if paced else ""
+        rows.append(entry)
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def comparisons(run: Run) -> pd.DataFrame:
+    """Return one row for each quantity of B against A, and of A against itself."""
+    rows = [
+        {
+            "quantity": one.quantity,
+            "compared": "A with itself" if again else "B with A",
+            "ratio": f"{one.ratio:.3f} [{one.low:.3f}, {one.high:.3f}]" if one.low == one.low else f"{one.ratio:.3f}",
+            "verdict": one.verdict,
+            "starts that would decide": str(one.more_starts or ""),
+        }
+        for again, case in ((False, 2), (True, 1))
+        for one in compare_cases(run, 0, case)
+    ]
+    return pd.DataFrame(rows).set_index("quantity")
+
+
+def costs(run: Run) -> pd.DataFrame:
+    """Return one row for each closed-loop case: the cold first call, CPU and sleeps per call, and memory."""
+    rows = [
+        {
+            "case": row["label"],
+            "first call (cold)": duration(row["first_rtt_ns"] / 1e3),
+            "client CPU/call": _with_range(row, "client_cpu_us_per_call", duration),
+            "server CPU/call": _of_server(row, duration, "server_cpu_us_per_call", ranged=True),
+            "client sleeps/call": f"{row['client_sleeps_per_call']:.2f}",
+            "server sleeps/call": _of_server(row, "{:.2f}".format, "server_sleeps_per_call"),
+            **_of_router(row),
+            "client memory": quantity(row["client_rss_bytes"], "B"),
+            "server memory": _of_server(row, lambda value: quantity(value, "B"), "server_rss_bytes"),
+        }
+        for _, row in run.cases[run.cases["load"] == "closed"].iterrows()
+    ]
+    return pd.DataFrame(rows).fillna("no router").set_index("case") if rows else pd.DataFrame()
+
+
+def processes(run: Run) -> pd.DataFrame:
+    """Return CPU load and memory by role in the two cases that repeat the origin, beside what its monitor showed."""
+    rows = []
+    for case in wamp_replicas(run).values():
+        row = run.cases.loc[case]
+        for role in ROLES:
+            if row[f"{role}_cpu_percent"] == row[f"{role}_cpu_percent"]:
+                rows.append(
+                    {
+                        "case": row["label"],
+                        "role": role,
+                        "CPU load [% of one CPU]": f"{row[f'{role}_cpu_percent']:.1f}",
+                        "CPU/call": duration(row[f"{role}_cpu_us_per_call"]),
+                        "memory": quantity(row[f"{role}_rss_bytes"], "B"),
+                        "the origin, 2016": "{} %, {} MB".format(*map(_span, WAMP_PROCESSES[role])),
+                    }
+                )
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def marginal_costs(run: Run) -> pd.DataFrame:
+    """Return what starting, a call and a kilobyte cost in each case: time, and CPU time of either side."""
+    rows = []
+    for case, kind in itertools.product(run.cases.index, marginal.KINDS):
+        start, _, byte = marginal.costs(run, int(case), kind)
+        call = marginal.call_us(run, int(case), kind)
+        names = ("start, connect, end", "one more call", "one more kB in a call")
+        each = (f"{duration(one.middle)} ({duration(one.low)} to {duration(one.high)})" for one in (start, call, byte))
+        what = {"wall": "time", "client": "client CPU", "server": "server CPU"}[kind]
+        rows.append({"case": run.labels[int(case)], "of": what} | dict(zip(names, each, strict=True)))
+    return pd.DataFrame(rows).set_index("case")
+
+
+def published(run: Run) -> pd.DataFrame:
+    """Return one row for each published number: theirs, the same here, and how many times as fast it is here."""
+    rows = []
+    for one in origins.replicas(run):
+        text = duration if one.unit == "us" else (lambda rate: f"{quantity(rate)}/s".replace(" /s", "/s"))
+        theirs = " to ".join(text(value) for value in dict.fromkeys(one.theirs))
+        here = f"{text(one.here.middle)} ({text(one.here.low)} to {text(one.here.high)})"
+        entry = {"origin": one.origin, "number": one.name, "theirs": theirs, "here": here}
+        rows.append(entry | {"as fast here": f"{one.ratio:.2g} times"})
+    return pd.DataFrame(rows).set_index("origin") if rows else pd.DataFrame()
+
+
+def _span(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
+
+
+def _of_server(row: "pd.Series[float]", text: Callable[[float], str], name: str, ranged: bool = False) -> str:
+    """Return a server's number, or why there is none."""
+    if row["system"] == "loopback":
+        return "no server"
+    if row["target"]:
+        return "not known"
+    if row[name] != row[name]:
+        return "in the client's"
+    return _with_range(row, name, text) if ranged else text(row[name])
+
+
+def _of_router(row: "pd.Series[float]") -> dict[str, str]:
+    """Return the router's column where there is a router."""
+    value = row["router_cpu_us_per_call"]
+    return {"router CPU/call": _with_range(row, "router_cpu_us_per_call", duration)} if value == value else {}
+
+
+def _with_range(row: "pd.Series[float]", name: str, text: Callable[[float], str]) -> str:
+    return f"{text(row[name])} [{text(row[f'{name}_low'])}, {text(row[f'{name}_high'])}]"
+
+
+def disturbances(run: Run) -> pd.DataFrame:
+    """Return one row for each case: what else went on in its windows, as shares of one CPU (median of its starts)."""
+    room, names = run.starts["window_s"] * 1e9, ("steal_ns", "pressure_ns", "throttled_ns", "other_cpu_ns")
+    middle = run.starts[[*names]].div(room, axis=0).groupby(run.starts["case"]).median()
+    words = ("stolen by other guests", "some task waited for a CPU", "held back by a limit", "used by others")
+    found = pd.DataFrame({word: middle[name].map(_share) for word, name in zip(words, names, strict=True)})
+    return found.set_axis(pd.Index([run.labels[int(case)] for case in found.index], name="case"))
+
+
+def _share(value: float) -> str:
+    return "not known" if value != value else f"{value:.1%}"
+
+
+def truths(run: Run) -> pd.DataFrame:
+    """Return one row for each quantile of a server of known law: true, measured, and how far off."""
+    rows = [
+        {
+            "case": one.label,
+            "quantile": f"p{100 * one.p:g} of {'response' if one.time == 'response' else 'round trip'}",
+            "true": duration(one.true),
+            "measured": duration(one.measured)
+            + (f" [{duration(one.low)}, {duration(one.high)}]" if one.low == one.low else ""),
+            "off by": f"{one.off:+.1%}",
+        }
+        for one in calibration.truths(run)
+    ]
+    return pd.DataFrame(rows).set_index("case")
+
+
+def streams(run: Run) -> pd.DataFrame:
+    """Return one row for each one-way stream: received and sent per second, Mb/s, CPU per message."""
+    cases = run.cases[run.cases["load"] == "stream"]
+    rows = [
+        {
+            "case": f"{row['system']} {row['transport']}",
+            "payload [B]": row["payload_bytes"],
+            "starts": row["starts"],
+            "received/s": _with_range(row, "rate_per_s", quantity),
+            "sent/s": quantity(row["send_rate_per_s"]),
+            "Mb/s": f"{row['rate_mbit_per_s']:,.0f}",
+            "sender CPU/message": duration(row["client_cpu_us_per_call"]),
+            "receiver CPU/message": duration(row["server_cpu_us_per_call"]),
+        }
+        for _, row in cases.iterrows()
+    ]
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def results(run: Run) -> list[pd.DataFrame]:
+    """Return the tables of a run's results that have rows: calls, open loads, what calls cost, one-way streams."""
+    paced = loads(run) if (run.cases["load"] == "open").any() else pd.DataFrame()
+    return [frame for frame in (calls(run), paced, costs(run), streams(run)) if len(frame)]
+
+
+def card(outcomes: list[Check]) -> pd.DataFrame:
+    """Return one row for each check."""
+    rows = [{"check": c.name, "verdict": c.verdict, "found": c.found, "try": c.advice} for c in outcomes]
+    return pd.DataFrame(rows).set_index("check")

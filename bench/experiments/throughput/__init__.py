@@ -1,0 +1,1 @@
+"""throughput.ipynb: How many messages per second?"""

@@ -1,0 +1,121 @@
+"""Panels of rates: one-way streams against payload, calls against parallel clients."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from bench.experiments.axes import (
+    GREY,
+    LINE_STYLES,
+    MARKERS,
+    ROLE_COLOURS,
+    colours,
+    lines,
+    log_axis,
+    nothing,
+    payload_axis,
+)
+from bench.run.frames import Run
+from bench.text import plain, quantity
+
+TITLE = "How many messages per second?"
+
+
+def _streams(run: Run) -> pd.DataFrame:
+    return run.cases[run.cases["load"] == "stream"]
+
+
+def stream_messages(run: Run, axes: Axes) -> None:
+    """Draw one-way messages per second against payload: received, and as the sender saw it."""
+    axes.set_title("One way: messages per second received")
+    cases = _stream_lines(run, axes, "rate_per_s")
+    if cases.empty:
+        return
+    for case, row in cases.iterrows():
+        axes.plot(row["payload_bytes"], row["send_rate_per_s"], "x", ms=8, color=colours(run)[case])
+    axes.plot([], [], "x", ms=8, color=GREY, label="sender's rate")
+    axes.legend(frameon=True, framealpha=0.9)
+    log_axis(axes.yaxis, quantity)
+    axes.set_ylabel("messages per second")
+
+
+def stream_bits(run: Run, axes: Axes) -> None:
+    """Draw one-way payload megabits per second against payload."""
+    axes.set_title("One way: megabits per second received")
+    if not _stream_lines(run, axes, "rate_mbit_per_s").empty:
+        log_axis(axes.yaxis, lambda value: f"{value:.6g}")
+        axes.set_ylabel("payload received [Mb/s]")
+        axes.legend(frameon=True, framealpha=0.9)
+
+
+def _stream_lines(run: Run, axes: Axes, name: str) -> pd.DataFrame:
+    """Draw a number of all streams against payload; return the streams, or say that there are none."""
+    cases = run.cases[run.cases["load"] == "stream"]
+    if len(cases):
+        lines(run, axes, cases, "payload_bytes", name)
+        axes.set(xscale="log", yscale="log")
+        payload_axis(axes, cases["payload_bytes"])
+    else:
+        target = ": what reaches a target cannot be seen from here" if run.cases["target"].any() else ""
+        nothing(axes, f"no one-way streams in this run{target}")
+    return cases
+
+
+def _parallel(run: Run) -> pd.DataFrame:
+    cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")].copy()
+    return cases
+
+
+def calls_by_clients(run: Run, axes: Axes) -> None:
+    """Draw calls per second against the number of parallel clients."""
+    cases = _parallel(run)
+    if cases.empty:
+        return nothing(axes, "no parallel clients in this run")
+    lines(run, axes, cases, "clients", "rate_per_s")
+    _client_axis(axes, cases)
+    axes.set_ylim(0)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value))))
+    axes.set_ylabel("calls per second")
+    axes.legend(frameon=True, framealpha=0.9)
+    axes.set_title("Calls per second, parallel clients")
+    return None
+
+
+def _client_axis(axes: Axes, cases: pd.DataFrame) -> None:
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(sorted(cases["clients"].unique())))
+    axes.xaxis.set_minor_locator(FixedLocator([]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("parallel client processes")
+
+
+def load_by_clients(run: Run, axes: Axes) -> None:
+    """Draw the CPU load of clients and server against the number of parallel clients."""
+    cases = _parallel(run)
+    if cases.empty:
+        return nothing(axes, "no parallel clients in this run")
+    for (_, transport), rows in cases.groupby(["system", "transport"], sort=False):
+        for role in ("client", "server", "router"):
+            if rows[f"{role}_cpu_percent"].notna().any():
+                _load_line(axes, rows.sort_values("clients"), role, str(transport))
+    _client_axis(axes, cases)
+    axes.axhline(100, color="#888888", lw=1, ls=(0, (2, 2)))
+    axes.set_ylim(0, max(108, axes.dataLim.intervaly[1] * 1.08))
+    axes.set_ylabel("CPU load [% of one CPU]")
+    axes.legend(frameon=True, framealpha=0.9, ncols=2)
+    unknown = " (the target's own is not known)" if cases["target"].any() else ""
+    axes.set_title(f"CPU load by role{unknown}")
+    return None
+
+
+def _load_line(axes: Axes, rows: pd.DataFrame, role: str, transport: str) -> None:
+    name = "all clients" if role == "client" else role
+    draw: dict[str, Any] = {"color": ROLE_COLOURS[role], "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
+    key = f"{role}_cpu_percent"
+    axes.plot(rows["clients"], rows[key], lw=1.8, ms=6, label=f"{name}, {transport}", **draw)
+    axes.fill_between(rows["clients"], rows[f"{key}_low"], rows[f"{key}_high"], color=draw["color"], alpha=0.15, lw=0)
+
+
+PANELS = (stream_messages, stream_bits, calls_by_clients, load_by_clients)

@@ -1,0 +1,1 @@
+"""wamp.ipynb: What does a router cost, and which part of it?"""
