@@ -17,7 +17,7 @@ lab: $(READY)
 	$(BIN)/jupyter lab notebooks
 
 app: $(READY)
-	JUPYTER_PATH=bench/exploring/share $(BIN)/voila notebooks/explore.ipynb --template=lecture --no-browser --Voila.ip=127.0.0.1
+	JUPYTER_PATH=bench/apps/exploring/share $(BIN)/voila notebooks/explore.ipynb --template=lecture --no-browser --Voila.ip=127.0.0.1
 
 site: $(READY)
 	@$(BIN)/python docs/site/build.py
@@ -45,17 +45,17 @@ reference: $(READY)
 	  $(BIN)/python -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
 	done
 	cp figures/overview.png docs/overview.png
-	$(BIN)/python -m bench.teaching expected
+	$(BIN)/python -m bench.apps.teaching expected
 
 # For a class (docs/teaching.md): copies without answers, slides that need no network, the table of expected results.
 student: $(READY)
-	@$(BIN)/python -m bench.teaching student
+	@$(BIN)/python -m bench.apps.teaching student
 
 slides: $(READY)
-	@$(BIN)/python -m bench.teaching slides
+	@$(BIN)/python -m bench.apps.teaching slides
 
 expected: $(READY)
-	@$(BIN)/python -m bench.teaching expected
+	@$(BIN)/python -m bench.apps.teaching expected
 
 lock: $(READY)
 	$(BIN)/python -m pip install -q uv

@@ -12,11 +12,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "bench.lab": ("measure", "search", "trust", "table", "show", "tell", "lines", "save"),
+    "bench.apps.notebook": ("measure", "search", "trust", "table", "show", "tell", "lines", "save"),
     "bench.run.query": ("runs", "query"),
-    "bench.teaching.predictions": ("predict", "require"),
-    "bench.teaching.scores": ("score",),
-    "bench.teaching.exercises": ("check",),
+    "bench.apps.teaching.predictions": ("predict", "require"),
+    "bench.apps.teaching.scores": ("score",),
+    "bench.apps.teaching.exercises": ("check",),
 }
 __all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
 

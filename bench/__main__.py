@@ -1,5 +1,5 @@
 """``python -m bench``."""
 
-from bench.cli import main
+from bench.apps.cli import main
 
 main()

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.classroom import starts, submitting, zips
+from bench.apps.classroom import starts, submitting, zips
 
 
 @functools.cache

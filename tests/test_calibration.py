@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bench import cli, stats
+from bench import stats
 from bench.analysis import checks
+from bench.apps import cli
 from bench.experiments.calibration import certificate, virtual_time
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan

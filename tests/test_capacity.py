@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bench import listing
+from bench.apps import listing
 from bench.errors import UsageError
 from bench.experiments import panels, registry
 from bench.experiments.words import conclusion

@@ -7,11 +7,11 @@ import nbformat
 import pytest
 from conftest import ROOT
 
+from bench.apps.teaching import questions
+from bench.apps.teaching.course import EXERCISES
 from bench.experiments import registry
 from bench.plan import placement
 from bench.plan.estimate import expected_s
-from bench.teaching import questions
-from bench.teaching.course import EXERCISES
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
 ROWS = ("You will be able to", "You need", "Minutes", "It writes", "Remember")

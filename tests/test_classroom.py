@@ -12,9 +12,9 @@ from IPython.utils.capture import capture_output
 from PIL import Image
 from test_notebooks import outputs, papermill
 
-from bench import classroom, listing
 from bench.analysis import comparison
-from bench.classroom import forest, merging, ratios, reading, submitting, telling
+from bench.apps import classroom, listing
+from bench.apps.classroom import forest, merging, ratios, reading, submitting, telling
 from bench.errors import UsageError
 from bench.run import stored
 from bench.run.frames import Run
@@ -232,4 +232,4 @@ def test_the_notebook_of_a_class(tmp_path):
 
 def test_the_laboratory_does_not_need_a_class():
     outside = [file for file in (ROOT / "bench").rglob("*.py") if file.parent.name != "classroom"]
-    assert [file.name for file in outside if "bench.classroom" in file.read_text("utf-8")] == ["cli.py"]
+    assert [file.name for file in outside if "bench.apps.classroom" in file.read_text("utf-8")] == ["cli.py"]

@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT
 
 from bench import systems
-from bench.doctor import Finding
+from bench.apps.doctor import Finding
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan

@@ -8,14 +8,14 @@ import pytest
 from conftest import ROOT
 
 import bench
+from bench.apps.teaching import mystery
+from bench.apps.teaching.course import EXERCISES
 from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.validation import checked
 from bench.systems import mystery as system
-from bench.teaching import mystery
-from bench.teaching.course import EXERCISES
 
 NUMBERS = [one for one in EXERCISES if one.unit]
 WORDS = [one for one in EXERCISES if not one.unit]
@@ -97,7 +97,8 @@ def test_nothing_that_is_read_tells_which_box_has_what():
     """No line of notebook, package or tests names a box together with its fault."""
     faults = "nagle|per call|late|convoy|lock|stale|gzip|pack|slow|keep|rare|alone|pieces"
     files = [ROOT / "notebooks" / "mystery.ipynb", *(ROOT / "bench").rglob("mystery.py"), ROOT / "docs" / "teaching.md"]
-    assert len(files) == 7
+    files += (ROOT / "bench" / "experiments" / "mystery").glob("*.py")
+    assert len(files) == 9
     for file in files:
         for line in file.read_text("utf-8").splitlines():
             assert not re.search(rf'"[a-f]"[^A-Za-z]*({faults})|\b[Bb]ox [a-fA-F]\b.*({faults})', line), (file, line)

@@ -13,15 +13,15 @@ from conftest import ROOT, descendants, wait_for
 from papermill.cli import _resolve_type
 
 from bench import systems
+from bench.apps.exploring import command, inputs, showing
+from bench.apps.exploring.choice import Choice
+from bench.apps.exploring.measuring import Measurement
+from bench.apps.exploring.result_set import Result, collect
+from bench.apps.exploring.screen import Page
 from bench.errors import UsageError
 from bench.experiments import panels, registry
 from bench.experiments.explore.findings import Row, rows
 from bench.experiments.explore.text import sentences
-from bench.exploring import command, inputs, showing
-from bench.exploring.choice import Choice
-from bench.exploring.measuring import Measurement
-from bench.exploring.pile import Result, collect
-from bench.exploring.screen import Page
 from bench.measurement import child_process, runner
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
@@ -210,7 +210,7 @@ def test_sentences_tell_apart_only_what_does_not_overlap():
 @pytest.fixture
 def page(monkeypatch):
     """Return the page as it is shown, without anybody who looks."""
-    monkeypatch.setattr("bench.exploring.screen.display", lambda *shown: None)
+    monkeypatch.setattr("bench.apps.exploring.screen.display", lambda *shown: None)
     made = Page("measure", NOTHING | {"starts": 2, "window_s": 0.05})
     yield made
     made.stop()

@@ -6,7 +6,8 @@ import pytest
 from conftest import ROOT
 from PIL import Image
 
-from bench import listing, paths
+from bench import paths
+from bench.apps import listing
 from bench.experiments import panels, words
 from bench.run.folder import Folder
 from bench.run.frames import Run

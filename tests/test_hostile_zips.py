@@ -20,10 +20,10 @@ from conftest import ROOT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench import classroom
 from bench.analysis.comparison import QUANTITIES
-from bench.classroom import merging, ratios, reading, starts, zips
-from bench.classroom.zips import RefusedError
+from bench.apps import classroom
+from bench.apps.classroom import merging, ratios, reading, starts, zips
+from bench.apps.classroom.zips import RefusedError
 
 RUN = "20260101T000000.000Z-latency-00000000"
 

@@ -9,11 +9,11 @@ from test_results import handmade
 
 import bench
 from bench import paths
+from bench.apps.teaching import predictions, questions, scores
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
 from bench.run.folder import Folder
 from bench.run.frames import Run
-from bench.teaching import predictions, questions, scores
 
 WHY = "because I say so"
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from bench.classroom import reading, starts, submitting, zips
+from bench.apps.classroom import reading, starts, submitting, zips
 from bench.errors import DataError, UsageError
 from bench.measurement import machine, runner
 from bench.plan.case import Case

@@ -10,8 +10,8 @@ import nbformat
 import pytest
 from conftest import ROOT
 
+from bench.apps.teaching import copies, expected, slides
 from bench.errors import DataError
-from bench.teaching import copies, expected, slides
 
 NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
     "type": "object",
@@ -155,7 +155,7 @@ def test_what_is_expected_is_what_the_reference_runs_say():
 def test_the_class_has_its_commands(tmp_path):
     def run(*words):
         return subprocess.run(
-            [sys.executable, "-m", "bench.teaching", *words], cwd=ROOT, capture_output=True, text=True
+            [sys.executable, "-m", "bench.apps.teaching", *words], cwd=ROOT, capture_output=True, text=True
         )
 
     assert "student" in run("--help").stdout

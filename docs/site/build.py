@@ -26,8 +26,8 @@ import papermill
 
 from bench import paths
 from bench.analysis import checks
+from bench.apps.unattended import execute
 from bench.errors import BenchError, UsageError
-from bench.execute import execute
 from bench.experiments import panels, words
 from bench.run.folder import Folder
 from bench.run.frames import Run

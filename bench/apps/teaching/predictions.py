@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from bench import paths
+from bench.apps.teaching import questions
+from bench.apps.teaching.questions import Question
 from bench.errors import DataError, UsageError, unknown
 from bench.plan import parameters
 from bench.run.files import writing
 from bench.run.frames import Run
-from bench.teaching import questions
-from bench.teaching.questions import Question
 from bench.text import listed
 
 FEWEST_WORDS = 3  # of a reason

@@ -1,4 +1,4 @@
-"""``python -m bench.teaching``: what a class needs, derived from the notebooks: student, slides, expected."""
+"""``python -m bench.apps.teaching``: what a class needs, derived from the notebooks: student, slides, expected."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ def cli() -> None:
 @click.option("--required", is_flag=True, help="Let the copies measure nothing before it is predicted.")
 def student(folder: Path, required: bool) -> None:
     """Write copies without answers into FOLDER/student, and sources for nbgrader into FOLDER/nbgrader."""
-    from bench.teaching import copies
+    from bench.apps.teaching import copies
 
     click.echo(f"{len(copies.write(folder, required))} notebooks in {folder / 'student'} and {folder / 'nbgrader'}")
 
@@ -28,7 +28,7 @@ def student(folder: Path, required: bool) -> None:
 @click.option("--folder", default="build/slides", type=click.Path(path_type=Path))
 def slides(notebooks: tuple[str, ...], folder: Path) -> None:
     """Make slides that open without a network (of all notebooks, if none is named)."""
-    from bench.teaching.slides import make
+    from bench.apps.teaching.slides import make
 
     for page in make(list(notebooks), folder.resolve(), click.echo):
         click.echo(f"slides {page}")
@@ -38,7 +38,7 @@ def slides(notebooks: tuple[str, ...], folder: Path) -> None:
 def expected() -> None:
     """Write the expected results in docs/teaching.md anew, from the reference runs."""
     from bench import paths
-    from bench.teaching.expected import written
+    from bench.apps.teaching.expected import written
 
     file = paths.home() / "docs" / "teaching.md"
     file.write_text(written(file.read_text("utf-8")), "utf-8")
@@ -46,7 +46,7 @@ def expected() -> None:
 
 if __name__ == "__main__":
     try:
-        cli(prog_name="bench.teaching")
+        cli(prog_name="bench.apps.teaching")
     except BenchError as error:
         click.echo(f"bench: {error}", err=True)
         sys.exit(error.exit_status)

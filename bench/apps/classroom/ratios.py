@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench.analysis.comparison import MARGIN, QUANTITIES, judge
-from bench.classroom.reading import Refusal, Submitted
+from bench.apps.classroom.reading import Refusal, Submitted
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.stats import Array, intervals

@@ -8,8 +8,8 @@ from typing import Any
 import ipywidgets as widgets
 
 from bench import systems
+from bench.apps.exploring import inputs
 from bench.errors import BenchError, NotInstalledError
-from bench.exploring import inputs
 from bench.plan import placement
 from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S
 

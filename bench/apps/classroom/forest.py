@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN
-from bench.classroom.merging import Claim, Room
+from bench.apps.classroom.merging import Claim, Room
 from bench.experiments import panels
 from bench.experiments.axes import GREY, log_axis, name_rows, nothing, range_row, style
 from bench.measurement import machine

@@ -7,7 +7,7 @@ from scipy import special
 
 from bench.analysis.card import Tally
 from bench.analysis.comparison import DIFFERENT, QUANTITIES
-from bench.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, Claim, Room
+from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, Claim, Room
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, few, listed
 

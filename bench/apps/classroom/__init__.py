@@ -6,9 +6,9 @@
 
 from IPython.display import Markdown, display
 
-from bench import lab
-from bench.classroom import forest, merging, telling
-from bench.classroom.merging import Room
+from bench.apps import notebook
+from bench.apps.classroom import forest, merging, telling
+from bench.apps.classroom.merging import Room
 from bench.experiments.panels import in_words
 from bench.text import counted
 
@@ -16,7 +16,7 @@ from bench.text import counted
 def gather(
     folder: object = merging.REFERENCE, row: object = "default", quantity: object = "p50 RTT", claim: object = ""
 ) -> Room:
-    """Return what the zips of a folder say, and print how much of it is used; see ``bench.classroom.merging``."""
+    """Return what the zips of a folder say, and print how much of it is used; see ``bench.apps.classroom.merging``."""
     room = merging.gather(folder, row, quantity, claim)
     files = {run.file for run in room.runs}
     refused = len({one.file for one in room.refusals} - files)
@@ -26,16 +26,16 @@ def gather(
 
 
 def table(room: Room, *names: str) -> None:
-    """Show tables by the names of their functions in ``bench.classroom.telling``; those without rows are left out."""
+    """Show tables by the names of their functions in ``telling``; those without rows are left out."""
     for frame in (getattr(telling, name)(room) for name in names):
         if len(frame):
-            lab.show_frame(frame)
+            notebook.show_frame(frame)
 
 
 def show(room: Room, *panels: str) -> None:
-    """Show panels of the figure, named as the functions in ``bench.classroom.forest``."""
+    """Show panels of the figure, named as the functions in ``bench.apps.classroom.forest``."""
     for name in panels:
-        lab.show_figure(forest.draw(room, name), in_words([getattr(forest, name)]))
+        notebook.show_figure(forest.draw(room, name), in_words([getattr(forest, name)]))
 
 
 def tell(room: Room, what: str = "conclusion") -> None:
@@ -45,4 +45,4 @@ def tell(room: Room, what: str = "conclusion") -> None:
 
 def save(room: Room) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
-    lab.show_saved(forest.save(room), in_words((forest.forest, forest.claims, forest.baselines)))
+    notebook.show_saved(forest.save(room), in_words((forest.forest, forest.claims, forest.baselines)))

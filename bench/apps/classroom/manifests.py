@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bench.analysis import card, checks
-from bench.classroom.zips import RefusedError, plain
+from bench.apps.classroom.zips import RefusedError, plain
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run

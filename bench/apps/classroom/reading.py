@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from bench import paths
-from bench.classroom import manifests, starts, zips
-from bench.classroom.zips import RefusedError, plain
+from bench.apps.classroom import manifests, starts, zips
+from bench.apps.classroom.zips import RefusedError, plain
 from bench.errors import UsageError
 from bench.plan.plan import Plan
 

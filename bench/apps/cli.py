@@ -33,7 +33,7 @@ def cli(context: click.Context, debug: bool) -> None:
 @cli.command("list")
 def list_() -> None:
     """List the systems: transports, options, and how to install what is missing."""
-    from bench.listing import systems_text
+    from bench.apps.listing import systems_text
 
     click.echo(systems_text())
 
@@ -41,7 +41,7 @@ def list_() -> None:
 @cli.command()
 def doctor() -> None:
     """Look at this machine: clock, noise, placement, and what will disturb a measurement."""
-    from bench.doctor import findings
+    from bench.apps.doctor import findings
 
     for finding in findings():
         click.echo(str(finding))
@@ -66,7 +66,7 @@ def prepare(names: tuple[str, ...], anew: bool) -> None:
 @PARAMETER
 def run(notebooks: tuple[str, ...], every: bool, parameters: tuple[tuple[str, str], ...]) -> None:
     """Run notebooks by papermill, into data/executed and figures."""
-    from bench.execute import execute
+    from bench.apps.unattended import execute
 
     execute(list(notebooks), every, dict(parameters), click.echo)
 
@@ -85,7 +85,7 @@ def runs() -> None:
 @click.argument("run", default="latest")
 def show(run: str) -> None:
     """Show a run's plan, checks and results. RUN is an id or a part of it, "latest", or reference/NOTEBOOK."""
-    from bench.listing import run_text
+    from bench.apps.listing import run_text
 
     click.echo(run_text(run))
 
@@ -125,7 +125,7 @@ def capacity(
 @click.option("--json", "as_json", is_flag=True, help="Print a list of objects instead of lines.")
 def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> int:
     """Compare run B with run A, case by case: what differs, effects with intervals, verdicts."""
-    from bench.listing import compared_text
+    from bench.apps.listing import compared_text
 
     text, failed = compared_text(a, b, margin, fail_if_slower, as_json)
     click.echo(text)
@@ -138,7 +138,7 @@ def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bo
 @click.option("--yes", is_flag=True, help="Write it without asking.")
 def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
     """Put RUNs into one small zip, to hand in to a class; what it tells is shown before it is written."""
-    from bench.classroom.submitting import submission, write
+    from bench.apps.classroom.submitting import submission, write
 
     made = submission(runs)
     click.echo(str(made))
@@ -169,7 +169,7 @@ def calibrate(runs: int) -> int:
 @click.argument("figure")
 def explain(figure: str) -> None:
     """Tell which run a figure was drawn from, and how to draw or measure it again."""
-    from bench.listing import figure_text
+    from bench.apps.listing import figure_text
 
     click.echo(figure_text(figure))
 

@@ -1,11 +1,11 @@
 """What to expect in class, as ratios: computed from the reference runs, so that it does not go stale."""
 
 from bench import paths
+from bench.apps.teaching import questions
 from bench.errors import DataError
 from bench.experiments.mystery.findings import alone, crowded
 from bench.run import stored
 from bench.run.frames import Run
-from bench.teaching import questions
 
 BEGIN, END = "<!-- expected: begin (make expected writes this) -->", "<!-- expected: end -->"
 

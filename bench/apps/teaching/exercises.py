@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bench.apps.teaching.predictions import Note
 from bench.errors import UsageError, unknown
 from bench.plan import parameters
-from bench.teaching.predictions import Note
 
 WITHIN = 0.02  # of the right number: for what was rounded
 
@@ -62,7 +62,7 @@ class Exercise:
 
 def check(exercise: str, answer: object = None) -> Judgement:
     """Judge the answer to an exercise ("latency e1", "mystery A"): right, or a hint. It is shown as a cell's value."""
-    from bench.teaching import course, mystery
+    from bench.apps.teaching import course, mystery
 
     known = {one.name: one.judge for one in course.EXERCISES} | {box: mystery.judge(box) for box in mystery.BOXES}
     if exercise not in known:

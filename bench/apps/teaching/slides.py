@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from bench import paths
+from bench.apps.teaching.copies import Notebook, notebooks, source, tagged
+from bench.apps.unattended import execute
 from bench.errors import BenchError, NotInstalledError, unknown
-from bench.execute import execute
-from bench.teaching.copies import Notebook, notebooks, source, tagged
 
 TEMPLATE = Path(__file__).parent / "slides_template"
 CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(")  # not for a lecture

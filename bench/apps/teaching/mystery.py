@@ -3,8 +3,8 @@
 import hashlib
 from collections.abc import Callable
 
+from bench.apps.teaching.exercises import Judgement
 from bench.errors import unknown
-from bench.teaching.exercises import Judgement
 
 BOXES = tuple(f"mystery {letter}" for letter in "ABCDEF")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench import paths
 from bench.analysis import checks
-from bench.classroom import manifests, reading, starts, zips
+from bench.apps.classroom import manifests, reading, starts, zips
 from bench.errors import DataError, UsageError
 from bench.run import schema, stored
 from bench.run.frames import Run

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME
-from bench.classroom import reading, submitting
-from bench.classroom.ratios import Ratio, key, ratios
-from bench.classroom.reading import Refusal, Submitted
-from bench.classroom.zips import plain
+from bench.apps.classroom import reading, submitting
+from bench.apps.classroom.ratios import Ratio, key, ratios
+from bench.apps.classroom.reading import Refusal, Submitted
+from bench.apps.classroom.zips import plain
 from bench.errors import unknown
 from bench.plan import parameters
 from bench.plan.case import Case

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from bench import stats
 from bench.analysis import comparison
-from bench.classroom.zips import RefusedError
+from bench.apps.classroom.zips import RefusedError
 from bench.run import schema
 from bench.run.frames import Run, column
 

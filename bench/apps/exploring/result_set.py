@@ -1,4 +1,4 @@
-"""Results that pile up: cases of several runs, kept as one run so that their figure can be drawn again."""
+"""A set of results: cases of several runs, kept as one run so that their figure can be drawn again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -10,16 +10,17 @@ import ipywidgets as widgets
 from IPython import get_ipython
 from IPython.display import display
 
-from bench import lab, paths
+from bench import paths
 from bench.analysis import checks
+from bench.apps import notebook
+from bench.apps.exploring import command, showing
+from bench.apps.exploring.choice import Choice
+from bench.apps.exploring.measuring import Measurement
+from bench.apps.exploring.result_set import Result, collect
+from bench.apps.exploring.showing import Entry
 from bench.errors import BenchError
 from bench.experiments import panels, registry
 from bench.experiments.explore.findings import Row, row
-from bench.exploring import command, showing
-from bench.exploring.choice import Choice
-from bench.exploring.measuring import Measurement
-from bench.exploring.pile import Result, collect
-from bench.exploring.showing import Entry
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
 from bench.run.frames import Run
@@ -42,7 +43,7 @@ class Page:
         self._lock = threading.RLock()
         self._make_widgets()
         if source != "measure":
-            run = lab.measure("explore", source)
+            run = notebook.measure("explore", source)
             self._entries = [
                 showing.entry(Result(run, case)) for case in range(len(run.plan.cases)) if case in run.cases.index
             ]

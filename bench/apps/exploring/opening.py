@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from bench import lab
-from bench.exploring.command import USUAL
-from bench.exploring.screen import Page
+from bench.apps import notebook
+from bench.apps.exploring.command import USUAL
+from bench.apps.exploring.screen import Page
 from bench.plan.parameters import literal
 from bench.run.frames import Run
 
@@ -18,8 +18,8 @@ def page(
 
     With a ``source`` the page begins with the results of that run. What is returned shows the rest by its methods.
     """
-    if not lab.is_watched():
-        return Still(lab.measure("explore", source, resume, budget_s, **parameters))
+    if not notebook.is_watched():
+        return Still(notebook.measure("explore", source, resume, budget_s, **parameters))
     amount = {name: parameters.get(name, usual) for name, usual in USUAL.items()}
     if amount["profile"] == "class" and literal(amount["window_s"]) is None:
         amount["window_s"] = SHORT_S
@@ -32,17 +32,17 @@ class Still:
     def __init__(self, run: Run) -> None:
         """Show the picture of a run."""
         self.run = run
-        lab.show(run, "medians", "distributions")
+        notebook.show(run, "medians", "distributions")
 
     def trust(self) -> None:
         """Show the trust card."""
-        lab.trust(self.run)
+        notebook.trust(self.run)
 
     def numbers(self) -> None:
         """Show what the results say, and their tables."""
-        lab.tell(self.run)
-        lab.table(self.run)
+        notebook.tell(self.run)
+        notebook.table(self.run)
 
     def saved(self) -> None:
         """Save the whole figure, and show it."""
-        lab.save(self.run)
+        notebook.save(self.run)

@@ -7,12 +7,12 @@ from IPython.display import Image, Markdown, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bench.apps.teaching import predictions, questions
+from bench.apps.teaching.predictions import Prediction
+from bench.apps.teaching.questions import Question
 from bench.errors import UsageError
 from bench.experiments.axes import log_axis, style
 from bench.run.frames import Run
-from bench.teaching import predictions, questions
-from bench.teaching.predictions import Prediction
-from bench.teaching.questions import Question
 
 PREDICTED, MEASURED = "#0173b2", "#d55e00"
 

@@ -155,7 +155,7 @@ def show_frame(frame: pd.DataFrame, wrap: bool = False) -> None:
 
 
 def show(run: Run, *panels: str) -> None:
-    """Show panels of the notebook's figure, named as the functions in its file in ``bench/figures``."""
+    """Show panels of the notebook's figure, named as the functions in its ``figure.py``."""
     for name in panels:
         show_figure(figures.panel(run, name), figures.described(run.plan.notebook, name))
 
@@ -169,7 +169,7 @@ def show_figure(figure: Figure, alt: str) -> None:
 
 
 def tell(run: Run, what: str = "conclusion") -> None:
-    """Show sentences computed from the run: ``conclusion``, or another function in its file in ``bench/narrative``."""
+    """Show sentences computed from the run: ``conclusion``, or another function in its ``text.py``."""
     display(Markdown(words.text(run, what)))
 
 
