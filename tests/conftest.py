@@ -54,7 +54,7 @@ def routers():
 def with_systems(monkeypatch):
     """Return a function that adds a folder of systems, for this process and its children."""
 
-    def add(folder: Path = HERE / "systems") -> None:
+    def add(folder: Path = HERE / "extra_systems") -> None:
         monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(folder))
         monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(folder)])
 

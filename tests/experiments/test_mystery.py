@@ -1,8 +1,8 @@
 """The figure and the words of mystery.ipynb, on runs made by hand: they hold where counters are missing, too."""
 
 import pytest
+from handmade import handmade
 from matplotlib.figure import Figure
-from test_results import handmade
 
 from bench.errors import UsageError
 from bench.experiments import panels, registry, words

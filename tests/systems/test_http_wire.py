@@ -6,13 +6,11 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from wire_servers import http
+from wire_servers import WIRED, http
 
 from bench import systems
 from bench.errors import TransportError
 from bench.systems import _http_wire, _xmlrpc, sockets, xmlrpc_pstream
-
-WIRED = ("sockets", "xmlrpc_pstream", "xmlrpc_stdlib")
 
 FIELDS = some.lists(some.sampled_from([b"Server: x y", b"Date: Mon, 01 Jan 2024 00:00:00 GMT", b"X-Empty:", b"a:b:c"]))
 RESPONSES = some.builds(

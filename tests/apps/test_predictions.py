@@ -4,8 +4,8 @@ import json
 import math
 
 import pytest
+from handmade import handmade
 from matplotlib.figure import Figure
-from test_results import handmade
 
 import bench
 from bench import paths

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_http_wire import WIRED
-from test_results import handmade
+from handmade import handmade
+from wire_servers import WIRED
 
 from bench import systems
 from bench.child import timed_loops

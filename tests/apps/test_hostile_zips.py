@@ -326,8 +326,8 @@ def test_starts_that_do_not_vary_are_no_measurement():
 BOUNDED = """
     import resource, sys
     import classes, test_hostile_zips as hostile
-    from bench.classroom import reading
-    from bench.classroom.zips import RefusedError
+    from bench.apps.classroom import reading
+    from bench.apps.classroom.zips import RefusedError
     made = [make() for make, _ in hostile.ZIPS.values()]
     made += [classes.packed(rows=rows) for rows in hostile.bombs()]
     reading.read(classes.packed())

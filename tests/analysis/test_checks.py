@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_results import PAIR, handmade
+from handmade import PAIR, handmade, moody, noisy
 
 from bench.analysis import checks
 from bench.analysis.checks import CAUTION, INVALID, PASS
@@ -19,11 +19,6 @@ def outcome(run, name):
     return found
 
 
-def noisy(start, calls):
-    """Calls that vary by some per cent, each on its own."""
-    return 1 + 0.05 * np.random.default_rng(start).random(calls)
-
-
 def test_all_is_well():
     run = handmade([*PAIR, LOOPBACK], [100, 50, 0.1], shape=noisy)
     assert {one.name: one.verdict for one in checks.check(run)} == {check.__name__: PASS for check in checks.ALL}
@@ -36,12 +31,6 @@ def step(at, factor):
     return lambda start, calls: (
         noisy(start, calls) * np.where((np.arange(calls) >= abs(at) * calls) == (at > 0), factor, 1)
     )
-
-
-def moody(start, calls):
-    """Calls that follow each other: the level wanders slowly."""
-    walk = np.cumsum(np.random.default_rng(start).standard_normal(calls))
-    return 1 + 0.01 * (walk - walk.mean()) / walk.std()
 
 
 def every_other(start, calls):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_results import handmade
+from handmade import handmade
 
 from bench.analysis.prediction import agreement, predict
 from bench.analysis.resources import resources

@@ -12,6 +12,7 @@ from conftest import ROOT
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from papermill.cli import papermill as papermill_command
+from papermilling import outputs, papermill
 
 from bench import paths
 from bench.experiments import panels
@@ -19,26 +20,10 @@ from bench.run import stored
 from bench.run.frames import Run
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
-POOLING = {"classroom"}  # looks at what others measured: no plan and no run of its own, see tests/test_classroom.py
+POOLING = {
+    "classroom"
+}  # looks at what others measured: no plan and no run of its own, see tests/apps/test_classroom.py
 MEASURING = [file for file in NOTEBOOKS if file.stem not in POOLING]
-PAPERMILL = [sys.executable, "-m", "papermill"]
-
-
-def papermill(*words, cwd=ROOT / "notebooks"):
-    return subprocess.run([*PAPERMILL, *words], cwd=cwd, capture_output=True, text=True, timeout=110)
-
-
-def outputs(file):
-    """Return everything that an executed notebook shows, as text."""
-    shown = []
-    for cell in nbformat.read(file, 4).cells:
-        for output in cell.get("outputs", []):
-            shown.append(output.get("text", ""))
-            shown += [str(value) for kind, value in output.get("data", {}).items() if kind.startswith("text/")]
-            assert output["output_type"] != "error"
-    return "\n".join(shown)
-
-
 FEWER = {  # cases than the notebook has: what is left out is measured by other tests
     "clients": ["-p", "clients", "[1, 2]"],
     "nodelay": ["-p", "system", "sockets", "-p", "sizes", "70000"],

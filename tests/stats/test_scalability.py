@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_results import handmade
+from handmade import handmade
 
 from bench.errors import UsageError
 from bench.experiments import published, registry, words

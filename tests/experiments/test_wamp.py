@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_results import handmade
+from handmade import handmade
 
 from bench.experiments import words
 from bench.experiments.wamp import findings

@@ -3,8 +3,7 @@
 import math
 
 import pytest
-from test_checks import moody, noisy
-from test_results import PAIR, handmade
+from handmade import PAIR, handmade, moody, noisy
 
 from bench.analysis import quantiles
 from bench.plan.case import Case

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from test_checks import noisy
-from test_results import handmade
+from handmade import handmade, noisy
 
 import bench
 from bench.analysis import budget

@@ -7,9 +7,9 @@ from array import array
 
 import numpy as np
 import pytest
+from handmade import handmade
 from hypothesis import given
 from hypothesis import strategies as some
-from test_results import handmade
 
 from bench import stats
 from bench.analysis import checks, overload

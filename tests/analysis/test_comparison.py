@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from test_results import handmade
+from handmade import handmade
 
 from bench.analysis import verdicts
 from bench.analysis.comparison import DIFFERENT, SAME, UNKNOWN, aa_ratio, at_once, compare, compare_cases, judge

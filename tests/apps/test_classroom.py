@@ -9,8 +9,8 @@ import pytest
 from conftest import ROOT
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from papermilling import outputs, papermill
 from PIL import Image
-from test_notebooks import outputs, papermill
 
 from bench.analysis import comparison
 from bench.apps import classroom, listing

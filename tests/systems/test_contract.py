@@ -153,7 +153,7 @@ def test_each_system_describes_itself():
 
 
 def test_a_missing_library_names_the_command_that_installs_it(with_systems):
-    with_systems(HERE / "systems")
+    with_systems(HERE / "extra_systems")
     with pytest.raises(NotInstalledError, match="python -m pip install a-library-that-is-not-installed"):
         systems.load("absent")
 

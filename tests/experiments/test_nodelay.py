@@ -5,7 +5,7 @@ import socket
 import sys
 
 import pytest
-from test_results import handmade
+from handmade import handmade
 
 from bench.errors import TransportError, UsageError
 from bench.experiments import registry, words

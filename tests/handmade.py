@@ -1,0 +1,51 @@
+"""Runs made by hand, for tests of what is read from them."""
+
+import numpy as np
+
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.run import start_record, stored
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord
+
+FACTS = {
+    "machine": {"machine_id": "0", "cpu_model": "x", "cpus_allowed": 2, "virtual": True, "system": "L", "kernel": "1"},
+    "versions": {},
+    "git": {"revision": "abc", "dirty": False},
+}
+
+
+def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=0.01, shape=None, **ledger):
+    """Return a run in which call i of case c takes rtt_us[c] us plus i millionths, and a start adds its number in %.
+
+    shape: factors of the calls of a start, from the number of the start and of calls.
+    """
+    plan = make_plan(notebook, cases, starts=starts, window_s=planned_s)
+    folder = stored.create(plan, FACTS)
+    for start, block, index in plan.order():
+        rtt = np.rint(1000 * rtt_us[index] * (1 + block / 100 + np.arange(calls) / 1e6)).astype("i8")
+        rtt = (rtt * shape(start, calls)).astype("i8") if shape else rtt
+        sent = np.concatenate([[0], np.cumsum(rtt)[:-1]])
+        known = {
+            "calls": calls, "server_calls": calls, "window_s": float(rtt.sum()) / 1e9, "errors": 0, "first_rtt_ns": 1,
+            "client_cpu_ns": 10_000 * calls, "server_cpu_ns": 20_000 * calls, "client_cpus": "0", "server_cpus": "1",
+            "gc_collections": 0,
+        } | ledger  # fmt: skip
+        measured = StartRecord(known, calls=[np.stack([sent, sent + rtt])])
+        folder.append(start, start_record.tables(start, block, index, cases[index], measured))
+    folder.update(finished=True)
+    return Run(folder)
+
+
+PAIR = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
+
+
+def noisy(start, calls):
+    """Calls that vary by some per cent, each on its own."""
+    return 1 + 0.05 * np.random.default_rng(start).random(calls)
+
+
+def moody(start, calls):
+    """Calls that follow each other: the level wanders slowly."""
+    walk = np.cumsum(np.random.default_rng(start).standard_normal(calls))
+    return 1 + 0.01 * (walk - walk.mean()) / walk.std()
