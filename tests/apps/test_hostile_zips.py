@@ -359,7 +359,7 @@ def bombs() -> list[bytes]:
 def test_bombs_take_no_memory():
     finished = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(BOUNDED)], capture_output=True, text=True, timeout=100,
-        env=os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}"},
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{Path(__file__).parent}:{ROOT}"},
     )  # fmt: skip
     assert finished.returncode == 0 and finished.stdout.startswith("bounded"), finished.stderr
 
