@@ -10,6 +10,7 @@ import sys
 import textwrap
 import warnings
 import zipfile
+from pathlib import Path
 
 import classes
 import numpy as np
