@@ -1,9 +1,10 @@
-"""The child's end of the conversation between a measuring process and the one that started it.
+"""Messages between a measuring process and its children, and the child's end of that conversation.
 
-Messages are one line of JSON each, on the child's standard input and output; a line with ``"blobs": [n, m]``
-is followed by n and then m raw bytes. What libraries print goes to the log instead. When the input ends, the parent is
-gone or wants the child gone: the child leaves at once and removes its private directory. (Linux's
-parent-death signal would not do: it fires when the *thread* that started the child ends.)
+A message is a frozen class with typed fields; its name is its kind. It travels as one line of JSON, on the child's
+standard input and output; behind it come as many raw bytes as its field ``blobs`` holds. What libraries print goes to
+the log instead. When the input ends, the parent is gone or wants the child gone: the child leaves at once and removes
+its private directory. (Linux's parent-death signal would not do: it fires when the *thread* that started the child
+ends.)
 """
 
 import contextlib
@@ -13,16 +14,133 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn, TypeVar, dataclass_transform
 
-from bench.errors import BenchError
+from bench.errors import BenchError, SystemFailedError
 
-Message = dict[str, Any]
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
+class Message:
+    """Base of all messages: a subclass lists its fields, as a dataclass does, and is registered by its name.
+
+    Checkers see frozen dataclasses. Nothing is generated at run time: the code that ``dataclasses`` makes would cost
+    every process half a millisecond for each kind, at its start.
+    """
+
+    kinds: ClassVar[dict[str, type["Message"]]] = {}
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Register a kind of message, with its own fields behind those of its base."""
+        cls._fields = (*cls._fields, *vars(cls).get("__annotations__", ()))
+        Message.kinds[cls.__name__] = cls
+
+    def __init__(self, **values: Any) -> None:
+        """Keep the fields; SystemFailedError for one that is missing, or that this kind of message does not have."""
+        if unknown := [name for name in values if name not in self._fields]:
+            raise _foreign(f"the message {type(self).__name__} has an unknown field {unknown[0]!r}")
+        if missing := [name for name in self._fields if name not in values and not hasattr(type(self), name)]:
+            raise _foreign(f"the message {type(self).__name__} lacks its field {missing[0]!r}")
+        vars(self).update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: a message is what was said."""
+        raise AttributeError(f"{type(self).__name__} cannot be changed")
+
+
+def _foreign(what: str) -> SystemFailedError:
+    """Return the error for what is no message of this program's version."""
+    return SystemFailedError(f"{what}: parent and child are not of one version; end the processes of older runs")
+
+
+def encode(message: Message) -> Iterator[Any]:
+    """Yield a message's line, and then the buffers in its field ``blobs``, without copying them."""
+    values = dict(vars(message))
+    views = [memoryview(blob).cast("B") for blob in values.pop("blobs", ())]
+    head = {"kind": type(message).__name__, "sizes": [len(view) for view in views], **values}
+    yield json.dumps(head).encode() + b"\n"
+    yield from views
+
+
+def decode(head: dict[str, Any], blobs: Sequence[bytes] = ()) -> Message:
+    """Return the message of a line that was read as JSON, and of the bytes behind it."""
+    values = {name: value for name, value in head.items() if name not in ("kind", "sizes")}
+    kind = Message.kinds.get(str(head.get("kind")))
+    if kind is None:
+        raise _foreign(f"there is no message {head.get('kind')!r}")
+    return kind(**values, blobs=tuple(blobs)) if blobs or "blobs" in kind._fields else kind(**values)
+
+
+def read_line(line: bytes) -> dict[str, Any]:
+    """Return the JSON of a line; SystemFailedError quotes one that is none."""
+    try:
+        head = json.loads(line)
+    except ValueError:
+        head = None
+    if not isinstance(head, dict):
+        raise _foreign(f"{line[:80]!r} is no message")
+    return head
+
+
+class Reader:
+    """Makes messages of bytes, in whatever pieces they come."""
+
+    def __init__(self) -> None:
+        """Begin with nothing read."""
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """Yield the messages that are whole once ``data`` has come."""
+        self._buffer += data
+        while (end := self._buffer.find(b"\n") + 1) > 0:
+            head = read_line(bytes(memoryview(self._buffer)[:end]))
+            sizes = head.get("sizes", ())
+            if len(self._buffer) < end + sum(sizes):
+                return
+            blobs = []
+            for size in sizes:
+                blobs.append(bytes(memoryview(self._buffer)[end : end + size]))
+                end += size
+            del self._buffer[:end]
+            yield decode(head, blobs)
+
+
+class Failed(Message):
+    """The child failed, and leaves: why."""
+
+    text: str
+
+
+class Adopted(Message):
+    """The child started a process group, which has to end with it."""
+
+    group: int
+
+
+class Listening(Message):
+    """A server accepts requests at an address; its helper processes by role."""
+
+    address: str
+    pids: Mapping[str, int] = {}
+
+
+class Count(Message):
+    """How many requests have been answered so far?"""
+
+
+class Counted(Message):
+    """So many, and so many of them by each worker, where there are workers."""
+
+    count: int
+    workers: Sequence[int] | None = None
+
+
+Kind = TypeVar("Kind", bound=Message)
 
 
 class Channel:
-    """Receives commands and sends reports; ``on_request`` answers some kinds at once, from its thread."""
+    """The child's end: receives commands and sends reports; ``on_count`` answers ``Count`` at once, from its thread."""
 
     def __init__(self) -> None:
         """Take over standard input and output, and begin to listen."""
@@ -31,9 +149,9 @@ class Channel:
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123
             os.dup2(nothing.fileno(), 0)
         os.dup2(2, 1)
-        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Message | BaseException] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self.on_request: dict[str, Callable[[], Message]] = {}
+        self.on_count: Callable[[], Counted] | None = None
         self.directory: str | None = None
         self.socket_file: str | None = None
         self._groups: list[int] = []
@@ -41,26 +159,31 @@ class Channel:
 
     def _listen(self) -> None:
         for line in self._input:
-            message = json.loads(line)
-            answer = self.on_request.get(message["kind"])
-            if answer is None:
-                self._inbox.put(message)
+            try:
+                message = decode(read_line(line))
+            except SystemFailedError as error:
+                self._inbox.put(error)
+                continue
+            if isinstance(message, Count) and self.on_count:
+                self.send(self.on_count())
             else:
-                self.send(message["kind"], **answer())
+                self._inbox.put(message)
         self.leave(0)
 
-    def receive(self) -> Message:
-        """Return the next command; waits for it."""
-        return self._inbox.get()
+    def receive(self, kind: type[Kind]) -> Kind:
+        """Return the next command, which has to be of this kind; waits for it."""
+        message = self._inbox.get()
+        if isinstance(message, BaseException):
+            raise message
+        if not isinstance(message, kind):
+            raise _foreign(f"{type(message).__name__} came instead of {kind.__name__}")
+        return message
 
-    def send(self, kind: str, blobs: Sequence[Any] = (), **fields: Any) -> None:
-        """Send one message, followed by the bytes of the buffers in ``blobs``, without copying them."""
-        views = [memoryview(blob).cast("B") for blob in blobs]
-        head = {"kind": kind, "blobs": [len(view) for view in views], **fields}
+    def send(self, message: Message) -> None:
+        """Send one message, followed by the bytes of the buffers in its ``blobs``."""
         with self._lock, contextlib.suppress(BrokenPipeError):
-            self._output.write(json.dumps(head).encode() + b"\n")
-            for view in views:
-                self._output.write(view)
+            for part in encode(message):
+                self._output.write(part)
             self._output.flush()
 
     def make_directory(self, path: str) -> None:
@@ -71,7 +194,7 @@ class Channel:
     def adopt(self, group: int) -> None:
         """Take care that a process group ends with this process; the parent is told, for the case of a sudden end."""
         self._groups.append(group)
-        self.send("adopted", group=group)
+        self.send(Adopted(group=group))
 
     def leave(self, status: int) -> NoReturn:
         """End this process now, whatever its other threads do, leaving neither helpers nor a directory behind."""
@@ -92,12 +215,12 @@ class Channel:
 def fail(channel: Channel, error: BaseException) -> NoReturn:
     """Report an error to the parent and leave; the log gets the traceback of an unforeseen one."""
     if isinstance(error, BenchError):
-        channel.send("error", text=str(error))
+        channel.send(Failed(text=str(error)))
     else:
         import traceback
 
         traceback.print_exception(error)
-        channel.send("error", text=f"{type(error).__name__}: {error}")
+        channel.send(Failed(text=f"{type(error).__name__}: {error}"))
     channel.leave(1)
 
 

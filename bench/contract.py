@@ -18,7 +18,8 @@ the docstring's first line   what it is: the legend's and ``bench list``'s text
                              ``service.announce(addresses, pids)``, and returns when it has ended
 ``Load``                     a program that makes the calls itself, used for closed loads if it is there:
                              ``Load(address, options, payloads, callers, most_calls)`` with the methods of
-                             ``bench.child.callers.Callers``, and ``pids``, its processes (client's CPU time)
+                             ``bench.child.callers.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
+                             its processes: their CPU time is the client's
 ``Wire``                     requests and responses as bytes, for the engine ``wire``, if it is to have it (see below)
 ``url``                      ``url(options, address, payload_bytes) -> str``: what load generators of others ask for
                              (``bench.child.generators``), over tcp; ValueError for options that a URL cannot carry
@@ -98,6 +99,25 @@ class Binding:
             "tcp": "tcp://127.0.0.1:0",
         }
         return places[self.transport]
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What a load made in its window.
+
+    calls: answered, or sent one way. times: for each caller its send and receive times (and due times of an open load),
+    int64 in ns, one buffer after the other; of a stream the sender's marks. errors: calls that failed. numbers: name,
+    value and unit of what a load generator reported. scheduled: how many calls an open load was to make. window_s: as a
+    generator took it. sessions: whole client processes, in the order of running.
+    """
+
+    calls: int
+    times: Sequence[Any] = ()
+    errors: int = 0
+    numbers: Sequence[tuple[str, float, str]] = ()
+    scheduled: int | None = None
+    window_s: float | None = None
+    sessions: Sequence[Any] = ()
 
 
 class Service(Protocol):

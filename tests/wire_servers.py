@@ -7,6 +7,8 @@ import time
 from contextlib import contextmanager, suppress
 from socket import IPPROTO_TCP, MSG_WAITALL, SHUT_RDWR, SHUT_WR, TCP_NODELAY
 
+from specs import client_spec
+
 from bench.child.wire import WireLoad
 from bench.contract import parse_address
 from bench.systems import _xmlrpc, sockets
@@ -84,14 +86,13 @@ def requests(connection):
 
 def load_of(address, system=sockets, window_s=FOREVER_S, **spec):
     """Make the calls of a load in this process; return it, and what it reports."""
-    given = {"callers": 1, "payload_bytes": 100, "seed": 1, "load": "closed", "max_calls": 20, "share": (0, 1)}
-    given |= {"offered_per_s": 1, "arrivals": "uniform", "schedule_seed": 1, "window_s": window_s}
-    load = WireLoad(system, system.Options(), address, given | spec)
+    load = WireLoad(system, system.Options(), address, client_spec(window_s=window_s, **spec))
     try:
         assert load.first() > 0
         now = time.perf_counter_ns()
         load.load(now, now + int(window_s * 1e9))
-        return load, *load.report()
+        report = load.report()
+        return load, report, report.times
     finally:
         load.close()
 

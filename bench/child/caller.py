@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.channel import Message
 from bench.child import timed_loops
 from bench.errors import TransportError
 
@@ -34,12 +33,10 @@ class Failures:
             raise TransportError(f"{error} (and {count - 1} more calls of this caller failed)", error.kind) from error
 
 
-def told(each: Sequence[Failures]) -> Message:
-    """Return what a process reports of its callers' failures; nothing if there are none."""
+def failed(each: Sequence[Failures]) -> tuple[int, list[tuple[str, float, str]]]:
+    """Return how many calls of a process's callers failed, and the numbers (name, count, unit) by kind."""
     kinds = sum((one.kinds for one in each), Counter[str]())
-    if not kinds:
-        return {}
-    return {"errors": kinds.total(), "report": [(f"error_{kind}", count, "1") for kind, count in kinds.items()]}
+    return kinds.total(), [(f"error_{kind}", count, "1") for kind, count in kinds.items()]
 
 
 def answered(received: Buffer) -> int:

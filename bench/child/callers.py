@@ -5,15 +5,16 @@ import inspect
 from array import array
 from typing import Any
 
-from bench.channel import Message
 from bench.child import timed_loops
-from bench.child.caller import Caller, told
+from bench.child.caller import Caller, failed
+from bench.child.spec import ClientSpec
+from bench.contract import LoadReport
 
 
-def schedule(spec: Message) -> "array[int]":
+def schedule(spec: ClientSpec) -> "array[int]":
     """Return a process's share of the common schedule, in ns after *go*: every n-th request of n clients."""
-    number, clients = spec["share"]
-    dues = timed_loops.schedule(spec["offered_per_s"], spec["window_s"], spec["arrivals"], spec["schedule_seed"])
+    number, clients = spec.share
+    dues = timed_loops.schedule(spec.offered_per_s, spec.window_s, spec.arrivals, spec.schedule_seed)
     return array("q", dues[number::clients])
 
 
@@ -23,16 +24,16 @@ class Callers:
     Several callers are threads, or tasks of one event loop where the system's ``call`` is ``async def``.
     """
 
-    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare the clients and the buffers."""
-        self._due = schedule(spec) if spec["load"] == "open" else None
-        size = spec["max_calls"] if self._due is None else max(1, len(self._due))
+        self._due = schedule(spec) if spec.load == "open" else None
+        size = spec.max_calls if self._due is None else max(1, len(self._due))
         self._scheduled = len(self._due or ())
         self._is_async = inspect.iscoroutinefunction(system.Client.call)
         self._run = self._make_runner() if self._is_async else (lambda result: result)
-        payloads = timed_loops.make_payloads(spec["payload_bytes"], spec["seed"])
+        payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
         make = functools.partial(system.Client, address, options)
-        self._callers = [Caller(make, payloads, size, self._run) for _ in range(spec["callers"])]
+        self._callers = [Caller(make, payloads, size, self._run) for _ in range(spec.callers)]
 
     @staticmethod
     def _make_runner() -> Any:
@@ -74,15 +75,15 @@ class Callers:
         else:
             await asyncio.gather(*(caller.closed_async(until_ns) for caller in self._callers))
 
-    def report(self) -> tuple[Message, list[Any]]:
-        """Return the number of calls, what failed, and the send and receive times of each caller."""
+    def report(self) -> LoadReport:
+        """Return the number of calls, what failed, and the times of each caller."""
         calls = [caller.calls for caller in self._callers]
         both = ((caller.sent, caller.received) for caller in self._callers)
-        blobs = [memoryview(times)[:n] for n, pair in zip(calls, both, strict=True) for times in pair]
-        fields = {"calls": sum(calls)} | told([caller.failures for caller in self._callers])
+        times = [memoryview(one)[:n] for n, pair in zip(calls, both, strict=True) for one in pair]
+        errors, numbers = failed([caller.failures for caller in self._callers])
         if self._due is None:
-            return fields, blobs
-        return fields | {"scheduled": self._scheduled}, [*blobs, memoryview(self._due)[: calls[0]]]
+            return LoadReport(sum(calls), times, errors, numbers)
+        return LoadReport(sum(calls), [*times, memoryview(self._due)[: calls[0]]], errors, numbers, self._scheduled)
 
     def close(self) -> None:
         """Disconnect."""
@@ -93,10 +94,10 @@ class Callers:
 class Streamer:
     """A one-way stream's sender."""
 
-    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare the sender."""
         self._sender = system.Sender(address, options)
-        self._payload = timed_loops.make_payloads(spec["payload_bytes"], spec["seed"])[0]
+        self._payload = timed_loops.make_payloads(spec.payload_bytes, spec.seed)[0]
         self._marks = timed_loops.Marks()
 
     def first(self) -> None:
@@ -108,9 +109,9 @@ class Streamer:
         """Send until the window's end."""
         self._marks = timed_loops.send_stream(self._sender.send, self._payload, until_ns)
 
-    def report(self) -> tuple[Message, list[Any]]:
+    def report(self) -> LoadReport:
         """Return the number of messages, and the marks (times, counts)."""
-        return {"calls": self._marks.messages[-1]}, [self._marks.times, self._marks.messages]
+        return LoadReport(self._marks.messages[-1], [self._marks.times, self._marks.messages])
 
     def close(self) -> None:
         """Disconnect when everything has left."""

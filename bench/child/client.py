@@ -13,17 +13,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench import systems
-from bench.channel import Channel, Message, fail, pin, run_child
+from bench.channel import Channel, fail, pin, run_child
 from bench.child import clocks, timed_loops
 from bench.child.callers import Callers, Streamer
 from bench.child.server import Echo, receive
+from bench.child.spec import ClientSpec, Close, Closed, Connect, Done, Go, Proceed, Ready, Sent, Usage
 from bench.contract import Binding
 
 
 class Inside(threading.Thread):
     """The server (or a stream's receiver) as a thread of this process: what ``inproc`` means."""
 
-    def __init__(self, channel: Channel, spec: Message, system: Any, options: Any) -> None:
+    def __init__(self, channel: Channel, spec: ClientSpec, system: Any, options: Any) -> None:
         """Prepare; ``start`` serves."""
         super().__init__(name="server", daemon=True)
         self.outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -34,18 +35,18 @@ class Inside(threading.Thread):
     def run(self) -> None:
         """Serve until the process ends, or receive one stream."""
         try:
-            pin(self._spec["server_cpus"])
+            pin(self._spec.server_cpus)
             self._serve(Binding("inproc", ""))
             self._cpu_at_end = time.thread_time_ns()
         except BaseException as error:
             fail(self._channel, error)
 
     def _serve(self, binding: Binding) -> None:
-        if self._spec["load"] != "stream":
+        if self._spec.load != "stream":
             return self._system.serve(binding, self._options, self.echo)
         receiver = self._system.Receiver(binding, self._options)
         self.outbox.put(receiver.address)
-        payload = timed_loops.make_payloads(self._spec["payload_bytes"], self._spec["seed"])[0]
+        payload = timed_loops.make_payloads(self._spec.payload_bytes, self._spec.seed)[0]
         marks = receive(receiver, payload, lambda: self.outbox.put("received"))
         return self.outbox.put(marks)
 
@@ -74,18 +75,18 @@ class Meter:
         self._server_ns = self._server()
         self._process_ns = self._process()
 
-    def stop(self) -> Message:
+    def stop(self) -> Usage:
         """Return what was used since ``start``; the server's part is None where it has a process of its own."""
         process_ns = self._process() - self._process_ns
         voluntary, involuntary = self._switches()
         server_ns = self._server() - self._server_ns if self._inside else None
-        return {
-            "client_cpu_ns": process_ns - (server_ns or 0),
-            "server_cpu_ns": server_ns,
-            "voluntary_switches": voluntary - self._voluntary,
-            "involuntary_switches": involuntary - self._involuntary,
-            "gc_collections": self._collected() - self._collections,
-        }
+        return Usage(
+            client_cpu_ns=process_ns - (server_ns or 0),
+            server_cpu_ns=server_ns,
+            voluntary_switches=voluntary - self._voluntary,
+            involuntary_switches=involuntary - self._involuntary,
+            gc_collections=self._collected() - self._collections,
+        )
 
     def _process(self) -> int:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -105,41 +106,38 @@ class Meter:
         return sum(generation["collections"] for generation in gc.get_stats())
 
 
-def prepare(channel: Channel, spec: Message) -> tuple[Any, Inside | None]:
+def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, Inside | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
-    system = systems.load(spec["system"])
-    pin(spec["cpus"])  # not before: both sides' imports take turns where they share a CPU
-    options = system.Options(**spec["options"])
-    inside = Inside(channel, spec, system, options) if spec["transport"] == "inproc" else None
+    system = systems.load(spec.system)
+    pin(spec.cpus)  # not before: both sides' imports take turns where they share a CPU
+    options = system.Options(**spec.options)
+    inside = Inside(channel, spec, system, options) if spec.transport == "inproc" else None
     if inside:
         inside.start()
-    told = {"address": inside.outbox.get()} if inside else channel.receive()
-    return make_load(system, options, told, spec), inside
+    server = Connect(address=inside.outbox.get()) if inside else channel.receive(Connect)
+    return make_load(system, options, server, spec), inside
 
 
-def make_load(system: Any, options: Any, told: Message, spec: Message) -> Any:
-    """Return the load: a stream, whole processes, bare connections, a generator, the system's own program, or callers.
-
-    ``told`` holds the server's ``address``, and its ``pids`` where they are needed.
-    """
-    address = told["address"]
-    if spec["load"] == "session":
+def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> Any:
+    """Return the load: a stream, whole processes, connections, a generator, the system's own program, or callers."""
+    address = server.address
+    if spec.load == "session":
         from bench.child.session import Sessions
 
-        return Sessions(system, options, address, spec, told["pids"])
-    if spec["load"] == "stream":
+        return Sessions(system, options, address, spec, server.pids)
+    if spec.load == "stream":
         return Streamer(system, options, address, spec)
-    if spec["engine"] == "wire":
+    if spec.engine == "wire":
         from bench.child.wire import WireLoad
 
         return WireLoad(system, options, address, spec)
-    if spec["engine"] != "library":
+    if spec.engine != "library":
         from bench.child.generators._running import GeneratorLoad
 
         return GeneratorLoad(system, options, address, spec)
-    if spec["load"] == "closed" and hasattr(system, "Load"):
-        payloads = timed_loops.make_payloads(spec["payload_bytes"], spec["seed"])
-        return system.Load(address, options, payloads, spec["callers"], spec["max_calls"])
+    if spec.load == "closed" and hasattr(system, "Load"):
+        payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
+        return system.Load(address, options, payloads, spec.callers, spec.max_calls)
     return Callers(system, options, address, spec)
 
 
@@ -149,42 +147,40 @@ def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:
     if inside and isinstance(load, Streamer):
         inside.outbox.get()
     gc.freeze()  # what is there by now is not looked through in the window
-    channel.send("ready", first_ns=first_ns, pids=getattr(load, "pids", ()))
+    channel.send(Ready(first_ns=first_ns, pids=getattr(load, "pids", ())))
 
 
 def drain(channel: Channel, inside: Inside | None) -> timed_loops.Marks | None:
     """Wait until all that was sent one way has arrived, so that its cost is in the CPU clocks."""
     if inside:
         return inside.outbox.get()
-    channel.send("sent")
-    channel.receive()
+    channel.send(Sent())
+    channel.receive(Proceed)
     return None
 
 
 def main(channel: Channel) -> None:
     """Get ready, run one window, report, disconnect."""
-    spec = channel.receive()
-    if spec["load"] == "open":
+    spec = channel.receive(ClientSpec)
+    if spec.load == "open":
         timed_loops.punctual()
     load, inside = prepare(channel, spec)
     get_ready(channel, load, inside)
-    go = channel.receive()
+    go = channel.receive(Go)
     meter = Meter(inside, getattr(load, "pids", ()))
-    timed_loops.wait_until(go["at_ns"])
+    timed_loops.wait_until(go.at_ns)
     meter.start()
-    load.load(go["at_ns"], go["until_ns"])
+    load.load(go.at_ns, go.until_ns)
     marks = drain(channel, inside) if isinstance(load, Streamer) else None
-    used = meter.stop()
-    fields, blobs = load.report()
-    if marks:
-        blobs += [marks.times, marks.messages]
-    elif inside and inside.is_alive():
-        fields |= inside.echo.count()
-    channel.send("done", blobs, **fields, **used)
-    channel.receive()
+    used, report = meter.stop(), load.report()
+    blobs = [*report.times, *((marks.times, marks.messages) if marks else ())]
+    counted = inside.echo.count().count if inside and not marks and inside.is_alive() else None
+    told = {name: value for name, value in vars(report).items() if name != "times"}
+    channel.send(Done(**vars(used), **told, blobs=blobs, counted=counted))
+    channel.receive(Close)
     load.close()
-    channel.send("closed")
-    channel.receive()  # never comes: the end of the input ends this process
+    channel.send(Closed())
+    channel.receive(Close)  # never comes: the end of the input ends this process
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 
 from bench import systems
 from bench.channel import Channel, run_child
+from bench.child.spec import RouterSpec, Routing
 from bench.contract import Binding
 from bench.errors import SystemFailedError
 
@@ -22,17 +23,17 @@ class Held:
 
     def announce(self, addresses: Mapping[str, str], pids: Mapping[str, int]) -> None:
         """Tell that the router is ready."""
-        self._channel.send("routing", addresses=dict(addresses), pids=dict(pids))
+        self._channel.send(Routing(addresses=dict(addresses), pids=dict(pids)))
 
 
 def main(channel: Channel) -> None:
     """Read the specification and route."""
-    spec = channel.receive()
-    channel.make_directory(spec["directory"])
-    system: Any = systems.load(spec["system"])
-    binding = Binding(spec["transport"], spec["directory"], spec["bind"], environment=spec["environment"])
-    system.route(binding, system.Options(**spec["options"]), Held(channel))
-    raise SystemFailedError(f"route() of {spec['system']} returned: its router has ended")
+    spec = channel.receive(RouterSpec)
+    channel.make_directory(spec.directory)
+    system: Any = systems.load(spec.system)
+    binding = Binding(spec.transport, spec.directory, spec.bind, environment=spec.environment)
+    system.route(binding, system.Options(**spec.options), Held(channel))
+    raise SystemFailedError(f"route() of {spec.system} returned: its router has ended")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench import systems
-from bench.channel import Channel, Message, pin, run_child
+from bench.channel import Channel, Counted, Listening, pin, run_child
+from bench.child.spec import Arrived, FirstArrived, ServerSpec
 from bench.child.timed_loops import Marks, make_payloads, receive_stream, wrong_answer
 from bench.contract import Binding
 from bench.errors import SystemFailedError
@@ -45,11 +46,11 @@ class Echo:
         self._counts = counts or self._counts
         self._on_announce(address, pids or {})
 
-    def count(self) -> Message:
+    def count(self) -> Counted:
         """Return how many requests were answered so far, and how many of them by each worker, if there are any."""
         here, workers = next(self._calls) - self._asked, list(self._counts())
         self._asked += 1  # asking counts, too
-        return {"count": here + sum(workers), "workers": workers or None}
+        return Counted(count=here + sum(workers), workers=workers or None)
 
 
 def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Marks:
@@ -63,40 +64,40 @@ def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Mark
     return marks
 
 
-def serve_calls(channel: Channel, spec: Message, system: Any, binding: Binding, options: Any) -> None:
+def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:
     """Serve requests until told to leave."""
 
     def announce(address: str, pids: Mapping[str, int]) -> None:
-        if spec["bind"] and spec["transport"] == "ipc" and not spec["router"]:
-            channel.socket_file = spec["bind"].removeprefix("ipc://")  # ours from here on: it goes with this process
-        channel.send("listening", address=address, pids=dict(pids))
+        if spec.bind and spec.transport == "ipc" and not spec.router:
+            channel.socket_file = spec.bind.removeprefix("ipc://")  # ours from here on: it goes with this process
+        channel.send(Listening(address=address, pids=dict(pids)))
 
     echo = Echo(announce, channel.adopt)
-    channel.on_request["count"] = echo.count
+    channel.on_count = echo.count
     system.serve(binding, options, echo)
-    raise SystemFailedError(f"serve() of {spec['system']} returned instead of answering")
+    raise SystemFailedError(f"serve() of {spec.system} returned instead of answering")
 
 
-def serve_stream(channel: Channel, spec: Message, system: Any, binding: Binding, options: Any) -> None:
+def serve_stream(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:
     """Receive one stream, report its marks, and wait to be told to leave."""
     receiver = system.Receiver(binding, options)
-    channel.send("listening", address=receiver.address, pids={})
-    payload = make_payloads(spec["payload_bytes"], spec["seed"])[0]
-    marks = receive(receiver, payload, lambda: channel.send("received"))
-    channel.send("marks", (marks.times, marks.messages))
+    channel.send(Listening(address=receiver.address))
+    payload = make_payloads(spec.payload_bytes, spec.seed)[0]
+    marks = receive(receiver, payload, lambda: channel.send(FirstArrived()))
+    channel.send(Arrived(blobs=(marks.times, marks.messages)))
     threading.Event().wait()
 
 
 def main(channel: Channel) -> None:
     """Read the specification and serve."""
-    spec = channel.receive()
-    system = systems.load(spec["system"])
-    pin(spec["cpus"])  # not before: both sides' imports take turns where they share a CPU
-    if (spec["transport"] == "ipc" and spec["bind"] is None) or spec["environment"]:
-        channel.make_directory(spec["directory"])
-    options = system.Options(**spec["options"])
-    binding = Binding(spec["transport"], spec["directory"], spec["bind"], spec["router"], spec["environment"])
-    serve = serve_stream if spec["load"] == "stream" else serve_calls
+    spec = channel.receive(ServerSpec)
+    system = systems.load(spec.system)
+    pin(spec.cpus)  # not before: both sides' imports take turns where they share a CPU
+    if (spec.transport == "ipc" and spec.bind is None) or spec.environment:
+        channel.make_directory(spec.directory)
+    options = system.Options(**spec.options)
+    binding = Binding(spec.transport, spec.directory, spec.bind, spec.router, spec.environment)
+    serve = serve_stream if spec.load == "stream" else serve_calls
     serve(channel, spec, system, binding, options)
 
 

@@ -4,10 +4,8 @@
 has one of its own is started directly. ``Sessions`` is the load of a client's process that runs them.
 """
 
-import json
 import os
 import resource
-import subprocess
 import sys
 import threading
 import time
@@ -15,9 +13,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bench import systems
-from bench.channel import Message
+from bench.channel import Reader, decode, encode, read_line
 from bench.child import clocks, timed_loops
+from bench.child.spec import ClientSpec, SessionDone, SessionSpec
+from bench.contract import LoadReport
 from bench.errors import BenchError, TransportError
+from bench.process import Process, python
 
 NEVER_NS = 2**62
 
@@ -44,7 +45,7 @@ class Session(NamedTuple):
 class Sessions:
     """The load of a process that runs client processes one at a time, with the methods of ``Callers``."""
 
-    def __init__(self, system: Any, options: Any, address: str, spec: Message, server_pids: Sequence[int]) -> None:
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec, server_pids: Sequence[int]) -> None:
         """Keep what they will be told, and whose CPU time is the server's."""
         self._system, self._options, self._address, self._spec = system, options, address, spec
         self._server_pids = server_pids
@@ -53,13 +54,13 @@ class Sessions:
 
     def first(self) -> int:
         """Run one process with one call, which brings all files into memory; return how long that took in ns."""
-        session = self._run(1, self._spec["payload_bytes"])
+        session = self._run(1, self._spec.payload_bytes)
         return session.answered_ns - (session.prepared_ns or session.begin_ns)
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Run the processes in their order, however long they take."""
         self._at_ns = at_ns
-        self._done = [self._run(calls, payload_bytes) for calls, payload_bytes in self._spec["sessions"]]
+        self._done = [self._run(calls, payload_bytes) for calls, payload_bytes in self._spec.sessions]
 
     def _run(self, calls: int, payload_bytes: int) -> Session:
         server_ns, ended_ns = clocks.total_ns(self._server_pids), _children_ns()
@@ -75,22 +76,26 @@ class Sessions:
 
     def _python(self, calls: int, payload_bytes: int) -> tuple[int, int, int, int]:
         """Run this file as a program; TransportError with what it said."""
-        given = {name: self._spec[name] for name in ("system", "options", "seed")}
-        given |= {"address": self._address, "calls": calls, "payload_bytes": payload_bytes}
-        words = [sys.executable, "-P", "-m", "bench.child.session", json.dumps(given)]
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            assert process.stdout
-            said = process.stdout.read()
-            status = process.wait()
-        if status:
+        spec = self._spec
+        same: dict[str, Any] = {
+            "system": spec.system,
+            "transport": spec.transport,
+            "options": spec.options,
+            "seed": spec.seed,
+        }
+        given = SessionSpec(**same, address=self._address, calls=calls, payload_bytes=payload_bytes)
+        process = Process(python("bench.child.session", b"".join(encode(given)).decode()))
+        said = process.output.read()
+        if status := process.end():
             why = said.decode().strip() or f"it ended with status {status}"
             raise TransportError(f"a client process failed: {why}")
-        interpreted, prepared, answered, called = json.loads(said)
-        return interpreted, prepared, answered, called
+        (done,) = Reader().feed(said)
+        assert isinstance(done, SessionDone)
+        return done.interpreted_ns, done.prepared_ns, done.answered_ns, done.called_ns
 
     def _native(self, calls: int, payload_bytes: int) -> tuple[None, None, int, int]:
         """Run the system's own program."""
-        payloads = timed_loops.make_payloads(payload_bytes, self._spec["seed"])
+        payloads = timed_loops.make_payloads(payload_bytes, self._spec.seed)
         program = self._system.Load(self._address, self._options, payloads, 1, max(1, calls - 1))
         program.first()
         answered = called = time.perf_counter_ns()
@@ -101,11 +106,11 @@ class Sessions:
         program.close()
         return None, None, answered, called
 
-    def report(self) -> tuple[Message, list[Any]]:
+    def report(self) -> LoadReport:
         """Return the number of calls and the processes, in the order of their running."""
         calls = sum(one.calls for one in self._done)
         window_s = (self._done[-1].end_ns - self._at_ns) / 1e9
-        return {"calls": calls, "window_s": window_s, "sessions": self._done}, []
+        return LoadReport(calls, window_s=window_s, sessions=self._done)
 
     def close(self) -> None:
         """Have nothing left to disconnect."""
@@ -127,21 +132,24 @@ def main() -> None:
     """Connect, make the calls, disconnect; print when each was done."""
     interpreted_ns = time.perf_counter_ns()
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    given = json.loads(sys.argv[1])
-    system: Any = systems.load(given["system"])
-    client = system.Client(given["address"], system.Options(**given["options"]))
-    payloads = timed_loops.make_payloads(given["payload_bytes"], given["seed"])
+    given = decode(read_line(sys.argv[1].encode()))
+    assert isinstance(given, SessionSpec)
+    system: Any = systems.load(given.system)
+    client = system.Client(given.address, system.Options(**given.options))
+    payloads = timed_loops.make_payloads(given.payload_bytes, given.seed)
     prepared_ns = time.perf_counter_ns()
     loop, run = _loop(client)
     run(client.open())
-    one, most = (timed_loops.zeros(1), timed_loops.zeros(1)), max(0, given["calls"] - 1)
+    one, most = (timed_loops.zeros(1), timed_loops.zeros(1)), max(0, given.calls - 1)
     run(loop(client.call, payloads, *one, NEVER_NS))
     answered_ns = called_ns = time.perf_counter_ns()
     if most:
         run(loop(client.call, payloads, timed_loops.zeros(most), timed_loops.zeros(most), NEVER_NS))
         called_ns = time.perf_counter_ns()
     run(client.close())
-    print(json.dumps([interpreted_ns, prepared_ns, answered_ns, called_ns]))
+    moments = {"interpreted_ns": interpreted_ns, "prepared_ns": prepared_ns}
+    done = SessionDone(**moments, answered_ns=answered_ns, called_ns=called_ns)
+    print(b"".join(encode(done)).decode(), end="")
 
 
 def _loop(client: Any) -> tuple[Any, Any]:

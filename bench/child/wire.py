@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from bench.channel import Message
 from bench.child import timed_loops
-from bench.child.caller import told
+from bench.child.caller import failed
 from bench.child.callers import schedule
 from bench.child.connection import Connection, Script, Step, Talk
 from bench.child.polling import Epoll, Poller, Selector
+from bench.child.spec import ClientSpec
+from bench.contract import LoadReport
 from bench.errors import TransportError
 
 EARLY_NS = 150_000  # before a due time waiting becomes spinning
@@ -129,14 +130,14 @@ def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) ->
 class WireLoad:
     """The load of a process, closed or open, with the methods of ``Callers``; ``connections``: a caller each."""
 
-    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare connections, requests and buffers."""
         make = functools.partial(system.Wire, options, address)
-        self._script = Script(make(), timed_loops.make_payloads(spec["payload_bytes"], spec["seed"]))
+        self._script = Script(make(), timed_loops.make_payloads(spec.payload_bytes, spec.seed))
         self._poller = Poller()
-        self.connections = [Connection(make, self._script, self._poller) for _ in range(spec["callers"])]
-        self._due = schedule(spec) if spec["load"] == "open" else None
-        sizes = [spec["max_calls"]] * len(self.connections) if self._due is None else [max(1, len(self._due))]
+        self.connections = [Connection(make, self._script, self._poller) for _ in range(spec.callers)]
+        self._due = schedule(spec) if spec.load == "open" else None
+        sizes = [spec.max_calls] * len(self.connections) if self._due is None else [max(1, len(self._due))]
         self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
         self._senders: list[Step] = []
 
@@ -175,19 +176,15 @@ class WireLoad:
         self._senders = pace(talks, idle, due, limit_ns)
         talks.stop()
 
-    def report(self) -> tuple[Message, list[Any]]:
+    def report(self) -> LoadReport:
         """Return the number of calls, what failed, and each connection's send and receive times; if open, due times."""
-        fields = told([connection.failures for connection in self.connections])
+        errors, numbers = failed([connection.failures for connection in self.connections])
         if self._due is None:
             pairs = zip(self.connections, self._times, strict=True)
-            blobs = [
-                _answered(times, received, connection)
-                for connection, (sent, received) in pairs
-                for times in (sent, received)
-            ]
-            return fields | {"calls": sum(map(len, blobs)) // 2}, blobs
-        blobs = self._dealt(self._due)
-        return fields | {"calls": sum(map(len, blobs)) // 3, "scheduled": len(self._due)}, blobs
+            times = [_answered(one, received, which) for which, (sent, received) in pairs for one in (sent, received)]
+            return LoadReport(sum(map(len, times)) // 2, times, errors, numbers)
+        times = self._dealt(self._due)
+        return LoadReport(sum(map(len, times)) // 3, times, errors, numbers, scheduled=len(self._due))
 
     def _dealt(self, due: "array[int]") -> list[Any]:
         """Return for each connection when its requests were sent, answered and due."""

@@ -1,23 +1,21 @@
 """Child processes as the measuring process sees them: start, talk, wait for, end. Nothing is left behind."""
 
 import contextlib
-import json
 import os
 import secrets
 import selectors
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
 
-from bench.channel import Message
+from bench.channel import Adopted, Failed, Kind, Listening, Message, Reader
+from bench.child.spec import FirstArrived, Ready
 from bench.errors import SystemFailedError
+from bench.process import Process, python
 
 TICK_S = 0.2
 _PACKAGE = str(Path(__file__).parents[2])
@@ -42,73 +40,42 @@ def private_directory() -> str:
     return f"{parent}/roundtrip-{os.getpid()}-{secrets.token_hex(4)}"
 
 
-class Child:
-    """One server or client process: a fresh interpreter that leaves when this process does."""
+class Child(Process):
+    """One server, client or router: a fresh interpreter that leaves when this process does."""
 
     def __init__(self, name: str, module: str, spec: Message) -> None:
         """Start ``python -m MODULE`` and hand it its specification."""
         self.name = name
-        self._directory = spec.get("directory")
+        self._directory: str | None = getattr(spec, "directory", None)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, so nothing can be left over
-        self._buffer = bytearray()
+        self._reader = Reader()
         self._inbox: list[Message] = []
         self._groups: list[int] = []
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+        super().__init__(
+            python(module),
             stderr=self._log,
             process_group=0,  # Ctrl-C is for the parent; not a session: Linux schedules those apart, at 1-2 us a call
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [_PACKAGE, os.environ.get("PYTHONPATH")]))},
         )
-        self.pid = self._process.pid
-        self.send("spec", **spec)
-
-    def send(self, kind: str, **fields: Any) -> None:
-        """Send one command; a child that has died is noticed when its report is waited for."""
-        assert self._process.stdin
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps({"kind": kind, **fields}).encode() + b"\n")
-            self._process.stdin.flush()
-
-    def fileno(self) -> int:
-        """Return the descriptor on which reports arrive."""
-        assert self._process.stdout
-        return self._process.stdout.fileno()
+        self.send(spec)
 
     def read(self) -> None:
         """Take in what has arrived; raise what the child reports, or that it has died."""
         data = os.read(self.fileno(), 1 << 20)
-        self._buffer += data
-        while message := self._next_message():
-            if message["kind"] == "error":
-                raise SystemFailedError(f"the {self.name} failed: {message['text']}")
-            if message["kind"] == "adopted":
-                self._groups.append(message["group"])
+        for message in self._reader.feed(data):
+            if isinstance(message, Failed):
+                raise SystemFailedError(f"the {self.name} failed: {message.text}")
+            if isinstance(message, Adopted):
+                self._groups.append(message.group)
             else:
                 self._inbox.append(message)
         if not data:
             raise SystemFailedError(self.obituary(patience_s=5) or f"the {self.name} closed its reports")
 
-    def _next_message(self) -> Message | None:
-        """Return the next whole message in the buffer, its raw bytes under "blobs", or None."""
-        end = self._buffer.find(b"\n") + 1
-        if not end:
-            return None
-        message: Message = json.loads(self._buffer[:end])
-        if len(self._buffer) < end + sum(message["blobs"]):
-            return None
-        blobs = []
-        for size in message["blobs"]:
-            blobs.append(bytes(memoryview(self._buffer)[end : end + size]))
-            end += size
-        del self._buffer[:end]
-        return message | {"blobs": blobs}
-
-    def take(self, kind: str) -> Message | None:
+    def take(self, kind: type[Kind]) -> Kind | None:
         """Return the oldest message of this kind that has arrived, or None; others wait."""
         for message in self._inbox:
-            if message["kind"] == kind:
+            if isinstance(message, kind):
                 self._inbox.remove(message)
                 return message
         return None
@@ -122,18 +89,11 @@ class Child:
 
     def obituary(self, patience_s: float) -> str:
         """Return how the child ended and the end of its log, or nothing if it still runs."""
-        try:
-            status = self._process.wait(patience_s)
-        except subprocess.TimeoutExpired:
+        status = self.wait(patience_s)
+        if status is None:
             return ""
         how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
         return f"the {self.name} {how}; the end of its log: {self.log_tail()}"
-
-    def ask_to_leave(self) -> None:
-        """Close the child's input, which it takes as "leave now"."""
-        assert self._process.stdin
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
 
     def stop(self) -> None:
         """End the child, by force if it does not leave within half a second, and what belongs to it."""
@@ -141,17 +101,12 @@ class Child:
         with selectors.DefaultSelector() as reports:  # which it closes as it ends: wait() would look ever more rarely
             reports.register(self, selectors.EVENT_READ)
             has_left = reports.select(0.5)
-        try:
-            self._process.wait(0.5 if has_left else 0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        if self._process.returncode < 0:  # it could not end its helpers itself
+        if self.wait(0.5 if has_left else 0) is None:
+            self.kill()
+        if self.end() < 0:  # it could not end its helpers itself
             for group in self._groups:
                 with contextlib.suppress(OSError):
                     os.killpg(group, signal.SIGKILL)
-        assert self._process.stdout
-        self._process.stdout.close()
         self._log.close()
         if self._directory:
             shutil.rmtree(self._directory, ignore_errors=True)
@@ -166,19 +121,19 @@ def stop_all(children: Sequence[Child]) -> None:
 
 
 def collect(
-    kind: str,
+    kind: type[Kind],
     wanted: Sequence[Child],
     deadline_s: float,
     others: Sequence[Child] = (),
     tick: Callable[[], None] = lambda: None,
-) -> list[Message]:
+) -> list[Kind]:
     """Wait until each wanted child has sent a message of this kind; return the messages in that order.
 
     Raises SystemFailedError when a wanted or other child dies or reports an error, or at the deadline; and
     KeyboardInterrupt when ``until`` says so.
     ``tick`` is called about every 0.2 s meanwhile.
     """
-    got: dict[Child, Message] = {}
+    got: dict[Child, Kind] = {}
     end = time.monotonic() + deadline_s
     next_tick = time.monotonic() + TICK_S
     with selectors.DefaultSelector() as selector:
@@ -200,9 +155,15 @@ def collect(
     return [got[child] for child in wanted]
 
 
-def _late(kind: str, child: Child, deadline_s: float) -> SystemFailedError:
-    doing = {"listening": "did not listen", "ready": "was not ready", "received": "received nothing"}
+_DOING: dict[type[Message], str] = {
+    Listening: "did not listen",
+    Ready: "was not ready",
+    FirstArrived: "received nothing",
+}
+
+
+def _late(kind: type[Message], child: Child, deadline_s: float) -> SystemFailedError:
     return SystemFailedError(
-        f"the {child.name} {doing.get(kind, 'did not finish')} within {deadline_s:.0f} s: it or its peer hangs; "
+        f"the {child.name} {_DOING.get(kind, 'did not finish')} within {deadline_s:.0f} s: it or its peer hangs; "
         f"the end of its log: {child.log_tail()}"
     )

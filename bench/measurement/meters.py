@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Mapping
 
 import psutil
 
@@ -14,7 +15,7 @@ def family(pid: int) -> list[int]:
 class LoadMeter:
     """CPU load and memory of each role over time, read from the parent with psutil at 5 Hz or less."""
 
-    def __init__(self, roles: dict[str, list[int]]) -> None:
+    def __init__(self, roles: Mapping[str, list[int]]) -> None:
         """Begin; nothing is read yet."""
         self._roles = {role: [psutil.Process(pid) for pid in pids] for role, pids in roles.items()}
         self._last: dict[str, tuple[int, float]] = {}

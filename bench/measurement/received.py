@@ -1,17 +1,18 @@
 """What children report at the end of a window, as what a start measured."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bench.channel import Message
+from bench.child.spec import Arrived, Done
 from bench.errors import SystemFailedError
 from bench.run.start_record import MOMENTS, Times
 
 
-def calls_of(done: list[Message], go_ns: int, width: int) -> list[Times]:
+def calls_of(done: Sequence[Done], go_ns: int, width: int) -> list[Times]:
     """Return the times of each caller, since *go*, from what the clients sent; ``width`` times for each call."""
-    arrays = [[np.frombuffer(blob, "i8") for blob in message["blobs"]] for message in done]
+    arrays = [[np.frombuffer(blob, "i8") for blob in message.blobs] for message in done]
     times = [each[i : i + width] for each in arrays for i in range(0, len(each), width)]
     calls = [np.stack(one) - go_ns for one in times]
     if any((one[1] < one[0]).any() for one in calls):
@@ -19,24 +20,24 @@ def calls_of(done: list[Message], go_ns: int, width: int) -> list[Times]:
     return calls
 
 
-def marks_of(done: list[Message], go_ns: int) -> list[tuple[str, Times, Times]]:
+def marks_of(done: Sequence[Done | Arrived], go_ns: int) -> list[tuple[str, Times, Times]]:
     """Return both ends of a stream from what they sent: role, times since *go*, and message counts."""
-    sent_at, sent, received_at, received = (np.frombuffer(blob, "i8") for message in done for blob in message["blobs"])
+    sent_at, sent, received_at, received = (np.frombuffer(blob, "i8") for message in done for blob in message.blobs)
     ends = (("client", sent_at, sent), ("server", received_at, received))
     return [(role, times - go_ns, count) for role, times, count in ends]
 
 
-def sessions_of(done: list[Message], go_ns: int) -> list[dict[str, Any]]:
+def sessions_of(done: Sequence[Done], go_ns: int) -> list[dict[str, Any]]:
     """Return the client processes that ran, with times since *go*, in the columns of the table ``sessions``."""
     names = ("calls", "payload_bytes", *MOMENTS, "client_cpu_ns", "server_cpu_ns")
-    rows = [dict(zip(names, row, strict=True)) for message in done for row in message.get("sessions", ())]
+    rows: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for message in done for row in message.sessions]
     return [
         row | {name: row[name] - go_ns for name in MOMENTS if row[name] is not None} | {"number": number}
         for number, row in enumerate(rows)
     ]
 
 
-def window_ns(done: list[Message], calls: list[Times], planned_s: float) -> int:
+def window_ns(done: Sequence[Done], calls: list[Times], planned_s: float) -> int:
     """Return how long the window was: as a generator told, until the last reply, or as planned if there was none."""
-    told = [int(message["window_s"] * 1e9) for message in done if "window_s" in message]
+    told = [int(message.window_s * 1e9) for message in done if message.window_s is not None]
     return max([*told, *(int(one[1][-1]) for one in calls if one.size)], default=int(planned_s * 1e9))

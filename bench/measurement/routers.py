@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import systems
+from bench.child.spec import RouterSpec, Routing
 from bench.errors import SystemFailedError
 from bench.measurement.child_process import Child, collect, private_directory
 from bench.measurement.meters import family
@@ -29,18 +30,19 @@ def start(system: str, transport: str, options: Mapping[str, Any], bind: str | N
     SystemFailedError quotes the router's log when it does not get ready.
     """
     name = systems.constant(system, "ENVIRONMENT", None)
-    spec: dict[str, Any] = {"system": system, "transport": transport, "options": dict(options), "bind": bind}
-    spec |= {"directory": private_directory(), "environment": systems.environment(system)}
+    environment = systems.environment(system)
+    same: dict[str, Any] = {"system": system, "transport": transport, "options": dict(options)}
+    spec = RouterSpec(**same, bind=bind, directory=private_directory(), environment=environment)
     child = Child(f"{system} router", "bench.child.router", spec)
     try:
-        (ready,) = collect("routing", [child], READY_S)
+        (ready,) = collect(Routing, [child], READY_S)
     except SystemFailedError as error:
         child.stop()
         raise SystemFailedError(f"{error}{_remedy(bind, name)}") from error
     except BaseException:
         child.stop()
         raise
-    return Router(child, ready["addresses"], _roles(child.pid, ready["pids"]))
+    return Router(child, ready.addresses, _roles(child.pid, ready.pids))
 
 
 def _remedy(bind: str | None, name: str | None) -> str:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable
 
 from bench import systems
+from bench.channel import Count, Counted, Listening
+from bench.child.spec import Closed, ServerSpec
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import routers
@@ -23,20 +25,26 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
     given = options_of(systems.load(name).Options, parameters.mapping(options, "options"), name)
     systems.prepare(name)
     router = routers.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
-    spec = {"system": name, "transport": where, "options": given, "load": "closed", "bind": address, "cpus": None}
-    spec |= {"router": dict(router.addresses) if router else {}}
-    spec |= {"directory": private_directory(), "environment": systems.environment(name)}
+    spec = ServerSpec(
+        system=name,
+        transport=where,
+        options=given,
+        bind=address,
+        router=dict(router.addresses) if router else {},
+        directory=private_directory(),
+        environment=systems.environment(name),
+    )
     server = Child(f"{name} server", "bench.child.server", spec)
     behind = [router.child] if router else []
     try:
-        (listening,) = collect("listening", [server], 40, behind)
-        where = re.sub(r"//(0\.0\.0\.0|\[::\]):", "//HOST:", listening["address"])
-        say(f"{name} listens at {listening['address']}; measure it with -p system {name} -p target {where}")
+        (listening,) = collect(Listening, [server], 40, behind)
+        where = re.sub(r"//(0\.0\.0\.0|\[::\]):", "//HOST:", listening.address)
+        say(f"{name} listens at {listening.address}; measure it with -p system {name} -p target {where}")
         with contextlib.suppress(KeyboardInterrupt):
-            collect("never", [server], float("inf"), behind)
-        server.send("count")
-        (counted,) = collect("count", [server], 5)
-        say(f"answered {counted['count']:,} requests")
+            collect(Closed, [server], float("inf"), behind)
+        server.send(Count())
+        (counted,) = collect(Counted, [server], 5)
+        say(f"answered {counted.count:,} requests")
     except SystemFailedError as error:
         raise SystemFailedError(
             f"{error}; choose another address, or end the process (or remove the file) that takes it"

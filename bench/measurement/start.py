@@ -1,16 +1,36 @@
-"""One start on stage: its processes are started, made ready, measured over one window, and ended."""
+"""One start: its processes are started, made ready, measured over one window, and ended.
+
+What is known after each step is what the step returns: ``Spawned``, ``Prepared``, ``Window``, and at last a
+``StartRecord``.
+"""
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import psutil
 
 from bench import systems
-from bench.channel import Message
+from bench.channel import Count, Counted, Listening
 from bench.child import clocks
+from bench.child.spec import (
+    Arrived,
+    ClientSpec,
+    Close,
+    Closed,
+    Connect,
+    Done,
+    FirstArrived,
+    Go,
+    Proceed,
+    Ready,
+    Sent,
+    ServerSpec,
+)
 from bench.errors import SystemFailedError
 from bench.measurement import kernel_counters
 from bench.measurement.child_process import Child, collect, private_directory, stop_all
@@ -37,18 +57,19 @@ def measure(case: Case, window_s: float, seed: int, routers: Routers | None = No
         with Routers() as own:
             return measure(case, window_s, seed, own)
     systems.prepare(case.system)
-    stage = Stage(case, seed, window_s, routers.of(case))
+    start = Start(case, seed, window_s, routers.of(case), systems.environment(case.system))
+    children: list[Child] = []
     try:
-        stage.spawn()
-        stage.get_ready()
-        stage.run_window()
-        measured = stage.result()
-        stage.disconnect()
-        return measured
+        spawned = start.spawn(children)
+        prepared = start.get_ready(spawned)
+        window = start.run_window(spawned, prepared)
+        record = start.record(spawned, prepared, window)
+        disconnect(spawned)
+        return record
     except (SystemFailedError, psutil.NoSuchProcess) as error:
-        raise SystemFailedError(f"{error}{stage.obituary(str(error))}{_remedy(case)}") from error
+        raise SystemFailedError(f"{error}{start.obituary(str(error), children)}{_remedy(case)}") from error
     finally:
-        stop_all(stage.children)
+        stop_all(children)
 
 
 def _remedy(case: Case) -> str:
@@ -59,198 +80,274 @@ def _remedy(case: Case) -> str:
     return f"; does a {case.system} server listen at {case.target}? Start one there: {start_one}"
 
 
-class Stage:
-    """The processes of one start: a server (unless it is inside the client, or a target) and the clients."""
+@dataclass(frozen=True)
+class Spawned:
+    """The processes of a start.
 
-    def __init__(self, case: Case, seed: int, window_s: float, router: Router | None) -> None:
-        """Choose the CPUs; nothing is started yet."""
-        self._case = case
-        self._environment = systems.environment(case.system)  # made if need be, before the time until ready begins
-        self._window_s = window_s
-        self._seed = seed
-        self._places = placement.assign(case.placement, case.clients, router is not None)
-        self._router = router
-        self._behind = [router.child] if router else []  # outlives this start
-        self._is_stream = case.load == "stream"
-        self._inside = case.transport == "inproc"
-        self.children: list[Child] = []
-        self._server: list[Child] = []  # one, or none
-        self._clients: list[Child] = []
+    asked_s: when they were asked for. server: one child, or none where it is inside the client or a target. watched:
+    the processes whose death ends the start, beside the clients: the server and the router.
+    """
 
-    def spawn(self) -> None:
-        """Start all processes side by side; the clients wait for the server's address."""
-        self._asked = time.perf_counter()
-        if not self._inside and self._case.target is None:
-            own: dict[str, Any] = {"directory": private_directory(), "environment": self._environment}
-            self._server = [self._child("server", cpus=self._places.server, bind=None, **own)]
-        if self._router:
-            for pids in self._router.pids.values():
-                placement.move(pids, self._places.router)
-        for number, cpus in enumerate(self._places.clients):
-            server_cpus, most = self._places.server, max(1, self._case.max_calls // self._callers)
-            share = (number, self._case.clients)
-            client = self._child("client", number, cpus=cpus, server_cpus=server_cpus, max_calls=most, share=share)
-            self._clients.append(client)
+    asked_s: float
+    places: placement.Placement
+    server: tuple[Child, ...]
+    clients: tuple[Child, ...]
+    watched: tuple[Child, ...]
 
-    def _child(self, role: str, number: int = 0, **spec: Any) -> Child:
-        case = self._case
-        paced = ("offered_per_s", "arrivals")
-        same = ("system", "transport", "options", "load", "payload_bytes", "callers", "engine", "sessions", *paced)
-        spec |= {name: getattr(case, name) for name in same} | {"seed": self._seed * 1000 + number}
-        spec |= {"schedule_seed": self._seed, "window_s": self._window_s}
-        spec |= {"router": dict(self._router.addresses) if self._router else {}}
-        child = Child(f"{case.system} {role}", f"bench.child.{role}", spec)
-        self.children.append(child)
-        return child
 
-    def get_ready(self) -> None:
+@dataclass(frozen=True)
+class Prepared:
+    """A start that is ready to go.
+
+    ready_s: from asking for the server until it listened. pids: process ids by role, whole process trees. counted: what
+    the server had counted by then, None where it cannot be asked.
+    """
+
+    ready_s: float | None
+    clients: tuple[Ready, ...]
+    pids: Mapping[str, list[int]]
+    counted: Counted | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """What a window left: its beginning, the reports of both ends, the load by role, and what others used meanwhile."""
+
+    utc: str
+    go_ns: int
+    done: tuple[Done, ...]
+    arrived: tuple[Arrived, ...]
+    meter: LoadMeter
+    used: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a start is given; nothing is started yet. environment: the folder of the system's own, made beforehand."""
+
+    case: Case
+    seed: int
+    window_s: float
+    router: Router | None
+    environment: str
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether messages go one way."""
+        return self.case.load == "stream"
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the server is a thread of the client."""
+        return self.case.transport == "inproc"
+
+    @property
+    def callers(self) -> int:
+        """How many call at once, in all clients."""
+        return self.case.clients * self.case.callers
+
+    def spawn(self, children: list[Child]) -> Spawned:
+        """Start all processes side by side, and append each to ``children``; clients wait for the server's address."""
+        asked_s = time.perf_counter()
+        places = placement.assign(self.case.placement, self.case.clients, self.router is not None)
+        server = () if self.is_inside or self.case.target is not None else (self._server(places),)
+        children += server
+        if self.router:
+            for pids in self.router.pids.values():
+                placement.move(pids, places.router)
+        for number in range(self.case.clients):
+            children.append(self._client(places, number))
+        behind = (self.router.child,) if self.router else ()  # outlives this start
+        return Spawned(asked_s, places, server, tuple(children[len(server) :]), (*server, *behind))
+
+    def _server(self, places: placement.Placement) -> Child:
+        case = self.case
+        spec = ServerSpec(
+            system=case.system,
+            transport=case.transport,
+            options=case.options,
+            load=case.load,
+            payload_bytes=case.payload_bytes,
+            seed=self.seed * 1000,
+            cpus=places.server,
+            router=dict(self.router.addresses) if self.router else {},
+            directory=private_directory(),
+            environment=self.environment,
+        )
+        return Child(f"{case.system} server", "bench.child.server", spec)
+
+    def _client(self, places: placement.Placement, number: int) -> Child:
+        case = self.case
+        spec = ClientSpec(
+            system=case.system,
+            transport=case.transport,
+            options=case.options,
+            load=case.load,
+            engine=case.engine,
+            payload_bytes=case.payload_bytes,
+            seed=self.seed * 1000 + number,
+            callers=case.callers,
+            max_calls=max(1, case.max_calls // self.callers),
+            window_s=self.window_s,
+            cpus=places.clients[number],
+            server_cpus=places.server,
+            share=(number, case.clients),
+            offered_per_s=case.offered_per_s,
+            arrivals=case.arrivals,
+            schedule_seed=self.seed,
+            sessions=case.sessions,
+        )
+        return Child(f"{case.system} client", "bench.child.client", spec)
+
+    def get_ready(self, spawned: Spawned) -> Prepared:
         """Return when the server listens and every client has made a verified call."""
-        listening: Message = {"address": self._case.target, "pids": {}}
-        self._ready_s = None
-        if self._server:
-            patience_s = READY_S + 5 * systems.constant(self._case.system, "START_S", 0.0)
-            (listening,) = collect("listening", self._server, patience_s, self._behind)
-            self._ready_s = time.perf_counter() - self._asked
-        if not self._inside:
-            for client in self._clients:
-                client.send("address", address=listening["address"], pids=self._server_pids())
-        patience_s = (TARGET_S if self._case.target else READY_S) + 0.2 * len(self._clients)
-        self._ready = collect("ready", self._clients, patience_s, self._servers)
-        if self._is_stream:
-            collect("received", self._server, READY_S, self._clients)
-        self._pids = self._roles(listening["pids"])
-        self._counted = {} if self._is_stream else self._ask()
+        helpers: Mapping[str, int] = {}
+        address, ready_s = self.case.target or "", None
+        if spawned.server:
+            patience_s = READY_S + 5 * systems.constant(self.case.system, "START_S", 0.0)
+            (listening,) = collect(Listening, spawned.server, patience_s, spawned.watched)
+            ready_s = time.perf_counter() - spawned.asked_s
+            address, helpers = listening.address, listening.pids
+        if not self.is_inside:
+            connect = Connect(address=address, pids=self._server_pids(spawned))
+            for client in spawned.clients:
+                client.send(connect)
+        patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
+        ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
+        if self.is_stream:
+            collect(FirstArrived, spawned.server, READY_S, spawned.clients)
+        pids = self._roles(spawned, ready, helpers)
+        return Prepared(ready_s, ready, pids, None if self.is_stream else self._ask(spawned))
 
-    @property
-    def _servers(self) -> list[Child]:
-        """The processes whose death ends the start, beside the clients: the server and the router."""
-        return [*self._server, *self._behind]
-
-    def _server_pids(self) -> list[int]:
+    def _server_pids(self, spawned: Spawned) -> list[int]:
         """Return the server's processes where the clients read their CPU time themselves; else none."""
-        return [pid for one in self._server for pid in family(one.pid)] if self._case.load == "session" else []
+        return [pid for one in spawned.server for pid in family(one.pid)] if self.case.load == "session" else []
 
-    @property
-    def _callers(self) -> int:
-        return self._case.clients * self._case.callers
-
-    def _roles(self, helpers: Mapping[str, int]) -> dict[str, list[int]]:
+    def _roles(self, spawned: Spawned, ready: Sequence[Ready], helpers: Mapping[str, int]) -> dict[str, list[int]]:
         """Return the process ids of each role, whole process trees."""
-        clients = [
-            pid for one, ready in zip(self._clients, self._ready, strict=True) for pid in (one.pid, *ready["pids"])
-        ]
-        if self._inside:
+        pairs = zip(spawned.clients, ready, strict=True)
+        clients = [pid for one, report in pairs for pid in (one.pid, *report.pids)]
+        if self.is_inside:
             return {"client+server": clients}
         roles = {"client": clients} | {role: family(pid) for role, pid in helpers.items()}
-        roles |= self._router.pids if self._router else {}
+        roles |= self.router.pids if self.router else {}
         known = {pid for pids in roles.values() for pid in pids}
-        for server in self._server:
+        for server in spawned.server:
             roles["server"] = [pid for pid in family(server.pid) if pid not in known]
         return roles
 
-    def run_window(self) -> None:
+    def run_window(self, spawned: Spawned, prepared: Prepared) -> Window:
         """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
-        before = self._read()
-        self._utc = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._meter = LoadMeter(self._pids)
-        self._meter.tick()
-        self._go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (2 + len(self._clients))
-        for client in self._clients:
-            client.send("go", at_ns=self._go_ns, until_ns=self._go_ns + int(self._window_s * 1e9))
-        self._wait(1.2 * self._window_s + PATIENCE_S + 10 * sessions_s(self._case))
-        self._used = {name: value - before[name] for name, value in self._read().items() if name in before}
-        self._meter.tick()
+        before = _counters(prepared.pids)
+        utc = datetime.now(UTC).isoformat(timespec="milliseconds")
+        meter = LoadMeter(prepared.pids)
+        meter.tick()
+        go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (2 + len(spawned.clients))
+        go = Go(at_ns=go_ns, until_ns=go_ns + int(self.window_s * 1e9))
+        for client in spawned.clients:
+            client.send(go)
+        done, arrived = self._wait(spawned, meter)
+        used = {name: value - before[name] for name, value in _counters(prepared.pids).items() if name in before}
+        meter.tick()
+        return Window(utc, go_ns, done, arrived, meter, used)
 
-    def _wait(self, limit_s: float) -> None:
+    def _wait(self, spawned: Spawned, meter: LoadMeter) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
         """Wait for the end of the load; of a stream, until everything sent has been received."""
-        tick = self._meter.tick
-        self._received: list[Message] = []
-        if self._is_stream and self._server:
-            collect("sent", self._clients, limit_s, self._servers, tick)
-            self._received = collect("marks", self._server, limit_s, self._clients, tick)
-            for client in self._clients:
-                client.send("stop")
-        self._done = collect("done", self._clients, limit_s, self._servers, tick)
+        limit_s = 1.2 * self.window_s + PATIENCE_S + 10 * sessions_s(self.case)
+        from_clients = partial(collect, wanted=spawned.clients, deadline_s=limit_s, others=spawned.watched)
+        arrived: list[Arrived] = []
+        if self.is_stream and spawned.server:
+            from_clients(Sent, tick=meter.tick)
+            arrived = collect(Arrived, spawned.server, limit_s, spawned.clients, meter.tick)
+            for client in spawned.clients:
+                client.send(Proceed())
+        return tuple(from_clients(Done, tick=meter.tick)), tuple(arrived)
 
-    def _read(self) -> dict[str, int]:
-        """Return CPU time and context switches of the processes that are not clients."""
-        others = {role: pids for role, pids in self._pids.items() if not role.startswith("client")}
-        found = {f"{role}_cpu_ns": clocks.total_ns(pids) for role, pids in others.items()}
-        if "server" in others and (switches := clocks.switches(others["server"])):
-            found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
-        return found | kernel_counters.read()
-
-    def result(self) -> StartRecord:
+    def record(self, spawned: Spawned, prepared: Prepared, window: Window) -> StartRecord:
         """Return what the window measured; the server is asked for its count first."""
-        load = [(role, t_ns - self._go_ns, percent, rss) for role, t_ns, percent, rss in self._meter.rows]
-        measured = StartRecord({}, load=load)
-        if self._is_stream:
-            measured.marks = marks_of([*self._done, *self._received], self._go_ns)
-            _, (_, received_at, received) = measured.marks
-            measured.ledger = self._ledger({"server_calls": int(received[-1])}, int(received_at[-1]))
-        else:
-            measured.calls = calls_of(self._done, self._go_ns, width=3 if self._case.load == "open" else 2)
-            measured.report = [tuple(row) for done in self._done for row in done.get("report", ())]
-            measured.sessions = sessions_of(self._done, self._go_ns)
-            last_ns = window_ns(self._done, measured.calls, self._window_s)
-            measured.ledger = self._ledger(self._counts(), last_ns)
-        return measured
+        go_ns, done = window.go_ns, window.done
+        load = [(role, t_ns - go_ns, percent, rss) for role, t_ns, percent, rss in window.meter.rows]
+        if self.is_stream:
+            marks = marks_of([*done, *window.arrived], go_ns)
+            _, (_, received_at, received) = marks
+            ledger = self._ledger(spawned, prepared, window, int(received_at[-1]))
+            return StartRecord(ledger | {"server_calls": int(received[-1])}, marks=marks, load=load)
+        counts = self._counts(spawned, prepared, done)
+        calls = calls_of(done, go_ns, width=3 if self.case.load == "open" else 2)
+        ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
+        numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
+        return StartRecord(ledger | counts, calls, load=load, report=numbers, sessions=sessions_of(done, go_ns))
 
-    def obituary(self, known: str) -> str:
+    def _ask(self, spawned: Spawned) -> Counted | None:
+        """Return what the server has counted so far; None if it cannot be asked."""
+        for server in spawned.server:
+            server.send(Count())
+        return next(iter(collect(Counted, spawned.server, PATIENCE_S, spawned.watched)), None)
+
+    def _counts(self, spawned: Spawned, prepared: Prepared, done: Sequence[Done]) -> dict[str, Any]:
+        """Return what the server counted in the window, in all and by worker; None where that is not known."""
+        now, before = self._ask(spawned), prepared.counted
+        count = now.count if now else done[0].counted
+        each = zip(now.workers or (), before.workers, strict=True) if now and before and before.workers else ()
+        workers = [after - earlier for after, earlier in each]
+        return {
+            "server_calls": None if count is None else count - self.callers,  # each made one before
+            "server_worker_calls": json.dumps(workers) if workers else None,
+        }
+
+    def _ledger(self, spawned: Spawned, prepared: Prepared, window: Window, last_ns: int) -> dict[str, Any]:
+        total, places, meter = partial(_total, window.done), spawned.places, window.meter
+        inside = {"server_cpu_ns": total("server_cpu_ns")} if self.is_inside else {}
+        inside |= {"scheduled": total("scheduled")} if self.case.load == "open" else {}
+        summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
+        return {
+            "client_cpus": _cpus(cpu for cpus in places.clients for cpu in cpus or ()),
+            "server_cpus": _cpus(places.server or ()) if spawned.server or self.is_inside else None,
+            "utc": window.utc,
+            "ready_s": prepared.ready_s,
+            "window_s": last_ns / 1e9,
+            "first_rtt_ns": prepared.clients[0].first_ns,
+            "errors": total("errors"),
+            "router_cpus": _cpus(places.router or ()),
+            "client_rss_bytes": meter.peak_rss("client+server"),
+            **{f"{role}_rss_bytes": meter.peak_rss(role) for role in prepared.pids if "+" not in role},
+            **{name: total(name) for name in summed},
+            **inside,
+            **window.used,
+        }
+
+    def obituary(self, known: str, children: Sequence[Child]) -> str:
         """Return how the server and the router ended, if ``known`` does not say so: clients often notice first.
 
         A router's controller takes a moment to see that its worker is gone.
         """
-        ends = [*(one.obituary(patience_s=0.1) for one in self._server), *(one.obituary(2.0) for one in self._behind)]
+        ends = [one.obituary(patience_s=0.1) for one in children if one.name.endswith(" server")]
+        ends += [self.router.child.obituary(2.0)] if self.router else []
         words = [text for text in ends if text and text not in known]
         return "".join(f"; {text}" for text in words)
 
-    def disconnect(self) -> None:
-        """Let the clients close their connections in order."""
-        for client in self._clients:
-            client.send("close")
-        collect("closed", self._clients, PATIENCE_S, self._servers)
 
-    def _ask(self) -> Message:
-        """Return what the server has counted so far; empty if it cannot be asked."""
-        for server in self._server:
-            server.send("count")
-        return next(iter(collect("count", self._server, PATIENCE_S, self._behind)), {})
-
-    def _counts(self) -> dict[str, Any]:
-        """Return what the server counted in the window, in all and by worker; None where that is not known."""
-        counted, before = self._ask() or self._done[0], self._counted.get("workers")
-        workers = [now - then for now, then in zip(counted["workers"], before, strict=True)] if before else None
-        return {
-            "server_calls": counted["count"] - self._callers if "count" in counted else None,  # each made one before
-            "server_worker_calls": workers and json.dumps(workers),
-        }
-
-    def _ledger(self, counts: dict[str, Any], last_ns: int) -> dict[str, Any]:
-        def total(name: str) -> int | None:
-            values = [done[name] for done in self._done]
-            return None if None in values else sum(values)
-
-        inside = {"server_cpu_ns": total("server_cpu_ns")} if self._inside else {}
-        inside |= {"scheduled": total("scheduled")} if self._case.load == "open" else {}
-        summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
-        return {
-            "client_cpus": _cpus(tuple(clocks for cpus in self._places.clients for clocks in cpus or ())),
-            "server_cpus": _cpus(self._places.server) if self._server or self._inside else None,
-            "utc": self._utc,
-            "ready_s": self._ready_s,
-            "window_s": last_ns / 1e9,
-            "first_rtt_ns": self._ready[0]["first_ns"],
-            "errors": sum(done.get("errors", 0) for done in self._done),
-            "router_cpus": _cpus(self._places.router),
-            "client_rss_bytes": self._meter.peak_rss("client+server"),
-            **{f"{role}_rss_bytes": self._meter.peak_rss(role) for role in self._pids if "+" not in role},
-            **{name: total(name) for name in summed},
-            **inside,
-            **counts,
-            **self._used,
-        }
+def _counters(pids: Mapping[str, list[int]]) -> dict[str, int]:
+    """Return CPU time and context switches of the processes that are not clients, and the kernel's counters."""
+    others = {role: mine for role, mine in pids.items() if not role.startswith("client")}
+    found = {f"{role}_cpu_ns": clocks.total_ns(mine) for role, mine in others.items()}
+    if "server" in others and (switches := clocks.switches(others["server"])):
+        found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
+    return found | kernel_counters.read()
 
 
-def _cpus(cpus: tuple[int, ...] | None) -> str | None:
-    return ",".join(map(str, sorted(set(cpus)))) if cpus else None
+def _total(done: Sequence[Done], name: str) -> int | None:
+    """Return the sum of a field over all clients; None where some client does not know it."""
+    values = [getattr(one, name) for one in done]
+    return None if None in values else sum(values)
+
+
+def _cpus(cpus: Iterable[int]) -> str | None:
+    return ",".join(map(str, sorted(set(cpus)))) or None
+
+
+def disconnect(spawned: Spawned) -> None:
+    """Let the clients close their connections in order."""
+    for client in spawned.clients:
+        client.send(Close())
+    collect(Closed, spawned.clients, PATIENCE_S, spawned.watched)

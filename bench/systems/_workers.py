@@ -5,26 +5,43 @@ system's own file; the end of its standard input ends it, and that comes with th
 sudden. Systems that use this call ``work`` where their file is run as a program; its argument is the worker's name.
 """
 
-import contextlib
 import functools
-import json
 import os
 import queue
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, NoReturn
 
-from bench.channel import Channel, Message, pin, run_child
+from bench.channel import (
+    Channel,
+    Count,
+    Counted,
+    Failed,
+    Kind,
+    Listening,
+    Message,
+    decode,
+    pin,
+    read_line,
+    run_child,
+)
 from bench.contract import parse_address
 from bench.errors import BenchError, TransportError
+from bench.process import Process, python
 from bench.systems import sockets
 
 Announce = Callable[[Callable[[], int]], None]  # is given a function that returns the requests answered so far
 Serve = Callable[[socket.socket, dict[str, Any], Announce], None]
+
+
+class Work(Message):
+    """Order to a worker: where to listen, the system's options, and the CPUs where it is kept."""
+
+    endpoint: str
+    options: dict[str, Any]
+    cpus: list[int] | None
 
 
 class Workers:
@@ -55,14 +72,14 @@ class Workers:
         """Return where these workers listen, once all of them do."""
         chosen = [(self._workers[number], own_cpu(number) if options["pin"] else None) for number in numbers]
         for worker, cpus in chosen:
-            worker.tell("work", endpoint=endpoint, options=options, cpus=cpus)
-        return [worker.hear()["address"] for worker, _ in chosen]
+            worker.send(Work(endpoint=endpoint, options=options, cpus=cpus))
+        return [worker.hear(Listening).address for worker, _ in chosen]
 
     def counts(self) -> list[int]:
         """Return how many requests each worker has answered so far."""
         for worker in self._workers:
-            worker.tell("count")
-        return [worker.hear()["count"] for worker in self._workers]
+            worker.send(Count())
+        return [worker.hear(Counted).count for worker in self._workers]
 
     def wait(self) -> NoReturn:
         """Wait until a worker ends, which none should: raise TransportError."""
@@ -78,53 +95,44 @@ class Workers:
             worker.end()
 
 
-class _Worker(threading.Thread):
-    """One worker's process, and the thread that hears what it says."""
+class _Worker(Process):
+    """One worker's process, and a thread that hears what it says."""
 
     def __init__(self, module: str, name: str, ended: "queue.SimpleQueue[TransportError]") -> None:
-        super().__init__(name=name, daemon=True)
-        self._ended = ended
+        super().__init__(python(module, name))
+        self._name, self._ended = name, ended
         self._heard: queue.SimpleQueue[Message | TransportError] = queue.SimpleQueue()
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        self.start()
+        self._ear = threading.Thread(target=self._listen, name=name, daemon=True)
+        self._ear.start()
 
-    def run(self) -> None:
+    def _listen(self) -> None:
         """Pass on what the worker says, and last that it has ended, and why."""
-        assert self._process.stdout
         why = ""
-        with self._process.stdout as lines:
-            for message in map(json.loads, lines):
-                if message["kind"] == "error":
-                    why = message["text"]
-                else:
-                    self._heard.put(message)
-        error = TransportError(f"{self.name} failed: {why or f'it ended with status {self._process.wait()}'}")
+        for line in self.output:
+            message = decode(read_line(line))
+            if isinstance(message, Failed):
+                why = message.text
+            else:
+                self._heard.put(message)
+        error = TransportError(f"{self._name} failed: {why or f'it ended with status {self.wait()}'}")
         self._heard.put(error)
         self._ended.put(error)
 
-    def tell(self, kind: str, **fields: Any) -> None:
-        """Send one message; if the worker has ended, ``hear`` says so."""
-        assert self._process.stdin
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps({"kind": kind, **fields}).encode() + b"\n")
-            self._process.stdin.flush()
-
-    def hear(self) -> Message:
-        """Return its next message; TransportError if it has ended."""
+    def hear(self, kind: type[Kind]) -> Kind:
+        """Return its next message, which is of this kind; TransportError if it has ended."""
         heard = self._heard.get()
         if isinstance(heard, TransportError):
             raise heard
+        assert isinstance(heard, kind)
         return heard
 
-    def end(self) -> None:
+    def end(self) -> int:
         """End its input, and wait until it has left."""
-        assert self._process.stdin
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        self._process.wait()
-        self.join()
+        self.ask_to_leave()
+        status = self.wait()
+        self._ear.join()
+        self.output.close()
+        return status or 0
 
 
 def own_cpu(number: int) -> list[int]:
@@ -159,13 +167,13 @@ def work(serve: Serve) -> NoReturn:
 
 
 def _work(serve: Serve, channel: Channel) -> None:
-    told = channel.receive()
-    pin(told["cpus"])
-    listener = listen(told["endpoint"], told["options"]["backlog"], shared=True)
+    order = channel.receive(Work)
+    pin(order.cpus)
+    listener = listen(order.endpoint, order.options["backlog"], shared=True)
 
     def announce(counted: Callable[[], int]) -> None:
-        channel.on_request["count"] = lambda: {"count": counted()}
-        channel.send("listening", address=sockets.announced(listener, told["endpoint"]))
+        channel.on_count = lambda: Counted(count=counted())
+        channel.send(Listening(address=sockets.announced(listener, order.endpoint)))
 
-    serve(listener, told["options"], announce)
+    serve(listener, order.options, announce)
     raise BenchError("it stopped serving")

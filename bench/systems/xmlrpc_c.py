@@ -1,7 +1,6 @@
 """Xmlrpc-c: the C++ library on both sides, Abyss and curl over HTTP, or its packet stream."""
 
 import socket
-import subprocess
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bench import programs
-from bench.contract import Address, Binding, Service, parse_address
+from bench.contract import Address, Binding, LoadReport, Service, parse_address
 from bench.errors import TransportError
+from bench.process import Process
 from bench.systems import sockets
 
 TRANSPORTS = ("tcp",)  # its HTTP client knows no Unix domain sockets
@@ -47,54 +47,28 @@ def prepare() -> None:
     programs.ensure(SOURCE, FLAGS)
 
 
-class _Program:
+class _Program(Process):
     """The program in one of its roles, with which lines are exchanged; it ends with its input, hence with us."""
 
     def __init__(self, words: Sequence[object], connections: Sequence[socket.socket]) -> None:
-        self._process = subprocess.Popen(
-            [programs.ensure(SOURCE, FLAGS), *map(str, words)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=[one.fileno() for one in connections],
-        )
-        self.pid = self._process.pid
-
-    def tell(self, data: bytes) -> None:
-        """Write to its input; if it has died, ``hear`` says so."""
-        assert self._process.stdin
-        try:
-            self._process.stdin.write(data)
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass
+        """Start it; ``connections`` are handed on to it."""
+        command = [str(programs.ensure(SOURCE, FLAGS)), *map(str, words)]
+        super().__init__(command, pass_fds=[one.fileno() for one in connections])
 
     def hear(self, kind: str = "") -> list[str]:
         """Return the words of its next line behind ``kind``; TransportError if it says something else."""
-        assert self._process.stdout
-        line = self._process.stdout.readline().decode()
+        line = self.output.readline().decode()
         if not line or line.startswith("error "):
-            status = self._process.wait()
+            status = self.wait()
             said = line.removeprefix("error ").strip() or f"it ended with status {status}"
             raise TransportError(f"the Xmlrpc-c program failed: {said}")
         return line.removeprefix(kind).split()
 
     def read(self, count: int) -> "array[int]":
         """Return so many int64 of its output."""
-        assert self._process.stdout
         numbers = array("q")
-        numbers.frombytes(self._process.stdout.read(8 * count))
+        numbers.frombytes(self.output.read(8 * count))
         return numbers
-
-    def wait(self) -> int:
-        """Return its exit status, when it has ended."""
-        return self._process.wait()
-
-    def end(self) -> None:
-        """End its input, and wait until it has ended, too."""
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -107,7 +81,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         address = sockets.announced(listener, binding.endpoint())
 
     def count() -> list[int]:
-        program.tell(b"count\n")
+        program.write(b"count\n")
         return [int(word) for word in program.hear()]
 
     service.announce(address, counts=count)
@@ -125,7 +99,6 @@ class Load:
         self._callers = callers
         self._most_calls = most_calls
         self._calls: list[int] = []
-        self._times: list[array[int]] = []
 
     @property
     def pids(self) -> list[int]:
@@ -141,7 +114,7 @@ class Load:
         self._program = _Program([*words, *places], connections)
         for one in connections:
             one.close()  # the program's alone
-        self._program.tell(b"".join(payloads))
+        self._program.write(b"".join(payloads))
         (first_ns,) = self._program.hear("first")
         return int(first_ns)
 
@@ -150,13 +123,12 @@ class Load:
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Let the program make its calls."""
-        self._program.tell(b"%d %d\n" % (at_ns, until_ns))
+        self._program.write(b"%d %d\n" % (at_ns, until_ns))
         self._calls = [int(word) for word in self._program.hear("done")]
 
-    def report(self) -> tuple[dict[str, Any], list[Any]]:
+    def report(self) -> LoadReport:
         """Return the number of calls, and the send and receive times of each caller."""
-        self._times = [self._program.read(calls) for calls in self._calls for _ in range(2)]
-        return {"calls": sum(self._calls)}, self._times
+        return LoadReport(sum(self._calls), [self._program.read(calls) for calls in self._calls for _ in range(2)])
 
     def close(self) -> None:
         """End the program, and with it its connections."""

@@ -72,7 +72,7 @@ def test_minutes_to_read_are_those_of_the_words(notebook):
 def test_minutes_to_measure_are_those_of_the_plan(notebook):
     if notebook.stem == "placement" and placement.why_not():
         pytest.skip("one CPU: nothing is measured")
-    if not (ROOT / "bench" / "plans" / f"{notebook.stem}.py").exists():  # it looks at what others measured
+    if not (ROOT / "bench" / "experiments" / notebook.stem).exists():  # it looks at what others measured
         assert "0 to measure" in card(notebook)["Minutes"]
         return
     minutes = expected_s(registry.plan(notebook.stem)) / 60

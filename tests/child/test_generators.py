@@ -21,6 +21,7 @@ from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
+from bench.plan.validation import checked
 from bench.run.frames import Run
 
 GET = {"resource": "bytes"}
@@ -148,14 +149,14 @@ def test_errors_after_the_first_call_are_told_and_spoil_the_card(engine):
 )
 def test_what_a_generator_cannot_do_is_refused(rest, text):
     with pytest.raises(UsageError, match=text):
-        case("wrk", **rest)
+        checked(case("wrk", **rest))
 
 
 @pytest.mark.parametrize(("name", "package"), [("wrk", "wrk"), ("h2load", "nghttp2-client")])
 def test_a_missing_program_is_named_with_what_installs_it(name, package, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda program: None)
     with pytest.raises(NotInstalledError, match=f"{name} is not installed; install it: apt-get install {package}$"):
-        case(name)
+        checked(case(name))
 
 
 MEASURE = """

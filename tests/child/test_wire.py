@@ -31,8 +31,10 @@ def poller(request, monkeypatch):
 @pytest.mark.parametrize("callers", [1, 3])
 def test_every_call_is_made_and_timed(poller, behave, callers):
     with served(behave) as address:
-        load, told, blobs = load_of(address, callers=callers)
-    assert told == {"calls": 20 * callers} and [len(blob) for blob in blobs] == [20] * 2 * callers
+        load, report, blobs = load_of(address, callers=callers)
+    assert (report.calls, report.errors, report.scheduled) == (20 * callers, 0, None) and [
+        len(blob) for blob in blobs
+    ] == [20] * 2 * callers
     for sent, received in zip(*[iter(blobs)] * 2, strict=True):
         times = [t for pair in zip(sent, received, strict=True) for t in pair]
         assert times == sorted(times) and times[0] > 0
@@ -41,8 +43,8 @@ def test_every_call_is_made_and_timed(poller, behave, callers):
 
 def test_the_call_under_way_at_the_end_is_the_last(poller):
     with served(echo) as address:
-        _, told, _ = load_of(address, callers=3, window_s=0)
-    assert told == {"calls": 3}
+        _, report, _ = load_of(address, callers=3, window_s=0)
+    assert (report.calls, report.errors, report.scheduled) == (3, 0, None)
 
 
 def echo_as_it_comes(connection, asked):
@@ -53,8 +55,8 @@ def echo_as_it_comes(connection, asked):
 @pytest.mark.parametrize("behave", [echo, echo_as_it_comes])
 def test_requests_larger_than_the_buffers_are_sent_in_parts(poller, behave):
     with served(behave) as address:
-        _, told, _ = load_of(address, payload_bytes=20_000_000, max_calls=2, callers=2)
-    assert told == {"calls": 4}
+        _, report, _ = load_of(address, payload_bytes=20_000_000, max_calls=2, callers=2)
+    assert (report.calls, report.errors, report.scheduled) == (4, 0, None)
 
 
 def close_after(response):
@@ -71,8 +73,8 @@ def close_after(response):
 
 def test_a_connection_that_ends_between_two_responses_is_opened_again():
     with served(close_after(framed)) as address:
-        load, told, _ = load_of(address)
-    assert told == {"calls": 20} and load.connections[0].reopened >= 20
+        load, report, _ = load_of(address)
+    assert (report.calls, report.errors, report.scheduled) == (20, 0, None) and load.connections[0].reopened >= 20
 
 
 @pytest.mark.parametrize("fields", [[], [b"Connection: close"]])
@@ -81,14 +83,16 @@ def test_a_connection_that_the_server_says_will_end_is_opened_again(poller, fiel
         return http(_xmlrpc.response(_xmlrpc.request(payload), lambda echoed: echoed), fields=fields, version=b"1.0")
 
     with served(close_after(say_so)) as address:
-        load, told, _ = load_of(address, xmlrpc_stdlib, max_calls=20)
-    assert told == {"calls": 20} and load.connections[0].reopened >= 20
+        load, report, _ = load_of(address, xmlrpc_stdlib, max_calls=20)
+    assert (report.calls, report.errors, report.scheduled) == (20, 0, None) and load.connections[0].reopened >= 20
 
 
 def test_an_idle_connection_that_ends_is_opened_again(poller):
     with served(close_after(framed)) as address:
-        load, told, _ = load_of(address, load="open", offered_per_s=50, window_s=0.2, callers=2)
-    assert told == {"calls": 10, "scheduled": 10} and sum(one.reopened for one in load.connections) >= 10
+        load, report, _ = load_of(address, load="open", offered_per_s=50, window_s=0.2, callers=2)
+    assert (report.calls, report.errors, report.scheduled) == (10, 0, 10) and sum(
+        one.reopened for one in load.connections
+    ) >= 10
 
 
 @pytest.mark.parametrize("gone", [1, 2])
@@ -165,12 +169,12 @@ def test_a_wrong_answer_ends_the_load(spoil, text, after):
 def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spoil, text, kind, load, poller):
     paced = {"load": "open", "offered_per_s": 200, "window_s": 0.2} if load == "open" else {}
     with served(spoilt(spoil, 5)) as address:
-        made, told, blobs = load_of(address, callers=2, **paced)
+        made, report, blobs = load_of(address, callers=2, **paced)
     failed = sum(one.failures.kinds.total() for one in made.connections)
-    assert told["errors"] == failed >= 2 and told["report"] == [(f"error_{kind}", failed, "1")]
-    assert told["calls"] + failed == 40
+    assert report.errors == failed >= 2 and report.numbers == [(f"error_{kind}", failed, "1")]
+    assert report.calls + failed == 40
     width = 3 if load == "open" else 2
-    assert sum(map(len, blobs)) == width * told["calls"] and all(min(blob) > 0 for blob in blobs if len(blob))
+    assert sum(map(len, blobs)) == width * report.calls and all(min(blob) > 0 for blob in blobs if len(blob))
     for sent, received in zip(blobs[::width], blobs[1::width], strict=True):
         assert all(end > begin for begin, end in zip(sent, received, strict=True))
 
@@ -226,8 +230,8 @@ def test_responses_whose_header_changes_are_read_again():
             connection.sendall(http(document, fields=[b"Number: %d" % next(numbers)], sizes=[3, 40]))
 
     with served(number) as address:
-        _, told, _ = load_of(address, xmlrpc_stdlib, max_calls=50)
-    assert told == {"calls": 50}
+        _, report, _ = load_of(address, xmlrpc_stdlib, max_calls=50)
+    assert (report.calls, report.errors, report.scheduled) == (50, 0, None)
 
 
 def test_nobody_there_is_an_error():
@@ -240,8 +244,8 @@ def test_nobody_there_is_an_error():
 
 def test_requests_leave_when_due_by_the_connection_that_is_free(poller):
     with served(echo) as address:
-        _, told, blobs = load_of(address, load="open", offered_per_s=200, window_s=0.2, callers=4)
-    assert told == {"calls": 40, "scheduled": 40} and len(blobs) == 12
+        _, report, blobs = load_of(address, load="open", offered_per_s=200, window_s=0.2, callers=4)
+    assert (report.calls, report.errors, report.scheduled) == (40, 0, 40) and len(blobs) == 12
     sent, received, due = (np.concatenate([blobs[place] for place in range(which, 12, 3)]) for which in range(3))
     assert np.all(sent >= due) and np.all(received > sent) and len(set(due.tolist())) == 40
     assert np.all(np.diff(np.sort(due)) == 5_000_000)
@@ -255,8 +259,8 @@ def test_what_is_due_while_all_wait_is_late_and_what_is_too_late_is_dropped():
             connection.sendall(framed(payload))
 
     with served(slow) as address:
-        _, told, blobs = load_of(address, load="open", offered_per_s=5000, window_s=0.1, callers=2)
-    assert told["scheduled"] == 500 and 2 <= told["calls"] < 500
+        _, report, blobs = load_of(address, load="open", offered_per_s=5000, window_s=0.1, callers=2)
+    assert report.scheduled == 500 and 2 <= report.calls < 500
     for sent, received, due in zip(*[iter(blobs)] * 3, strict=True):
         assert all(later >= earlier for earlier, later in zip(received, sent[1:], strict=False))
         assert all(at >= when for at, when in zip(sent, due, strict=True))
@@ -264,5 +268,7 @@ def test_what_is_due_while_all_wait_is_late_and_what_is_too_late_is_dropped():
 
 def test_more_connections_than_requests_are_no_hindrance():
     with served(echo) as address:
-        _, told, blobs = load_of(address, load="open", offered_per_s=20, window_s=0.1, callers=5)
-    assert told == {"calls": 2, "scheduled": 2} and sorted(len(blob) for blob in blobs) == [0] * 9 + [1] * 6
+        _, report, blobs = load_of(address, load="open", offered_per_s=20, window_s=0.1, callers=5)
+    assert (report.calls, report.errors, report.scheduled) == (2, 0, 2) and sorted(len(blob) for blob in blobs) == [
+        0
+    ] * 9 + [1] * 6

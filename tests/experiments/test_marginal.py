@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import systems
+from bench.channel import encode
+from bench.child.spec import SessionSpec
 from bench.errors import SystemFailedError, UsageError
 from bench.experiments import registry
 from bench.experiments.marginal import findings
@@ -85,7 +87,7 @@ def test_processes_of_every_kind_of_client_are_run_and_counted(system, transport
 
 
 def test_a_run_of_processes_is_stored_and_loaded():
-    case = Case("sockets", "tcp", 100, load="session", sessions=SESSIONS)
+    case = checked(Case("sockets", "tcp", 100, load="session", sessions=SESSIONS))
     run = Run(runner.run(make_plan("marginal", [case], "smoke")))
     assert len(run.sessions) == 2 * len(SESSIONS) and set(run.sessions["start"]) == {0, 1}
     assert (run.sessions["case"] == 0).all() and run.samples.empty
@@ -157,8 +159,9 @@ def command(pid):
 
 
 def test_the_process_as_a_program_says_what_is_wrong():
-    given = {"system": "sockets", "options": {}, "seed": 1, "address": "tcp://127.0.0.1:1", "calls": 1}
-    words = [sys.executable, "-m", "bench.child.session", json.dumps(given | {"payload_bytes": 10})]
+    given = {"system": "sockets", "transport": "tcp", "options": {}, "seed": 1, "calls": 1, "payload_bytes": 10}
+    (spec,) = encode(SessionSpec(**given, address="tcp://127.0.0.1:1"))
+    words = [sys.executable, "-m", "bench.child.session", spec.decode()]
     with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         said = process.stdout.read()
     assert process.returncode == 1 and "cannot connect to" in said

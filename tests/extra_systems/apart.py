@@ -3,6 +3,7 @@
 import itertools
 from array import array
 
+from bench.contract import LoadReport
 from bench.systems import sockets
 
 TRANSPORTS = ("tcp",)
@@ -43,7 +44,7 @@ class Load:
         self._times = array("q", range(at_ns, at_ns + 7))
 
     def report(self):
-        return {"calls": len(self._replies)}, [self._times, self._times]
+        return LoadReport(len(self._replies), [self._times, self._times])
 
     def close(self):
         self._client.close()

@@ -1,6 +1,5 @@
 """What goes wrong is said in one line with a remedy; nothing is lost, nothing is left running."""
 
-import json
 import os
 import resource
 import signal
@@ -11,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
+from specs import server_spec
 
 from bench.analysis import checks
+from bench.channel import encode
 from bench.errors import DataError, SystemFailedError, TransportError
 from bench.experiments import registry
 from bench.measurement import runner, start
@@ -240,15 +241,9 @@ def test_the_private_directory_is_private(tmp_path):
         [sys.executable, "-m", "bench.child.server"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     directory = Path(tmp_path / "private")
-    spec = {"kind": "spec", "system": "sockets", "transport": "ipc", "options": {}, "load": "closed"}
-    process.stdin.write(
-        json.dumps(
-            spec | {"bind": None, "cpus": None, "router": {}, "environment": "", "directory": str(directory)}
-        ).encode()
-        + b"\n"
-    )
+    process.stdin.write(b"".join(encode(server_spec("sockets", "ipc", directory=str(directory)))))
     process.stdin.flush()
-    assert b"listening" in process.stdout.readline()
+    assert b"Listening" in process.stdout.readline()
     assert directory.stat().st_mode & 0o777 == 0o700
     process.stdin.close()
     assert process.wait(5) == 0 and not directory.exists()

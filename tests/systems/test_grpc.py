@@ -8,8 +8,10 @@ import grpc
 import pytest
 from conftest import ROOT, wait_for
 from google.protobuf import descriptor_pb2
+from specs import server_spec
 
 from bench import systems
+from bench.channel import Listening
 from bench.contract import Binding
 from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement.child_process import Child, collect
@@ -86,12 +88,11 @@ AWAITED = (
 def test_callers_have_a_connection_each_or_share_one(name, run):
     import psutil
 
-    spec = {"system": name, "transport": "tcp", "options": {}, "load": "closed", "bind": None, "cpus": None}
-    server = Child("server", "bench.child.server", spec | {"directory": None, "router": {}, "environment": ""})
+    server = Child("server", "bench.child.server", server_spec(name))
     try:
-        (listening,) = collect("listening", [server], 10)
+        (listening,) = collect(Listening, [server], 10)
         for way, wanted in (("own", 3), ("shared", 1)):
-            words = [sys.executable, "-c", CONNECT.format(name=name, run=run), listening["address"], way]
+            words = [sys.executable, "-c", CONNECT.format(name=name, run=run), listening.address, way]
             with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as clients:
                 assert clients.stdout.readline() == b"called\n"
                 there = psutil.Process(clients.pid).net_connections()

@@ -14,8 +14,11 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from conftest import is_gone, wait_for
+from specs import server_spec
 
 from bench import systems
+from bench.channel import Listening
+from bench.child.spec import Closed
 from bench.contract import Binding, parse_address
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
 from bench.measurement.child_process import Child, collect, private_directory
@@ -276,11 +279,10 @@ def serve():
     children = []
 
     def start(transport="tcp", bind=None, cpus=None, **options):
-        spec = {"system": "http_aiohttp", "transport": transport, "options": options, "load": "closed"}
-        spec |= {"bind": bind, "cpus": cpus, "directory": private_directory(), "router": {}, "environment": ""}
+        spec = server_spec("http_aiohttp", transport, options, bind=bind, cpus=cpus, directory=private_directory())
         children.append(Child("server", "bench.child.server", spec))
-        (listening,) = collect("listening", children[-1:], 20)
-        return children[-1], listening["address"]
+        (listening,) = collect(Listening, children[-1:], 20)
+        return children[-1], listening.address
 
     yield start
     for child in children:
@@ -333,7 +335,7 @@ def test_a_worker_that_dies_ends_the_server_and_is_named(serve):
     pids = workers_of(child)
     os.kill(pids[1], 9)
     with pytest.raises(SystemFailedError, match="worker 2 of 3 failed: it ended with status -9"):
-        collect("never", [child], 10)
+        collect(Closed, [child], 10)
     assert wait_for(lambda: all(map(is_gone, pids)))
 
 

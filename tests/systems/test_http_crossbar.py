@@ -9,9 +9,11 @@ import urllib.request
 import psutil
 import pytest
 from conftest import descendants, is_gone, wait_for
+from specs import server_spec
 from test_http import ask
 
 from bench import systems
+from bench.channel import Count, Counted, Listening
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.child_process import Child, collect, private_directory
@@ -24,8 +26,7 @@ NAME = "http_crossbar"
 
 def started(**options):
     """Return a server's process that starts a node."""
-    spec = {"system": NAME, "transport": "tcp", "options": options, "load": "closed", "bind": None, "cpus": None}
-    spec |= {"router": {}, "directory": private_directory(), "environment": systems.environment(NAME)}
+    spec = server_spec(NAME, options=options, directory=private_directory(), environment=systems.environment(NAME))
     return Child("node", "bench.child.server", spec)
 
 
@@ -34,15 +35,15 @@ def node():
     """A node with two workers that have a CPU each, and its address."""
     child = started(workers=2, pin=True)
     try:
-        (listening,) = collect("listening", [child], 60)
-        yield child, listening["address"]
+        (listening,) = collect(Listening, [child], 60)
+        yield child, listening.address
     finally:
         child.stop()
 
 
 def counted(child):
-    child.send("count")
-    (count,) = collect("count", [child], 10)
+    child.send(Count())
+    (count,) = collect(Counted, [child], 10)
     return count
 
 
@@ -53,8 +54,8 @@ def test_every_resource_is_got_and_counted(resource, keep_alive, node):
     before, payloads = counted(child), [b"x", os.urandom(1000), bytes(300_000)]
     assert ask(address, *payloads, resource=resource, keep_alive=keep_alive) == payloads
     after = counted(child)
-    assert after["count"] - before["count"] == 3 == sum(after["workers"]) - sum(before["workers"])
-    assert len(after["workers"]) == 2
+    assert after.count - before.count == 3 == sum(after.workers) - sum(before.workers)
+    assert len(after.workers) == 2
 
 
 @pytest.mark.parametrize("resource", _http.RESOURCES)
@@ -94,7 +95,7 @@ def test_a_start_over_ipc_passes_through_the_whole_pipeline():
 
 def test_a_node_ends_with_its_servers_process():
     child = started()
-    collect("listening", [child], 60)
+    collect(Listening, [child], 60)
     family = descendants(child.pid)
     psutil.Process(child.pid).kill()
     child.stop()

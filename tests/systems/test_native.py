@@ -36,7 +36,7 @@ def test_the_cpu_time_of_a_clients_program_is_the_clients():
         before = clocks.process_ns(program.pid)
         assert wait_for(lambda: clocks.process_ns(program.pid) > before + 20_000_000)
         used = clocks.process_ns(program.pid) - before
-        assert meter.stop()["client_cpu_ns"] >= used
+        assert meter.stop().client_cpu_ns >= used
         program.kill()
 
 
@@ -63,5 +63,5 @@ def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():
 def test_a_server_may_be_asked_for_its_count_more_than_once():
     echo = Echo(lambda address, pids: None)
     for answered in range(3):
-        assert echo.count() == echo.count() == {"count": answered, "workers": None}
+        assert vars(echo.count()) == vars(echo.count()) == {"count": answered, "workers": None}
         echo.answer(b"x")

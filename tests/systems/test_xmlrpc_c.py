@@ -8,9 +8,11 @@ import threading
 
 import pytest
 from conftest import ROOT, is_gone, wait_for
+from specs import server_spec
 from test_xmlrpc import LAUGHS, begin, client_of, post
 
 from bench import programs, systems
+from bench.channel import Listening
 from bench.contract import Binding
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
 from bench.measurement.child_process import Child, collect
@@ -34,11 +36,10 @@ def serve():
     children = []
 
     def start(protocol):
-        spec = {"system": "xmlrpc_c", "transport": "tcp", "options": {"protocol": protocol}, "load": "closed"}
-        spec |= {"bind": None, "cpus": None, "directory": None, "router": {}, "environment": ""}
+        spec = server_spec("xmlrpc_c", options={"protocol": protocol})
         children.append(Child("server", "bench.child.server", spec))
-        (listening,) = collect("listening", children, 10)
-        return children[0], listening["address"]
+        (listening,) = collect(Listening, children, 10)
+        return children[0], listening.address
 
     systems.prepare("xmlrpc_c")
     yield start

@@ -6,80 +6,58 @@ them with the thread that started them, which has to be the process's main one; 
 """
 
 import os
-import signal
 import subprocess
-import sys
-from collections.abc import Callable
 from typing import Any
 
-from bench.channel import Message
 from bench.child import generators, timed_loops
 from bench.child.callers import Callers
+from bench.child.spec import ClientSpec
 from bench.child.wire import WireLoad
+from bench.contract import LoadReport
 from bench.errors import SystemFailedError
-
-PR_SET_PDEATHSIG = 1
-
-
-def _bound() -> Callable[[], None] | None:
-    """Return what a new process calls, before it becomes a program, to end when the thread that started it does."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    prctl, starter = ctypes.CDLL(None).prctl, os.getpid()
-
-    def bind() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != starter:  # it had ended before
-            os._exit(1)
-
-    return bind
+from bench.process import Process, bound_to_this
 
 
-class Program:
+class Program(Process):
     """A program that starts when it is told, and prints a report."""
 
     def __init__(self, words: list[str]) -> None:
         """Have it wait; ``words`` are the program's file and its arguments."""
         self._name = os.path.basename(words[0])  # noqa: PTH119 - pathlib is slow to import
-        self._process = subprocess.Popen(
+        super().__init__(
             ["/bin/sh", "-c", 'read -r go && exec "$@"', "sh", *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | {"LC_ALL": "C"},
-            preexec_fn=_bound(),
+            preexec_fn=bound_to_this(),
         )
-        self.pid = self._process.pid
 
     def run(self) -> tuple[str, str]:
         """Let it go; return what it said and complained of when it has ended. SystemFailedError if it failed."""
-        said, complained = (text.decode(errors="replace") for text in self._process.communicate(b"go\n"))
-        if status := self._process.returncode:
+        said, complained = (text.decode(errors="replace") for text in self.communicate(b"go\n"))
+        if status := self.status:
             last = (complained or said).strip().split("\n")[-1]
             raise SystemFailedError(f"{self._name} ended with status {status}: {last[:200] or 'it said nothing'}")
         return said, complained
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """End it, whatever it does, and wait until it has ended."""
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.communicate()
+        if self.status is None:
+            self.kill()
+            self.communicate()
 
 
 class GeneratorLoad:
     """The closed load of one generator, with the methods of ``Callers``; it has a report, and no samples."""
 
-    def __init__(self, system: Any, options: Any, address: str, spec: Message) -> None:
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare the program, and the calls that try the server before it, which the system's own means make."""
-        self._generator = generators.module(spec["engine"])
-        self._connections = spec["callers"]
+        self._generator = generators.module(spec.engine)
+        self._connections = spec.callers
         trial = WireLoad if hasattr(system, "Wire") else Callers
-        self._trial = trial(system, options, address, spec | {"max_calls": 1})
-        url = system.url(options, address, spec["payload_bytes"])
-        _, *words = self._generator.command(self._connections, spec["window_s"], url)
-        self._program = Program([generators.program(spec["engine"]), *words])
+        self._trial = trial(system, options, address, ClientSpec(**vars(spec) | {"max_calls": 1}))
+        url = system.url(options, address, spec.payload_bytes)
+        _, *words = self._generator.command(self._connections, spec.window_s, url)
+        self._program = Program([generators.program(spec.engine), *words])
 
     @property
     def pids(self) -> list[int]:
@@ -98,12 +76,11 @@ class GeneratorLoad:
         timed_loops.wait_until(at_ns)
         self._report = self._generator.read(*self._program.run(), self._connections)
 
-    def report(self) -> tuple[Message, list[Any]]:
+    def report(self) -> LoadReport:
         """Return the calls, errors, length of the window in s, and all rows of the report; there are no times."""
-        told = self._report
-        fields = {"calls": told.calls, "errors": sum(told.errors.values()), "window_s": told.window_s}
-        return fields | {"report": told.rows()}, []
+        found = self._report
+        return LoadReport(found.calls, (), sum(found.errors.values()), found.rows(), window_s=found.window_s)
 
     def close(self) -> None:
         """End the program, if it has not ended."""
-        self._program.end()
+        self._program.stop()

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -13,6 +14,7 @@ from bench.experiments.calibration import virtual_time
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
+from bench.plan.validation import checked
 from bench.run.frames import column
 from bench.stats import Array, intervals, steady_state
 from bench.stats.queueing import response_quantile
@@ -144,8 +146,8 @@ def _told_apart(found: list[comparison.Comparison]) -> bool:
 def open_loop(used: float, runs: int) -> Line:
     """The p99 of response times of Poisson arrivals at one exponential server is that of the law M/M/1."""
     mean, rate = 1000.0, 1000 * used
-    case = Case("oracle", "ipc", 100, {"law": "exponential"}, load="open", offered_per_s=rate, arrivals="poisson",
-                clients=64)  # fmt: skip
+    paced: dict[str, Any] = {"load": "open", "offered_per_s": rate, "arrivals": "poisson", "clients": 64}
+    case = checked(Case("oracle", "ipc", 100, {"law": "exponential"}, **paced))
     starts = [virtual_time.measured(case, 20, seed, 1000 + seed, around_us=0.0) for seed in range(max(3, runs // 10))]
     times = np.concatenate([calls[1] - calls[2] for start in starts for calls in start.calls]) / 1e3
     truth = float(response_quantile(rate / 1e6, mean, 0.99))
@@ -158,7 +160,7 @@ def expansion() -> Line:
     worst = 0.0
     for freeze_ms in (100, 200, 400, 800):
         law = {"law": "constant", "mean_us": 100, "freeze_after": 500, "freeze_ms": freeze_ms}
-        case = Case("oracle", "ipc", 100, law, load="open", offered_per_s=500.0)
+        case = checked(Case("oracle", "ipc", 100, law, load="open", offered_per_s=500.0))
         (calls,) = virtual_time.measured(case, 4, 1, 1, AROUND_US).calls
         due, recorded = (calls[1] - calls[2]) / 1e3, (calls[1] - calls[0]) / 1e3
         truth = stats.quantile(due, 0.99)

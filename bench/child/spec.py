@@ -1,0 +1,169 @@
+"""What parent and children say to each other: the specification that a child gets first, orders, and reports.
+
+A child is started, gets its specification, and says when it is ready; *go* begins the window at one instant for all;
+what it measured comes back as raw int64 behind the last report. All instants are of ``perf_counter_ns``, in ns.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.channel import Message
+
+
+class SystemSpec(Message):
+    """What every child is told of the system: its name, the transport, all or some of its options."""
+
+    system: str
+    transport: str
+    options: Mapping[str, Any]
+
+
+class ServerSpec(SystemSpec):
+    """What a server is told.
+
+    load: ``stream`` for the receiver of one-way messages, which verifies ``payload_bytes`` made from ``seed``. cpus:
+    where it is kept; None: anywhere. bind: the address that the user names. router: what the router announced.
+    directory: the name of its private directory. environment: the folder of its own Python environment, or "".
+    """
+
+    load: str = "closed"
+    payload_bytes: int = 1
+    seed: int = 1
+    cpus: Sequence[int] | None = None
+    bind: str | None = None
+    router: Mapping[str, str] = {}
+    directory: str = ""
+    environment: str = ""
+
+
+class RouterSpec(SystemSpec):
+    """What a router is told; see ``ServerSpec``."""
+
+    bind: str | None
+    directory: str
+    environment: str
+
+
+class ClientSpec(SystemSpec):
+    """What a client is told.
+
+    callers: how many it runs. max_calls: of each caller. share: its number among how many clients, which share the
+    schedule of an open load that ``schedule_seed`` fixes. sessions: calls and payload in bytes of each client process.
+    server_cpus: where the server's thread is kept, for the transport inproc.
+    """
+
+    load: str
+    engine: str
+    payload_bytes: int
+    seed: int
+    callers: int
+    max_calls: int
+    window_s: float
+    cpus: Sequence[int] | None
+    server_cpus: Sequence[int] | None
+    share: Sequence[int]
+    offered_per_s: float
+    arrivals: str
+    schedule_seed: int
+    sessions: Sequence[Sequence[int]]
+
+
+class SessionSpec(SystemSpec):
+    """What one whole client process is told: where to connect, and what to ask."""
+
+    address: str
+    calls: int
+    payload_bytes: int
+    seed: int
+
+
+class Connect(Message):
+    """Order to a client: the server listens there; its processes, where the client reads their CPU time itself."""
+
+    address: str
+    pids: Sequence[int] = ()
+
+
+class Go(Message):
+    """Order to a client: the window."""
+
+    at_ns: int
+    until_ns: int
+
+
+class Proceed(Message):
+    """Order to a client: all that was sent one way has arrived."""
+
+
+class Close(Message):
+    """Order to a client: disconnect."""
+
+
+class Routing(Message):
+    """A router is ready: its addresses for the system's servers, and those of its processes that have a role."""
+
+    addresses: Mapping[str, str]
+    pids: Mapping[str, int]
+
+
+class FirstArrived(Message):
+    """A receiver has verified the first message of its stream."""
+
+
+class Ready(Message):
+    """A client has made its first call, which was verified: how long that took; further processes that are its own."""
+
+    first_ns: int | None
+    pids: Sequence[int]
+
+
+class Sent(Message):
+    """A client has sent its stream."""
+
+
+class Arrived(Message):
+    """A receiver has received its stream. blobs: times of its marks, and how many messages had come."""
+
+    blobs: Sequence[Any]
+
+
+class Usage(Message):
+    """What a client's process used in the window; server_cpu_ns: of the server's thread in it, None without one."""
+
+    client_cpu_ns: int
+    server_cpu_ns: int | None
+    voluntary_switches: int
+    involuntary_switches: int
+    gc_collections: int
+
+
+class Done(Usage):
+    """A client's window is over: what it made, what it used, what the server's thread in it counted.
+
+    calls: answered, or sent one way. blobs: for each caller its send and receive times, and due times of an open load;
+    of a stream the sender's marks. errors: calls that failed. numbers: name, value and unit of what a load generator
+    reported. scheduled: how many calls an open load was to make. window_s: as a generator took it. sessions: the client
+    processes, each as ``bench.child.session.Session``. counted: requests that the server inside this process answered.
+    """
+
+    calls: int
+    blobs: Sequence[Any]
+    errors: int = 0
+    numbers: Sequence[Sequence[Any]] = ()
+    scheduled: int | None = None
+    window_s: float | None = None
+    sessions: Sequence[Sequence[int | None]] = ()
+    counted: int | None = None
+
+
+class Closed(Message):
+    """A client has disconnected."""
+
+
+class SessionDone(Message):
+    """When a whole client process ran its first line, had imported its system, its first reply, and its last."""
+
+    interpreted_ns: int
+    prepared_ns: int
+    answered_ns: int
+    called_ns: int
