@@ -2,9 +2,12 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
+
+import jsonschema
 
 from bench.analysis import card, checks
 from bench.apps.classroom.zips import RefusedError, plain
@@ -14,13 +17,48 @@ from bench.run.frames import Run
 
 VERSION, MOST_CASES = 1, 100
 FACTS = ("machine_id", "cpu_model", "cpus_allowed", "virtual", "system", "kernel")  # those that are shown
-TOP = {"submission": int, "id": str, "created": object, "machine": object, "checks": dict, "plan": object}
 PLAN = {one.name: one.type for one in fields(Plan) if one.name not in ("cases", "absent")}
-TEXT, NUMBER = r'"[A-Za-z0-9_.+-]{0,80}"', r"\d{1,12}(\.\d{1,20})?(e-\d\d)?"
-OPTIONS = rf"\{{({TEXT}: ({TEXT}|{NUMBER}|true|false)(, |(?=\}}))){{0,50}}\}}"
-# How a value of a kind looks in JSON: short names, numbers of a sane size, or not looked at yet.
-HARMLESS = {str: TEXT, int: r"[1-9]\d{0,11}", float: NUMBER, bool: "true|false", object: "(?s:.*)"}
 CASE = {one.name: one.type for one in fields(Case) if one.name not in ("target", "sessions")}  # no address
+
+NAME = {"type": "string", "pattern": r"\A[A-Za-z0-9_.+-]{0,80}\Z"}
+NUMBER = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**12}
+COUNT = {"type": "integer", "minimum": 1, "exclusiveMaximum": 10**12}
+OPTIONS = {
+    "type": "object",
+    "maxProperties": 50,
+    "propertyNames": NAME,
+    "additionalProperties": {"anyOf": [NAME, NUMBER, {"type": "boolean"}]},
+}
+# What a value of a kind may be: short names, numbers of a sane size.
+HARMLESS: dict[Any, Any] = {str: NAME, int: COUNT, float: NUMBER, bool: {"type": "boolean"}}
+
+
+def _fields(kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has these fields, each of its kind or of the schema given."""
+    properties = {name: kind if isinstance(kind, dict) else HARMLESS.get(kind, OPTIONS) for name, kind in kinds.items()}
+    return {"type": "object", "required": list(kinds), "properties": properties}
+
+
+CASES = {"type": "array", "minItems": 1, "maxItems": MOST_CASES, "items": _fields(CASE)}
+SCHEMA = _fields(
+    {
+        "submission": int,
+        "id": str,
+        "created": {"type": "string"},
+        "machine": _fields({name: {} for name in FACTS}),
+        "checks": {
+            "type": "object",
+            "maxProperties": 50,
+            "propertyNames": NAME,
+            "additionalProperties": {"enum": [card.PASS, card.CAUTION, card.INVALID]},
+        },
+        "plan": _fields(PLAN | {"cases": CASES}),
+    }
+)
+_STRICT = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(  # 1.0 is no whole number here
+    "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+)
+VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=_STRICT)(SCHEMA)
 
 
 def told(run: Run) -> dict[str, Any]:
@@ -43,12 +81,12 @@ def read(data: bytes) -> dict[str, Any]:
 
     RefusedError, or what ``json`` raises, says what cannot be. All texts can be shown anywhere.
     """
-    top = _fitting(json.loads(data), TOP, "manifest")
-    facts = _fitting(top["machine"], dict.fromkeys(FACTS, object), "machine")
-    plan = _fitting(top["plan"], PLAN | {"cases": object}, "plan")
-    if not isinstance(plan["cases"], list) or not 0 < len(plan["cases"]) <= MOST_CASES:
-        raise RefusedError(f"in its manifest cases of the plan are not 1 to {MOST_CASES}")
-    plan["cases"] = [_fitting(case, CASE, "case") | {"target": None} for case in plan["cases"]]
+    top = json.loads(data, parse_constant=lambda text: None)
+    for error in VALIDATOR.iter_errors(top):
+        raise _refusal(error)
+    facts = {name: top["machine"][name] for name in FACTS}
+    plan = {name: top["plan"][name] for name in PLAN}
+    plan["cases"] = [{name: case[name] for name in CASE} | {"target": None} for case in top["plan"]["cases"]]
     created = datetime.fromisoformat(str(top["created"]))
     if created.tzinfo is None or (created - datetime.now(UTC)).days > 0:
         raise RefusedError("in its manifest created has no zone, or is yet to come")
@@ -61,10 +99,16 @@ def read(data: bytes) -> dict[str, Any]:
     return about | {"plan": Plan.from_dict(plan)}
 
 
-def _fitting(found: Any, kinds: dict[str, Any], what: str) -> dict[str, Any]:
-    """Return these fields of a mapping, each of its kind and harmless; what else is in it is left out."""
-    for name, kind in kinds.items():
-        known = isinstance(found, dict) and name in found
-        if not known or not re.fullmatch(HARMLESS.get(kind, OPTIONS), json.dumps(found[name])):
-            raise RefusedError(f"in its manifest {name} of the {what} is missing or cannot be")
-    return {name: found[name] for name in kinds}
+def _refusal(error: jsonschema.ValidationError) -> RefusedError:
+    """Return the error for a field that is missing or cannot be, named with what it belongs to."""
+    path = [*error.absolute_path]
+    if path == ["plan", "cases"]:
+        return RefusedError(f"in its manifest cases of the plan are not 1 to {MOST_CASES}")
+    depth = 3 if path[:2] == ["plan", "cases"] else 1 if path and path[0] in ("plan", "machine") else 0
+    what = {3: "case", 1: path[0] if path else "", 0: "manifest"}[depth]
+    if path[depth:]:
+        name = path[depth]
+    else:  # what should be here is no object, or lacks a field
+        there = error.instance if isinstance(error.instance, dict) else {}
+        name = next(each for each in error.schema["required"] if each not in there)
+    return RefusedError(f"in its manifest {name} of the {what} is missing or cannot be")
