@@ -36,7 +36,7 @@ HARMLESS: dict[Any, Any] = {str: NAME, int: COUNT, float: NUMBER, bool: {"type":
 def _fields(kinds: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object that has these fields, each of its kind or of the schema given."""
     properties = {name: kind if isinstance(kind, dict) else HARMLESS.get(kind, OPTIONS) for name, kind in kinds.items()}
-    return {"type": "object", "required": list(kinds), "properties": properties}
+    return {"type": "object", "properties": properties, "required": list(kinds)}
 
 
 CASES = {"type": "array", "minItems": 1, "maxItems": MOST_CASES, "items": _fields(CASE)}
