@@ -83,7 +83,7 @@ LATENCY = [
         {("sockets", "ipc", 1000), ("sockets", "tcp", 1000)},
     ),
     (["-y", "transport: [ipc]\npayload_bytes: [64]"], {("zeromq", "ipc", 64), ("sockets", "ipc", 64)}),
-    (["-f", "../papermill_params/latency.smoke.yaml", "-p", "transport", "ipc"], {("zeromq", "ipc", 1000)}),
+    (["-f", "../papermill_params/latency.quick-lecture.yaml", "-p", "profile", "smoke"], {("zeromq", "ipc", 1000)}),
 ]
 
 
@@ -182,6 +182,7 @@ def test_notebooks_are_clean_and_short(notebook):
 def test_each_notebook_has_its_plan_parameters_and_reference():
     for notebook in NOTEBOOKS:
         has_its_own = notebook.stem not in POOLING
-        assert (ROOT / "bench" / "plans" / f"{notebook.stem}.py").is_file() == has_its_own
-        assert (ROOT / "papermill_params" / f"{notebook.stem}.smoke.yaml").is_file()
+        for part in ("plan", "figure", "text"):
+            assert (ROOT / "bench" / "experiments" / notebook.stem / f"{part}.py").is_file() == has_its_own
+        assert any((ROOT / "papermill_params").glob(f"{notebook.stem}.*.yaml"))
         assert (ROOT / "data" / "reference" / notebook.stem / "manifest.json").is_file() == has_its_own

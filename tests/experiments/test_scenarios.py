@@ -1,0 +1,38 @@
+"""Named scenarios: each belongs to a notebook, says what it shows, and can be planned as it stands."""
+
+import papermill
+import pytest
+import yaml
+from conftest import ROOT
+
+from bench.experiments import registry
+from bench.plan.estimate import expected_s
+
+FOLDER = ROOT / "papermill_params"
+SCENARIOS = sorted(FOLDER.iterdir())
+OTHERS = {"source", "resume", "budget_s", "predictions"}  # parameters of a notebook that no plan takes
+
+
+@pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)
+def test_a_scenario_says_what_it_shows_and_gives_parameters_of_its_notebook(file):
+    notebook, _, scenario = file.stem.partition(".")
+    first, values = file.read_text("utf-8").splitlines()[0], yaml.safe_load(file.read_text("utf-8"))
+    assert scenario and file.suffix == ".yaml" and first.startswith("# ") and 40 < len(first) <= 120
+    cell = papermill.inspect_notebook(str(ROOT / "notebooks" / f"{notebook}.ipynb"))
+    assert values and values.keys() <= cell.keys() - OTHERS
+    assert values.keys() != {"profile"}  # which -p profile says as shortly
+
+
+@pytest.mark.parametrize(
+    "file", [one for one in SCENARIOS if not one.stem.startswith("classroom")], ids=lambda f: f.stem
+)
+def test_a_scenario_can_be_planned(file):
+    plan = registry.plan(file.stem.partition(".")[0], **yaml.safe_load(file.read_text("utf-8")))
+    assert plan.cases and expected_s(plan) > 0
+    assert "night" in file.stem or "48" in file.stem or expected_s(plan) < 600  # a person waits for the others
+
+
+def test_each_origin_has_a_scenario_of_its_own():
+    from bench.experiments.origins.plan import ORIGINS
+
+    assert {f"origins.{name}" for name in ORIGINS} <= {file.stem for file in SCENARIOS}
