@@ -1,8 +1,12 @@
 # make figures: every notebook, into figures/ and data/executed/.   make test: all tests.   make lab: JupyterLab.
 # make app: one page to try things on.   make site: gallery, notebooks, documents and API in build/site/, from stored runs.
+# make INSTALLER=pip figures: the packages are installed by pip, which takes minutes, where uv cannot be had.
 PYTHON ?= python3
+INSTALLER ?= $(or $(ROUNDTRIP_INSTALLER),uv)
+export ROUNDTRIP_INSTALLER := $(INSTALLER)
 BIN := .venv/bin
 READY := .venv/ready
+UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
 .PHONY: figures test lab app site lint benchmark calibrate reference student slides expected lock proto clean
 
@@ -58,7 +62,8 @@ expected: $(READY)
 	@$(BIN)/python -m bench.apps.teaching expected
 
 lock: $(READY)
-	$(BIN)/python -m pip install -q uv
+	@$(PIP) --require-hashes -r requirements/uv.txt
+	$(LOCK) requirements/uv.in -o requirements/uv.txt
 	$(LOCK) pyproject.toml --extra dev --no-strip-extras -o requirements/lab.txt
 	$(LOCK) requirements/crossbar.in -o requirements/crossbar.txt
 
@@ -69,13 +74,18 @@ LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strategy 
 proto: $(READY)
 	$(BIN)/python -m grpc_tools.protoc -I bench/systems --python_out=bench/systems bench/systems/_grpc_echo.proto
 
-$(READY): requirements/lab.txt pyproject.toml
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+WITHOUT_UV = echo "uv could not be installed; without it: make INSTALLER=pip $(MAKECMDGOALS)"
+
+# pip installs uv alone, from its one-line lock; uv installs all else, in seconds. It stays in .venv for the router's environment.
+$(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Roundtrip needs Python 3.11 or newer: make PYTHON=python3.12")'
 	@$(PYTHON) -c 'import ensurepip' || { echo "Python has no venv: install it (Debian: apt-get install python3-venv)"; exit 1; }
-	@echo "Setting up .venv (about a minute, once)"
+	@echo "Setting up .venv with $(INSTALLER) (about $(if $(UV_LOCK),a minute,two minutes), once)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/lab.txt
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(if $(UV_LOCK),$(PIP) --require-hashes -r $(UV_LOCK) || { $(WITHOUT_UV); exit 1; })
+	@$(BIN)/python -m bench.installer requirements/lab.txt $(UV_LOCK)
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q bench  # a process compiles nothing again, even where Python is told to keep no bytecode
 	@touch $(READY)
 

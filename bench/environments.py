@@ -9,15 +9,16 @@ import fcntl
 import hashlib
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from bench import paths
+from bench import installer, paths
 from bench.errors import NotInstalledError
+from bench.installer import Say
 
-Say = Callable[[str], None]
+OTHER_LOCKS = ("lab", "uv")  # the laboratory's own environment, and the installer in it
 
 
 def say(text: str) -> None:
@@ -27,7 +28,7 @@ def say(text: str) -> None:
 
 def names() -> list[str]:
     """Return the environments that there are locks for."""
-    return sorted(file.stem for file in (paths.home() / "requirements").glob("*.txt") if file.stem != "lab")
+    return sorted(file.stem for file in (paths.home() / "requirements").glob("*.txt") if file.stem not in OTHER_LOCKS)
 
 
 def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
@@ -93,44 +94,17 @@ def alone(folder: Path, tell: Say) -> Iterator[None]:
 
 def _make(folder: Path, lock: Path, tell: Say) -> None:
     """Make a virtual environment and install the lock into it."""
+    chosen, began = installer.choose(tell), time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     total = len(re.findall(r"^[\w.-]+==", lock.read_text("utf-8"), re.M))
-    tell(f"Making the environment {folder.name} in {paths.shown(folder)}: up to {total} packages, once")
-    python = str(folder / "bin" / "python")
-    _do([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder.name, lambda line: None)
-    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--no-input"]
-    words = ["install", "--progress-bar", "off", "--no-deps", "--require-hashes", "-r", str(lock)]
-    _do([*pip, *words], folder.name, _counter(tell))
-    tell(f"The environment {folder.name} is ready")
-
-
-def _counter(tell: Say) -> Callable[[str], None]:
-    """Return what tells of every fortieth package, and of the installing that follows."""
-    found = 0
-
-    def count(line: str) -> None:
-        nonlocal found
-        found += line.startswith("Collecting ")
-        if line.startswith("Collecting ") and found % 40 == 0:
-            tell(f"  {found} packages fetched")
-        if line.startswith("Installing "):
-            tell(f"  {found} packages fetched, installing")
-
-    return count
-
-
-def _do(command: list[str], name: str, each_line: Callable[[str], None]) -> None:
-    """Run a command; NotInstalledError quotes the end of what it said."""
-    said: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout
-        for line in process.stdout:
-            said.append(line.strip())
-            each_line(line)
-    if process.returncode:
-        errors = [number for number, line in enumerate(said) if line.startswith("ERROR")]
-        reason = " | ".join(said[errors[-1] if errors else -3 :][:3])
+    tell(f"Making the environment {folder.name} with {chosen} in {paths.shown(folder)}: up to {total} packages, once")
+    try:
+        installer.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], lambda line: None)
+        installer.install(chosen, folder / "bin" / "python", [lock], tell)
+    except NotInstalledError as reason:
+        again = f"python -m bench prepare {folder.name}"
+        without = f", or without uv: {installer.VARIABLE}=pip {again}" if chosen == "uv" else ""
         raise NotInstalledError(
-            f"the environment {name} could not be made: {reason}; with a working network run: "
-            f"python -m bench prepare {name}"
-        )
+            f"the environment {folder.name} could not be made: {reason}; with a working network run: {again}{without}"
+        ) from reason
+    tell(f"The environment {folder.name} is ready after {time.monotonic() - began:.0f} s")

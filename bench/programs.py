@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench import environments, paths
-from bench.environments import Say, say
+from bench.environments import say
 from bench.errors import NotInstalledError
+from bench.installer import Say
 
 COMPILER = "g++"
 HEADERS = ("/usr/include", "/usr/local/include")

@@ -1,37 +1,75 @@
 """Environments apart are made once, to their end, from their lock; and say what to run when they cannot be."""
 
+import hashlib
+import subprocess
+import sys
 import threading
+import zipfile
+from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-from bench import environments
-from bench.errors import NotInstalledError
+from bench import environments, installer
+from bench.errors import NotInstalledError, UsageError
 from bench.measurement.routers import start
+
+
+def wheel(folder: Path, name: str) -> str:
+    """Write a wheel of one module that is empty; return its line in a lock."""
+    info = f"{name}-1.0.dist-info"
+    files = {
+        f"{name}.py": "",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as packed:
+        for file, text in files.items():
+            packed.writestr(file, text)
+    return f"{name}==1.0 --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+@pytest.fixture(params=installer.NAMES)
+def by(request, monkeypatch):
+    """Choose an installer, the one and then the other; return its name."""
+    if request.param == "uv" and installer.uv() is None:
+        pytest.skip("uv is not installed")
+    monkeypatch.setenv(installer.VARIABLE, request.param)
+    return request.param
 
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """Return a laboratory with one empty lock, ``small``."""
+    """Return a laboratory with one lock of one package, ``small``; its wheel is in a folder, nothing is downloaded."""
     (tmp_path / "requirements").mkdir()
-    (tmp_path / "requirements" / "small.txt").write_text("# nothing\n")
-    (tmp_path / "requirements" / "lab.txt").write_text("")
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "requirements" / "small.txt").write_text(wheel(tmp_path / "wheels", "tiny"))
+    for other in environments.OTHER_LOCKS:
+        (tmp_path / "requirements" / f"{other}.txt").write_text("")
     monkeypatch.setenv("ROUNDTRIP_HOME", str(tmp_path))
     monkeypatch.setenv("ROUNDTRIP_ENVIRONMENTS", str(tmp_path / "made"))
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    for variable in ("PIP_FIND_LINKS", "UV_FIND_LINKS"):
+        monkeypatch.setenv(variable, str(tmp_path / "wheels"))
+    for variable in ("PIP_NO_INDEX", "UV_OFFLINE"):
+        monkeypatch.setenv(variable, "1")
     return tmp_path
 
 
-def test_it_is_made_once_and_again_when_it_is_not_whole(home):
+def test_it_is_made_once_and_again_when_it_is_not_whole(home, by):
     said = []
     folder = environments.ensure("small", said.append)
-    assert (folder / "bin" / "python").exists() and "Making the environment small" in said[0]
+    assert said[0].startswith(f"Making the environment small with {by}") and len(said) <= 3
+    subprocess.run([folder / "bin" / "python", "-c", "import tiny"], check=True)
     (folder / "trace").touch()
     said.clear()
     assert environments.ensure("small", said.append) == folder and not said
     lock = home / "requirements" / "small.txt"
     for spoil in (
         (folder / "made-from").unlink,  # left half-made
-        lambda: lock.write_text("# another lock\n"),
+        lambda: lock.write_text(f"# another lock\n{lock.read_text()}"),
         lambda: (folder / "bin" / "python").unlink(),
     ):
         spoil()
@@ -41,7 +79,12 @@ def test_it_is_made_once_and_again_when_it_is_not_whole(home):
     assert environments.names() == ["small"]
 
 
-def test_two_at_once_make_it_once(home):
+def test_its_bytecode_is_compiled(home, by):
+    folder = environments.ensure("small", lambda line: None)
+    assert [file.name.split(".")[0] for file in folder.rglob("*.pyc")] == ["tiny"]
+
+
+def test_two_at_once_make_it_once(home, by):
     said = []
     both = [threading.Thread(target=environments.ensure, args=("small", said.append)) for _ in range(2)]
     for thread in both:
@@ -52,12 +95,80 @@ def test_two_at_once_make_it_once(home):
     assert any("waiting for it" in line for line in said)
 
 
-def test_without_a_network_it_says_what_to_run_and_nothing_counts_as_made(home):
+def test_without_a_network_it_says_what_to_run_and_nothing_counts_as_made(home, by):
     lock = home / "requirements" / "small.txt"
     lock.write_text(f"no-such-package==1.0 --hash=sha256:{'0' * 64}\n")
     for _ in range(2):
-        with pytest.raises(NotInstalledError, match=r"no-such-package.*run: python -m bench prepare small"):
+        with pytest.raises(NotInstalledError, match=r"no-such-package.*run: python -m bench prepare small") as caught:
             environments.ensure("small", lambda line: None)
+        assert ("ROUNDTRIP_INSTALLER=pip" in str(caught.value)) == (by == "uv")
+
+
+def test_a_package_of_another_hash_is_refused(home, by):
+    (home / "requirements" / "small.txt").write_text(f"tiny==1.0 --hash=sha256:{'0' * 64}\n")
+    with pytest.raises(NotInstalledError, match=r"(?i)hash.*python -m bench prepare small"):
+        environments.ensure("small", lambda line: None)
+
+
+def test_a_package_without_a_hash_is_refused(home, by):
+    (home / "requirements" / "small.txt").write_text("tiny==1.0\n")
+    with pytest.raises(NotInstalledError, match=r"(?i)hash"):
+        environments.ensure("small", lambda line: None)
+
+
+def test_where_uv_is_not_there_pip_is_used_and_one_line_says_so(home, monkeypatch):
+    monkeypatch.delenv(installer.VARIABLE, raising=False)
+    monkeypatch.setattr(installer, "uv", lambda: None)
+    said = []
+    environments.ensure("small", said.append)
+    assert said[0].startswith("uv is not installed: pip is used") and "small with pip" in said[1]
+    assert sum("uv is not installed" in line for line in said) == 1
+
+
+def test_uv_is_found_beside_the_interpreter_and_in_the_path(tmp_path, monkeypatch):
+    monkeypatch.setattr(installer.sysconfig, "get_path", lambda name: str(tmp_path / name))
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    assert installer.uv() is None
+    for folder in ("path", "scripts"):
+        (tmp_path / folder).mkdir()
+        program = tmp_path / folder / "uv"
+        program.touch(mode=0o755)
+        assert installer.uv() == str(program)
+
+
+def test_an_installer_that_there_is_not_is_an_error(monkeypatch):
+    monkeypatch.setenv(installer.VARIABLE, "pipp")
+    with pytest.raises(UsageError, match="unknown installer in ROUNDTRIP_INSTALLER 'pipp': there are uv, pip; did"):
+        installer.choose(print)
+
+
+def test_uv_trusts_the_certificates_of_the_system_only_where_there_are_any(tmp_path, monkeypatch):
+    monkeypatch.delenv("UV_SYSTEM_CERTS", raising=False)
+    paths = installer.ssl.get_default_verify_paths()._replace(cafile=None, capath=str(tmp_path))
+    monkeypatch.setattr(installer.ssl, "get_default_verify_paths", lambda: paths)
+    assert "UV_SYSTEM_CERTS" not in installer._settings()
+    (tmp_path / "one.pem").touch()
+    assert installer._settings()["UV_SYSTEM_CERTS"] == "1"
+    monkeypatch.setenv("UV_SYSTEM_CERTS", "0")
+    assert installer._settings()["UV_SYSTEM_CERTS"] == "0"
+
+
+def test_the_makefiles_command_fills_the_environment_of_its_interpreter(home, monkeypatch):
+    if (uv := installer.uv()) is None:
+        pytest.skip("uv is not installed")
+    monkeypatch.setenv(installer.VARIABLE, "uv")
+    monkeypatch.setenv("PATH", str(Path(uv).parent))
+    lock, python = home / "requirements" / "small.txt", home / "lab" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home / "lab"], check=True)
+    words = [python, "-m", "bench.installer", lock]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    subprocess.run([python, "-c", "import tiny"], check=True)
+    lock.write_text(f"tiny==1.1 --hash=sha256:{'0' * 64}\n")
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "small.txt could not be installed: " in done.stderr
+    assert "with a working network try again, or without uv: make INSTALLER=pip" in done.stderr
 
 
 def test_without_its_lock_it_cannot_be_made(home):
@@ -72,13 +183,13 @@ def test_a_place_that_cannot_be_written_is_named(home, monkeypatch):
 
 
 def test_a_damaged_environment_is_explained(home, private_parent):
-    (home / "requirements" / "crossbar.txt").write_text("# nothing\n")
+    (home / "requirements" / "small.txt").rename(home / "requirements" / "crossbar.txt")
     with pytest.raises(Exception, match=r"bin/crossbar.*make it anew: python -m bench prepare crossbar --anew"):
         start("wamp_crossbar", "ipc", {})
     assert not list(private_parent.glob("roundtrip-*"))
 
 
-def test_the_command_makes_all_of_them(home, command):
+def test_the_command_makes_all_of_them(home, command, by):
     finished = command("prepare")
     assert finished.returncode == 0 and "The environment small is ready" in finished.stdout
     assert "unknown environment 'smal'" in command("prepare", "smal").stderr

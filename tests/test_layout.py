@@ -100,12 +100,25 @@ def locked() -> dict[str, str]:
     return {normal(name): version for name, version in re.findall(r"^([\w.-]+)(?:\[.*\])?==([\w.]+)", text, re.M)}
 
 
-def test_the_lock_holds_every_requirement_with_a_hash_and_no_address():
-    text = (ROOT / "requirements" / "lab.txt").read_text("utf-8")
+def requirements(lock: Path) -> list[str]:
+    """Return what a lock holds, a text for each package."""
+    return [block for block in re.split(r"^(?=\w)", lock.read_text("utf-8"), flags=re.M) if block.strip()]
+
+
+@pytest.mark.parametrize("lock", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda lock: lock.stem)
+def test_a_lock_has_versions_and_hashes_and_no_address(lock):
+    text = lock.read_text("utf-8")
+    assert "://" not in text and "--index" not in text and "--find-links" not in text
+    assert all("==" in block and "--hash=sha256:" in block for block in requirements(lock))
+
+
+def test_the_lock_holds_every_requirement():
     needed = [*project()["dependencies"], *project()["optional-dependencies"]["dev"]]
     assert {normal(name) for name in needed} <= locked().keys()
-    assert "://" not in text and "--index" not in text and "--find-links" not in text
-    assert all("--hash=sha256:" in block for block in re.split(r"^(?=\w)", text, flags=re.M) if block.strip())
+
+
+def test_uv_is_locked_alone():
+    assert [normal(block) for block in requirements(ROOT / "requirements" / "uv.txt")] == ["uv"]
 
 
 def test_the_lock_is_as_new_as_the_project_asks():
