@@ -12,24 +12,28 @@ from typing import Any
 from bench import environments, paths, systems
 from bench.errors import BenchError, DataError, UsageError, unknown
 from bench.experiments import registry
-from bench.plan import estimate, placement
+from bench.plan import cases, estimate, placement
 from bench.plan.parameters import literal, positive
+from bench.plan.plan import Plan
 
 REST_S = 8.0  # what a notebook takes beside measuring: a kernel, imports, figures
 
 
 def execute(names: list[str], every: bool, parameters: dict[str, str], say: Callable[[str], None]) -> None:
-    """Execute notebooks into ``data/executed``; raise BenchError at the first that fails."""
+    """Execute notebooks into ``data/executed``; raise BenchError at the first that fails.
+
+    ``say`` gets a line when a notebook begins, one when it ends, and one for each file of its figure.
+    """
     notebooks = _chosen(names, every)
-    expected = {notebook: expected_s(notebook, parameters) for notebook in notebooks}
-    say(f"{len(notebooks)} notebook{'s' * (len(notebooks) > 1)}, about {sum(expected.values()):.0f} s in all")
-    for notebook in notebooks:
-        say(f"{notebook.stem}: about {expected[notebook]:.0f} s")
+    say(f"{len(notebooks)} notebook{'s' * (len(notebooks) > 1)}: {', '.join(notebook.stem for notebook in notebooks)}")
+    say(f"About {sum(expected_s(notebook, parameters) for notebook in notebooks):.0f} s in all")
+    for number, notebook in enumerate(notebooks, 1):
+        say(f"{notebook.stem} ({number} of {len(notebooks)}): about {_prepare(notebook, parameters, say):.0f} s")
         began = time.monotonic()
         target = _execute_one(notebook, parameters)
         say(f"{notebook.stem}: took {time.monotonic() - began:.0f} s; executed notebook {paths.shown(target)}")
-    for figure in sorted(file for notebook in notebooks for file in paths.figures().glob(f"{notebook.stem}.*")):
-        say(f"figure {paths.shown(figure)}")
+        for figure in sorted(paths.figures().glob(f"{notebook.stem}.*")):
+            say(f"{notebook.stem}: figure {paths.shown(figure)}")
 
 
 def _chosen(names: list[str], every: bool) -> list[Path]:
@@ -46,7 +50,29 @@ def _chosen(names: list[str], every: bool) -> list[Path]:
 
 
 def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
-    """Return how long a notebook will take, in seconds: its plan's windows and starts, and the rest."""
+    """Return how long a notebook will take, in seconds, if all systems are present; nothing is made.
+
+    UsageError names a parameter that the notebook does not have, or a value that it cannot use.
+    """
+    with cases.all_present():
+        return _seconds(*_planned(notebook, parameters))
+
+
+def _prepare(notebook: Path, parameters: dict[str, str], say: Callable[[str], None]) -> float:
+    """Make what the systems of a notebook lack; return how long the notebook will take, in seconds.
+
+    This is done just before the notebook begins, so that the figures before it need not wait for it; and at no other
+    time, because what is made beside a measurement takes CPU time from it.
+    """
+    plan, budget_s = _planned(notebook, parameters)
+    wanted = {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} if plan else set()
+    for name in wanted - {None}:
+        environments.ensure(name, say)
+    return _seconds(plan, budget_s)
+
+
+def _planned(notebook: Path, parameters: dict[str, str]) -> tuple[Plan | None, object]:
+    """Return what a notebook will measure, None if it measures nothing, and its parameter ``budget_s``."""
     import papermill
 
     cell = papermill.inspect_notebook(str(notebook))
@@ -55,15 +81,19 @@ def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
             raise unknown(f"parameter of {notebook.name}", name, cell)
     values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
     if notebook.stem == "placement" and placement.why_not():  # it will say why, and draw the reference run
-        return REST_S
+        return None, None
     if values.pop("source", None) != "measure":  # or it has no source: it looks at what others measured
-        return REST_S
+        return None, None
     for name in ("resume", "predictions"):
         values.pop(name, None)
     budget_s = literal(values.pop("budget_s", None))
-    plan = registry.plan(notebook.stem, **values)
-    for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} - {None}:
-        environments.ensure(name)
+    return registry.plan(notebook.stem, **values), budget_s
+
+
+def _seconds(plan: Plan | None, budget_s: object) -> float:
+    """Return how long a notebook takes, in seconds: its budget or its plan's windows and starts, and the rest."""
+    if plan is None:
+        return REST_S
     if budget_s is not None:
         return positive(budget_s, "budget_s", 86_400, whole=False) + REST_S
     return estimate.expected_s(plan) + REST_S

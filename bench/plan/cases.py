@@ -1,5 +1,8 @@
 """What a notebook's parameters choose: systems, transports and cases, or an error that says what there is."""
 
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from bench import environments, systems
@@ -21,6 +24,7 @@ COMPARED = (
     "callers",
     "engine",
 )  # parts of a case as typed
+_ALL_PRESENT = ContextVar("all systems count as present", default=False)
 
 
 def transports_of(cases: list[Case], system: str) -> list[str]:
@@ -58,8 +62,20 @@ def transports(system: str, transport: object, target: object) -> list[str]:
     return parameters.names(reached, f"transport of {system}", provided)
 
 
+@contextlib.contextmanager
+def all_present() -> Iterator[None]:
+    """Count every system as present while this lasts, so that a plan is made without compiling or installing."""
+    before = _ALL_PRESENT.set(True)
+    try:
+        yield
+    finally:
+        _ALL_PRESENT.reset(before)
+
+
 def why_absent(name: str) -> str | None:
-    """Return what to do before a system can be measured, or None if it can."""
+    """Return what to do before a system can be measured, or None if it can; make what it lacks."""
+    if _ALL_PRESENT.get():
+        return None
     try:
         systems.prepare(name)
         if environment := systems.constant(name, "ENVIRONMENT", None):

@@ -115,10 +115,11 @@ def test_one_cpu_skips_placement_politely(tmp_path):
     assert "Skipped: this process may use one CPU only" in executed
 
 
-def test_output_that_is_no_terminal_has_no_progress_bar(command):
+def test_output_that_is_no_terminal_has_lines_and_no_progress_bar(command):
     finished = command("run", "latency", "-p", "profile", "smoke", "-p", "transport", "ipc")
     assert finished.returncode == 0
     assert finished.stderr == ""
-    lines = finished.stdout.splitlines()
-    assert lines[0].startswith("1 notebook, about ") and "latency: took" in finished.stdout
-    assert any(line.endswith("latency.svg") for line in lines)
+    first, whole, begins, ends, *figures = finished.stdout.splitlines()
+    assert first == "1 notebook: latency" and whole.startswith("About ")
+    assert begins.startswith("latency (1 of 1): about ") and ends.startswith("latency: took ")
+    assert [line.rpartition("/")[2] for line in figures] == ["latency.png", "latency.svg"]

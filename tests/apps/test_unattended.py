@@ -1,0 +1,57 @@
+"""Notebooks run unattended: what is said, and what is made when."""
+
+import pytest
+
+from bench import environments, paths, systems
+from bench.apps import unattended
+
+
+@pytest.fixture
+def events(monkeypatch):
+    """Return what happens, in order, while notebooks are executed and environments are made in name only."""
+    happened = []
+    monkeypatch.setattr(systems, "prepare", lambda name: happened.append(f"prepare {name}"))
+    monkeypatch.setattr(environments, "ensure", lambda name, tell=None: happened.append(f"make {name}"))
+
+    def execute_one(notebook, parameters):
+        happened.append(f"run {notebook.stem}")
+        paths.figures().mkdir(exist_ok=True)
+        (paths.figures() / f"{notebook.stem}.png").touch()
+        return notebook
+
+    monkeypatch.setattr(unattended, "_execute_one", execute_one)
+    return happened
+
+
+def execute(events, *names):
+    unattended.execute(list(names), not names, {}, lambda line: events.append(f"say {line}"))
+
+
+def test_the_routers_environment_is_made_after_the_first_figure_and_before_it_is_needed(events):
+    execute(events)
+    runs = [event for event in events if event.startswith("run ")]
+    made = events.index("make crossbar")
+    assert runs[0] == "run latency" and events.index("say latency: figure " + shown("latency.png")) < made
+    assert not [event for event in events[: events.index("run latency")] if event.startswith(("make ", "prepare "))]
+    assert made < min(events.index(f"run {name}") for name in ("overview", "origins", "wamp"))
+
+
+def shown(name):
+    return paths.shown(paths.figures() / name)
+
+
+def test_nothing_is_made_while_a_notebook_runs(events):
+    execute(events, "latency", "wamp", "calibration")
+    kinds = [event for event in events if event.startswith(("run ", "make "))]
+    assert kinds == ["run latency", "make crossbar", "run wamp", "run calibration"]
+
+
+def test_each_notebook_is_announced_and_ended_and_its_figure_named(events):
+    execute(events, "latency", "calibration")
+    said = [event.removeprefix("say ") for event in events if event.startswith("say ")]
+    assert said[0] == "2 notebooks: latency, calibration" and said[1].startswith("About ")
+    assert said[2].startswith("latency (1 of 2): about ") and said[3].startswith(
+        "latency: took 0 s; executed notebook "
+    )
+    assert said[4] == f"latency: figure {shown('latency.png')}"
+    assert said[5].startswith("calibration (2 of 2): about ")
