@@ -85,7 +85,7 @@ $(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@$(PYTHON) -m venv .venv
 	@$(if $(UV_LOCK),$(PIP) --require-hashes -r $(UV_LOCK) || { $(WITHOUT_UV); exit 1; })
 	@$(BIN)/python -m bench.installer requirements/lab.txt $(UV_LOCK)
-	@$(PIP) --no-deps --no-build-isolation -e .
+	@$(if $(UV_LOCK),$(BIN)/uv pip install -q --offline --python $(BIN)/python,$(PIP)) --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q bench  # a process compiles nothing again, even where Python is told to keep no bytecode
 	@touch $(READY)
 
