@@ -23,7 +23,7 @@ MOST_FAILED = 0.001  # share of a run's requests that may fail before it tells n
 
 def whole(run: Run) -> list[int]:
     """Return the cases of calls that fill a window, with a server."""
-    return [int(i) for i in run.cases.index if run.plan.cases[i].load != "stream" and not run.plan.cases[i].is_short]
+    return [case for case in run.find(is_short=False) if run.case(case).load != "stream"]
 
 
 def sampled(run: Run) -> list[int]:
@@ -36,7 +36,7 @@ def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
 
     @functools.wraps(check)
     def made(run: Run) -> Check:
-        silent = [int(case) for case in run.cases.index if run.case(case).generator]
+        silent = [case for case in run.numbers if run.case(case).generator]
         if not silent:
             return check(run)
         without = f"no samples of {listed(dict.fromkeys(run.case(case).generator for case in silent))}"
@@ -77,7 +77,7 @@ def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
 
     A load generator leaves with requests under way, one for each connection at most; those that failed may be counted.
     """
-    cases = [run.plan.cases[case] for case in starts["case"]]
+    cases = [run.case(case) for case in starts["case"]]
     room = [case.callers if run.case(n).generator else 0 for n, case in zip(starts["case"], cases, strict=True)]
     more = starts["server_calls"] - starts["calls"]
     return (more >= -starts["errors"]) & (more <= starts["errors"] + room)
@@ -87,7 +87,7 @@ def _differing(run: Run, wrong: pd.DataFrame) -> Check:
     row = wrong.iloc[0]
     found = f"in {len(wrong)} starts the counts differ: {row['calls']} calls, the server saw {row['server_calls']:.0f}"
     if run.case(row["case"]).generator:
-        found += f", more than the {run.plan.cases[int(row['case'])].callers} that may have been under way at the end"
+        found += f", more than the {run.case(row['case']).callers} that may have been under way at the end"
     advice = "another server answered, or messages were lost: look for stale servers"
     return Check("answers", INVALID, found, advice)
 
@@ -114,7 +114,7 @@ def _kinds(reports: pd.DataFrame, starts: "pd.Index[int]") -> str:
 @of_samples
 def little(run: Run) -> Check:
     """2. Little's law closes: the callers are the rate times the round trip plus their own gap."""
-    cases = [case for case in sampled(run) if run.plan.cases[case].load == "closed"]
+    cases = [case for case in sampled(run) if run.case(case).load == "closed"]
     starts = run.starts[run.starts["case"].isin(cases)].dropna(subset="rate_per_s")
     if starts.empty:
         return Check("little", PASS, "no closed loops in this run: nothing to close")
@@ -174,7 +174,7 @@ def settled(run: Run) -> Check:
     restless: list[str] = []
     drifts: dict[str, Array] = {}
     for case in sampled(run):
-        starts = run.ledger.index[run.ledger["case"] == case]
+        starts = run.ledger_of(case).index
         labels = [run.settlings[start].label for start in starts if start in run.settlings]
         if 2 * labels.count(steady_state.UNSETTLED) > len(labels):
             restless.append(run.labels[case])
@@ -201,7 +201,7 @@ def independence(run: Run) -> Check:
     """7. How many independent calls the calls are worth."""
     worth = {}
     for case in sampled(run):
-        rows = run.samples[(run.samples["case"] == case) & run.samples["warm"]].groupby("start")["rtt_ns"]
+        rows = run.samples_of(case, warm=True).groupby("start")["rtt_ns"]
         worth[case] = sum(intervals.effective_size(values.to_numpy()) for _, values in rows)
     if not worth:
         return Check("independence", PASS, "no loops of calls in this run")
@@ -244,7 +244,7 @@ def noise(run: Run) -> Check:
     """10. How far a case is from itself: every other start against the rest."""
     floors = {}
     for case in whole(run):
-        logs = np.log(run.starts.loc[run.starts["case"] == case, column(0.5)].dropna().to_numpy())
+        logs = np.log(run.starts_of(case)[column(0.5)].dropna().to_numpy())
         floors[case] = aa_ratio(logs)
     known = {case: floor for case, floor in floors.items() if floor == floor}
     if not known:

@@ -107,15 +107,15 @@ def compare_cases(run: Run, case_a: int, case_b: int, margin: float = MARGIN) ->
 
 
 def _key(run: Run, case: int) -> str:
-    of = asdict(run.plan.cases[case])
+    of = asdict(run.case(case))
     return json.dumps({name: value for name, value in of.items() if name not in NOT_THE_QUESTION}, sort_keys=True)
 
 
 def _pairs(a: Run, b: Run) -> list[tuple[int, int]]:
     """Return the cases that are the same in both runs; loopback is no case to compare."""
-    ours = {_key(b, int(case)): int(case) for case in b.cases.index}
-    found = [(int(case), ours[_key(a, int(case))]) for case in a.cases.index if _key(a, int(case)) in ours]
-    found = [pair for pair in found if a.plan.cases[pair[0]].system != "loopback"]
+    ours = {_key(b, case): case for case in b.numbers}
+    found = [(case, ours[_key(a, case)]) for case in a.numbers if _key(a, case) in ours]
+    found = [pair for pair in found if a.case(pair[0]).system != "loopback"]
     if not found:
         raise DataError(
             f"runs {a.id} and {b.id} have no case in common: compare runs of the same system, transport, options, "
@@ -126,7 +126,7 @@ def _pairs(a: Run, b: Run) -> list[tuple[int, int]]:
 
 def values(run: Run, case: int, name: str) -> "pd.Series[float]":
     """Return one quantity of each start of a case; index: block."""
-    rows = run.starts[run.starts["case"] == case].set_index("block")
+    rows = run.starts_of(case).set_index("block")
     if name == "cpu_us_per_call":
         known = rows[["client_cpu_us_per_call", "server_cpu_us_per_call"]].sum(axis=1, skipna=False)
         return known + rows[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
@@ -135,13 +135,13 @@ def values(run: Run, case: int, name: str) -> "pd.Series[float]":
 
 def _baseline(run: Run, case: int, name: str) -> float:
     """Return raw sockets' median of a quantity over the transport of a case, to normalise by."""
-    transport = run.plan.cases[case].transport
-    rows = run.cases.index[(run.cases["system"] == "sockets") & (run.cases["transport"] == transport)]
-    if not len(rows):
+    transport = run.case(case).transport
+    sockets = run.first(system="sockets", transport=transport)
+    if sockets is None:
         raise DataError(
             f"run {run.id} is of another machine and has no raw sockets over {transport} to hold it against"
         )
-    return float(values(run, int(rows[0]), name).median())
+    return float(values(run, sockets, name).median())
 
 
 def _logs(run: Run, case: int, name: str, normalised: bool = False) -> "pd.Series[float]":

@@ -15,11 +15,11 @@ def overloaded(run: Run) -> list[int]:
     The mean response of the last fifth of the requests is more than twice that of the middle fifth and ten round trips.
     """
     found = []
-    for case in run.cases.index[run.cases["load"] == "open"]:
-        each = [_piles_up(rows) for _, rows in run.samples[run.samples["case"] == case].groupby("start")]
+    for case in run.find(load="open"):
+        each = [_piles_up(rows) for _, rows in run.samples_of(case).groupby("start")]
         dropped = run.cases.loc[case, "achieved"] < LEAST_ACHIEVED
-        if (dropped and _is_busy(run, int(case))) or (each and np.mean(each) > 0.5):
-            found.append(int(case))
+        if (dropped and _is_busy(run, case)) or (each and np.mean(each) > 0.5):
+            found.append(case)
     return found
 
 
@@ -34,4 +34,4 @@ def _piles_up(rows: pd.DataFrame) -> bool:
 
 def _is_busy(run: Run, case: int) -> bool:
     """Return whether requests were late because their connections were still waiting for earlier replies."""
-    return bool(was_waiting(run.samples[run.samples["case"] == case]).mean() > 0.5)
+    return bool(was_waiting(run.samples_of(case)).mean() > 0.5)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.analysis.resources import Resource, resources
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of
 from bench.stats import Array, queueing
 from bench.stats.queueing import Demand
 
@@ -30,14 +30,14 @@ class Prediction:
 
 def predict(run: Run) -> Prediction | None:
     """Return the prediction for 1 to the most clients of a run, or None where the server's CPU time is not known."""
-    rows = run.cases[[not run.plan.cases[case].is_short for case in run.cases.index]]
+    rows = run.cases_with(is_short=False)
     alone = rows[(rows["clients"] == 1) & rows["server_cpu_us_per_call"].notna()]
     if alone.empty:
         return None
-    case, most = int(alone.index[0]), rows["clients"].idxmax()
-    room = _client_cpus(run, int(most))
+    case, most = number_of(alone.index[0]), number_of(rows["clients"].idxmax())
+    room = _client_cpus(run, most)
     found = [one for one in resources(run, case) if np.all(one.demand_us > 0)]
-    starts = run.starts[run.starts["case"] == case]
+    starts = run.starts_of(case)
     round_trips = starts["mean_rtt_us"].to_numpy()
     cycles = 1e6 / starts["rate_per_s"].to_numpy()
     numbers = np.arange(1, int(rows["clients"].max()) + 1)
@@ -82,6 +82,6 @@ def _of_start(
 
 def agreement(run: Run, model: Prediction) -> float:
     """Return the largest factor between measured and predicted rates, above or below."""
-    rows = run.cases[[not run.plan.cases[case].is_short for case in run.cases.index]]
+    rows = run.cases_with(is_short=False)
     logs = np.log(rows["rate_per_s"].to_numpy() / model.rate[rows["clients"].to_numpy() - 1])
     return float(np.exp(np.abs(logs).max())) if len(logs) else math.nan

@@ -58,7 +58,7 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
 
 def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quantile:
     """Return the median of what each start's report says, and their range: inside a start nothing is known."""
-    told = run.starts.loc[run.starts["case"] == case, column(p)]
+    told = run.starts_of(case)[column(p)]
     known = time == "rtt" and len(told) > 0 and bool(told.notna().all())
     value = stats.across_starts(told.to_list()) if known else (math.nan,) * 3
     return Quantile(*value, STARTS if known else "", stats.needed_samples(p), 0, generator)
@@ -66,7 +66,7 @@ def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quant
 
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":
     """Return a kind of time of all calls of a case after the warm-up, in us; index: start."""
-    rows = run.samples[run.samples["case"] == case]
+    rows = run.samples_of(case)
     kept = rows["warm"] & ~was_waiting(rows) if time == "lag" else rows["warm"]
     found = {"rtt": rows["rtt_ns"], "lag": rows["lag_ns"], "response": rows["rtt_ns"] + rows["lag_ns"]}[time]
     return (found[kept] / 1e3).set_axis(rows.loc[kept, "start"])

@@ -31,7 +31,7 @@ class Resource:
 
 def resources(run: Run, case: int) -> list[Resource]:
     """Return the resources of a case; roles whose CPU time is not known are left out."""
-    starts = run.ledger[run.ledger["case"] == case]
+    starts = run.ledger_of(case)
     places: dict[str | None, list[str]] = {}
     for role in ROLES:
         if starts[f"{role}_cpu_us_per_call"].notna().all():
@@ -39,7 +39,7 @@ def resources(run: Run, case: int) -> list[Resource]:
     everywhere = int(run.manifest["machine"]["cpus_allowed"])
     found = [_resource(starts, roles, len(cpus.split(",")) if cpus else everywhere) for cpus, roles in places.items()]
     server_cpus = next((len(cpus.split(",")) if cpus else everywhere for cpus, r in places.items() if "server" in r), 1)
-    workers = int(run.plan.cases[case].options.get("workers", 1))
+    workers = int(run.case(case).options.get("workers", 1))
     return [*found, _threads(starts, workers)] if server_cpus > workers else found
 
 
@@ -85,8 +85,7 @@ GROWN = 1.1  # twice the callers bring more than this times the calls, or they d
 
 def stuck(run: Run) -> list[int]:
     """Return the closed loops in which at least twice as many callers as in another hardly made more calls a second."""
-    plans = run.plan.cases
-    closed = [int(case) for case in run.cases.index if plans[case].load == "closed" and not plans[case].is_short]
+    closed = run.find(load="closed", is_short=False)
     rate = run.cases["rate_per_s"]
     return [
         many
@@ -99,13 +98,13 @@ def stuck(run: Run) -> list[int]:
 
 
 def _callers(run: Run, case: int) -> int:
-    of = run.plan.cases[case]
+    of = run.case(case)
     return of.clients * of.callers
 
 
 def _alike(run: Run, one: int, other: int) -> bool:
     """Return whether two cases differ in nothing but how many call."""
-    first, second = (vars(run.plan.cases[case]) | {"clients": 0, "callers": 0} for case in (one, other))
+    first, second = (vars(run.case(case)) | {"clients": 0, "callers": 0} for case in (one, other))
     return first == second
 
 

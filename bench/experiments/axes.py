@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from bench import stats
 from bench.analysis.quantiles import quantile
 from bench.analysis.resources import total_cpu
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.text import duration, plain, quantity
 
 Panel = Callable[[Run, Axes], None]
@@ -198,7 +198,7 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, more: Callable[[Any], st
     axes.set_xlim(0, 1.2 * max(left.max(), high.max()))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("CPU time of one call [µs]; line: range over starts")
-    for y, (_, row) in enumerate(cases.iterrows()):
+    for y, (_, row) in enumerate(numbered(cases)):
         text, at = duration(left[y]) + more(row), (max(left[y], high.iloc[y]), y)
         axes.annotate(text, at, (6, 0), textcoords="offset points", va="center", fontsize=10.5)
 
@@ -206,4 +206,4 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, more: Callable[[Any], st
 def first_size(run: Run) -> list[int]:
     """Return the cases with a server of the first payload size: those that panels of single calls show."""
     cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")]
-    return [int(case) for case in cases.index[cases["payload_bytes"] == cases["payload_bytes"].iloc[0]]]
+    return [case for case, row in numbered(cases) if row["payload_bytes"] == cases["payload_bytes"].iloc[0]]

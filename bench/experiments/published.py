@@ -3,7 +3,7 @@
 from typing import Any
 
 from bench.experiments.marginal.findings import difference_us, of_hundred, spent
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.stats import quantile
 
 GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container
@@ -46,11 +46,11 @@ XMLRPC_C: dict[str, Any] = {  # Xmlrpc-c, about 1999: version 1.12, a PC of 696 
 def wamp_replicas(run: Run) -> dict[str, int]:
     """Return the cases that repeat the origin's two, by the origin's name of them."""
     found = {}
-    for case in run.cases.index:
-        of = run.plan.cases[case]
+    for case in run.find(system="wamp_crossbar"):
+        of = run.case(case)
         name = " ".join([of.transport, *map(str, of.options.values())])
-        if name in WAMP and of.system == "wamp_crossbar":
-            found[name] = int(case)
+        if name in WAMP:
+            found[name] = case
     return found
 
 
@@ -59,16 +59,16 @@ def lab_lines(run: Run) -> str:
 
     All calls count, and rates of clients are added up, as there; the rates are medians over the starts.
     """
-    bursts = run.cases[[run.plan.cases[case].is_short for case in run.cases.index]]
+    bursts = run.cases_with(is_short=True)
     cold = run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e6
     lines = [f"one call, cold: {cold:.2f} ms   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
-    for case, row in bursts.iterrows():
-        rates = _client_rates(run, int(str(case)))
+    for case, row in numbered(bursts):
+        rates = _client_rates(run, case)
         found = " + ".join(f"{rate:,.2f}" for rate in rates)
         total = f" = {sum(rates):,.2f}" if len(rates) > 1 else ""
         theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
         lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
-        calls = run.plan.cases[int(str(case))].max_calls // row["clients"]
+        calls = run.case(case).max_calls // row["clients"]
         lines.append(
             f"{calls} calls in a loop, {row['clients']} client(s): {found}{total} msg/s   (the lab: {lab} msg/s)"
         )
@@ -77,7 +77,7 @@ def lab_lines(run: Run) -> str:
 
 def _client_rates(run: Run, case: int) -> list[float]:
     """Return each client's calls per second from its first call to its last reply, the median over the starts."""
-    rows = run.samples[run.samples["case"] == case]
+    rows = run.samples_of(case)
     spans = rows.assign(end=rows["t_send_ns"] + rows["rtt_ns"]).groupby(["start", "client"])
     rates = spans.size() / (spans["end"].max() - spans["t_send_ns"].min()) * 1e9
     return [float(rate) for rate in rates.groupby("client").median()]
@@ -88,7 +88,7 @@ def wamp_lines(run: Run) -> str:
     lines = []
     for name, case in wamp_replicas(run).items():
         low, high = WAMP[name]["settled_ms"]
-        now = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e6
+        now = run.samples_of(case)["rtt_ns"].mean() / 1e6
         text = f"{name.replace(' ', ' + ')}: {now:.2f} ms on average over {run.cases.loc[case, 'starts']} starts"
         lines.append(f"{text}   (the origin: {low} to {high} ms once it was warm)")
     return "\n".join(lines)
@@ -100,9 +100,9 @@ def zeromq_lines(run: Run) -> str:
     Those tools call half a round trip "average latency". All calls count here, the warm-up too, as there.
     """
     blocks = []
-    for case, row in run.cases[run.cases["load"] == "closed"].iterrows():
-        starts = run.ledger[run.ledger["case"] == case]
-        rtt_us = run.samples.loc[run.samples["case"] == case, "rtt_ns"].mean() / 1e3
+    for case, row in numbered(run.cases_with(load="closed")):
+        starts = run.ledger_of(case)
+        rtt_us = run.samples_of(case)["rtt_ns"].mean() / 1e3
         lines = [
             f"{row['label']} (all {len(starts)} starts together)",
             f"message size: {row['payload_bytes']} [B]",
@@ -118,14 +118,14 @@ def zeromq_lines(run: Run) -> str:
 def xmlrpc_lines(run: Run) -> str:
     """Return whole client processes as the Xmlrpc-c notes tell them, and beside them what those found about 1999."""
     lines = []
-    for case in run.cases.index:
-        rows = spent(run, int(case), "wall")
-        rows = rows[rows["payload_bytes"] == run.plan.cases[int(case)].payload_bytes]
-        many, of_one = of_hundred(run, int(case)), rows.loc[rows["calls"] == 1, "us"].median() / 1e3
+    for case in run.numbers:
+        rows = spent(run, case, "wall")
+        rows = rows[rows["payload_bytes"] == run.case(case).payload_bytes]
+        many, of_one = of_hundred(run, case), rows.loc[rows["calls"] == 1, "us"].median() / 1e3
         of_many = rows.loc[rows["calls"] == many, "us"].median() / 1e3
-        call = difference_us(run, int(case)).middle / 1e3
+        call = difference_us(run, case).middle / 1e3
         times = f"{many} RPCs {of_many:.1f} ms, 1 RPC {of_one:.1f} ms -> {call:.3f} ms for one more"
-        lines.append(f"{run.labels[int(case)]}: {times}")
+        lines.append(f"{run.labels[case]}: {times}")
     lines.append("the origin, about 1999 (696 bogomips), a whole process each:")
     for name in ("http_c", "http_cpp", "pstream_cpp"):
         told = XMLRPC_C[name]
@@ -137,8 +137,8 @@ def xmlrpc_lines(run: Run) -> str:
 def scaleup_lines(run: Run) -> str:
     """Return requests per second and percentiles as the load generators print them; then those of the origin."""
     blocks = []
-    for case, row in run.cases[run.cases["system"] != "loopback"].iterrows():
-        rtt = run.samples.loc[run.samples["case"] == case, "rtt_ns"].to_numpy() / 1e6
+    for case, row in numbered(run.cases[run.cases["system"] != "loopback"]):
+        rtt = run.samples_of(case)["rtt_ns"].to_numpy() / 1e6
         if not len(rtt):  # a load generator's report stands in the table
             continue
         shown = "  ".join(f"p{percent} {quantile(rtt, percent / 100):.2f} ms" for percent in (50, 75, 90, 99))

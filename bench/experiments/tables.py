@@ -13,15 +13,14 @@ from bench.experiments.calibration import findings as calibration
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.origins import findings as origins
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
-from bench.run.frames import ROLES, Run, column
+from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.text import duration, quantity
 
 
 def calls(run: Run) -> pd.DataFrame:
     """Return one row for each closed-loop case: quantiles of the RTT, and the rate; of a load generator as it says."""
-    cases = run.cases[run.cases["load"] == "closed"]
     rows = []
-    for case, row in cases.iterrows():
+    for case, row in numbered(run.cases_with(load="closed")):
         entry = {
             "case": row["label"],
             "payload [B]": row["payload_bytes"],
@@ -30,9 +29,9 @@ def calls(run: Run) -> pd.DataFrame:
         }
         entry["median RTT (over starts)"] = _with_range(row, column(0.5), duration)
         if run.case(case).generator:
-            middle = str(quantiles.quantile(run, int(str(case)), 0.5))
+            middle = str(quantiles.quantile(run, case, 0.5))
             entry |= {"n": "no samples", "median RTT (over starts)": middle}
-        entry |= {f"p{100 * p:g}": str(quantiles.quantile(run, int(str(case)), p)) for p in stats.QUANTILES[1:]}
+        entry |= {f"p{100 * p:g}": str(quantiles.quantile(run, case, p)) for p in stats.QUANTILES[1:]}
         entry["calls/s"] = _with_range(row, "rate_per_s", quantity)
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
@@ -41,7 +40,7 @@ def calls(run: Run) -> pd.DataFrame:
 def loads(run: Run) -> pd.DataFrame:
     """Return one row for each case of calls: what was offered and done, service and response times, pacing."""
     over, rows = overload.overloaded(run), []
-    for case, row in run.cases[run.cases["load"] != "stream"].iterrows():
+    for case, row in numbered(run.cases[run.cases["load"] != "stream"]):
         told = "overloaded" if case in over else ""
         paced = row["load"] == "open"
         entry = {
@@ -52,10 +51,10 @@ def loads(run: Run) -> pd.DataFrame:
             "sent": f"{row['achieved']:.1%}" if paced else "all",
         }
         for p in stats.QUANTILES[:3]:
-            entry[f"service p{100 * p:g}"] = told or str(quantiles.quantile(run, int(str(case)), p))
-            late = str(quantiles.quantile(run, int(str(case)), p, "response")) if paced else "not asked"
+            entry[f"service p{100 * p:g}"] = told or str(quantiles.quantile(run, case, p))
+            late = str(quantiles.quantile(run, case, p, "response")) if paced else "not asked"
             entry[f"response p{100 * p:g}"] = told or late
-        entry["late by (p99)"] = str(quantiles.quantile(run, int(str(case)), 0.99, "lag")) if paced else ""
+        entry["late by (p99)"] = str(quantiles.quantile(run, case, 0.99, "lag")) if paced else ""
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
@@ -90,7 +89,7 @@ def costs(run: Run) -> pd.DataFrame:
             "client memory": quantity(row["client_rss_bytes"], "B"),
             "server memory": _of_server(row, lambda value: quantity(value, "B"), "server_rss_bytes"),
         }
-        for _, row in run.cases[run.cases["load"] == "closed"].iterrows()
+        for _, row in numbered(run.cases_with(load="closed"))
     ]
     return pd.DataFrame(rows).fillna("no router").set_index("case") if rows else pd.DataFrame()
 
@@ -118,13 +117,13 @@ def processes(run: Run) -> pd.DataFrame:
 def marginal_costs(run: Run) -> pd.DataFrame:
     """Return what starting, a call and a kilobyte cost in each case: time, and CPU time of either side."""
     rows = []
-    for case, kind in itertools.product(run.cases.index, marginal.KINDS):
-        start, _, byte = marginal.costs(run, int(case), kind)
-        call = marginal.call_us(run, int(case), kind)
+    for case, kind in itertools.product(run.numbers, marginal.KINDS):
+        start, _, byte = marginal.costs(run, case, kind)
+        call = marginal.call_us(run, case, kind)
         names = ("start, connect, end", "one more call", "one more kB in a call")
         each = (f"{duration(one.middle)} ({duration(one.low)} to {duration(one.high)})" for one in (start, call, byte))
         what = {"wall": "time", "client": "client CPU", "server": "server CPU"}[kind]
-        rows.append({"case": run.labels[int(case)], "of": what} | dict(zip(names, each, strict=True)))
+        rows.append({"case": run.labels[case], "of": what} | dict(zip(names, each, strict=True)))
     return pd.DataFrame(rows).set_index("case")
 
 
@@ -171,7 +170,7 @@ def disturbances(run: Run) -> pd.DataFrame:
     middle = run.starts[[*names]].div(room, axis=0).groupby(run.starts["case"]).median()
     words = ("stolen by other guests", "some task waited for a CPU", "held back by a limit", "used by others")
     found = pd.DataFrame({word: middle[name].map(_share) for word, name in zip(words, names, strict=True)})
-    return found.set_axis(pd.Index([run.labels[int(case)] for case in found.index], name="case"))
+    return found.set_axis(pd.Index([run.labels[number_of(case)] for case in found.index], name="case"))
 
 
 def _share(value: float) -> str:
@@ -196,7 +195,6 @@ def truths(run: Run) -> pd.DataFrame:
 
 def streams(run: Run) -> pd.DataFrame:
     """Return one row for each one-way stream: received and sent per second, Mb/s, CPU per message."""
-    cases = run.cases[run.cases["load"] == "stream"]
     rows = [
         {
             "case": f"{row['system']} {row['transport']}",
@@ -208,7 +206,7 @@ def streams(run: Run) -> pd.DataFrame:
             "sender CPU/message": duration(row["client_cpu_us_per_call"]),
             "receiver CPU/message": duration(row["server_cpu_us_per_call"]),
         }
-        for _, row in cases.iterrows()
+        for _, row in numbered(run.cases_with(load="stream"))
     ]
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 

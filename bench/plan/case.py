@@ -53,8 +53,8 @@ class Case:
         return self.engine if self.engine in GENERATORS else ""
 
     def factor(self, name: str) -> Any:
-        """Return a field by its name, or else the option of that name; None for an option that the system lacks."""
-        return getattr(self, name) if name in _FIELDS else self.options.get(name)
+        """Return a field or a property by its name, or else the option of that name; None if the system lacks it."""
+        return getattr(self, name) if name in _FACTORS else self.options.get(name)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
@@ -68,3 +68,4 @@ class Case:
 
 
 _FIELDS = frozenset(one.name for one in fields(Case))
+_FACTORS = _FIELDS | {"is_short", "generator"}

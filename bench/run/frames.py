@@ -42,15 +42,44 @@ class Run:
 
     def case(self, number: object) -> Case:
         """Return a case of the plan by its number, as the index of ``cases`` or a column ``case`` holds it."""
-        return self.plan.cases[int(str(number))]
+        return self.plan.cases[number_of(number)]
 
     def find(self, **factors: object) -> list[int]:
-        """Return the numbers of the measured cases with these factors: fields of ``Case``, or options by their names.
+        """Return the numbers of the measured cases with these factors, as ``Case.factor`` knows them.
 
         ``run.find(system="zeromq", transport="ipc")``; an option that a system lacks is None.
         """
-        known = ((int(number), self.case(number)) for number in self.cases.index)
-        return [number for number, case in known if all(case.factor(name) == factors[name] for name in factors)]
+        return [one for one in self.numbers if all(self.case(one).factor(name) == factors[name] for name in factors)]
+
+    def first(self, **factors: object) -> int | None:
+        """Return the number of the first measured case with these factors, or None if it was not measured."""
+        return next(iter(self.find(**factors)), None)
+
+    def cases_with(self, **factors: object) -> pd.DataFrame:
+        """Return the rows of ``cases`` with these factors; see ``find``."""
+        return self.cases.loc[self.find(**factors)]
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the measured cases, in the plan's order."""
+        return tuple(map(number_of, self.cases.index))
+
+    def ledger_of(self, case: object) -> pd.DataFrame:
+        """Return the rows of ``ledger`` of one case; index: start."""
+        return self.ledger[self.ledger["case"] == case]
+
+    def starts_of(self, case: object) -> pd.DataFrame:
+        """Return the rows of ``starts`` of one case; index: start."""
+        return self.starts[self.starts["case"] == case]
+
+    def samples_of(self, case: object, warm: bool = False) -> pd.DataFrame:
+        """Return the calls of one case in the order of ``samples``; if ``warm``, only those after the warm-up."""
+        mine = self.samples["case"] == case
+        return self.samples[mine & self.samples["warm"] if warm else mine]
+
+    def sessions_of(self, case: object) -> pd.DataFrame:
+        """Return the whole client processes of one case."""
+        return self.sessions[self.sessions["case"] == case]
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -198,7 +227,7 @@ class Run:
         return pd.DataFrame([row for row in rows if row["starts"]]).set_index("case")
 
     def _case(self, index: int, case: Case) -> dict[str, Any]:
-        mine = self.starts[self.starts["case"] == index]
+        mine = self.starts_of(index)
         row = {"case": index, "label": self.labels[index], "starts": len(mine), "n": self.count(index)}
         row |= {name: getattr(case, name) for name in FACTORS} | {"options": json.dumps(case.options)}
         row["target"] = case.target or ""
@@ -226,10 +255,15 @@ class Run:
         return labels(self.plan.cases)
 
 
+def number_of(value: object) -> int:
+    """Return the number of a case or of a start that the index of a frame, or the name of its row, holds."""
+    return int(str(value))
+
+
 def numbered(cases: pd.DataFrame) -> "Iterator[tuple[int, pd.Series[Any]]]":
     """Yield the rows of ``Run.cases``, or of some of them, each with the number of its case."""
     for number, row in cases.iterrows():
-        yield int(str(number)), row
+        yield number_of(number), row
 
 
 REPORTED = {  # columns of a start, in us and per second: the names in the report of a load generator

@@ -16,7 +16,7 @@ from bench import stats
 from bench.analysis import comparison
 from bench.apps.classroom.zips import RefusedError
 from bench.run import schema
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, number_of
 
 MOST_ROWS, MOST_GROUPS = 2000, 8
 LEAST, MOST = 1e-3, 1e9  # of what is told: from a nanosecond, in us, to a thousand million calls per second
@@ -31,7 +31,7 @@ def of(run: Run) -> pa.Table:
     ledger = schema.conform(run.folder.read("ledger"), "ledger").select(LEDGER)
     known = run.starts.assign(cpu_us_per_call=np.nan)
     for case, rows in run.starts.groupby("case"):
-        known.loc[rows.index, "cpu_us_per_call"] = comparison.values(run, int(str(case)), "cpu_us_per_call").to_numpy()
+        known.loc[rows.index, "cpu_us_per_call"] = comparison.values(run, number_of(case), "cpu_us_per_call").to_numpy()
     told = known.loc[ledger["start"].to_pylist(), list(TOLD)].astype(float)
     for name in TOLD:
         ledger = ledger.append_column(name, pa.array(told[name].where(told[name] > 0), from_pandas=True))

@@ -23,12 +23,11 @@ class Result:
     @property
     def of(self) -> Case:
         """The case itself."""
-        return self.run.plan.cases[self.case]
+        return self.run.case(self.case)
 
     def starts(self) -> list[int]:
         """Return the starts of this case that are complete."""
-        ledger = self.run.ledger
-        return [int(start) for start in ledger.index[ledger["case"] == self.case]]
+        return [int(start) for start in self.run.ledger_of(self.case).index]
 
 
 def collect(results: Sequence[Result]) -> Run:

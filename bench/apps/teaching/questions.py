@@ -57,34 +57,33 @@ def find(name: str, notebook: str | None = None) -> Question:
     raise unknown("question", name, [one.name for one in (of(notebook) if notebook else ALL)])
 
 
-def _starts(run: Run, case: int, name: str) -> "pd.Series[float]":
+def _starts(run: Run, case: object, name: str) -> "pd.Series[float]":
     """Return one number for each start of a case, by block."""
-    rows = run.starts[run.starts["case"] == case]
-    return rows.set_index("block")[name]
+    return run.starts_of(case).set_index("block")[name]
 
 
-def _ratio(run: Run, case: int, other: int, name: str) -> "pd.Series[float]":
+def _ratio(run: Run, case: object, other: object, name: str) -> "pd.Series[float]":
     """Return one ratio for each block: what was measured close together is divided."""
     return _starts(run, case, name) / _starts(run, other, name)
 
 
 def _case(run: Run, **wanted: object) -> int:
     """Return the first case with these factors; LookupError if there is none."""
-    for case in map(int, run.cases.index):
-        if all(getattr(run.plan.cases[case], name) == value for name, value in wanted.items()):
-            return case
-    raise LookupError(f"no case with {wanted}")
+    case = run.first(**wanted)
+    if case is None:
+        raise LookupError(f"no case with {wanted}")
+    return case
 
 
 def _subject(run: Run, transport: str) -> int:
-    return _case(run, system=run.plan.cases[0].system, transport=transport)
+    return _case(run, system=run.case(0).system, transport=transport)
 
 
 def _held(run: Run, sides: tuple[str, ...]) -> "pd.Series[float]":
     """Return calls per second of the first system in two writes while ``sides`` set TCP_NODELAY, for each start."""
     cases = [one.case for one in combinations(run) if one.writes == 2 and one.sides in sides]
-    first = run.plan.cases[0].system
-    mine = run.starts[run.starts["case"].isin([case for case in cases if run.plan.cases[case].system == first])]
+    first = run.case(0).system
+    mine = run.starts[run.starts["case"].isin([case for case in cases if run.case(case).system == first])]
     return mine["rate_per_s"]
 
 
@@ -92,7 +91,7 @@ def _clients(run: Run, best: bool) -> "pd.Series[float]":
     """Return how many times one client's calls per second two clients make, or the best number of them; by block."""
     rows = grown(run)
     many = rows["rate_per_s"].idxmax() if best else rows.index[rows["clients"] == 2][0]
-    return _ratio(run, int(many), int(rows.index[rows["clients"] == 1][0]), "rate_per_s")
+    return _ratio(run, many, rows.index[rows["clients"] == 1][0], "rate_per_s")
 
 
 def _response_ms(run: Run, share: float) -> "pd.Series[float]":
@@ -102,21 +101,21 @@ def _response_ms(run: Run, share: float) -> "pd.Series[float]":
     if below.empty:
         raise LookupError("no rate below the capacity")
     nearest = (below - share * capacity(run)).abs().idxmin()
-    rows = run.samples[(run.samples["case"] == nearest) & run.samples["warm"]]
+    rows = run.samples_of(nearest, warm=True)
     return (rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["start"]).mean() / 1e6
 
 
 def _layer(run: Run, system: str) -> "pd.Series[float]":
     """Return how many times the round trip of raw sockets a system's is, one client on one CPU with the server."""
     cases = ranked(run).reset_index().set_index("system")["case"]
-    return _ratio(run, int(cases[system]), int(cases[FLOOR]), P50)
+    return _ratio(run, cases[system], cases[FLOOR], P50)
 
 
 def _workers(run: Run) -> "pd.Series[float]":
     """Return how many times one worker's requests two workers answer, for the smallest reply."""
     rows = of_bytes(run)
     rows = rows[rows["payload_bytes"] == rows["payload_bytes"].min()].reset_index().set_index("workers")["case"]
-    return _ratio(run, int(rows[2]), int(rows[1]), "rate_per_s")
+    return _ratio(run, rows[2], rows[1], "rate_per_s")
 
 
 ALL = (

@@ -74,7 +74,7 @@ def _curve(axes: Axes, values: "pd.Series[float]", label: str, colour: str, line
 def open_loop(run: Run, axes: Axes) -> None:
     """Draw response times at the highest rate: measured, in virtual time, and by the law of M/M/1 without end."""
     case = busiest(run)
-    of = run.plan.cases[case]
+    of = run.case(case)
     _curve(axes, times(run, case, "response"), "measured", MEASURED, "-")
     _curve(axes, times(virtual(run), case, "response"), "true: the same requests", TRUE, "--")
     mean = float(of.options["mean_us"])
@@ -91,7 +91,7 @@ def open_loop(run: Run, axes: Axes) -> None:
 def freeze(run: Run, axes: Axes) -> None:
     """Draw one freeze under a paced caller: as recorded, as expanded from that, and as the users had it."""
     case = frozen(run)
-    rows = run.samples[run.samples["case"] == case]
+    rows = run.samples_of(case)
     recorded = rows["rtt_ns"] / 1e3
     curves = (
         ("recorded: from sending", recorded, GREY, ":"),
@@ -107,12 +107,12 @@ def freeze(run: Run, axes: Axes) -> None:
     time_axis(axes.xaxis)
     axes.set_xlabel("time of a request, the whole window")
     axes.set_ylabel("requests that took no longer")
-    frozen_ms = run.plan.cases[case].options["freeze_ms"]
+    frozen_ms = run.case(case).options["freeze_ms"]
     axes.set_title(f"A freeze of {duration(1e3 * frozen_ms)} under one paced caller")
 
 
 def _all_responses(run: Run, case: int) -> "pd.Series[float]":
-    rows = run.samples[run.samples["case"] == case]
+    rows = run.samples_of(case)
     return (rows["rtt_ns"] + rows["lag_ns"]) / 1e3
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bench.analysis.quantiles import quantile
 from bench.experiments.calibration import virtual_time
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of
 
 MARGIN = 0.10
 
@@ -41,8 +41,8 @@ def virtual(run: Run) -> Run:
 def truths(run: Run) -> list[Truth]:
     """Return each quantile that the calls carry, measured and true: of round trips, or of responses to open loads."""
     found = []
-    for case in map(int, virtual(run).cases.index):
-        time = "response" if run.plan.cases[case].load == "open" else "rtt"
+    for case in virtual(run).numbers:
+        time = "response" if run.case(case).load == "open" else "rtt"
         for p in SHOWN:
             one, true = quantile(run, case, p, time), quantile(virtual(run), case, p, time)
             if one.over and true.over:
@@ -52,7 +52,7 @@ def truths(run: Run) -> list[Truth]:
 
 def name(run: Run, case: int) -> str:
     """Return a case's law and load."""
-    of = run.plan.cases[case]
+    of = run.case(case)
     law = "one freeze" if of.options["freeze_after"] else str(of.options["law"])
     return f"{law}, {f'{of.offered_per_s:g}/s' if of.load == 'open' else 'closed'}"
 
@@ -60,9 +60,9 @@ def name(run: Run, case: int) -> str:
 def busiest(run: Run) -> int:
     """Return the case of the highest offered rate to the exponential server."""
     rows = run.cases[(run.cases["load"] == "open") & (run.cases["clients"] > 1)]
-    return int(str(rows["offered_per_s"].idxmax() if len(rows) else run.cases["offered_per_s"].idxmax()))
+    return number_of((rows if len(rows) else run.cases)["offered_per_s"].idxmax())
 
 
 def frozen(run: Run) -> int:
     """Return the case whose server stands still once."""
-    return next(int(case) for case in run.cases.index if run.plan.cases[case].options.get("freeze_after"))
+    return next(case for case in run.numbers if run.case(case).factor("freeze_after"))

@@ -49,11 +49,10 @@ def _middle(run: Run) -> str:
 def expansion(run: Run) -> str:
     """Say what expanding the recorded times of the frozen server makes of them, beside what users had."""
     case = frozen(run)
-    rows = run.samples[run.samples["case"] == case]
+    rows = run.samples_of(case)
     recorded = rows["rtt_ns"].to_numpy() / 1e3
     due = (rows["rtt_ns"] + rows["lag_ns"]).to_numpy() / 1e3
-    other = virtual(run).samples
-    other = other[other["case"] == case]
+    other = virtual(run).samples_of(case)
     true = ((other["rtt_ns"] + other["lag_ns"]) / 1e3).to_numpy()
     expanded = stats.expanded(recorded, 1e6 / PACED_PER_S)
     p99 = [duration(stats.quantile(values, 0.99)) for values in (recorded, expanded, due, true)]

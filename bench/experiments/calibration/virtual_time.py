@@ -18,7 +18,7 @@ from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run import schema, start_record
 from bench.run.folder import Folder
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.run.start_record import StartRecord, Times
 
 Effect = Callable[[int, int, int], float]  # (start, block, case index) -> factor on every service time
@@ -136,8 +136,8 @@ def replay(run: Run) -> Run:
     What a round trip takes beside the server's time is weighed first (``overhead_us``).
     """
     around_us, starts = overhead_us(run), []
-    for start, row in run.ledger[run.ledger["system"] == "oracle"].iterrows():
-        number, case = int(str(start)), run.plan.cases[row["case"]]
+    for number, row in numbered(run.ledger[run.ledger["system"] == "oracle"]):
+        case = run.case(row["case"])
         found = measured(case, run.plan.window_s, run.plan.seed + number, 1, around_us, after=case.clients)
         starts.append(start_record.tables(number, row["block"], row["case"], case, found))
     return Run(InMemory(f"{run.id} in virtual time", run.plan, starts))
@@ -145,11 +145,8 @@ def replay(run: Run) -> Run:
 
 def overhead_us(run: Run) -> float:
     """Return what a round trip takes beside the server's time, in us: by the closed loop of the constant law."""
-    for case in map(int, run.cases.index):
-        of = run.plan.cases[case]
-        if of.system == "oracle" and of.load == "closed" and of.options["law"] == "constant":
-            return float(run.cases.loc[case, "p50_rtt_us"]) - float(of.options["mean_us"])
-    return 0.0
+    case = run.first(system="oracle", load="closed", law="constant")
+    return 0.0 if case is None else float(run.cases.loc[case, "p50_rtt_us"]) - float(run.case(case).options["mean_us"])
 
 
 def law_quantile(options: dict[str, Any], p: float) -> float:

@@ -26,4 +26,4 @@ def bracket(run: Run) -> tuple[float, float]:
 
 def case_at(run: Run, rate: float) -> int | None:
     """Return the case of a rate, or None if it was not measured."""
-    return next((int(case) for case in run.cases.index if run.plan.cases[case].offered_per_s == rate), None)
+    return run.first(offered_per_s=rate)

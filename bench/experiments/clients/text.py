@@ -7,7 +7,7 @@ from bench.analysis.resources import resources
 from bench.experiments import published
 from bench.experiments.clients.findings import bursts, grown
 from bench.experiments.words import P50, clients_of, why_not_more, with_range
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of
 from bench.text import duration, quantity
 
 
@@ -18,7 +18,7 @@ def conclusion(run: Run) -> str:
     text = (
         f"{clients_of(one)} makes {quantity(one['rate_per_s'])} calls a second; the most, "
         f"{quantity(best['rate_per_s'])}, come with {clients_of(best)}: {best['rate_per_s'] / one['rate_per_s']:.2f} "
-        f"times as many. {why_not_more(run, int(str(best.name)))}"
+        f"times as many. {why_not_more(run, number_of(best.name))}"
     )
     last = cases.iloc[-1]
     if last["clients"] > best["clients"]:
@@ -63,7 +63,7 @@ def answers(run: Run) -> str:
 
 def _doubling(run: Run, today: float, then: float) -> str:
     """Say why two clients carried about twice as much, by what one client left idle."""
-    alone = [one for one in resources(run, int(grown(run).index[0])) if not one.is_thread]
+    alone = [one for one in resources(run, number_of(grown(run).index[0])) if not one.is_thread]
     idle = max(alone, key=lambda one: one.busy)
     most = 1 / idle.busy if idle.busy else float("inf")
     room = "more than twice" if most > 2.05 else f"{most:.2f} times"

@@ -21,7 +21,7 @@ VERDICT_COLOURS = {DIFFERENT: "#d55e00", SAME: "#029e73"}
 def by_block(run: Run, axes: Axes) -> None:
     """Draw the start medians of each block: what disturbs a block disturbs all of it."""
     for case, colour in COLOURS.items():
-        rows = run.starts[run.starts["case"] == case].sort_values("block")
+        rows = run.starts_of(case).sort_values("block")
         axes.plot(rows["block"] + 1, rows[column(0.5)], "o-", color=colour, ms=6, lw=1.2, label=_label(run, case))
     axes.set_yscale("log")
     time_axis(axes.yaxis)

@@ -37,7 +37,7 @@ def effort(run: Run) -> str:
     """Say where the variance comes from, and what more starts would buy."""
     shares = {}
     for case in (A, B):
-        rows = run.samples[(run.samples["case"] == case) & run.samples["warm"]]
+        rows = run.samples_of(case, warm=True)
         parts = [_parts(values["rtt_ns"].to_numpy()) for _, values in rows.groupby("start")]
         levels = variance.nested([part for part in parts if len(part) > 1])
         shares[run.labels[case]] = levels[1].share

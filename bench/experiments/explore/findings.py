@@ -37,10 +37,10 @@ def time_of(case: Case) -> str:
 
 def row(run: Run, case: int, name: str) -> Row:
     """Return what is drawn of one case of a run."""
-    of = run.plan.cases[case]
+    of = run.case(case)
     calls = times(run, case, time_of(of)).to_numpy()
     values, fractions = stats.distribution(calls)
-    starts = run.starts[run.starts["case"] == case]
+    starts = run.starts_of(case)
     medians = starts[column(0.5).replace("rtt", time_of(of))].to_numpy(float)
     told = tuple((p, quantile(run, case, p, time_of(of))) for p in stats.QUANTILES)
     over = of.load == "open" and case in overload.overloaded(run)
@@ -50,7 +50,7 @@ def row(run: Run, case: int, name: str) -> Row:
 
 def rows(run: Run) -> list[Row]:
     """Return what is drawn of each case of a run."""
-    return [row(run, int(case), run.labels[int(case)]) for case in run.cases.index]
+    return [row(run, case, run.labels[case]) for case in run.numbers]
 
 
 def wrapped(names: Iterable[str]) -> list[str]:

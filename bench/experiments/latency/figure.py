@@ -23,7 +23,7 @@ from bench.experiments.axes import (
     rtt_axis,
     time_axis,
 )
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, numbered
 from bench.text import duration
 
 TITLE = "How long is one round trip?"
@@ -35,7 +35,7 @@ def calls_in_order(run: Run, axes: Axes) -> None:
     """Draw every call in order: a lane for each case, its starts one behind the other, time inside each."""
     shown, colour = first_size(run), colours(run)
     for lane, case in enumerate(shown):
-        starts = run.ledger.index[run.ledger["case"] == case]
+        starts = run.ledger_of(case).index
         for place, start in enumerate(starts):
             _lane(run, axes, start, lane + 0.04 + 0.92 * place / len(starts), 0.92 / len(starts), colour[case])
     axes.set_yscale("log")
@@ -52,7 +52,7 @@ def calls_in_order(run: Run, axes: Axes) -> None:
 
 def _settled(run: Run, case: int) -> str:
     """Return how many starts of a case settled in which way."""
-    starts = run.ledger.index[run.ledger["case"] == case]
+    starts = run.ledger_of(case).index
     labels = [run.settlings[start].label for start in starts if start in run.settlings]
     return "\n".join(f"{labels.count(label)} {label}" for label in dict.fromkeys(labels))
 
@@ -78,7 +78,7 @@ def distribution(run: Run, axes: Axes) -> None:
     """Draw the distribution of all calls after the warm-up; above 90 % each further nine has equal height."""
     colour = colours(run)
     for case in first_size(run):
-        transport = run.plan.cases[case].transport
+        transport = run.case(case).transport
         distribution_line(run, axes, case, colour[case], LINE_STYLES[transport], MARKERS[transport])
     distribution_axes(axes)
     axes.set_title("Distribution; p50, p90, p99, p99.9 over starts")
@@ -89,9 +89,9 @@ def medians(run: Run, axes: Axes) -> None:
     if _is_sweep(run):
         return _over_payload(run, axes, column(0.5), "median RTT", time_axis, "Median RTT against payload")
     cases, colour = run.cases.dropna(subset=column(0.5)), colours(run)
-    for y, (case, row) in enumerate(cases.iterrows()):
+    for y, (case, row) in enumerate(numbered(cases)):
         if row["system"] != "loopback":
-            each = run.starts.loc[run.starts["case"] == case, column(0.5)]
+            each = run.starts_of(case)[column(0.5)]
             range_row(axes, y, each, colour[case], duration)
         else:
             text = f"◂ {duration(row[column(0.5)])}, off the axis"

@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench import stats
 from bench.experiments.words import P50, with_range
-from bench.run.frames import ROLES, Run
+from bench.run.frames import ROLES, Run, numbered
 from bench.text import duration
 
 
@@ -13,7 +13,7 @@ def conclusion(run: Run) -> str:
     cases = run.cases.dropna(subset=P50)
     floors = cases[cases["system"] == "sockets"].set_index(["transport", "payload_bytes"])
     sentences = []
-    for _, row in cases[~cases["system"].isin(["sockets", "loopback"])].iterrows():
+    for _, row in numbered(cases[~cases["system"].isin(["sockets", "loopback"])]):
         text = f"A round trip of **{row['label']}** takes {with_range(row, P50)}"
         key = (row["transport"], row["payload_bytes"])
         if key in floors.index:
@@ -37,7 +37,7 @@ def _tail(run: Run) -> str:
     ratios = {
         run.labels[case]: stats.quantile(rtt, 0.999) / stats.quantile(rtt, 0.5)
         for case in run.cases.index
-        if len(rtt := run.rtt_us(case)) >= needed and run.plan.cases[case].system != "loopback"
+        if len(rtt := run.rtt_us(case)) >= needed and run.case(case).system != "loopback"
     }
     if not ratios:
         return ""
@@ -49,7 +49,7 @@ def cpu(run: Run) -> str:
     """Say what a call costs in CPU time, and how much of the round trip is not spent computing."""
     cases = run.cases.dropna(subset=[P50, "server_cpu_us_per_call"])
     sentences = []
-    for _, row in cases[cases["load"] == "closed"].iterrows():
+    for _, row in numbered(cases[cases["load"] == "closed"]):
         every = row[[f"{role}_cpu_us_per_call" for role in ROLES]].sum()
         share = every / row["mean_rtt_us"]
         sentences.append(

@@ -27,7 +27,7 @@ PHASES = {
 def whole(run: Run, axes: Axes) -> None:
     """Draw what each process with the smallest payload took, by its calls, and the line that was fitted."""
     for case, colour in zip(cases(run), sns.color_palette("colorblind", len(cases(run))), strict=True):
-        rows, size = findings.spent(run, case, "wall"), run.plan.cases[case].payload_bytes
+        rows, size = findings.spent(run, case, "wall"), run.case(case).payload_bytes
         rows = rows[rows["payload_bytes"] == size]
         found = findings.costs(run, case, "wall")
         axes.plot(rows["calls"], rows["us"], "o", ms=4.5, mew=0, alpha=0.6, color=colour)

@@ -35,7 +35,7 @@ class Costs(NamedTuple):
 
 def spent(run: Run, case: int, kind: str) -> pd.DataFrame:
     """Return a case's client processes: start, calls, payload_bytes, and ``us``, what each spent of a kind."""
-    rows = run.sessions[run.sessions["case"] == case]
+    rows = run.sessions_of(case)
     if kind == "wall":
         return rows.assign(us=(rows["end_ns"] - rows["begin_ns"]) / 1e3)
     return rows.assign(us=rows[f"{kind}_cpu_ns"] / 1e3)
@@ -67,7 +67,7 @@ def costs(run: Run, case: int, kind: str) -> Costs:
 
 def call_us(run: Run, case: int, kind: str) -> Spread:
     """Return what one call of the smallest payload costs by regression: b + c s, in us."""
-    size = run.plan.cases[case].payload_bytes
+    size = run.case(case).payload_bytes
     each = [b + (c * size / 1e3 if c == c else 0) for _, b, c in fits(run, case, kind)]
     return Spread(*stats.across_starts(each))
 
@@ -78,7 +78,7 @@ def difference_us(run: Run, case: int, kind: str = "wall") -> Spread:
     Many is the number nearest to the origin's hundred; NaN where no process made one call.
     """
     rows = spent(run, case, kind)
-    rows = rows[rows["payload_bytes"] == run.plan.cases[case].payload_bytes]
+    rows = rows[rows["payload_bytes"] == run.case(case).payload_bytes]
     many = of_hundred(run, case)
     each = []
     for _, mine in rows.groupby("start"):
@@ -89,14 +89,14 @@ def difference_us(run: Run, case: int, kind: str = "wall") -> Spread:
 
 def of_hundred(run: Run, case: int) -> int:
     """Return the number of calls that some process made which is nearest to a hundred, on a log scale."""
-    counts = run.sessions.loc[run.sessions["case"] == case, "calls"].unique()
+    counts = run.sessions_of(case)["calls"].unique()
     return int(min(counts, key=lambda count: abs(np.log(count / 100))))
 
 
 def stopwatch_us(run: Run, case: int) -> Spread:
     """Return the time of one call as the process itself told it: last reply - first reply, over the calls between."""
-    rows = run.sessions[(run.sessions["case"] == case) & (run.sessions["calls"] > 1)]
-    rows = rows[rows["payload_bytes"] == run.plan.cases[case].payload_bytes]
+    rows = run.sessions_of(case)
+    rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == run.case(case).payload_bytes)]
     most = rows[rows["calls"] == rows["calls"].max()]
     each = (most["called_ns"] - most["answered_ns"]) / (most["calls"] - 1) / 1e3
     return Spread(*stats.across_starts(each.groupby(most["start"]).median().to_list()))
@@ -107,7 +107,7 @@ def phases_us(run: Run, case: int) -> dict[str, float]:
 
     A native program tells of fewer: until its first reply, the other calls, and its end.
     """
-    rows = run.sessions[run.sessions["case"] == case]
+    rows = run.sessions_of(case)
     rows = rows[rows["calls"] == rows["calls"].min()]
     told = rows["interpreted_ns"].notna().all()
     inside = (("interpreter", "interpreted_ns"), ("imports", "prepared_ns")) if told else ()
@@ -122,4 +122,4 @@ def phases_us(run: Run, case: int) -> dict[str, float]:
 
 def cases(run: Run) -> list[int]:
     """Return the cases of whole client processes."""
-    return [int(case) for case in run.cases.index if run.plan.cases[int(case)].load == "session"]
+    return run.find(load="session")

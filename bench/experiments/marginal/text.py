@@ -57,7 +57,7 @@ def _pairs(run: Run) -> str:
 
 
 def _name(run: Run, case: int) -> str:
-    of = run.plan.cases[case]
+    of = run.case(case)
     return f"{of.system} {of.options['protocol']}" if "protocol" in of.options else of.system
 
 

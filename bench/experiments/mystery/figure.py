@@ -22,7 +22,7 @@ from bench.experiments.axes import (
     time_axis,
 )
 from bench.experiments.mystery.findings import P50, alone, boxes, crowded, name_of
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.text import duration
 
 TITLE = "What is wrong with this server?"
@@ -53,7 +53,7 @@ def in_order(run: Run, axes: Axes) -> None:
     """Draw every call in order: a lane for each box, its starts one behind the other."""
     rows = alone(run)
     for lane, (box, row) in enumerate(rows.iterrows()):
-        starts = run.ledger.index[run.ledger["case"] == row["case"]]
+        starts = run.ledger_of(row["case"]).index
         for place, start in enumerate(starts):
             calls = run.samples[run.samples["start"] == start]
             time = calls["t_send_ns"] / max(1, calls["t_send_ns"].max())
@@ -77,7 +77,7 @@ def by_callers(run: Run, axes: Axes) -> None:
         return nothing(axes, "one caller only: give callers")
     for y, (box, row) in enumerate(rows.iterrows()):
         one, more = (
-            run.starts[run.starts["case"] == case].set_index("block")["rate_per_s"]
+            run.starts_of(case).set_index("block")["rate_per_s"]
             for case in (row["case"], _case_of(many, str(box), run))
         )
         range_row(axes, y, (more / one).dropna(), colour_of(run)[str(box)], "× {:.2f}".format)
@@ -94,9 +94,7 @@ def by_callers(run: Run, axes: Axes) -> None:
 
 def _case_of(rows: pd.DataFrame, box: str, run: Run) -> int:
     """Return the number of the case that stands for a box in these rows."""
-    callers = int(rows.loc[box, "callers"])
-    cases = run.plan.cases
-    return next(n for n, one in enumerate(cases) if one.options.get("box") == box and one.callers == callers)
+    return run.find(box=box, callers=int(rows.loc[box, "callers"]))[0]
 
 
 def by_payload(run: Run, axes: Axes) -> None:
@@ -163,7 +161,7 @@ def by_worker(run: Run, axes: Axes) -> None:
     if told.empty:
         return nothing(axes, "who answered is not known")
     for y, (box, row) in enumerate(rows.iterrows()):
-        for _, start in told[told["case"] == row["case"]].iterrows():
+        for _, start in numbered(told[told["case"] == row["case"]]):
             shares = json.loads(start["server_worker_calls"])
             most = int(np.argmax(shares))
             marker, face = "os"[most % 2], colour_of(run)[str(box)]

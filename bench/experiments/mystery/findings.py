@@ -9,9 +9,8 @@ P50 = column(0.5)
 
 def boxes(run: Run) -> pd.DataFrame:
     """Return the cases of boxes, with ``box``; the sound one last."""
-    rows = run.cases[run.cases["system"] == "mystery"].copy()
-    rows["box"] = [run.plan.cases[int(case)].options["box"] for case in rows.index]
-    return rows
+    rows = run.cases_with(system="mystery")
+    return rows.assign(box=[run.case(case).options["box"] for case in rows.index])
 
 
 def alone(run: Run) -> pd.DataFrame:
@@ -29,7 +28,7 @@ def crowded(run: Run) -> pd.DataFrame:
 def _with_time(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the cases that have a whole window, with ``case``: the number that the index was."""
     rows = rows.assign(case=rows.index)
-    return rows[[not run.plan.cases[int(case)].is_short for case in rows.index]]
+    return rows[rows.index.isin(run.find(is_short=False))]
 
 
 def name_of(box: str) -> str:

@@ -30,7 +30,7 @@ def rates(run: Run, axes: Axes) -> None:
     """Draw calls per second with one write and with two, what was foretold, and what the origin saw."""
     rows = _rows(run)
     for one in combinations(run):
-        y, each = rows[one.system, one.sides], run.starts.loc[run.starts["case"] == one.case, "rate_per_s"]
+        y, each = rows[one.system, one.sides], run.starts_of(one.case)["rate_per_s"]
         colour = COLOURS[one.sides]
         if one.writes == 1:
             axes.plot(each, [y] * len(each), "o", ms=6, mfc="white", mec=colour, mew=1.5)
@@ -55,13 +55,13 @@ def rates(run: Run, axes: Axes) -> None:
 
 def calls(run: Run, axes: Axes) -> None:
     """Draw the round trip of each call of a connection, by its number: two writes, the first system."""
-    shown = [one for one in combinations(run) if one.writes == 2 and one.system == run.plan.cases[0].system]
+    shown = [one for one in combinations(run) if one.writes == 2 and one.system == run.case(0).system]
     if not shown:
         return nothing(axes, "no case with two writes in this run")
     most = 0
     for one in shown:
         colour = COLOURS[one.sides]
-        for start, times in run.samples[run.samples["case"] == one.case].groupby("start")["rtt_ns"]:
+        for start, times in run.samples_of(one.case).groupby("start")["rtt_ns"]:
             each = np.array([run.ledger.loc[start, "first_rtt_ns"], *times]) / 1e3
             axes.plot(np.arange(1, len(each) + 1), each, ".-", ms=4, lw=0.8, alpha=0.6, color=colour)
             most = max(most, len(each) if one.stalls else 0)
@@ -81,7 +81,7 @@ def proof(run: Run, axes: Axes) -> None:
     """Draw how many acknowledgements the kernel delayed for each call, beside the stalls foretold; two writes."""
     rows = _rows(run)
     for one in combinations(run):
-        starts = run.starts[run.starts["case"] == one.case]
+        starts = run.starts_of(one.case)
         each = (starts["tcp_delayed_acks"] / starts["calls"]).dropna()
         if one.writes == 2 and len(each):
             y = rows[one.system, one.sides]
@@ -96,13 +96,8 @@ def proof(run: Run, axes: Axes) -> None:
 
 def by_size(run: Run, axes: Axes) -> None:
     """Draw the round trip against the payload, held back on both sides: a full segment waits for nobody."""
-    options = run.plan.cases[0].options | {"client_nodelay": False, "server_nodelay": False, "writes": 2}
-    same = [
-        int(case)
-        for case in run.cases.index
-        if run.plan.cases[case].system == "sockets" and run.plan.cases[case].options == options
-    ]
-    cases = run.cases.loc[same].sort_values("payload_bytes")
+    options = run.case(0).options | {"client_nodelay": False, "server_nodelay": False, "writes": 2}
+    cases = run.cases_with(system="sockets", options=options).sort_values("payload_bytes")
     if len(cases) < 2:
         return nothing(axes, "one payload only: give sizes")
     p50 = column(0.5)

@@ -33,10 +33,10 @@ class Combination:
 
 def combinations(run: Run) -> list[Combination]:
     """Return the cases of the factorial, in the plan's order; the sweep over payloads is another question."""
-    size = run.plan.cases[0].payload_bytes
+    size = run.case(0).payload_bytes
     found = []
-    for case in map(int, run.cases.index):
-        of = run.plan.cases[case]
+    for case in run.numbers:
+        of = run.case(case)
         if "client_nodelay" in of.options and of.payload_bytes == size:
             sides = SIDES[of.options["client_nodelay"], of.options["server_nodelay"]]
             found.append(Combination(case, of.system, sides, of.options["writes"]))

@@ -37,7 +37,7 @@ def foretold(run: Run) -> str:
     ratios = [one.rate_per_s / _rate(run, one) for one in held]
     counted = []
     for one in held:
-        starts = run.starts[run.starts["case"] == one.case]
+        starts = run.starts_of(one.case)
         counted.append(float((starts["tcp_delayed_acks"] / starts["calls"]).median()) / one.stalls)
     kernel = (
         f" For each stall foretold the kernel counted {np.nanmedian(counted):.2f} delayed acknowledgements."

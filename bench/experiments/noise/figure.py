@@ -38,7 +38,7 @@ def hiccups(run: Run, axes: Axes) -> None:
         curve(axes, np.maximum(over, 1.0), f"{WORDS[name]}, n = {len(over):,}", colour, line, 1.9)
     distribution_axes(axes)
     axes.set_ylabel("waits that were late by no more")
-    asked = run.plan.cases[hiccup_cases(run)["nobody"]].options["us"]
+    asked = run.case(hiccup_cases(run)["nobody"]).options["us"]
     axes.set_xlabel(f"late by, after a wait of {duration(asked)}")
     axes.set_title("Hiccups: what the machine adds to a wait")
 
@@ -58,7 +58,7 @@ def timers(run: Run, axes: Axes) -> None:
     axes.set_xlim(low / 1.5, high * (high / low) ** 0.3)
     time_axis(axes.xaxis)
     name_rows(axes, rows)
-    asked = run.plan.cases[found["sleep"]].options["us"]
+    asked = run.case(found["sleep"]).options["us"]
     axes.set_xlabel(f"late by, after a wait of {duration(asked)}: each start, range and middle")
     axes.set_title("Timers: how late a short wait ends")
 
@@ -66,7 +66,7 @@ def timers(run: Run, axes: Axes) -> None:
 def placements(run: Run, axes: Axes) -> None:
     """Draw the baseline's start medians by placement, and how well they repeat."""
     for y, (name, case) in enumerate(baseline(run).items()):
-        each = run.starts.loc[run.starts["case"] == case, P50]
+        each = run.starts_of(case)[P50]
         range_row(axes, y, each, PLACES[name], duration, f"  sd of ln {spread(run, case):.2f}")
     axes.set_xscale("log")
     low, high = axes.dataLim.intervalx

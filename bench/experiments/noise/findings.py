@@ -22,47 +22,37 @@ TIMERS = {"sleep": "time.sleep", "asyncio": "asyncio.sleep", "spin": "sleep, the
 STOLEN = 0.01  # share of the CPUs' time above which a start is marked
 
 
-def waits(run: Run, **wanted: str) -> list[int]:
+def waits(run: Run, **wanted: object) -> list[int]:
     """Return the cases that wait and whose options are these."""
-    found = []
-    for case in map(int, run.cases.index[run.cases["system"] == "pause"]):
-        options = run.plan.cases[case].options
-        if all(options[name] == value for name, value in wanted.items()):
-            found.append(case)
-    return found
+    return run.find(system="pause", **wanted)
 
 
 def hiccup_cases(run: Run) -> dict[str, int]:
     """Return the cases of long waits by their neighbours."""
-    longest = max(run.plan.cases[case].options["us"] for case in waits(run, way="sleep"))
-    return {
-        str(run.plan.cases[case].options["beside"]): case
-        for case in waits(run, way="sleep")
-        if run.plan.cases[case].options["us"] == longest
-    }
+    longest = max(run.case(case).options["us"] for case in waits(run, way="sleep"))
+    return {str(run.case(case).options["beside"]): case for case in waits(run, way="sleep", us=longest)}
 
 
 def timer_cases(run: Run) -> dict[str, int]:
     """Return the cases of short waits by their timer."""
-    shortest = min(run.plan.cases[case].options["us"] for case in waits(run))
-    known = [case for case in waits(run, beside="nobody") if run.plan.cases[case].options["us"] == shortest]
-    return {str(run.plan.cases[case].options["way"]): case for case in known}
+    shortest = min(run.case(case).options["us"] for case in waits(run))
+    return {str(run.case(case).options["way"]): case for case in waits(run, beside="nobody", us=shortest)}
 
 
 def overshoot(run: Run, case: int) -> "pd.Series[float]":
     """Return how much longer than asked each wait of a case took, in us; index: start."""
-    rows = run.samples[(run.samples["case"] == case) & run.samples["warm"]]
-    return (rows["rtt_ns"] / 1e3 - run.plan.cases[case].options["us"]).set_axis(rows["start"])
+    rows = run.samples_of(case, warm=True)
+    return (rows["rtt_ns"] / 1e3 - run.case(case).options["us"]).set_axis(rows["start"])
 
 
 def baseline(run: Run) -> dict[str, int]:
     """Return the cases of raw sockets by placement."""
-    return {run.plan.cases[case].placement: int(case) for case in run.cases.index[run.cases["system"] == FLOOR]}
+    return {run.case(case).placement: case for case in run.find(system=FLOOR)}
 
 
 def spread(run: Run, case: int) -> float:
     """Return the standard deviation of ln(start median)."""
-    return float(np.log(run.starts.loc[run.starts["case"] == case, P50]).std())
+    return float(np.log(run.starts_of(case)[P50]).std())
 
 
 def timeline(run: Run) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from bench.analysis import overload
 from bench.analysis.quantiles import quantile
 from bench.experiments.axes import GREY, curve, distribution_axes, nothing, time_axis
 from bench.experiments.openload.findings import capacity, expanded, foretold, frozen, sweep
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.text import duration, plain, quantity
 
 TITLE = "How does it behave when users do not wait?"
@@ -27,8 +27,8 @@ def against_load(run: Run, axes: Axes) -> None:
     ):
         for p, line in ((0.5, "-"), (0.99, "--")):
             rates, known = [], []
-            for case, row in told.iterrows():
-                found = quantile(run, int(str(case)), p, name)
+            for case, row in numbered(told):
+                found = quantile(run, case, p, name)
                 if found.over:
                     rates.append(row["offered_per_s"])
                     known.append((found.value, found.low, found.high))
@@ -85,11 +85,11 @@ def pacing(run: Run, axes: Axes) -> None:
 
 def three_ways(run: Run, axes: Axes) -> None:
     """Draw the frozen server's times as a closed loop sees them, as users do, and as a what-if of the closed loop."""
-    cases = {run.plan.cases[int(case)].load: int(case) for case in run.cases.index if frozen(run, int(case))}
+    cases = {run.case(case).load: case for case in run.numbers if frozen(run, case)}
     if cases.keys() != {"closed", "open"}:
         return nothing(axes, "no frozen server in this run")
-    rate = run.plan.cases[cases["open"]].offered_per_s
-    rows = {load: run.samples[run.samples["case"] == case] for load, case in cases.items()}
+    rate = run.case(cases["open"]).offered_per_s
+    rows = {load: run.samples_of(case) for load, case in cases.items()}
     closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
     shown = {
         "closed loop: it waits, too": (closed, SERVICE, "-"),
@@ -104,9 +104,7 @@ def three_ways(run: Run, axes: Axes) -> None:
         curve(axes, values, label, colour, line)
     distribution_axes(axes)
     axes.set_xlabel("time of a request, warm-up and freeze included")
-    axes.set_title(
-        f"One freeze of {duration(1e3 * run.plan.cases[cases['open']].options['freeze_ms'])}, seen three ways"
-    )
+    axes.set_title(f"One freeze of {duration(1e3 * run.case(cases['open']).options['freeze_ms'])}, seen three ways")
     return None
 
 

@@ -13,32 +13,32 @@ SCV = {"constant": 0.0, "exponential": 1.0, "bimodal": 0.9 * 0.25 + 0.1 * 5.5**2
 def sweep(run: Run) -> pd.DataFrame:
     """Return the cases with offered rates, lowest first; the frozen server is another question."""
     rows = run.cases[run.cases["load"] == "open"]
-    return rows[[not frozen(run, int(case)) for case in rows.index]].sort_values("offered_per_s")
+    return rows[[not frozen(run, case) for case in rows.index]].sort_values("offered_per_s")
 
 
-def frozen(run: Run, case: int) -> bool:
+def frozen(run: Run, case: object) -> bool:
     """Return whether a case's server stands still once."""
-    return bool(run.plan.cases[case].options.get("freeze_after"))
+    return bool(run.case(case).factor("freeze_after"))
 
 
 def alone(run: Run) -> "pd.Series[float]":
     """Return the case of one closed loop, from which the capacity is foretold."""
     rows = run.cases[run.cases["load"] == "closed"]
-    return rows.loc[next(case for case in rows.index if not frozen(run, int(case)))]
+    return rows.loc[next(case for case in rows.index if not frozen(run, case))]
 
 
 def capacity(run: Run) -> float:
     """Return the calls per second that the server can do: by its law if that is known, else by its CPU per call."""
     row = alone(run)
-    known = run.plan.cases[int(str(row.name))].options.get("mean_us")
+    known = run.case(row.name).options.get("mean_us")
     return float(1e6 / (known or row["server_cpu_us_per_call"]))
 
 
 def foretold(run: Run, rates: stats.Array) -> stats.Array | None:
     """Return the mean response time in us at offered rates, or None where the law of the server is not known."""
-    of = run.plan.cases[int(str(alone(run).name))]
+    of = run.case(alone(run).name)
     scv = SCV.get(str(of.options.get("law")))
-    paced = run.plan.cases[int(sweep(run).index[0])].arrivals if len(sweep(run)) else ""
+    paced = run.case(sweep(run).index[0]).arrivals if len(sweep(run)) else ""
     if scv is None or paced != "poisson":
         return None
     busy = 1e6 / capacity(run)

@@ -51,10 +51,10 @@ def _model(run: Run) -> str:
 
 def freeze(run: Run) -> str:
     """Say what one freeze looks like to a closed loop and to users."""
-    cases = {run.plan.cases[int(case)].load: int(case) for case in run.cases.index if frozen(run, int(case))}
+    cases = {run.case(case).load: case for case in run.numbers if frozen(run, case)}
     if cases.keys() != {"closed", "open"}:
         return ""
-    rows = {load: run.samples[run.samples["case"] == case] for load, case in cases.items()}
+    rows = {load: run.samples_of(case) for load, case in cases.items()}
     closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
     users = (rows["open"]["lag_ns"] + rows["open"]["rtt_ns"]).to_numpy() / 1e3
     p99 = [duration(stats.quantile(values, 0.99)) for values in (closed, users, expanded(rows["closed"]))]

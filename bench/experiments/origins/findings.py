@@ -7,7 +7,6 @@ from bench import stats
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.marginal.findings import Spread
 from bench.experiments.published import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
-from bench.plan.case import Case
 from bench.run.frames import Run
 
 
@@ -36,21 +35,8 @@ class Relation(NamedTuple):
     here: Spread
 
 
-def _find(run: Run, **wanted: object) -> int | None:
-    """Return the case with these factors and options, or None if it was not measured."""
-    for case in run.cases.index:
-        of = run.plan.cases[int(case)]
-        if all(_value(of, name) == value for name, value in wanted.items()):
-            return int(case)
-    return None
-
-
-def _value(case: Case, name: str) -> object:
-    return getattr(case, name) if hasattr(case, name) else case.options.get(name)
-
-
 def _column(run: Run, case: int, name: str, factor: float = 1.0) -> Spread:
-    each = run.starts.loc[run.starts["case"] == case, name] * factor
+    each = run.starts_of(case)[name] * factor
     return Spread(*stats.across_starts(each.to_list()))
 
 
@@ -58,7 +44,7 @@ def _wamp(run: Run) -> Iterator[Replica]:
     for name, told in WAMP.items():
         by, framing, serializer = name.split()
         wanted = {"system": "wamp_crossbar", "transport": by, "framing": framing, "serializer": serializer}
-        if (case := _find(run, **wanted)) is not None:
+        if (case := run.first(**wanted)) is not None:
             low, high = told["settled_ms"]
             words = f"WAMP, {by} {framing} {serializer}"
             yield Replica("WAMP, 2016", words, "us", (low * 1e3, high * 1e3), _column(run, case, "mean_rtt_us"))
@@ -66,7 +52,7 @@ def _wamp(run: Run) -> Iterator[Replica]:
 
 def _scaleup(run: Run) -> Iterator[Replica]:
     for size, name in ((16, "16 B"), (65_536, "65,536 B")):
-        if (case := _find(run, system="http_crossbar", payload_bytes=size)) is not None:
+        if (case := run.first(system="http_crossbar", payload_bytes=size)) is not None:
             told = SCALE_UP[name]
             rate, middle = told["per_s"], told["p50_ms"] * 1e3
             yield Replica("Web, 2015", f"HTTP {name}, requests", "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
@@ -75,36 +61,36 @@ def _scaleup(run: Run) -> Iterator[Replica]:
 
 def _zeromq(run: Run) -> Iterator[Replica]:
     for by, half_us in ZEROMQ["half_rtt_us"].items():
-        if (case := _find(run, system="zeromq", transport=by, load="closed")) is not None:
+        if (case := run.first(system="zeromq", transport=by, load="closed")) is not None:
             rtt = (2 * half_us,) * 2
             yield Replica("ZeroMQ", f"ZeroMQ, 1 kB there and back, {by}", "us", rtt, _column(run, case, "mean_rtt_us"))
     for size, rate in ZEROMQ["inproc_per_s"].items():
-        if (case := _find(run, system="zeromq", payload_bytes=size, load="stream")) is not None:
+        if (case := run.first(system="zeromq", payload_bytes=size, load="stream")) is not None:
             words = f"ZeroMQ, messages of {size:,} B"
             yield Replica("ZeroMQ", words, "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
 
 
 def _xmlrpc_c(run: Run) -> Iterator[Replica]:
     for protocol, name in (("http", "http_cpp"), ("pstream", "pstream_cpp")):
-        if (case := _find(run, system="xmlrpc_c", protocol=protocol, load="session")) is not None:
+        if (case := run.first(system="xmlrpc_c", protocol=protocol, load="session")) is not None:
             told = XMLRPC_C[name]
             call_us = (told["calls_100_ms"] - told["call_1_ms"]) / 99 * 1e3
             words = f"XML-RPC, {'HTTP' if protocol == 'http' else 'packet stream'}, one more call"
             yield Replica("Xmlrpc-c, 1999", words, "us", (call_us,) * 2, marginal.difference_us(run, case))
     for server, sides in ((True, "one side"), (False, "both sides")):
-        if (case := _find(run, system="xmlrpc_pstream", server_nodelay=server)) is not None:
+        if (case := run.first(system="xmlrpc_pstream", server_nodelay=server)) is not None:
             rate = XMLRPC_C["calls_per_s_held"][sides]
             words = f"XML-RPC held back by {sides}"
             yield Replica("Xmlrpc-c, 1999", words, "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
 
 
 def _grpc(run: Run) -> Iterator[Replica]:
-    one = _find(run, system="grpc_sync", clients=1)
+    one = run.first(system="grpc_sync", clients=1)
     if one is not None:
         cold = (GRPC_LAB["one_call_ms"] * 1e3,) * 2
         yield Replica("gRPC lab, 2022", "gRPC, one call, cold", "us", cold, _column(run, one, "first_rtt_ns", 1e-3))
     for clients, rates in GRPC_LAB["calls_per_s"].items():
-        if (case := _find(run, system="grpc_sync", clients=clients)) is not None:
+        if (case := run.first(system="grpc_sync", clients=clients)) is not None:
             words = f"gRPC, 100 calls by {clients} client{'s' if clients > 1 else ''}"
             yield Replica("gRPC lab, 2022", words, "1/s", (sum(rates),) * 2, _column(run, case, "rate_per_s"))
 

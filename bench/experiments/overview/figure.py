@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 
 from bench.experiments.axes import GREY, cpu_bars, distribution_axes, distribution_line, log_axis, range_row, time_axis
 from bench.experiments.overview.findings import FLOOR, P50, ranked, rates
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.text import duration, plain, quantity
 
 TITLE = "How much does each layer cost?"
@@ -25,8 +25,8 @@ def layers(run: Run, axes: Axes) -> None:
     """Draw each system's median RTT on one axis, the floor as a line, and what lies above it in words."""
     cases, colours = ranked(run), colour_of(run)
     floor = cases.loc[cases["system"] == FLOOR, P50].iloc[0]
-    for y, (case, row) in enumerate(cases.iterrows()):
-        each = run.starts.loc[run.starts["case"] == case, P50]
+    for y, (case, row) in enumerate(numbered(cases)):
+        each = run.starts_of(case)[P50]
         added = row[P50] - floor
         more = f" = floor + {duration(added)}  (× {row[P50] / floor:.1f})" if row["system"] != FLOOR else "  the floor"
         range_row(axes, y, each, colours[row["system"]], duration, more)
@@ -42,7 +42,7 @@ def layers(run: Run, axes: Axes) -> None:
 
 def _systems(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
     """Name the systems on the vertical axis; below them, those that are not installed."""
-    labels = [f"{row['system']} {row['transport']}" for _, row in cases.iterrows()]
+    labels = [f"{row['system']} {row['transport']}" for _, row in numbered(cases)]
     axes.set_yticks(range(len(labels) + len(run.plan.absent)), [*labels, *run.plan.absent])
     axes.set_ylim(len(labels) + len(run.plan.absent) - 0.4, -0.6)
     for place, reason in enumerate(run.plan.absent.values()):
@@ -91,10 +91,8 @@ def two_clients(run: Run, axes: Axes) -> None:
 def distribution(run: Run, axes: Axes) -> None:
     """Draw the distribution of each system's calls; of many, the first eight."""
     colours = colour_of(run)
-    for case, row in ranked(run).head(MOST).iterrows():
-        distribution_line(
-            run, axes, int(str(case)), colours[row["system"]], "-", "o", f"{row['system']} {row['transport']}"
-        )
+    for case, row in numbered(ranked(run).head(MOST)):
+        distribution_line(run, axes, case, colours[row["system"]], "-", "o", f"{row['system']} {row['transport']}")
     distribution_axes(axes)
     low, high = axes.dataLim.intervalx
     axes.set_xlim(low / 1.2, 15 * high)  # room for the legend beside the curves

@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench.analysis.resources import total_cpu
 from bench.experiments.overview.findings import FLOOR, P50, ranked, rates
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.text import duration, quantity
 
 
@@ -16,7 +16,7 @@ def conclusion(run: Run) -> str:
     lines = [
         f"- **{row['system']}** ({row['transport']}): {duration(row[P50])}, {row[P50] / floor:.1f} times the floor, "
         f"for {duration(cpu.loc[case])} of CPU"
-        for case, row in cases.iterrows()
+        for case, row in numbered(cases)
     ]
     return "\n".join([*lines, "", _two(run), *absent(run)])
 

@@ -25,9 +25,9 @@ def placements(run: Run, axes: Axes) -> None:
 
 def placement_distribution(run: Run, axes: Axes) -> None:
     """Draw the distribution of raw sockets' calls, and of the system's, under each placement; one transport."""
-    transport = run.plan.cases[0].transport
+    transport = run.case(0).transport
     for case in first_size(run):
-        of = run.plan.cases[case]
+        of = run.case(case)
         if of.transport == transport:
             line, marker = ("-", "o") if of.system == "sockets" else ("--", "s")
             distribution_line(run, axes, case, PLACEMENT_COLOURS[of.placement], line, marker)
@@ -55,8 +55,8 @@ def placement_switches(run: Run, axes: Axes) -> None:
 def _by_placement(run: Run, axes: Axes, values: "pd.Series[float]", text: Callable[[float], str]) -> None:
     """Draw a row for each case, grouped by system and transport, coloured by placement."""
     pairs = list(dict.fromkeys((case.system, case.transport) for case in run.plan.cases))
-    for case in run.cases.index:
-        of = run.plan.cases[case]
+    for case in run.numbers:
+        of = run.case(case)
         y = 4 * pairs.index((of.system, of.transport)) + list(PLACEMENT_COLOURS).index(of.placement)
         range_row(axes, y, values[run.starts["case"] == case], PLACEMENT_COLOURS[of.placement], text)
     for edge in range(1, len(pairs)):

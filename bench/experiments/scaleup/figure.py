@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bench.experiments.axes import GREY, cpu_bars, distribution_axes, distribution_line, log_axis, name_rows, nothing
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes, served
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.stats import scalability
 from bench.text import plain, quantity
 
@@ -95,9 +95,9 @@ def resources(run: Run, axes: Axes) -> None:
 def percentiles(run: Run, axes: Axes) -> None:
     """Draw the distribution of round trips for each size with the most workers."""
     rows, colours = of_bytes(run), colour_of(run)
-    for case, row in rows[rows["workers"] == rows["workers"].max()].iterrows():
+    for case, row in numbered(rows[rows["workers"] == rows["workers"].max()]):
         colour = colours[int(row["payload_bytes"])]
-        distribution_line(run, axes, int(str(case)), colour, "-", "o", f"{row['payload_bytes']:,} B")
+        distribution_line(run, axes, case, colour, "-", "o", f"{row['payload_bytes']:,} B")
     distribution_axes(axes)
     axes.set_title(f"Times with {rows['workers'].max()} workers")
 
@@ -107,8 +107,8 @@ def shares(run: Run, axes: Axes) -> None:
     rows, place = of_bytes(run), 0
     ticks = []
     for count in sorted(set(rows["workers"]) - {1}):
-        for case, row in rows[rows["workers"] == count].iterrows():
-            told = run.ledger.loc[run.ledger["case"] == case, "server_worker_calls"].dropna()
+        for case, row in numbered(rows[rows["workers"] == count]):
+            told = run.ledger_of(case)["server_worker_calls"].dropna()
             for calls in map(json.loads, told):
                 even = sum(calls) / len(calls) or 1
                 axes.plot([place] * len(calls), np.array(calls) / even, "o", ms=4, alpha=0.5, mew=0,
@@ -131,9 +131,7 @@ def cost(run: Run, axes: Axes) -> None:
     rows = served(run)
     rows = rows[rows["workers"].isin([1, rows["workers"].max()])]
     cpu_bars(run, axes, rows)
-    of = [
-        f"{row['payload_bytes']:,} B" if row["resource"] == "bytes" else row["resource"] for _, row in rows.iterrows()
-    ]
+    of = [f"{row['payload_bytes']:,} B" if row["resource"] == "bytes" else row["resource"] for _, row in numbered(rows)]
     names = [f"{name}, {workers}" for name, workers in zip(of, rows["workers"], strict=True)]
     name_rows(axes, names, fontsize=9)
     axes.set_ylabel("resource, workers")

@@ -8,7 +8,7 @@ from bench.run.frames import Run
 def served(run: Run) -> pd.DataFrame:
     """Return the cases with a server: with ``resource`` and ``workers``."""
     rows = run.cases[run.cases["system"] != "loopback"].copy()
-    options = [run.plan.cases[int(case)].options for case in rows.index]
+    options = [run.case(case).options for case in rows.index]
     rows["resource"], rows["workers"] = [o["resource"] for o in options], [o["workers"] for o in options]
     return rows
 
@@ -26,5 +26,5 @@ def cpus(run: Run) -> int:
 
 def engine(run: Run) -> str:
     """Return who made the requests, and over how many connections."""
-    of = run.plan.cases[int(of_bytes(run).index[0])]
+    of = run.case(of_bytes(run).index[0])
     return f"{of.engine}, {of.callers * of.clients} connections"

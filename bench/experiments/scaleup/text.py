@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes
 from bench.experiments.words import why_not_more
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of
 from bench.stats import scalability
 from bench.text import quantity
 
@@ -29,8 +29,7 @@ def _growth(run: Run) -> str:
             f"{best['workers']}: {best['rate_per_s'] / one['rate_per_s']:.2f} times as many"
         )
     smallest = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
-    best = smallest["rate_per_s"].idxmax()
-    return "\n".join([*lines, "", why_not_more(run, int(best))])
+    return "\n".join([*lines, "", why_not_more(run, number_of(smallest["rate_per_s"].idxmax()))])
 
 
 def _client(run: Run) -> str:

@@ -17,7 +17,7 @@ from bench.experiments.axes import (
     nothing,
     payload_axis,
 )
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.text import plain, quantity
 
 TITLE = "How many messages per second?"
@@ -33,7 +33,7 @@ def stream_messages(run: Run, axes: Axes) -> None:
     cases = _stream_lines(run, axes, "rate_per_s")
     if cases.empty:
         return
-    for case, row in cases.iterrows():
+    for case, row in numbered(cases):
         axes.plot(row["payload_bytes"], row["send_rate_per_s"], "x", ms=8, color=colours(run)[case])
     axes.plot([], [], "x", ms=8, color=GREY, label="sender's rate")
     axes.legend(frameon=True, framealpha=0.9)

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bench.experiments.words import clients_of, why_not_more
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of
 from bench.text import quantity
 
 
@@ -44,4 +44,4 @@ def _limit(run: Run, rows: pd.DataFrame) -> str:
         grown += (
             f", and the most, {quantity(best['rate_per_s'])}, come with {clients_of(best)}: {factor:.1f} times as many"
         )
-    return f"{grown}. {why_not_more(run, int(best.name))}"
+    return f"{grown}. {why_not_more(run, number_of(best.name))}"

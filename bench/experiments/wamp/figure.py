@@ -26,7 +26,7 @@ def batches(run: Run, axes: Axes) -> None:
         return nothing(axes, "neither of the origin's two combinations is in this run")
     most = 0
     for colour, (name, case) in zip(REPLICA_COLOURS, shown.items(), strict=False):
-        for _, rows in run.samples[run.samples["case"] == case].groupby("start"):
+        for _, rows in run.samples_of(case).groupby("start"):
             means = _means(rows["rtt_ns"].to_numpy())
             axes.plot(np.arange(1, len(means) + 1), means, color=colour, lw=1, alpha=0.55)
             most = max(most, len(means))

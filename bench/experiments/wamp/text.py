@@ -7,7 +7,7 @@ from bench.experiments.published import wamp_replicas
 from bench.experiments.wamp import findings
 from bench.experiments.wamp.findings import Effect
 from bench.experiments.words import P50
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of, numbered
 from bench.text import duration, listed
 
 ORIGINS_FACTOR = 3.0  # 1.2 ms over 0.4 ms
@@ -69,7 +69,7 @@ def router(run: Run) -> str:
     if routed.empty:
         return ""
     best = routed.loc[routed[P50].idxmin()]
-    every = float(total_cpu(routed).loc[int(str(best.name))])
+    every = float(total_cpu(routed).loc[number_of(best.name)])
     controller = best["controller_cpu_us_per_call"]
     text = (
         f"Of {duration(every)} of CPU for a call by the quickest combination, the router uses "
@@ -78,7 +78,7 @@ def router(run: Run) -> str:
         f"read and written once more."
     )
     return " ".join(
-        [text, *(_without(row, best) for _, row in direct[direct["transport"] == best["transport"]].iterrows())]
+        [text, *(_without(row, best) for _, row in numbered(direct[direct["transport"] == best["transport"]]))]
     )
 
 
