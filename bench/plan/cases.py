@@ -9,7 +9,7 @@ from bench import environments, systems
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, UsageError, unknown
 from bench.plan import parameters, placement
-from bench.plan.case import Case
+from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
 
 FLOOR = "sockets"  # the system that others are held against
 INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
@@ -25,6 +25,67 @@ COMPARED = (
     "engine",
 )  # parts of a case as typed
 _ALL_PRESENT = ContextVar("all systems count as present", default=False)
+
+
+def payload(value: object, what: str = "payload_bytes") -> int:
+    """Return the one payload asked for, in bytes."""
+    return int(parameters.positive(value, what, MOST_BYTES))
+
+
+def payloads(value: object, what: str = "payload_bytes") -> list[int]:
+    """Return the payloads asked for, in bytes, each once."""
+    return parameters.positives(value, what, MOST_BYTES)
+
+
+def client_count(value: object, what: str = "clients") -> int:
+    """Return the one number of clients asked for, or of their callers, or of connections."""
+    return int(parameters.positive(value, what, MOST_CLIENTS))
+
+
+def client_counts(value: object, what: str = "clients") -> list[int]:
+    """Return the numbers of clients asked for, each once."""
+    return parameters.positives(value, what, MOST_CLIENTS)
+
+
+def offered(value: object, what: str) -> float:
+    """Return the one offered rate asked for, in requests per second."""
+    return parameters.positive(value, what, MOST_PER_S, whole=False)
+
+
+def offered_rates(value: object, what: str = "rates") -> list[float]:
+    """Return the offered rates asked for, in requests per second, the lowest first."""
+    return sorted(offered(rate, what) for rate in parameters.as_list(value))
+
+
+def one_system(system: object) -> str:
+    """Return the one system asked for."""
+    return parameters.one_name(system, "system", systems.names())
+
+
+def chosen_systems(system: object) -> list[str]:
+    """Return the systems asked for, each once."""
+    return parameters.names(system, "system", systems.names())
+
+
+def one_transport(system: str, transport: object) -> str:
+    """Return the one transport of a system asked for."""
+    return parameters.one_name(transport, f"transport of {system}", systems.constant(system, "TRANSPORTS"))
+
+
+def one_way(system: object, transport: object) -> tuple[str, str]:
+    """Return the one system asked for, and the one of its transports."""
+    name = one_system(system)
+    return name, one_transport(name, transport)
+
+
+def instrument(payload_bytes: int, where: str) -> Case:
+    """Return the case of the instrument alone, under the placement of the others."""
+    return Case(INSTRUMENT, "inproc", payload_bytes, placement=where, max_calls=20_000)
+
+
+def absent_of(chosen: list[str]) -> dict[str, str]:
+    """Return which of these systems cannot be measured here, and what to do about each."""
+    return {name: reason for name in chosen if (reason := why_absent(name))}
 
 
 def transports_of(cases: list[Case], system: str) -> list[str]:

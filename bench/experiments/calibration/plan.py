@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from bench import systems
 from bench.plan import parameters
-from bench.plan.case import MOST_CLIENTS, MOST_PER_S, Case
-from bench.plan.cases import placement_of
+from bench.plan.case import Case
+from bench.plan.cases import client_count, offered_rates, one_transport, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -26,13 +25,11 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan a closed loop of each law, open loads of the exponential one, and a freeze."""
-    by = parameters.one_name(transport, "transport of oracle", systems.constant("oracle", "TRANSPORTS"))
+    by = one_transport("oracle", transport)
     mean = int(parameters.positive(mean_us, "mean_us", 1_000_000))
     shared: dict[str, Any] = {"payload_bytes": 100, "placement": placement_of(placement, parallel=True)}
-    offered = sorted(
-        float(parameters.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in parameters.as_list(rates)
-    )
-    number = int(parameters.positive(clients, "clients", MOST_CLIENTS))
+    offered = offered_rates(rates)
+    number = client_count(clients)
     cases = [Case("oracle", by, options={"law": law, "mean_us": mean}, **shared) for law in LAWS]
     paced: dict[str, Any] = {"load": "open", "arrivals": "poisson", "clients": number}
     exponential = {"law": "exponential", "mean_us": mean}

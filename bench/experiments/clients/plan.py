@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, MOST_CLIENTS, Case
-from bench.plan.cases import placement_of
+from bench.plan.case import Case
+from bench.plan.cases import client_counts, one_way, payload, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -30,17 +29,16 @@ def plan(
 
     One client is always measured: what is predicted is predicted from it.
     """
-    name = parameters.one_name(system, "system", systems.names())
-    by = parameters.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    name, by = one_way(system, transport)
     if by == "inproc":
         raise UsageError("inproc lives in one process, so clients cannot be added: use ipc or tcp")
     shared: dict[str, Any] = {
-        "payload_bytes": int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "payload_bytes": payload(payload_bytes),
         "options": parameters.mapping(options, "options"),
         "placement": placement_of(placement, parallel=True),
         "engine": parameters.one_name(engine, "engine", ["library", "wire"]),
     }
-    counts = sorted({1, *parameters.positives(clients, "clients", MOST_CLIENTS)})
+    counts = sorted({1, *client_counts(clients)})
     cases = [Case(name, by, clients=n, max_calls=BURST * n, **shared) for n in (1, 2)]
     cases += [Case(name, by, clients=n, **shared) for n in counts]
     return make_plan("clients", cases, profile, starts, window_s, seed)

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from bench.plan import parameters
-from bench.plan.case import MOST_BYTES
-from bench.plan.cases import case_of, placement_of
+from bench.plan.cases import case_of, payload, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -21,7 +19,7 @@ def plan(
 ) -> Plan:
     """Plan case A, the same case A again, and case B: what differs less than A from itself does not differ."""
     shared: dict[str, Any] = {
-        "payload_bytes": int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "payload_bytes": payload(payload_bytes),
         "placement": placement_of(placement),
     }
     one, other = case_of(a, "a", shared), case_of(b, "b", shared)

@@ -4,8 +4,8 @@ from typing import Any
 
 from bench.errors import UsageError, unknown
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
-from bench.plan.cases import COMPARED, case_of, placement_of
+from bench.plan.case import Case
+from bench.plan.cases import COMPARED, case_of, client_count, offered, payload, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -37,14 +37,13 @@ def case(spelled: object) -> Case:
     for name in given:
         if name not in PARTS:
             raise unknown("part of a case", name, PARTS)
-    clients = int(parameters.positive(given.get("clients", 1), "clients", MOST_CLIENTS))
-    callers = int(parameters.positive(given.get("callers", 1), "callers", MOST_CLIENTS))
+    clients = client_count(given.get("clients", 1))
+    callers = client_count(given.get("callers", 1), "callers")
     paced: dict[str, Any] = {}
     if rate := given.pop("rate", None):
-        offered = parameters.positive(rate, "rate", MOST_PER_S, whole=False)
-        paced = {"load": "open", "offered_per_s": offered, "arrivals": "poisson"}
+        paced = {"load": "open", "offered_per_s": offered(rate, "rate"), "arrivals": "poisson"}
     given |= {
-        "payload_bytes": int(parameters.positive(given.get("payload_bytes", 1000), "payload_bytes", MOST_BYTES)),
+        "payload_bytes": payload(given.get("payload_bytes", 1000)),
         "placement": placement_of(given.get("placement"), parallel=bool(paced) or clients * callers > 1),
         "clients": clients,
         "callers": callers,

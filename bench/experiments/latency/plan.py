@@ -6,8 +6,17 @@ from typing import Any
 from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters
-from bench.plan.case import ENGINES, MOST_BYTES, Case
-from bench.plan.cases import FLOOR, INSTRUMENT, placement_of, subjects, transports_of
+from bench.plan.case import ENGINES, Case
+from bench.plan.cases import (
+    FLOOR,
+    INSTRUMENT,
+    chosen_systems,
+    instrument,
+    payloads,
+    placement_of,
+    subjects,
+    transports_of,
+)
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -28,8 +37,8 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan sequential round trips of one or more systems, of raw sockets, and of the instrument itself."""
-    sizes = parameters.positives(payload_bytes, "payload_bytes", MOST_BYTES)
-    chosen = parameters.names(system, "system", systems.names())
+    sizes = payloads(payload_bytes)
+    chosen = chosen_systems(system)
     if chosen == [INSTRUMENT]:
         raise UsageError(f"{INSTRUMENT} goes along with every system: name another ({', '.join(systems.names())})")
     chosen = [name for name in chosen if name != INSTRUMENT]
@@ -40,7 +49,7 @@ def plan(
     if not target:
         floors = [(t, size) for t in transports_of(cases, FLOOR) for size in sizes]
         cases += [Case(FLOOR, t, size, **shared) for t, size in floors if FLOOR not in chosen]
-    cases.append(Case(INSTRUMENT, "inproc", sizes[0], max_calls=20_000, **shared))
+    cases.append(instrument(sizes[0], where))
     plan = make_plan("latency", cases, profile, starts, window_s, seed)
     if window_s is None and plan.profile == "class":
         plan = replace(plan, window_s=min(plan.window_s, CLASS_S))

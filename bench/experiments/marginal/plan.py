@@ -2,11 +2,10 @@
 
 import random
 
-from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, MOST_CALLS, Case
-from bench.plan.cases import placement_of, why_absent
+from bench.plan.case import MOST_CALLS, Case
+from bench.plan.cases import absent_of, chosen_systems, payloads, placement_of, transports
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -30,18 +29,18 @@ def plan(
     counts = parameters.positives(calls, "calls", MOST_CALLS)
     if len(set(counts)) < 2:
         raise UsageError("calls needs two numbers or more, such as [1, 100]: one tells nothing of one more call")
-    counts, sizes = sorted(set(counts)), sorted(set(parameters.positives(payload_bytes, "payload_bytes", MOST_BYTES)))
+    counts, sizes = sorted(set(counts)), sorted(set(payloads(payload_bytes)))
     sessions = [(count, sizes[0]) for count in counts]
     sessions += [(count, size) for size in sizes[1:] for count in counts[1:-1] or counts[-1:]]
     random.Random(int(parameters.positive(seed, "seed", 2**31))).shuffle(sessions)
-    chosen = parameters.names(system, "system", systems.names())
-    absent = {name: reason for name in chosen if (reason := why_absent(name))}
+    chosen = chosen_systems(system)
+    absent = absent_of(chosen)
     where = placement_of(placement)
     cases = [
         Case(name, by, sizes[0], dict(options), where, "session", sessions=tuple(sessions))
         for name in chosen
         if name not in absent
-        for by in parameters.names(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+        for by in transports(name, transport, "")
         for options in VARIANTS.get(name, ({},))
     ]
     if not cases:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, MOST_CLIENTS, Case
-from bench.plan.cases import INSTRUMENT, placement_of
+from bench.plan.case import Case
+from bench.plan.cases import client_count, instrument, payload, payloads, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -28,15 +28,15 @@ def plan(
     Windows are short: what is wrong with a box is no matter of five per cent.
     """
     chosen = dict.fromkeys([*parameters.names(box, "box", BOXES), "sound"])
-    size = int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES))
-    many = int(parameters.positive(callers, "callers", MOST_CLIENTS))
-    larger = [each for each in parameters.positives(sizes, "sizes", MOST_BYTES) if each != size]
+    size = payload(payload_bytes)
+    many = client_count(callers, "callers")
+    larger = [each for each in payloads(sizes, "sizes") if each != size]
     where = placement_of(placement)
     cases: list[Case] = []
     for name in chosen:
         of: dict[str, Any] = {"options": {"box": name}, "placement": where}
         cases += [Case("mystery", "tcp", size, callers=n, **of) for n in dict.fromkeys((1, many))]
         cases += [Case("mystery", "tcp", each, max_calls=CALLS, **of) for each in larger]
-    cases.append(Case(INSTRUMENT, "inproc", size, placement=where, max_calls=20_000))
+    cases.append(instrument(size, where))
     window = 0.25 if window_s is None and profile == "class" else window_s
     return make_plan("mystery", cases, profile, starts, window, seed)

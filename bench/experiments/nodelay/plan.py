@@ -4,8 +4,8 @@ from typing import Any
 
 from bench import systems
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, Case
-from bench.plan.cases import INSTRUMENT, placement_of
+from bench.plan.case import Case
+from bench.plan.cases import instrument, payload, payloads, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -30,7 +30,7 @@ def plan(
     A window is short: what is held up takes long for each call, and a few calls tell it.
     """
     chosen = [name for name in parameters.names(system, "system", ABLE) if systems.load(name)]
-    size = int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES))
+    size = payload(payload_bytes)
     where = placement_of(placement)
     shared: dict[str, Any] = {"placement": where, "max_calls": CALLS}
     cases = [
@@ -39,8 +39,8 @@ def plan(
         for writes in (1, 2)
         for client, server in SIDES
     ]
-    sweep = [one for one in parameters.positives(sizes, "sizes", MOST_BYTES) if one != size]
+    sweep = [one for one in payloads(sizes, "sizes") if one != size]
     cases += [Case("sockets", "tcp", one, HELD, **shared) for one in sweep]
-    cases.append(Case(INSTRUMENT, "inproc", size, placement=where, max_calls=20_000))
+    cases.append(instrument(size, where))
     window = 0.12 if window_s is None and profile == "class" else window_s
     return make_plan("nodelay", cases, profile, starts, window, seed)

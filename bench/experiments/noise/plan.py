@@ -1,9 +1,8 @@
 """What is measured for noise.ipynb: waits of known length alone and beside others, and raw sockets as the baseline."""
 
-from bench import systems
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import FLOOR, INSTRUMENT
+from bench.plan.cases import FLOOR, instrument, one_transport
 from bench.plan.placement import PLACEMENTS, default, why_not
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
@@ -21,7 +20,7 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan waits alone and beside busy neighbours, short waits by each kind of timer, and sockets by placement."""
-    by = parameters.one_name(transport, f"transport of {FLOOR}", systems.constant(FLOOR, "TRANSPORTS"))
+    by = one_transport(FLOOR, transport)
     long_us = int(parameters.positive(pause_us, "pause_us", 1_000_000))
     size = int(parameters.positive(payload_bytes, "payload_bytes", 1_000_000))
     where = default()
@@ -33,5 +32,5 @@ def plan(
         Case("pause", "inproc", size, {"us": TIMER_US, "way": way}, where) for way in ("sleep", "asyncio", "spin")
     ]
     cases += [Case(FLOOR, by, size, placement=place) for place in ([*PLACEMENTS] if not why_not() else ["free"])]
-    cases.append(Case(INSTRUMENT, "inproc", size, placement=where, max_calls=20_000))
+    cases.append(instrument(size, where))
     return make_plan("noise", cases, profile, starts, window_s, seed)

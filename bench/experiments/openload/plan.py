@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from bench import systems
 from bench.plan import parameters
-from bench.plan.case import ARRIVALS, MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
-from bench.plan.cases import placement_of
+from bench.plan.case import ARRIVALS, Case
+from bench.plan.cases import client_count, offered, offered_rates, one_way, payload, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -25,25 +24,22 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads."""
-    name = parameters.one_name(system, "system", systems.names())
-    by = parameters.one_name(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    name, by = one_way(system, transport)
     shared: dict[str, Any] = {
-        "payload_bytes": int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "payload_bytes": payload(payload_bytes),
         "placement": placement_of("default", parallel=True),
     }
     given = parameters.mapping(options, "options")
     paced: dict[str, Any] = {
         "load": "open",
-        "clients": int(parameters.positive(clients, "clients", MOST_CLIENTS)),
+        "clients": client_count(clients),
         "arrivals": parameters.one_name(arrivals, "arrivals", ARRIVALS),
     }
-    offered = sorted(
-        float(parameters.positive(rate, "rates", MOST_PER_S, whole=False)) for rate in parameters.as_list(rates)
-    )
+    paces = offered_rates(rates)
     cases = [Case(name, by, options=given, **shared)]
-    cases += [Case(name, by, options=given, offered_per_s=rate, **paced, **shared) for rate in offered]
+    cases += [Case(name, by, options=given, offered_per_s=rate, **paced, **shared) for rate in paces]
     freeze = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": 200}
-    rate = float(parameters.positive(freeze_rate, "freeze_rate", MOST_PER_S, whole=False))
+    rate = offered(freeze_rate, "freeze_rate")
     cases.append(Case("oracle", "ipc", options=freeze, **shared))
     cases.append(
         Case("oracle", "ipc", options=freeze, offered_per_s=rate, **(paced | {"arrivals": "uniform"}), **shared)

@@ -4,7 +4,7 @@ from typing import Any
 
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import INSTRUMENT, why_absent
+from bench.plan.cases import instrument, why_absent
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -33,7 +33,7 @@ def plan(
             absent[system] = reason
         else:
             cases += _scaleup(count) if name == "scaleup" else makers[name]()
-    cases.append(Case(INSTRUMENT, "inproc", 100, placement="same", max_calls=20_000))
+    cases.append(instrument(100, "same"))
     return make_plan("origins", cases, profile, starts, window_s, seed, absent)
 
 

@@ -2,8 +2,8 @@
 
 from bench import systems
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, Case
-from bench.plan.cases import FLOOR, INSTRUMENT, MADE_UP, placement_of, why_absent
+from bench.plan.case import Case
+from bench.plan.cases import FLOOR, MADE_UP, absent_of, chosen_systems, instrument, payload, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -23,11 +23,11 @@ def plan(
     A system whose servers take seconds to start is measured if it is named, and left out of ``all``.
     Two clients are held against one client under the placement of parallel work: one factor at a time.
     """
-    size = int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES))
-    chosen = parameters.names(system, "system", systems.names())
+    size = payload(payload_bytes)
+    chosen = chosen_systems(system)
     if parameters.literal(system) == "all":
         chosen = [name for name in chosen if systems.constant(name, "START_S", 0.0) <= SLOW_S]
-    absent = {name: reason for name in chosen if (reason := why_absent(name))}
+    absent = absent_of(chosen)
     there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]
     one, two = placement_of("default"), placement_of("default", parallel=True)
     cases: list[Case] = []
@@ -35,5 +35,5 @@ def plan(
         by = "ipc" if "ipc" in systems.constant(name, "TRANSPORTS") else "tcp"
         cases += [Case(name, by, size, placement=where) for where in dict.fromkeys((one, two))]
         cases.append(Case(name, by, size, placement=two, clients=2))
-    cases.append(Case(INSTRUMENT, "inproc", size, placement=one, max_calls=20_000))
+    cases.append(instrument(size, one))
     return make_plan("overview", cases, profile, starts, window_s, seed, absent)

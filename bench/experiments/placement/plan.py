@@ -1,10 +1,8 @@
 """What is measured for placement.ipynb: the same round trip under each placement."""
 
-from bench import systems
 from bench.errors import UsageError
-from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, Case
-from bench.plan.cases import FLOOR, transports
+from bench.plan.case import Case
+from bench.plan.cases import FLOOR, chosen_systems, payload, transports
 from bench.plan.placement import PLACEMENTS, why_not
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
@@ -22,8 +20,8 @@ def plan(
     """Plan the same round trips, of a system and of raw sockets, under each placement."""
     if reason := why_not():
         raise UsageError(f"placements cannot be compared: {reason}; draw the reference run: -p source reference")
-    size = int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES))
-    chosen = list(dict.fromkeys([*parameters.names(system, "system", systems.names()), FLOOR]))
+    size = payload(payload_bytes)
+    chosen = list(dict.fromkeys([*chosen_systems(system), FLOOR]))
     cases = [
         Case(name, by, size, placement=where)
         for name in chosen

@@ -5,8 +5,8 @@ from typing import Any
 from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters
-from bench.plan.case import ENGINES, MOST_BYTES, MOST_CLIENTS, Case
-from bench.plan.cases import INSTRUMENT, placement_of
+from bench.plan.case import ENGINES, Case
+from bench.plan.cases import client_count, instrument, one_system, payloads, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -30,17 +30,17 @@ def plan(
 
     The clients are one process with many connections. One worker is always measured: what more bring is told by it.
     """
-    name = parameters.one_name(system, "system", systems.names())
+    name = one_system(system)
     if "resource" not in systems.load(name).Options.__dataclass_fields__:
         raise UsageError(f"{name} serves no resources by workers: give http_aiohttp")
     counts = sorted({1, *parameters.positives(workers, "workers", MOST_WORKERS)})
     keep = parameters.flag(pin, "pin")
     shared: dict[str, Any] = {
         "placement": placement_of(placement),
-        "callers": int(parameters.positive(connections, "connections", MOST_CLIENTS)),
+        "callers": client_count(connections, "connections"),
         "engine": parameters.one_name(engine, "engine", list(ENGINES)),
     }
-    sizes = parameters.positives(payload_bytes, "payload_bytes", MOST_BYTES)
+    sizes = payloads(payload_bytes)
     asked = [("bytes", size, count) for size in sizes for count in counts]
     ends = dict.fromkeys((1, counts[-1]))
     asked += [(resource, sizes[0], count) for resource in ("json", "static") for count in ends]
@@ -48,5 +48,5 @@ def plan(
         Case(name, "tcp", size, {"resource": resource, "workers": count, "pin": keep}, **shared)
         for resource, size, count in asked
     ]
-    cases.append(Case(INSTRUMENT, "inproc", sizes[0], placement=shared["placement"], max_calls=20_000))
+    cases.append(instrument(sizes[0], shared["placement"]))
     return make_plan("scaleup", cases, profile, starts, window_s, seed)

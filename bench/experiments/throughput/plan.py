@@ -3,8 +3,8 @@
 from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, MOST_CLIENTS, Case
-from bench.plan.cases import placement_of, transports
+from bench.plan.case import Case
+from bench.plan.cases import client_counts, one_system, payload, payloads, placement_of, transports
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -27,17 +27,17 @@ def plan(
 
     A target gets the calls only: what a stream's receiver took in cannot be seen from here.
     """
-    name = parameters.one_name(system, "system", systems.names())
+    name = one_system(system)
     where = placement_of(placement, parallel=True)
     given = parameters.mapping(options, "options")
     cases: list[Case] = []
     for by in transports(name, transport, target):
         if not target and hasattr(systems.load(name), "Receiver"):
-            sizes = parameters.positives(payload_bytes, "payload_bytes", MOST_BYTES)
+            sizes = payloads(payload_bytes)
             cases += [Case(name, by, size, given, where, "stream") for size in sizes]
         if by != "inproc":
-            size = int(parameters.positive(call_bytes, "call_bytes", MOST_BYTES))
-            callers = parameters.positives(clients, "clients", MOST_CLIENTS)
+            size = payload(call_bytes, "call_bytes")
+            callers = client_counts(clients)
             cases += [Case(name, by, size, given, where, clients=n, target=str(target) or None) for n in callers]
     if not cases:
         raise UsageError(f"nothing to measure: {name} over {transport} has neither streams nor parallel clients")

@@ -4,8 +4,8 @@ from typing import Any
 
 from bench import systems
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, Case
-from bench.plan.cases import FLOOR, placement_of
+from bench.plan.case import Case
+from bench.plan.cases import FLOOR, payload, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -25,7 +25,7 @@ def plan(
     """Plan the factorial of transport, framing and serializer through a router, and the same echo without one."""
     name = "wamp_crossbar"
     shared: dict[str, Any] = {
-        "payload_bytes": int(parameters.positive(payload_bytes, "payload_bytes", MOST_BYTES)),
+        "payload_bytes": payload(payload_bytes),
         "placement": placement_of(placement),
     }
     ways = parameters.names(transport, "transport", systems.constant(name, "TRANSPORTS"))
