@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -50,6 +50,8 @@ def style() -> Iterator[None]:
         "font.size": 11,
         "axes.labelsize": 11,
         "legend.fontsize": 10,
+        "legend.frameon": True,
+        "legend.framealpha": 0.9,
         "grid.color": "#dddddd",
     }
     with mpl.rc_context(), sns.axes_style("whitegrid"):
@@ -80,6 +82,22 @@ def time_axis(axis: Any) -> None:
     log_axis(axis, duration)
 
 
+def linear_axis(axis: Any, text: Callable[[float], str] = "{:g}".format) -> None:
+    """Label a linear axis in words, or with its bare numbers."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(text(value))))
+
+
+def size(payload_bytes: float) -> str:
+    """Return a payload in words."""
+    return quantity(payload_bytes, "B")
+
+
+def ticks_at(axis: Any, values: Iterable[float]) -> None:
+    """Put ticks at these values and nowhere else."""
+    axis.set_major_locator(FixedLocator(list(values)))
+    axis.set_minor_locator(FixedLocator([]))
+
+
 def colours(run: Run) -> dict[int, Any]:
     """Return a colour for each case, the same for equal system and transport; loopback is grey.
 
@@ -98,15 +116,18 @@ def lines(run: Run, axes: Axes, cases: pd.DataFrame, x: str, y: str) -> None:
         colour = colours(run)[rows.index[0]]
         draw = {"color": colour, "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
         axes.plot(rows[x], rows[y], ms=6, lw=1.8, label=f"{system} {transport}", **draw)
-        axes.fill_between(rows[x], rows[f"{y}_low"], rows[f"{y}_high"], color=colour, alpha=0.2, lw=0)
+        band(axes, rows, x, y, colour)
+
+
+def band(axes: Axes, rows: pd.DataFrame, x: str, y: str, colour: Any, alpha: float = 0.2) -> None:
+    """Draw the range over starts of a column of ``Run.cases`` as a band."""
+    axes.fill_between(rows[x], rows[f"{y}_low"], rows[f"{y}_high"], color=colour, alpha=alpha, lw=0)
 
 
 def payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:
     """Label the horizontal axis with the payloads that were measured."""
-    ticks = sorted(sizes.unique())
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_minor_locator(FixedLocator([]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value, "B"))))
+    ticks_at(axes.xaxis, sorted(sizes.unique()))
+    linear_axis(axes.xaxis, size)
     axes.set_xlabel("payload")
 
 
@@ -125,12 +146,65 @@ def range_row(axes: Axes, y: float, each: Any, colour: Any, text: Callable[[floa
     axes.annotate(text(middle) + more, (high, y), (12, 0), textcoords="offset points", va="center", fontsize=10.5)
 
 
-def name_rows(axes: Axes, names: Iterable[str], fontsize: float | None = None) -> None:
-    """Name the rows on the vertical axis, the first on top, without lines along them."""
+class RangeRow(NamedTuple):
+    """One row of ``range_rows``: a value of each start, its colour, and words behind its median.
+
+    ``instead``: what is said in place of the values, where there are none to show.
+    """
+
+    each: Any
+    colour: Any
+    more: str = ""
+    instead: str = ""
+
+
+def range_rows(axes: Axes, rows: Iterable[RangeRow], text: Callable[[float], str] = duration) -> None:
+    """Draw rows from the top down: the value of each start, their range and their median, or what is said instead."""
+    for y, row in enumerate(rows):
+        if row.instead:
+            axes.text(0.02, y, row.instead, transform=axes.get_yaxis_transform(), va="center")
+        else:
+            range_row(axes, y, row.each, row.colour, text, row.more)
+
+
+def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:
+    """Draw rows of the median RTT of each start, in us, on a logarithmic axis."""
+    range_rows(axes, rows)
+    rtt_axis(axes)
+    axes.set_title("Median: each start, their range and middle")
+
+
+def name_rows(axes: Axes, names: Iterable[str], fontsize: float | None = None, ruled: bool = False) -> None:
+    """Name the rows on the vertical axis, the first on top; without lines along them unless ``ruled``."""
     known = list(names)
     axes.set_yticks(range(len(known)), known, fontsize=fontsize)
     axes.set_ylim(len(known) - 0.4, -0.6)
-    axes.yaxis.grid(False)
+    if not ruled:
+        axes.yaxis.grid(False)
+
+
+def name_lanes(axes: Axes, names: Iterable[str], fontsize: float | None = None) -> None:
+    """Name lanes of width 1 on the horizontal axis, with a line between any two."""
+    known = list(names)
+    axes.set_xlim(0, len(known))
+    axes.xaxis.grid(False)
+    for edge in range(1, len(known)):
+        axes.axvline(edge, color="#bbbbbb", lw=0.8)
+    axes.set_xticks(np.arange(len(known)) + 0.5, known, fontsize=fontsize)
+
+
+def log_room(
+    axes: Axes, left: float, power: float, times: float = 1.0, text: Callable[[float], str] = duration
+) -> None:
+    """Make the horizontal axis logarithmic, with room for the words behind the rows.
+
+    It begins ``left`` times below the least value, and ends as far above the largest as ``power`` of the whole span
+    and ``times`` as much.
+    """
+    axes.set_xscale("log")
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(low / left, high * (high / low) ** power * times)
+    log_axis(axes.xaxis, text)
 
 
 def rtt_axis(axes: Axes) -> None:
@@ -179,7 +253,7 @@ def distribution_axes(axes: Axes) -> None:
     axes.axhline(2, color="#999999", lw=1)
     axes.set_xlabel("RTT")
     axes.set_ylabel("calls that took no longer")
-    axes.legend(loc="best", frameon=True, framealpha=0.9, handlelength=2.6, fontsize=9.5)
+    axes.legend(loc="best", handlelength=2.6, fontsize=9.5)
 
 
 def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, more: Callable[[Any], str] = lambda row: "") -> None:
@@ -196,7 +270,7 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, more: Callable[[Any], st
     low, high = every.min().reindex(cases.index), every.max().reindex(cases.index)
     axes.hlines(range(len(cases)), low, high, color="black", lw=1.4)
     axes.set_xlim(0, 1.2 * max(left.max(), high.max()))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    linear_axis(axes.xaxis)
     axes.set_xlabel("CPU time of one call [µs]; line: range over starts")
     for y, (_, row) in enumerate(numbered(cases)):
         text, at = duration(left[y]) + more(row), (max(left[y], high.iloc[y]), y)

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from bench import stats
 from bench.analysis.quantiles import times
-from bench.experiments.axes import GREY, curve, distribution_axes, tail_scale, time_axis
+from bench.experiments.axes import GREY, curve, distribution_axes, linear_axis, tail_scale, time_axis
 from bench.experiments.calibration.findings import MARGIN, SHOWN, busiest, frozen, truths, virtual
 from bench.experiments.calibration.plan import PACED_PER_S
 from bench.run.frames import Run
@@ -36,7 +36,7 @@ def against_truth(run: Run, axes: Axes) -> None:
         time_axis(axis)
     axes.set_xlabel("true: the same requests in virtual time")
     axes.set_ylabel("measured, with its interval")
-    axes.legend(loc="upper left", frameon=True, framealpha=0.9)
+    axes.legend(loc="upper left")
     axes.set_title("Every quantile, measured against true")
 
 
@@ -58,12 +58,12 @@ def errors(run: Run, axes: Axes) -> None:
     ticks = [v for v in (0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20) if low / 1.1 < v < high * 1.2]
     axes.xaxis.set_major_locator(FixedLocator(ticks if len(ticks) < 10 else ticks[::2]))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    linear_axis(axes.xaxis)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) + 0.6, -0.6)  # room for the legend
     axes.yaxis.grid(False)
     axes.set_xlabel("measured over true; the band is 10 %")
-    axes.legend(loc="lower right", ncols=2, frameon=True, framealpha=0.9)
+    axes.legend(loc="lower right", ncols=2)
     axes.set_title("How far off, case by case")
 
 

@@ -9,7 +9,7 @@ from bench.analysis.quantiles import times
 from bench.experiments.axes import ROLE_COLOURS, curve, distribution_axes, log_axis, nothing, tail_scale, time_axis
 from bench.experiments.capacity.findings import bracket, case_at, probes, searched
 from bench.run.frames import Run
-from bench.text import duration, plain, quantity
+from bench.text import duration, quantity
 
 TITLE = "How many users can it serve in time?"
 
@@ -23,7 +23,7 @@ def _band(run: Run, span: Any) -> None:
 
 
 def _rates(axis: Any) -> None:
-    log_axis(axis, lambda value: plain(quantity(value)))
+    log_axis(axis, quantity)
 
 
 def against_rate(run: Run, axes: Axes) -> None:
@@ -42,7 +42,7 @@ def against_rate(run: Run, axes: Axes) -> None:
     time_axis(axes.yaxis)
     axes.set_xlabel("offered requests per second")
     axes.set_ylabel(f"p{100 * found['p']:g} of the response time of a start")
-    axes.legend(loc="upper left", frameon=True, framealpha=0.9)
+    axes.legend(loc="upper left")
     axes.set_title("The objective against the offered rate")
 
 
@@ -59,7 +59,7 @@ def in_order(run: Run, axes: Axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("probe: a fresh start each")
     axes.set_ylabel("offered requests per second")
-    axes.legend(loc="best", frameon=True, framealpha=0.9)
+    axes.legend(loc="best")
     axes.set_title("The search: double, bisect, confirm")
 
 
@@ -95,7 +95,7 @@ def cost(run: Run, axes: Axes) -> None:
     log_axis(axes.yaxis, duration)
     axes.set_xlabel("offered requests per second")
     axes.set_ylabel("CPU time of one call")
-    axes.legend(loc="best", frameon=True, framealpha=0.9)
+    axes.legend(loc="best")
     axes.set_title("What a call costs, by rate and role: each start")
 
 

@@ -3,14 +3,24 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter
+from matplotlib.ticker import FixedLocator
 
 from bench.analysis.prediction import Prediction, predict
 from bench.experiments import published
-from bench.experiments.axes import GREY, ROLE_COLOURS, name_rows, nothing, range_row, rtt_axis
+from bench.experiments.axes import (
+    GREY,
+    ROLE_COLOURS,
+    RangeRow,
+    band,
+    linear_axis,
+    name_rows,
+    nothing,
+    range_rows,
+    rtt_axis,
+)
 from bench.experiments.clients.findings import bursts, grown
 from bench.run.frames import Run
-from bench.text import duration, plain, quantity
+from bench.text import duration, quantity
 
 TITLE = "Two clients, twice the throughput: why, and until when?"
 
@@ -27,14 +37,13 @@ def the_lab(run: Run, axes: Axes) -> None:
         "mean in a long loop,\n1 client": _mean_of(run, sweep, 1),
     }
     shown = {name: values for name, values in rows.items() if len(values)}
-    for y, values in enumerate(shown.values()):
-        range_row(axes, y, values, MEASURED, duration)
+    range_rows(axes, (RangeRow(values, MEASURED) for values in shown.values()))
     theirs = 1e3 * published.GRPC_LAB["one_call_ms"]
     axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the lab, one call: {duration(theirs)}")
     name_rows(axes, shown)
     rtt_axis(axes)
     axes.set_xlabel("RTT: each start, their range and middle")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    axes.legend(loc="lower right")
     axes.set_title("One call")
 
 
@@ -47,9 +56,7 @@ def throughput(run: Run, axes: Axes) -> None:
     """Draw calls per second against clients: measured, the bounds, the prediction, and the lab's two numbers."""
     cases, model = grown(run), predict(run)
     axes.plot(cases["clients"], cases["rate_per_s"], "o-", color=MEASURED, lw=2, ms=7, label="measured", zorder=5)
-    axes.fill_between(
-        cases["clients"], cases["rate_per_s_low"], cases["rate_per_s_high"], color=MEASURED, alpha=0.25, lw=0
-    )
+    band(axes, cases, "clients", "rate_per_s", MEASURED, 0.25)
     if model is not None:
         _model_lines(axes, model)
     lab = published.GRPC_LAB["calls_per_s"]
@@ -57,9 +64,9 @@ def throughput(run: Run, axes: Axes) -> None:
     _client_axis(axes, cases)
     top = max(cases["rate_per_s_high"].max(), model.bound.max() if model is not None else 0)
     axes.set_ylim(0, 1.25 * top)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value))))
+    linear_axis(axes.yaxis, quantity)
     axes.set_ylabel("calls per second, all clients together")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    axes.legend(loc="lower right")
     axes.set_title("Calls per second: measured, and foretold from one client")
 
 
@@ -82,7 +89,7 @@ def rtt_by_clients(run: Run, axes: Axes) -> None:
     _client_axis(axes, cases)
     axes.set_ylim(0)
     axes.set_ylabel("RTT [ms]")
-    axes.legend(loc="upper left", frameon=True, framealpha=0.9)
+    axes.legend(loc="upper left")
     axes.set_title("Round trip: what is not served at once waits")
 
 
@@ -104,7 +111,7 @@ def cost_by_clients(run: Run, axes: Axes) -> None:
     axes.xaxis.grid(False)
     axes.set_xlabel("parallel client processes")
     axes.set_ylabel("CPU time of one call [µs]")
-    axes.legend(loc="upper right", ncols=4, frameon=True, framealpha=0.9)
+    axes.legend(loc="upper right", ncols=4)
     axes.set_title("What a call costs in CPU")
     return None
 

@@ -1,10 +1,10 @@
 """Panels that hold one case against another, and against itself."""
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from bench.analysis.comparison import DIFFERENT, MARGIN, SAME
-from bench.experiments.axes import GREY, distribution_axes, distribution_line, name_rows, time_axis
+from bench.experiments.axes import GREY, distribution_axes, distribution_line, linear_axis, name_rows, time_axis
 from bench.experiments.compare.findings import AGAIN, A, B, pairs
 from bench.experiments.latency.figure import cpu_per_call
 from bench.run.frames import Run, column
@@ -28,7 +28,7 @@ def by_block(run: Run, axes: Axes) -> None:
     axes.xaxis.set_major_locator(FixedLocator(range(1, run.plan.starts + 1)))
     axes.set_xlabel("block: each case once, in random order")
     axes.set_ylabel("median RTT of a start")
-    axes.legend(loc="best", frameon=True, framealpha=0.9)
+    axes.legend(loc="best")
     axes.set_title("Block by block")
 
 
@@ -63,7 +63,7 @@ def verdicts(run: Run, axes: Axes) -> None:
         FixedLocator([v for v in (0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10, 50) if low / 1.1 < v < high * 1.2])
     )
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    linear_axis(axes.xaxis)
     name_rows(axes, [name for name, _ in rows], fontsize=9)
     axes.set_xlabel(f"ratio, with its interval; the band is the margin of {MARGIN:.0%}")
     axes.set_title("Verdicts, and the same of A against itself")

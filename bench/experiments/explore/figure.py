@@ -8,18 +8,19 @@ import seaborn as sns
 from matplotlib.axes import Axes
 
 from bench.experiments.axes import (
+    RangeRow,
     cpu_bars,
     distribution_axes,
     log_axis,
+    median_rows,
     name_rows,
     nothing,
-    range_row,
-    rtt_axis,
+    range_rows,
     tail_scale,
 )
 from bench.experiments.explore.findings import Row, rows, wrapped
 from bench.run.frames import Run
-from bench.text import duration, plain, quantity
+from bench.text import quantity
 
 TITLE = "What changes when you change one thing?"
 
@@ -37,16 +38,11 @@ def draw_medians(shown: Sequence[Row], axes: Axes) -> None:
     drawn = [each for each in shown if not each.over and not np.isnan(each.medians).all()]
     if not drawn:
         return nothing(axes, NO_ROWS if not shown else "no times to tell")
-    for y, each in enumerate(shown):
-        if each in drawn:
-            range_row(axes, y, each.medians, colour(y), duration)
-        else:
-            axes.text(0.02, y, "overloaded: no time is told", transform=axes.get_yaxis_transform(), va="center")
-    rtt_axis(axes)
+    instead = ["" if each in drawn else "overloaded: no time is told" for each in shown]
+    median_rows(axes, (RangeRow(each.medians, colour(y), instead=instead[y]) for y, each in enumerate(shown)))
     if any(each.paced for each in drawn):
         axes.set_xlabel("median RTT of a start (open loads: from when due)")
     name_rows(axes, wrapped(each.name for each in shown))
-    axes.set_title("Median: each start, their range and middle")
     return None
 
 
@@ -83,12 +79,11 @@ def distributions(run: Run, axes: Axes) -> None:
 def rates(run: Run, axes: Axes) -> None:
     """Draw the calls per second of each start, all callers together."""
     known = rows(run)
-    for y, each in enumerate(known):
-        range_row(axes, y, each.rates, colour(y), quantity)
+    range_rows(axes, (RangeRow(each.rates, colour(y)) for y, each in enumerate(known)), quantity)
     axes.set_xscale("log")
     low, high = axes.dataLim.intervalx
     axes.set_xlim(low / (high / low) ** 0.12 / 1.02, high * (high / low) ** 0.22 * 1.08)
-    log_axis(axes.xaxis, lambda value: plain(quantity(value)))
+    log_axis(axes.xaxis, quantity)
     axes.set_xlabel("calls per second of a start")
     name_rows(axes, wrapped(each.name for each in known))
     axes.set_title("Calls per second: each start, their range and middle")
@@ -99,7 +94,7 @@ def cpu_per_call(run: Run, axes: Axes) -> None:
     cases = run.cases.dropna(subset="client_cpu_us_per_call")
     cpu_bars(run, axes, cases)
     name_rows(axes, wrapped(cases["label"]))
-    axes.legend(loc="best", frameon=True, framealpha=0.9)
+    axes.legend(loc="best")
     axes.set_title("CPU per call, by role")
 
 

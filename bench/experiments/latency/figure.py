@@ -12,18 +12,20 @@ from bench.analysis.resources import total_cpu
 from bench.experiments.axes import (
     LINE_STYLES,
     MARKERS,
+    RangeRow,
     colours,
     cpu_bars,
     distribution_axes,
     distribution_line,
     first_size,
     lines,
+    median_rows,
+    name_lanes,
+    name_rows,
     payload_axis,
-    range_row,
-    rtt_axis,
     time_axis,
 )
-from bench.run.frames import Run, column, numbered
+from bench.run.frames import Run, column
 from bench.text import duration
 
 TITLE = "How long is one round trip?"
@@ -39,12 +41,8 @@ def calls_in_order(run: Run, axes: Axes) -> None:
         for place, start in enumerate(starts):
             _lane(run, axes, start, lane + 0.04 + 0.92 * place / len(starts), 0.92 / len(starts), colour[case])
     axes.set_yscale("log")
-    axes.set_xlim(0, len(shown))
-    axes.xaxis.grid(False)
-    for edge in range(1, len(shown)):
-        axes.axvline(edge, color="#bbbbbb", lw=0.8)
     names = ["\n".join([*run.labels[case].split(" ", 1), _settled(run, case)]) for case in shown]
-    axes.set_xticks(np.arange(len(shown)) + 0.5, names, fontsize=9.5)
+    name_lanes(axes, names, fontsize=9.5)
     axes.set_ylabel("RTT")
     time_axis(axes.yaxis)
     axes.set_title("Every call, in order: starts side by side; ticks on top: warm-up cut")
@@ -89,16 +87,10 @@ def medians(run: Run, axes: Axes) -> None:
     if _is_sweep(run):
         return _over_payload(run, axes, column(0.5), "median RTT", time_axis, "Median RTT against payload")
     cases, colour = run.cases.dropna(subset=column(0.5)), colours(run)
-    for y, (case, row) in enumerate(numbered(cases)):
-        if row["system"] != "loopback":
-            each = run.starts_of(case)[column(0.5)]
-            range_row(axes, y, each, colour[case], duration)
-        else:
-            text = f"◂ {duration(row[column(0.5)])}, off the axis"
-            axes.text(0.02, y, text, transform=axes.get_yaxis_transform(), va="center")
-    rtt_axis(axes)
-    _case_axis(axes, list(cases["label"]))
-    axes.set_title("Median: each start, their range and middle")
+    off = cases.loc[cases["system"] == "loopback", column(0.5)].map(lambda own: f"◂ {duration(own)}, off the axis")
+    each = {case: run.starts_of(case)[column(0.5)] for case in cases.index}
+    median_rows(axes, (RangeRow(each[case], colour[case], instead=off.get(case, "")) for case in cases.index))
+    name_rows(axes, cases["label"], _small(cases), ruled=True)
     return None
 
 
@@ -109,9 +101,8 @@ def cpu_per_call(run: Run, axes: Axes) -> None:
     cases = run.cases.dropna(subset="client_cpu_us_per_call")
     cpu_bars(run, axes, cases, _unknown_cpu)
     axes.set_xlim(0, axes.get_xlim()[1] * (1.75 if cases["target"].any() else 1.2))
-    _case_axis(axes, list(cases["label"]))
-    axes.yaxis.grid(False)
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    name_rows(axes, cases["label"], _small(cases))
+    axes.legend(loc="lower right")
     axes.set_title("CPU per call")
     return None
 
@@ -122,9 +113,9 @@ def _unknown_cpu(row: "pd.Series[Any]") -> str:
     return " (no server)" if row["system"] == "loopback" else ""
 
 
-def _case_axis(axes: Axes, labels: list[str]) -> None:
-    axes.set_yticks(range(len(labels)), labels, fontsize=9 if len(labels) > 10 else None)
-    axes.set_ylim(len(labels) - 0.4, -0.6)
+def _small(cases: pd.DataFrame) -> float | None:
+    """Return a small font for the names of many cases."""
+    return 9 if len(cases) > 10 else None
 
 
 def _is_sweep(run: Run) -> bool:
@@ -144,7 +135,7 @@ def _over_payload(run: Run, axes: Axes, name: str, what: str, scale: Callable[[A
     payload_axis(axes, cases["payload_bytes"])
     scale(axes.yaxis)
     axes.set_ylabel(what)
-    axes.legend(frameon=True, framealpha=0.9)
+    axes.legend()
     axes.set_title(title)
 
 

@@ -3,13 +3,12 @@
 import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
-from bench.experiments.axes import GREY, ROLE_COLOURS, log_axis, name_rows, time_axis
+from bench.experiments.axes import GREY, ROLE_COLOURS, linear_axis, log_axis, name_rows, time_axis
 from bench.experiments.marginal import findings
 from bench.experiments.marginal.findings import cases
 from bench.run.frames import Run
-from bench.text import duration, plain, quantity
+from bench.text import duration, quantity
 
 TITLE = "What does one more call cost?"
 
@@ -35,13 +34,13 @@ def whole(run: Run, axes: Axes) -> None:
         call = findings.call_us(run, case, "wall").middle
         axes.plot(grid, found.start.middle + call * grid, lw=1.8, color=colour, label=run.labels[case])
     axes.set(xscale="log", yscale="log")
-    log_axis(axes.xaxis, lambda value: plain(quantity(value)))
+    log_axis(axes.xaxis, quantity)
     low, high = axes.get_ylim()
     axes.set_ylim(low, high * (high / low) ** 0.35)
     time_axis(axes.yaxis)
     axes.set_xlabel("calls that the process makes")
     axes.set_ylabel("from its start to its end")
-    axes.legend(loc="upper left", frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.legend(loc="upper left", fontsize=9.5)
     axes.set_title("Whole client processes; lines: T = a + b n")
 
 
@@ -64,9 +63,9 @@ def one_call(run: Run, axes: Axes) -> None:
         axes.barh(0, 0, color=colour, label=name)
     name_rows(axes, [run.labels[case] for case in cases(run)], fontsize=9.5)
     axes.set_xlim(0, axes.get_xlim()[1] * 1.35)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    linear_axis(axes.xaxis)
     axes.set_xlabel("one more call [µs]; line: range over starts of the time")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    axes.legend(loc="lower right")
     axes.set_title("What a call costs when it is not the first")
 
 
@@ -85,7 +84,7 @@ def starting(run: Run, axes: Axes) -> None:
     axes.set_xlim(0, axes.get_xlim()[1] * 1.9)
     fewest = int(run.sessions["calls"].min())
     axes.set_xlabel(f"process with {fewest} call{'s' if fewest > 1 else ''} [ms]")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.legend(loc="lower right", fontsize=9.5)
     axes.set_title("Where the time of a short process goes")
 
 
@@ -115,7 +114,7 @@ def methods(run: Run, axes: Axes) -> None:
     axes.set_ylim(len(cases(run)) + 0.5, -0.6)
     below = "; bars from the left edge: below zero" if hidden else ""
     axes.set_xlabel(f"one more call{below}")
-    axes.legend(loc="lower left", frameon=True, framealpha=0.9, fontsize=9)
+    axes.legend(loc="lower left", fontsize=9)
     axes.axhline(len(cases(run)) - 0.5, color=GREY, lw=0)
     axes.set_title("Three ways to measure it")
 

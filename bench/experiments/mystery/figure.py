@@ -7,18 +7,22 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bench.experiments.axes import (
     GREY,
+    RangeRow,
+    band,
     distribution_axes,
     distribution_line,
+    linear_axis,
     log_axis,
+    name_lanes,
     name_rows,
     nothing,
     payload_axis,
-    range_row,
+    range_rows,
     rtt_axis,
+    ticks_at,
     time_axis,
 )
 from bench.experiments.mystery.findings import P50, alone, boxes, crowded, name_of
@@ -61,11 +65,7 @@ def in_order(run: Run, axes: Axes) -> None:
             axes.plot(x, calls["rtt_ns"] / 1e3, ".", ms=2.5, mew=0, color=colour_of(run)[str(box)], alpha=0.6)
     axes.set_yscale("log")
     time_axis(axes.yaxis)
-    axes.set_xlim(0, len(rows))
-    axes.set_xticks(np.arange(len(rows)) + 0.5, map(name_of, rows["box"]))
-    axes.xaxis.grid(False)
-    for edge in range(1, len(rows)):
-        axes.axvline(edge, color="#bbbbbb", lw=0.8)
+    name_lanes(axes, map(name_of, rows["box"]))
     axes.set_ylabel("RTT")
     axes.set_title("Every call, in order: the starts of a box side by side")
 
@@ -75,12 +75,14 @@ def by_callers(run: Run, axes: Axes) -> None:
     rows, many = alone(run), crowded(run)
     if many.empty:
         return nothing(axes, "one caller only: give callers")
-    for y, (box, row) in enumerate(rows.iterrows()):
+    shown = []
+    for box, row in rows.iterrows():
         one, more = (
             run.starts_of(case).set_index("block")["rate_per_s"]
             for case in (row["case"], _case_of(many, str(box), run))
         )
-        range_row(axes, y, (more / one).dropna(), colour_of(run)[str(box)], "× {:.2f}".format)
+        shown.append(RangeRow((more / one).dropna(), colour_of(run)[str(box)]))
+    range_rows(axes, shown, "× {:.2f}".format)
     callers = int(many["callers"].iloc[0])
     for times, words in ((1, "no more"), (callers, f"{callers} times")):
         axes.axvline(times, color=GREY, ls="--", lw=1)
@@ -105,14 +107,13 @@ def by_payload(run: Run, axes: Axes) -> None:
         mine, line = mine.sort_values("payload_bytes"), ":" if box == "sound" else "-"
         colour = colour_of(run)[str(box)]
         axes.plot(mine["payload_bytes"], mine[P50], "o", ls=line, ms=5, lw=1.8, color=colour, label=name_of(str(box)))
-        low, high = mine[f"{P50}_low"], mine[f"{P50}_high"]
-        axes.fill_between(mine["payload_bytes"], low, high, color=colour, alpha=0.12, lw=0)
+        band(axes, mine, "payload_bytes", P50, colour, 0.12)
     axes.set(xscale="log", yscale="log")
     payload_axis(axes, rows["payload_bytes"])
     time_axis(axes.yaxis)
     axes.set_ylim(top=4 * rows[P50].max())
     axes.set_ylabel("median RTT; band: range over starts")
-    axes.legend(loc="upper left", ncols=4, frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.legend(loc="upper left", ncols=4, fontsize=9.5)
     axes.set_title("One caller, by payload")
 
 
@@ -127,13 +128,12 @@ def counters(run: Run, axes: Axes) -> None:
         axes.plot(middle, range(len(rows)), marker, ms=8, color=colour, alpha=0.85, label=name, ls="none")
     axes.set_xscale("symlog", linthresh=0.1)
     axes.set_xlim(-0.02, 100)
-    axes.xaxis.set_major_locator(FixedLocator([0, 0.1, 1, 2, 5, 10, 20]))
-    axes.xaxis.set_minor_locator(FixedLocator([]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ticks_at(axes.xaxis, [0, 0.1, 1, 2, 5, 10, 20])
+    linear_axis(axes.xaxis)
     name_rows(axes, map(name_of, rows["box"]))
     axes.set_ylim(len(rows) + 1.2, -0.6)
     axes.set_xlabel("of a call, this machine's whole network: median over starts")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.legend(loc="lower right", fontsize=9.5)
     axes.set_title("What the kernel counted")
     return None
 
@@ -151,7 +151,7 @@ def cpu(run: Run, axes: Axes) -> None:
     log_axis(axes.yaxis, duration)
     axes.set_ylim(top=4 * rows["server_cpu_us_per_call"].max())
     axes.set_ylabel("server CPU time of a call")
-    axes.legend(loc="upper left", ncols=4, frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.legend(loc="upper left", ncols=4, fontsize=9.5)
     axes.set_title("What a call costs the server")
 
 
@@ -173,7 +173,7 @@ def by_worker(run: Run, axes: Axes) -> None:
     name_rows(axes, map(name_of, rows["box"]))
     rtt_axis(axes)
     axes.set_ylim(len(rows) + 1.2, -0.6)
-    axes.legend(loc="lower center", frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.legend(loc="lower center", fontsize=9.5)
     axes.set_title("Each start of one caller, and which process answered it")
     return None
 

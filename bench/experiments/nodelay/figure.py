@@ -2,9 +2,9 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
-from bench.experiments.axes import GREY, log_axis, name_rows, nothing, range_row, time_axis
+from bench.experiments.axes import GREY, band, linear_axis, log_axis, name_rows, nothing, range_row, size, time_axis
 from bench.experiments.nodelay.findings import DELAY_S, combinations
 from bench.experiments.published import XMLRPC_C
 from bench.run.frames import Run, column
@@ -46,10 +46,10 @@ def rates(run: Run, axes: Axes) -> None:
     axes.plot([], [], "|", ms=12, mew=2, color="black", label=f"foretold: 1/(k × {plain(duration(DELAY_S * 1e6))})")
     axes.plot([], [], ls=":", color=GREY, label=f"the origin, about 1999: {listed(theirs)}")
     axes.set_xscale("log")
-    log_axis(axes.xaxis, lambda value: plain(quantity(value)))
+    log_axis(axes.xaxis, quantity)
     _name_rows(run, axes)
     axes.set_xlabel("calls per second; left: who sets TCP_NODELAY")
-    axes.legend(loc="upper left", bbox_to_anchor=(0.2, 1), frameon=True, framealpha=0.9, fontsize=8.5)
+    axes.legend(loc="upper left", bbox_to_anchor=(0.2, 1), fontsize=8.5)
     axes.set_title("Foretold and measured")
 
 
@@ -72,7 +72,7 @@ def calls(run: Run, axes: Axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("number of the call in its connection")
     axes.set_ylabel("RTT")
-    axes.legend(title="TCP_NODELAY is set by", loc="center right", frameon=True, framealpha=0.9)
+    axes.legend(title="TCP_NODELAY is set by", loc="center right")
     axes.set_title(f"Call by call, two writes: {shown[0].system}")
     return None
 
@@ -87,7 +87,7 @@ def proof(run: Run, axes: Axes) -> None:
             y = rows[one.system, one.sides]
             range_row(axes, y, each, COLOURS[one.sides], "{:.2f}".format)
             axes.plot(one.stalls, y, "|", ms=20, mew=2, color=GREY)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    linear_axis(axes.xaxis)
     axes.set_xlim(-0.15, 2.8)
     _name_rows(run, axes)
     axes.set_xlabel("delayed acknowledgements of a call, two writes; grey: stalls foretold")
@@ -102,15 +102,13 @@ def by_size(run: Run, axes: Axes) -> None:
         return nothing(axes, "one payload only: give sizes")
     p50 = column(0.5)
     axes.plot(cases["payload_bytes"], cases[p50], "o-", ms=6, lw=1.8, color=COLOURS["neither"])
-    axes.fill_between(
-        cases["payload_bytes"], cases[f"{p50}_low"], cases[f"{p50}_high"], color=COLOURS["neither"], alpha=0.2, lw=0
-    )
+    band(axes, cases, "payload_bytes", p50, COLOURS["neither"])
     for k in (1, 2):
         axes.axhline(k * DELAY_S * 1e6, color=GREY, ls="--", lw=1)
         words, at = f" {k} × {plain(duration(DELAY_S * 1e6))}", axes.get_yaxis_transform()
         axes.text(0, k * DELAY_S * 1e6, words, color=GREY, ha="left", va="top", transform=at)
     axes.set_yscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value, "B"))))
+    linear_axis(axes.xaxis, size)
     axes.set_xlabel("payload")
     time_axis(axes.yaxis)
     axes.set_ylabel("median RTT")

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench import stats
-from bench.experiments.axes import curve, distribution_axes, name_rows, range_row, time_axis
+from bench.experiments.axes import RangeRow, curve, distribution_axes, log_room, name_rows, range_rows
 from bench.experiments.noise.findings import (
     P50,
     STOLEN,
@@ -46,17 +46,14 @@ def hiccups(run: Run, axes: Axes) -> None:
 def timers(run: Run, axes: Axes) -> None:
     """Draw how late short waits end, by kind of timer: median and p99 of each start."""
     found = timer_cases(run)
-    rows: list[str] = []
+    rows: dict[str, RangeRow] = {}
     for name, colour in zip(TIMERS, ("#0173b2", "#d55e00", "#029e73"), strict=True):
         by_start = overshoot(run, found[name]).groupby(level=0)
         for p in (0.5, 0.99):
             each = np.maximum([stats.quantile(values.to_numpy(), p) for _, values in by_start], 0.1)
-            range_row(axes, len(rows), each, colour, duration)
-            rows.append(f"{TIMERS[name]}, p{100 * p:g}")
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / 1.5, high * (high / low) ** 0.3)
-    time_axis(axes.xaxis)
+            rows[f"{TIMERS[name]}, p{100 * p:g}"] = RangeRow(each, colour)
+    range_rows(axes, rows.values())
+    log_room(axes, 1.5, 0.3)
     name_rows(axes, rows)
     asked = run.case(found["sleep"]).options["us"]
     axes.set_xlabel(f"late by, after a wait of {duration(asked)}: each start, range and middle")
@@ -65,15 +62,14 @@ def timers(run: Run, axes: Axes) -> None:
 
 def placements(run: Run, axes: Axes) -> None:
     """Draw the baseline's start medians by placement, and how well they repeat."""
-    for y, (name, case) in enumerate(baseline(run).items()):
-        each = run.starts_of(case)[P50]
-        range_row(axes, y, each, PLACES[name], duration, f"  sd of ln {spread(run, case):.2f}")
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / 1.3, high * (high / low) ** 0.6 * 1.2)
-    time_axis(axes.xaxis)
-    names = list(baseline(run))
-    name_rows(axes, names)
+    known = baseline(run)
+    rows = (
+        RangeRow(run.starts_of(case)[P50], PLACES[name], f"  sd of ln {spread(run, case):.2f}")
+        for name, case in known.items()
+    )
+    range_rows(axes, rows)
+    log_room(axes, 1.3, 0.6, 1.2)
+    name_rows(axes, known)
     axes.set_xlabel("median RTT of raw sockets: each start, range and middle")
     axes.set_title("Placement: how well the baseline repeats")
 
@@ -96,7 +92,7 @@ def drift(run: Run, axes: Axes) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"× {value:g}"))
     axes.set_ylabel("start median over its placement's")
     axes.set_xlabel("seconds since the run began")
-    axes.legend(loc="upper left", ncols=2, frameon=True, framealpha=0.9)
+    axes.legend(loc="upper left", ncols=2)
     axes.set_title("Drift: the baseline, start by start")
 
 

@@ -3,14 +3,13 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from bench.analysis import overload
 from bench.analysis.quantiles import quantile
-from bench.experiments.axes import GREY, curve, distribution_axes, nothing, time_axis
+from bench.experiments.axes import GREY, curve, distribution_axes, linear_axis, nothing, time_axis
 from bench.experiments.openload.findings import capacity, expanded, foretold, frozen, sweep
 from bench.run.frames import Run, numbered
-from bench.text import duration, plain, quantity
+from bench.text import duration, quantity
 
 TITLE = "How does it behave when users do not wait?"
 
@@ -37,7 +36,7 @@ def against_load(run: Run, axes: Axes) -> None:
             axes.plot(rates, values, line, marker="o", ms=5, lw=1.8, color=colour, label=label)
             axes.fill_between(rates, low, high, color=colour, alpha=0.15, lw=0)
     _scales(axes, run, cases, "time of a request")
-    axes.legend(loc="upper left", frameon=True, framealpha=0.9)
+    axes.legend(loc="upper left")
     axes.set_title("Service and response time against offered load")
 
 
@@ -47,7 +46,7 @@ def _scales(axes: Axes, run: Run, cases: pd.DataFrame, time: str) -> None:
     right = 1.05 * max(cases["offered_per_s"].max(), most)
     axes.axvspan(most, right, color="#bbbbbb", alpha=0.3, lw=0, label="above the capacity")
     axes.set_xlim(0, right)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value))))
+    linear_axis(axes.xaxis, quantity)
     axes.set_xlabel("offered requests per second")
     axes.set_yscale("log")
     time_axis(axes.yaxis)
@@ -68,7 +67,7 @@ def means(run: Run, axes: Axes) -> None:
         axes.plot(rate, (rows["lag_ns"] + rows["rtt_ns"]).mean() / 1e3, "o", ms=5, mec="white", mew=0.6, color=RESPONSE)
     axes.plot([], [], "o", color=RESPONSE, label="measured: each start")
     _scales(axes, run, cases, "mean response time")
-    axes.legend(loc="upper left", frameon=True, framealpha=0.9)
+    axes.legend(loc="upper left")
     axes.set_title("The mean, foretold and measured")
 
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from bench.experiments.axes import GREY, log_axis, name_rows, time_axis
 from bench.experiments.origins.findings import Replica, relations, replicas
 from bench.run.frames import Run
-from bench.text import duration, plain, quantity
+from bench.text import duration, quantity
 
 TITLE = "What did they measure, and what do we get?"
 
@@ -38,7 +38,7 @@ def _pairs(axes: Axes, rows: list[Replica], text: Any) -> None:
     low, high = axes.dataLim.intervalx
     axes.set_xlim(low / 1.6, high * (high / low) ** 0.3)
     axes.set_ylim(len(rows) + 0.9, -0.6)
-    axes.legend(loc="lower left", frameon=True, framealpha=0.9, fontsize=9)
+    axes.legend(loc="lower left", fontsize=9)
 
 
 def times(run: Run, axes: Axes) -> None:
@@ -52,7 +52,7 @@ def times(run: Run, axes: Axes) -> None:
 def rates(run: Run, axes: Axes) -> None:
     """Draw the rates that were published and those of today."""
     _pairs(axes, [one for one in replicas(run) if one.unit == "1/s"], quantity)
-    log_axis(axes.xaxis, lambda value: plain(quantity(value)))
+    log_axis(axes.xaxis, quantity)
     axes.set_xlabel("per second")
     axes.set_title("Rates")
 
@@ -91,7 +91,7 @@ def shapes(run: Run, axes: Axes) -> None:
     axes.plot([], [], "s", ms=8, mfc="white", mec=GREY, mew=1.6, label="the origin")
     axes.plot([], [], "o", ms=7, color="black", label="here, with what the ranges allow")
     axes.set_ylim(len(rows) + 0.4, -0.6)
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9, fontsize=9)
+    axes.legend(loc="lower right", fontsize=9)
     axes.set_xlabel("ratio of two numbers of one origin")
     axes.set_title("What survives: ratios inside an origin")
 

@@ -3,10 +3,19 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import GREY, cpu_bars, distribution_axes, distribution_line, log_axis, range_row, time_axis
+from bench.experiments.axes import (
+    GREY,
+    RangeRow,
+    cpu_bars,
+    distribution_axes,
+    distribution_line,
+    log_room,
+    range_rows,
+    time_axis,
+)
 from bench.experiments.overview.findings import FLOOR, P50, ranked, rates
 from bench.run.frames import Run, numbered
-from bench.text import duration, plain, quantity
+from bench.text import duration, quantity
 
 TITLE = "How much does each layer cost?"
 
@@ -25,17 +34,15 @@ def layers(run: Run, axes: Axes) -> None:
     """Draw each system's median RTT on one axis, the floor as a line, and what lies above it in words."""
     cases, colours = ranked(run), colour_of(run)
     floor = cases.loc[cases["system"] == FLOOR, P50].iloc[0]
-    for y, (case, row) in enumerate(numbered(cases)):
-        each = run.starts_of(case)[P50]
+    rows = []
+    for case, row in numbered(cases):
         added = row[P50] - floor
         more = f" = floor + {duration(added)}  (× {row[P50] / floor:.1f})" if row["system"] != FLOOR else "  the floor"
-        range_row(axes, y, each, colours[row["system"]], duration, more)
+        rows.append(RangeRow(run.starts_of(case)[P50], colours[row["system"]], more))
+    range_rows(axes, rows)
     axes.axvline(floor, color=GREY, lw=1, ls="--")
     _systems(run, axes, cases)
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / 1.4, high * (high / low) ** 1.1 * 3)
-    time_axis(axes.xaxis)
+    log_room(axes, 1.4, 1.1, 3)
     axes.set_xlabel("median RTT, one client: each start, their range and middle")
     axes.set_title("Round trip: the floor, and what each system adds")
 
@@ -57,7 +64,7 @@ def cost(run: Run, axes: Axes) -> None:
     cases = ranked(run)
     cpu_bars(run, axes, cases)
     _systems(run, axes, cases)
-    axes.legend(loc="upper right", frameon=True, framealpha=0.9)
+    axes.legend(loc="upper right")
     axes.set_title("CPU per call, by role")
 
 
@@ -79,12 +86,9 @@ def two_clients(run: Run, axes: Axes) -> None:
     axes.plot([], [], "o", ms=9, color=GREY, mfc="white", mew=2, label="one client")
     axes.plot([], [], "o", ms=9, color=GREY, label="two clients")
     _systems(run, axes, cases)
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / 1.6, high * (high / low) ** 0.45)
-    log_axis(axes.xaxis, lambda value: plain(quantity(value)))
+    log_room(axes, 1.6, 0.45, text=quantity)
     axes.set_xlabel("calls per second")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    axes.legend(loc="lower right")
     axes.set_title("Throughput: one client, and two")
 
 
@@ -97,7 +101,7 @@ def distribution(run: Run, axes: Axes) -> None:
     low, high = axes.dataLim.intervalx
     axes.set_xlim(low / 1.2, 15 * high)  # room for the legend beside the curves
     time_axis(axes.xaxis)
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.legend(loc="lower right", fontsize=9.5)
     axes.set_title("Distribution, one client")
 
 

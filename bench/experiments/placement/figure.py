@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from bench.analysis.resources import total_cpu
-from bench.experiments.axes import distribution_axes, distribution_line, first_size, range_row, rtt_axis
+from bench.experiments.axes import distribution_axes, distribution_line, first_size, linear_axis, range_row, rtt_axis
 from bench.run.frames import Run, column
 from bench.text import duration
 
@@ -39,7 +38,7 @@ def placement_cpu(run: Run, axes: Axes) -> None:
     """Draw the CPU time of a call, client and server together, under each placement."""
     _by_placement(run, axes, total_cpu(run.starts), duration)
     axes.set_xlim(0, axes.dataLim.intervalx[1] * 1.18)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    linear_axis(axes.xaxis)
     axes.set_xlabel("CPU time of one call, both sides [µs]")
     axes.set_title("What a call costs in CPU, by placement")
 
@@ -58,7 +57,7 @@ def _by_placement(run: Run, axes: Axes, values: "pd.Series[float]", text: Callab
     for case in run.numbers:
         of = run.case(case)
         y = 4 * pairs.index((of.system, of.transport)) + list(PLACEMENT_COLOURS).index(of.placement)
-        range_row(axes, y, values[run.starts["case"] == case], PLACEMENT_COLOURS[of.placement], text)
+        range_row(axes, y, values[run.starts_of(case).index], PLACEMENT_COLOURS[of.placement], text)
     for edge in range(1, len(pairs)):
         axes.axhline(4 * edge - 1, color="#bbbbbb", lw=0.8)
     for name, colour in PLACEMENT_COLOURS.items():
@@ -66,7 +65,7 @@ def _by_placement(run: Run, axes: Axes, values: "pd.Series[float]", text: Callab
     axes.yaxis.grid(False)
     axes.set_yticks([4 * place + 1 for place in range(len(pairs))], [" ".join(pair) for pair in pairs])
     axes.set_ylim(4 * len(pairs) - 1, -1)
-    axes.legend(loc="best", frameon=True, framealpha=0.9, title=None)
+    axes.legend(loc="best", title=None)
 
 
 PANELS = (placements, placement_distribution, placement_cpu, placement_switches)

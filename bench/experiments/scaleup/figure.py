@@ -7,13 +7,24 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from bench.experiments.axes import GREY, cpu_bars, distribution_axes, distribution_line, log_axis, name_rows, nothing
+from bench.experiments.axes import (
+    GREY,
+    band,
+    cpu_bars,
+    distribution_axes,
+    distribution_line,
+    linear_axis,
+    log_axis,
+    log_room,
+    name_rows,
+    nothing,
+    ticks_at,
+)
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes, served
 from bench.run.frames import Run, numbered
 from bench.stats import scalability
-from bench.text import plain, quantity
+from bench.text import quantity
 
 TITLE = "How far do more workers carry?"
 
@@ -30,21 +41,19 @@ def rates(run: Run, axes: Axes) -> None:
     for size, mine in rows.groupby("payload_bytes"):
         colour = colours[int(str(size))]
         axes.plot(mine["workers"], mine["rate_per_s"], "o-", ms=6, lw=1.8, color=colour, label=f"{size:,} B")
-        low, high = mine["rate_per_s_low"], mine["rate_per_s_high"]
-        axes.fill_between(mine["workers"], low, high, color=colour, alpha=0.2, lw=0)
+        band(axes, mine, "workers", "rate_per_s", colour)
         axes.plot(mine["workers"], mine["rate_per_s"].iloc[0] * mine["workers"], ":", lw=1, color=colour)
     counts = sorted(rows["workers"].unique())
     axes.axvline(cpus(run), color=GREY, ls="--", lw=1)
     axes.set(xscale="log", yscale="log")
     axes.text(cpus(run), 0.94, f" {cpus(run)} CPUs", color=GREY, transform=axes.get_xaxis_transform())
-    axes.xaxis.set_major_locator(FixedLocator(counts))
-    axes.xaxis.set_minor_locator(FixedLocator([]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    log_axis(axes.yaxis, lambda value: plain(quantity(value)))
+    ticks_at(axes.xaxis, counts)
+    linear_axis(axes.xaxis)
+    log_axis(axes.yaxis, quantity)
     _fitted(run, axes, rows)
     axes.set_xlabel("worker processes; dotted: as many times one worker")
     axes.set_ylabel("requests per second")
-    axes.legend(loc="upper left", frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.legend(loc="upper left", fontsize=9.5)
     axes.set_title(f"Requests per second by workers ({engine(run)})")
 
 
@@ -82,13 +91,10 @@ def resources(run: Run, axes: Axes) -> None:
         names.append(name)
     axes.plot([], [], "o", ms=6, mec="#0173b2", mfc="white", mew=1.3, label="1 worker: each start")
     axes.plot([], [], "o", ms=6, color="#0173b2", label=f"{most} workers")
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / 1.3, high * (high / low) ** 0.5 * 1.5)
-    log_axis(axes.xaxis, lambda value: plain(quantity(value)))
+    log_room(axes, 1.3, 0.5, 1.5, quantity)
     name_rows(axes, names)
     axes.set_xlabel("requests per second")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9, fontsize=9.5)
+    axes.legend(loc="lower right", fontsize=9.5)
     axes.set_title("By resource: one worker, and the most")
 
 
@@ -135,7 +141,7 @@ def cost(run: Run, axes: Axes) -> None:
     names = [f"{name}, {workers}" for name, workers in zip(of, rows["workers"], strict=True)]
     name_rows(axes, names, fontsize=9)
     axes.set_ylabel("resource, workers")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9)
+    axes.legend(loc="lower right")
     axes.set_title("CPU per request, by role")
 
 

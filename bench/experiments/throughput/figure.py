@@ -4,21 +4,23 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bench.experiments.axes import (
     GREY,
     LINE_STYLES,
     MARKERS,
     ROLE_COLOURS,
+    band,
     colours,
+    linear_axis,
     lines,
     log_axis,
     nothing,
     payload_axis,
+    ticks_at,
 )
 from bench.run.frames import Run, numbered
-from bench.text import plain, quantity
+from bench.text import quantity
 
 TITLE = "How many messages per second?"
 
@@ -36,7 +38,7 @@ def stream_messages(run: Run, axes: Axes) -> None:
     for case, row in numbered(cases):
         axes.plot(row["payload_bytes"], row["send_rate_per_s"], "x", ms=8, color=colours(run)[case])
     axes.plot([], [], "x", ms=8, color=GREY, label="sender's rate")
-    axes.legend(frameon=True, framealpha=0.9)
+    axes.legend()
     log_axis(axes.yaxis, quantity)
     axes.set_ylabel("messages per second")
 
@@ -47,7 +49,7 @@ def stream_bits(run: Run, axes: Axes) -> None:
     if not _stream_lines(run, axes, "rate_mbit_per_s").empty:
         log_axis(axes.yaxis, lambda value: f"{value:.6g}")
         axes.set_ylabel("payload received [Mb/s]")
-        axes.legend(frameon=True, framealpha=0.9)
+        axes.legend()
 
 
 def _stream_lines(run: Run, axes: Axes, name: str) -> pd.DataFrame:
@@ -76,18 +78,17 @@ def calls_by_clients(run: Run, axes: Axes) -> None:
     lines(run, axes, cases, "clients", "rate_per_s")
     _client_axis(axes, cases)
     axes.set_ylim(0)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(quantity(value))))
+    linear_axis(axes.yaxis, quantity)
     axes.set_ylabel("calls per second")
-    axes.legend(frameon=True, framealpha=0.9)
+    axes.legend()
     axes.set_title("Calls per second, parallel clients")
     return None
 
 
 def _client_axis(axes: Axes, cases: pd.DataFrame) -> None:
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(sorted(cases["clients"].unique())))
-    axes.xaxis.set_minor_locator(FixedLocator([]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ticks_at(axes.xaxis, sorted(cases["clients"].unique()))
+    linear_axis(axes.xaxis)
     axes.set_xlabel("parallel client processes")
 
 
@@ -104,7 +105,7 @@ def load_by_clients(run: Run, axes: Axes) -> None:
     axes.axhline(100, color="#888888", lw=1, ls=(0, (2, 2)))
     axes.set_ylim(0, max(108, axes.dataLim.intervaly[1] * 1.08))
     axes.set_ylabel("CPU load [% of one CPU]")
-    axes.legend(frameon=True, framealpha=0.9, ncols=2)
+    axes.legend(ncols=2)
     unknown = " (the target's own is not known)" if cases["target"].any() else ""
     axes.set_title(f"CPU load by role{unknown}")
     return None
@@ -115,7 +116,7 @@ def _load_line(axes: Axes, rows: pd.DataFrame, role: str, transport: str) -> Non
     draw: dict[str, Any] = {"color": ROLE_COLOURS[role], "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
     key = f"{role}_cpu_percent"
     axes.plot(rows["clients"], rows[key], lw=1.8, ms=6, label=f"{name}, {transport}", **draw)
-    axes.fill_between(rows["clients"], rows[f"{key}_low"], rows[f"{key}_high"], color=draw["color"], alpha=0.15, lw=0)
+    band(axes, rows, "clients", key, draw["color"], 0.15)
 
 
 PANELS = (stream_messages, stream_bits, calls_by_clients, load_by_clients)

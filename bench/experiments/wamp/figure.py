@@ -2,10 +2,10 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from bench.experiments import published
-from bench.experiments.axes import GREY, name_rows, nothing, range_row, time_axis
+from bench.experiments.axes import GREY, RangeRow, linear_axis, name_rows, nothing, range_rows, time_axis
 from bench.experiments.latency.figure import cpu_per_call, medians
 from bench.experiments.wamp import findings
 from bench.run.frames import Run
@@ -42,7 +42,7 @@ def batches(run: Run, axes: Axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(f"batch of {BATCH} calls, from the first call of a start on")
     axes.set_ylabel("mean RTT of a batch")
-    axes.legend(loc="upper right", frameon=True, framealpha=0.9)
+    axes.legend(loc="upper right")
     axes.set_title("Warm-up, as the origin logs it: each line a start")
     return None
 
@@ -58,13 +58,13 @@ def effects(run: Run, axes: Axes) -> None:
     found = findings.effects(run)
     if not found:
         return nothing(axes, "one factor at a time needs two levels of it,\nand six starts without a gap")
-    for y, effect in enumerate(found):
-        colour = "#0173b2" if effect.low > 0 or effect.high < 0 else GREY
-        range_row(axes, y, effect.us, colour, _signed, f"  (× {effect.ratio:.2f})")
+    colour = {True: "#0173b2", False: GREY}
+    rows = (RangeRow(one.us, colour[one.low > 0 or one.high < 0], f"  (× {one.ratio:.2f})") for one in found)
+    range_rows(axes, rows, _signed)
     axes.axvline(0, color="black", lw=1)
     low, high = axes.dataLim.intervalx
     axes.set_xlim(min(low, 0) - 0.06 * (high - low), high + 0.52 * (high - min(low, 0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    linear_axis(axes.xaxis)
     name_rows(axes, [f"{e.factor}:\n{e.level} for {e.against}" for e in found])
     axes.set_xlabel("added to the median RTT [µs]: each block of starts, range and middle")
     axes.set_title("One factor at a time, over all levels of the others")
