@@ -56,7 +56,10 @@ def autocorrelation(values: Array) -> Array:
 
 
 def ranks(values: Array) -> Array:
-    """Return the rank of each value; ties share their mean rank. One slow call then weighs no more than it should."""
+    """Return the rank of each value; ties share their mean rank. One slow call then weighs no more than it should.
+
+    The same as ``scipy.stats.rankdata``, without the seconds of CPU time that importing scipy.stats takes.
+    """
     _, places, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[places]
 

@@ -99,7 +99,10 @@ def _begin_of_last_level(levels: list[float]) -> int:
 
 
 def drift(values: Array, times: Array) -> float:
-    """Return how far the level moves over the window, as a share of the median: Theil-Sen slope times the window."""
+    """Return how far the level moves over the window, as a share of the median: Theil-Sen slope times the window.
+
+    The same slope as ``scipy.stats.theilslopes``, without the seconds of CPU time that importing scipy.stats takes.
+    """
     middles, begins = bins(values, 200)
     if len(middles) < 3 or not np.median(middles):
         return 0.0
