@@ -45,8 +45,8 @@ def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
             return Check(check.__name__, CAUTION, f"not checked: {without}", advice)
         one = check(run)
         others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
-        told = f"{one.found}; not checked for {run.labels[silent[0]]}{others}: {without}"
-        return Check(one.name, CAUTION if one.verdict == PASS else one.verdict, told, one.advice or advice)
+        found = f"{one.found}; not checked for {run.labels[silent[0]]}{others}: {without}"
+        return Check(one.name, CAUTION if one.verdict == PASS else one.verdict, found, one.advice or advice)
 
     return made
 
@@ -59,14 +59,13 @@ def answers(run: Run) -> Check:
         return _differing(run, wrong)
     if (run.ledger["errors"] > 0).any():
         return _failed(run)
-    told = run.ledger["case"].map(lambda case: run.case(case).generator)
-    count, unseen = int(run.ledger.loc[told == "", "calls"].sum()), len(run.ledger) - len(known)
+    generators = run.ledger["case"].map(lambda case: run.case(case).generator)
+    count, unseen = int(run.ledger.loc[generators == "", "calls"].sum()), len(run.ledger) - len(known)
     outside = f"; in {unseen} starts there was no server to ask" if unseen else ""
-    if not (told != "").any():
+    if not (generators != "").any():
         return Check("answers", PASS, f"all {count:,} messages verified; servers counted the same{outside}")
-    by = (
-        f"{listed(dict.fromkeys(told[told != '']))} verified none of {int(run.ledger['calls'].sum()) - count:,} answers"
-    )
+    by = f"{listed(dict.fromkeys(generators[generators != '']))} verified none of "
+    by += f"{int(run.ledger['calls'].sum()) - count:,} answers"
     here = f"all {count:,} messages of the other starts verified; " if count else ""
     found = f"{here}{by}, and saw no error; servers counted those and what was under way at the end{outside}"
     return Check("answers", PASS, found)
@@ -138,11 +137,11 @@ def pacing(run: Run) -> Check:
     if len(lost):
         found = f"{lost['label'].iloc[0]}: {lost['achieved'].iloc[0]:.1%} of the requests left, with idle connections"
         return Check("pacing", INVALID, found, "these clients cannot send that fast: lower rates, or more clients")
-    told = f"; overloaded, no quantile told: {listed(cases.loc[over, 'label'])}" if over.any() else ""
+    left_out = f"; overloaded, no quantile told: {listed(cases.loc[over, 'label'])}" if over.any() else ""
     if calm.empty:
-        return Check("pacing", INVALID, f"every offered rate is above what the server can do{told}", "lower rates")
+        return Check("pacing", INVALID, f"every offered rate is above what the server can do{left_out}", "lower rates")
     late = calm["pacing_p99_us"]
-    found = f"requests that found an idle connection left late by p99 {late.max():.0f} us at most{told}"
+    found = f"requests that found an idle connection left late by p99 {late.max():.0f} us at most{left_out}"
     advice = "lateness is part of these response times: a quieter machine, or fewer clients than CPUs"
     return outcome("pacing", bool((late <= 0.1 * calm[RESPONSE]).all()), found, advice)
 
@@ -270,8 +269,8 @@ def machine(run: Run) -> Check:
         troubles.append(f"{collections} garbage collections inside windows")
     if troubles:
         return Check("machine", CAUTION, "; ".join(troubles), "end other work, measure again; python -m bench doctor")
-    told = "" if ledger["machine_busy_ns"].notna().any() else " (what others did was not recorded)"
-    return Check("machine", PASS, f"no steal, no throttling, no collections, hardly another process{told}")
+    unknown = "" if ledger["machine_busy_ns"].notna().any() else " (what others did was not recorded)"
+    return Check("machine", PASS, f"no steal, no throttling, no collections, hardly another process{unknown}")
 
 
 @of_samples

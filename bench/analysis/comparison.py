@@ -86,10 +86,10 @@ def at_once(found: list[Comparison]) -> list[Comparison]:
     """
     chances = pd.Series([one.chance for one in found], dtype=float)
     adjusted = chances.groupby([one.quantity for one in found]).transform(lambda p: intervals.holm(p.to_numpy()))
-    return [_told(one, float(chance)) for one, chance in zip(found, adjusted, strict=True)]
+    return [_adjusted(one, float(chance)) for one, chance in zip(found, adjusted, strict=True)]
 
 
-def _told(one: Comparison, chance: float) -> Comparison:
+def _adjusted(one: Comparison, chance: float) -> Comparison:
     lost = one.verdict == DIFFERENT and chance > 1 - intervals.CONFIDENCE
     more = max(one.more_starts, 2 * intervals.LEAST_PAIRS) if lost else one.more_starts
     return replace(one, chance=chance, verdict=UNKNOWN if lost else one.verdict, more_starts=more)

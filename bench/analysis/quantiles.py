@@ -58,9 +58,9 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
 
 def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quantile:
     """Return the median of what each start's report says, and their range: inside a start nothing is known."""
-    told = run.starts_of(case)[column(p)]
-    known = time == "rtt" and len(told) > 0 and bool(told.notna().all())
-    value = stats.across_starts(told.to_list()) if known else (math.nan,) * 3
+    reported = run.starts_of(case)[column(p)]
+    known = time == "rtt" and len(reported) > 0 and bool(reported.notna().all())
+    value = stats.across_starts(reported.to_list()) if known else (math.nan,) * 3
     return Quantile(*value, STARTS if known else "", stats.needed_samples(p), 0, generator)
 
 

@@ -64,10 +64,10 @@ def caption(run: Run) -> str:
     """Return what the reader must know to judge the figure: n, starts, window, placement, machine, run."""
     cases, machine = run.cases, run.manifest["machine"]
     n = cases.loc[cases["system"] != "loopback", "n"].sum()
-    told = f"windows of {run.plan.window_s:g} s; n = {n:,} calls after the warm-up"
+    amount = f"windows of {run.plan.window_s:g} s; n = {n:,} calls after the warm-up"
     if len(run.sessions):
         processes = f"n = {len(run.sessions):,} client processes with {run.sessions['calls'].sum():,} calls"
-        told = f"{told}; {processes}" if n else processes
+        amount = f"{amount}; {processes}" if n else processes
     known = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
     sizes = listed(known) if len(known) < 8 and not len(run.sessions) else f"{known[0]} to {known[-1]}"
     places = listed(cases["placement"].unique())
@@ -75,7 +75,7 @@ def caption(run: Run) -> str:
         places += f"; calls by the engine {listed(others)}"
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
     text = (
-        f"{int(cases['starts'].min())} starts of each case, {told}; payload {sizes}; placement {places}"
+        f"{int(cases['starts'].min())} starts of each case, {amount}; payload {sizes}; placement {places}"
         f"{' (client)' if target else ''}.{target}\n"
         f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "

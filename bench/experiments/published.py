@@ -128,9 +128,9 @@ def xmlrpc_lines(run: Run) -> str:
         lines.append(f"{run.labels[case]}: {times}")
     lines.append("the origin, about 1999 (696 bogomips), a whole process each:")
     for name in ("http_c", "http_cpp", "pstream_cpp"):
-        told = XMLRPC_C[name]
-        call = (told["calls_100_ms"] - told["call_1_ms"]) / 99
-        lines.append(f"  {name}: 100 RPCs {told['calls_100_ms']} ms, 1 RPC {told['call_1_ms']} ms -> {call:.1f} ms")
+        theirs = XMLRPC_C[name]
+        call = (theirs["calls_100_ms"] - theirs["call_1_ms"]) / 99
+        lines.append(f"  {name}: 100 RPCs {theirs['calls_100_ms']} ms, 1 RPC {theirs['call_1_ms']} ms -> {call:.1f} ms")
     return "\n".join(lines)
 
 
@@ -144,7 +144,8 @@ def scaleup_lines(run: Run) -> str:
         shown = "  ".join(f"p{percent} {quantile(rtt, percent / 100):.2f} ms" for percent in (50, 75, 90, 99))
         blocks.append(f"{row['label']}: {row['rate_per_s']:,.0f}/s, mean {rtt.mean():.2f} ms  {shown}")
     blocks.append(f"the origin, 2015, {SCALE_UP_CONNECTIONS} connections:")
-    for name, told in SCALE_UP.items():
-        shown = "  ".join(f"{key.removesuffix('_ms')} {value:.2f} ms" for key, value in told.items() if key != "per_s")
-        blocks.append(f"  {name}: {told['per_s']:,.0f}/s, {shown}")
+    for name, theirs in SCALE_UP.items():
+        times = {key.removesuffix("_ms"): value for key, value in theirs.items() if key != "per_s"}
+        shown = "  ".join(f"{key} {value:.2f} ms" for key, value in times.items())
+        blocks.append(f"  {name}: {theirs['per_s']:,.0f}/s, {shown}")
     return "\n".join(blocks)

@@ -41,7 +41,7 @@ def loads(run: Run) -> pd.DataFrame:
     """Return one row for each case of calls: what was offered and done, service and response times, pacing."""
     over, rows = overload.overloaded(run), []
     for case, row in numbered(run.cases[run.cases["load"] != "stream"]):
-        told = "overloaded" if case in over else ""
+        instead = "overloaded" if case in over else ""
         paced = row["load"] == "open"
         entry = {
             "case": row["label"],
@@ -51,9 +51,9 @@ def loads(run: Run) -> pd.DataFrame:
             "sent": f"{row['achieved']:.1%}" if paced else "all",
         }
         for p in stats.QUANTILES[:3]:
-            entry[f"service p{100 * p:g}"] = told or str(quantiles.quantile(run, case, p))
+            entry[f"service p{100 * p:g}"] = instead or str(quantiles.quantile(run, case, p))
             late = str(quantiles.quantile(run, case, p, "response")) if paced else "not asked"
-            entry[f"response p{100 * p:g}"] = told or late
+            entry[f"response p{100 * p:g}"] = instead or late
         entry["late by (p99)"] = str(quantiles.quantile(run, case, 0.99, "lag")) if paced else ""
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()

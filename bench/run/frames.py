@@ -277,10 +277,10 @@ REPORTED = {  # columns of a start, in us and per second: the names in the repor
 
 def _fill_in(starts: pd.DataFrame, reports: pd.DataFrame) -> None:
     """Put what was reported into the starts that have no samples; what was not reported stays NaN."""
-    told = reports.pivot(index="start", columns="name", values="value").reindex(starts.index)
+    reported = reports.pivot(index="start", columns="name", values="value").reindex(starts.index)
     for column, name in REPORTED.items():
-        if name in told:
-            starts[column] = starts[column].fillna(told[name])
+        if name in reported:
+            starts[column] = starts[column].fillna(reported[name])
 
 
 def was_waiting(calls: pd.DataFrame) -> "pd.Series[bool]":

@@ -20,8 +20,8 @@ def gather(
     room = merging.gather(folder, row, quantity, claim)
     files = {run.file for run in room.runs}
     refused = len({one.file for one in room.refusals} - files)
-    told = f"{counted(len(files), 'zip')} of {counted(room.machines, 'machine')} from {room.source}, {refused} refused"
-    print(f"Nothing is measured: {told}; {counted(len(room.claims), 'claim')}; a row is a {room.unit}")
+    used = f"{counted(len(files), 'zip')} of {counted(room.machines, 'machine')} from {room.source}, {refused} refused"
+    print(f"Nothing is measured: {used}; {counted(len(room.claims), 'claim')}; a row is a {room.unit}")
     return room
 
 

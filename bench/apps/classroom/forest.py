@@ -139,5 +139,5 @@ def caption(room: Room) -> str:
 
 def save(room: Room) -> list[Path]:
     """Write the figure as SVG and PNG into ``figures/``; the same zips give the same bytes."""
-    told = panels.origin("classroom", TITLE, "submissions", room.data_hash, machine.git_revision())
-    return panels.write(whole(room), "classroom", told)
+    metadata = panels.origin("classroom", TITLE, "submissions", room.data_hash, machine.git_revision())
+    return panels.write(whole(room), "classroom", metadata)

@@ -61,7 +61,7 @@ _STRICT = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(  # 1.0 is no wh
 VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=_STRICT)(SCHEMA)
 
 
-def told(run: Run) -> dict[str, Any]:
+def report(run: Run) -> dict[str, Any]:
     """Return what a submission says of a run: no address, no text of an error, no word that a person typed."""
     plan = {name: getattr(run.plan, name) for name in PLAN}
     return {

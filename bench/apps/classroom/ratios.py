@@ -51,7 +51,7 @@ def ratios(run: Submitted, columns: Iterable[str]) -> tuple[list[Ratio], list[Re
                 found.setdefault((key(case), name), one)
             else:
                 silent[one].append(label)
-    return list(found.values()), [Refusal(run.file, few(told), why, run.id) for why, told in silent.items()]
+    return list(found.values()), [Refusal(run.file, few(names), why, run.id) for why, names in silent.items()]
 
 
 def is_floor(case: Case) -> bool:

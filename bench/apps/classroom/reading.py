@@ -62,11 +62,11 @@ def read(data: bytes, file: str = "") -> list[Submitted]:
 def _run(name: str, members: dict[str, bytes], file: str, digest: str) -> Submitted:
     if not {f"{name}/manifest.json", f"{name}/starts.parquet"} <= members.keys():
         raise RefusedError(f"run {name} has no manifest.json, or no starts.parquet")
-    told = manifests.read(members[f"{name}/manifest.json"])
-    if told["id"] != name:
-        raise RefusedError(f"run {name} calls itself {told['id']}")
-    table = starts.read(members[f"{name}/starts.parquet"], len(told["plan"].cases))
-    return Submitted(**told, starts=table, file=file, digest=digest)
+    reported = manifests.read(members[f"{name}/manifest.json"])
+    if reported["id"] != name:
+        raise RefusedError(f"run {name} calls itself {reported['id']}")
+    table = starts.read(members[f"{name}/starts.parquet"], len(reported["plan"].cases))
+    return Submitted(**reported, starts=table, file=file, digest=digest)
 
 
 def folder(path: Path) -> tuple[list[Submitted], list[Refusal]]:

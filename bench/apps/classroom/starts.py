@@ -21,7 +21,7 @@ from bench.run.frames import Run, column, number_of
 MOST_ROWS, MOST_GROUPS = 2000, 8
 LEAST, MOST = 1e-3, 1e9  # of what is told: from a nanosecond, in us, to a thousand million calls per second
 QUANTILES = tuple(column(p) for p in stats.QUANTILES)
-TOLD = (*QUANTILES, "rate_per_s", "cpu_us_per_call")  # what the calls come to: us, 1/s, us
+REPORTED = (*QUANTILES, "rate_per_s", "cpu_us_per_call")  # what the calls come to: us, 1/s, us
 LEDGER = tuple(f.name for f in schema.LEDGER if pa.types.is_integer(f.type) or pa.types.is_floating(f.type))
 LIMITS = {"thrift_string_size_limit": 1_000_000, "thrift_container_size_limit": 100_000}
 
@@ -32,9 +32,9 @@ def of(run: Run) -> pa.Table:
     known = run.starts.assign(cpu_us_per_call=np.nan)
     for case, rows in run.starts.groupby("case"):
         known.loc[rows.index, "cpu_us_per_call"] = comparison.values(run, number_of(case), "cpu_us_per_call").to_numpy()
-    told = known.loc[ledger["start"].to_pylist(), list(TOLD)].astype(float)
-    for name in TOLD:
-        ledger = ledger.append_column(name, pa.array(told[name].where(told[name] > 0), from_pandas=True))
+    reported = known.loc[ledger["start"].to_pylist(), list(REPORTED)].astype(float)
+    for name in REPORTED:
+        ledger = ledger.append_column(name, pa.array(reported[name].where(reported[name] > 0), from_pandas=True))
     return ledger.replace_schema_metadata(schema.LEDGER.metadata)
 
 
@@ -52,7 +52,7 @@ def read(data: bytes, cases: int) -> pd.DataFrame:
     """
     table = _bounded(data)
     wrong = schema.problem(table, "ledger")
-    if not wrong and any(table.schema.field(name).type != pa.float64() for name in TOLD):
+    if not wrong and any(table.schema.field(name).type != pa.float64() for name in REPORTED):
         wrong = "a number is of another type"
     frame = pd.DataFrame({name: table[name].to_numpy() for name in table.schema.names})
     if wrong := wrong or _insane(frame, cases):
@@ -70,7 +70,7 @@ def _bounded(data: bytes) -> pa.Table:
     if not 0 < about.num_rows <= MOST_ROWS or not 0 < about.num_row_groups <= MOST_GROUPS:
         raise RefusedError(f"its starts.parquet has {about.num_rows:,} rows; 1 to {MOST_ROWS:,} are read")
     columns = [about.schema.column(i) for i in range(about.num_columns)]
-    if sorted(one.path for one in columns) != sorted((*LEDGER, *TOLD)):
+    if sorted(one.path for one in columns) != sorted((*LEDGER, *REPORTED)):
         raise RefusedError("its starts.parquet has other columns than a submission's")
     parts = [about.row_group(g).column(i) for g in range(about.num_row_groups) for i in range(about.num_columns)]
     numbers = all(one.physical_type in ("INT32", "INT64", "DOUBLE") for one in columns)
@@ -81,10 +81,10 @@ def _bounded(data: bytes) -> pa.Table:
 
 def _insane(frame: pd.DataFrame, cases: int) -> str:
     """Return what no measurement of this program can have found, or nothing."""
-    told, window_us, p = frame[[*TOLD]], frame["window_s"] * 1e6, [frame[name] for name in QUANTILES]
+    reported, window_us, p = frame[[*REPORTED]], frame["window_s"] * 1e6, [frame[name] for name in QUANTILES]
     found = {
         "a number is infinite": np.isinf(frame.to_numpy(float)).any(),
-        "a number is not above zero, or beyond all measure": ((told < LEAST) | (told > MOST)).any(axis=None),
+        "a number is not above zero, or beyond all measure": ((reported < LEAST) | (reported > MOST)).any(axis=None),
         "a start is told twice": frame["start"].duplicated().any(),
         f"a start belongs to none of the {cases} cases": (frame["case"] >= cases).any(),
         "a case has two starts in a block": frame[["case", "block"]].duplicated().any(),

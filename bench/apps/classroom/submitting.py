@@ -27,7 +27,7 @@ class Submission:
         """Say what is in it, what it tells of the machine, and what stays here."""
         sizes = [f"  {name:75} {quantity(len(data), 'B')}" for name, data in sorted(self.members.items())]
         lines = [f"A zip of {quantity(len(self.data), 'B')} with {len(sizes)} files:", *sizes]
-        lines += ["What it tells of this machine:", f"  {json.dumps(manifests.told(self.runs[-1])['machine'])}"]
+        lines += ["What it tells of this machine:", f"  {json.dumps(manifests.report(self.runs[-1])['machine'])}"]
         rest = "and of each run: when it was measured, its plan, packages, revision, and its checks.\nLeft out:"
         return "\n".join([*lines, rest, *(f"  {run.id}: {_left_out(run)}" for run in self.runs)])
 
@@ -50,8 +50,8 @@ def submission(names: Sequence[str]) -> Submission:
             raise DataError(f"run {run.id} asked a server elsewhere, whose address is not told: submit other runs")
         if bad := checks.tally(run).invalid:
             raise DataError(f"run {run.id} is invalid ({listed(bad)}): `python -m bench show` says why; measure again")
-        told = json.dumps(manifests.told(run), indent=1, sort_keys=True) + "\n"
-        members[f"{run.id}/manifest.json"] = told.encode()
+        report = json.dumps(manifests.report(run), indent=1, sort_keys=True) + "\n"
+        members[f"{run.id}/manifest.json"] = report.encode()
         members[f"{run.id}/starts.parquet"] = starts.written(starts.of(run))
     data = zips.packed(members)
     try:

@@ -25,9 +25,9 @@ def conclusion(room: Room) -> str:
 
 def _limits(room: Room, most: int) -> list[str]:
     """Say what follows for machines from how many there are, and from what a row is."""
-    told = f"no claim is told by more than {counted(most, 'machine')}, and {LEAST_MACHINES} are needed"
+    few_machines = f"no claim is told by more than {counted(most, 'machine')}, and {LEAST_MACHINES} are needed"
     rows = "Rows of one machine tell how far a claim holds from placement to placement, and nothing of other machines."
-    scarce = [f"**Nothing is concluded about machines**: {told}."] * (most < LEAST_MACHINES)
+    scarce = [f"**Nothing is concluded about machines**: {few_machines}."] * (most < LEAST_MACHINES)
     return scarce + [rows] * (room.unit != MACHINE)
 
 
@@ -37,12 +37,12 @@ def _said(claim: Claim, unit: str) -> str:
     below = [row for row, ratio in claim.rows.items() if ratio.verdict == DIFFERENT and ratio.effect.middle < 0]
     others = [row for row in claim.rows if row not in above and row not in below]
     sides = {"higher on": above, "lower on": below, "not told apart from 1 on": others}
-    told = ", ".join(f"{words} {listed(rows)}" for words, rows in sides.items() if rows)
+    where = ", ".join(f"{words} {listed(rows)}" for words, rows in sides.items() if rows)
     verdict = {
         HOLDS: f"**{'higher' if above else 'lower'} on every {unit}** ({len(claim.rows)} of {len(claim.rows)})",
         NOTHING: f"**no practical difference on any {unit}** ({len(claim.rows)})",
-        DEPENDS: f"**depends on the {unit}**: {told}",
-    }.get(claim.verdict, f"not decided on every {unit}: {told}")
+        DEPENDS: f"**depends on the {unit}**: {where}",
+    }.get(claim.verdict, f"not decided on every {unit}: {where}")
     more = f"; one more machine: {spoken(*claim.predicted)}" if claim.predicted else ""
     return f"**{claim.label}**, {QUANTITIES[claim.quantity][0]}: {verdict}; pooled {_pooled(claim)}{more}."
 
@@ -78,10 +78,10 @@ def submissions(room: Room) -> pd.DataFrame:
 
 def refusals(room: Room) -> pd.DataFrame:
     """Return what is not used and why; equal parts of several zips, refused for the same reason, in one row."""
-    told: dict[tuple[str, str], list[str]] = {}
+    refused: dict[tuple[str, str], list[str]] = {}
     for one in room.refusals:
-        told.setdefault((one.what, one.reason), []).append(one.file)
-    rows = [{"file": few(files), "not used": what, "because": why} for (what, why), files in told.items()]
+        refused.setdefault((one.what, one.reason), []).append(one.file)
+    rows = [{"file": few(files), "not used": what, "because": why} for (what, why), files in refused.items()]
     return pd.DataFrame(rows).set_index("file") if rows else pd.DataFrame()
 
 

@@ -12,7 +12,7 @@ from bench.text import duration, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say how far the clients carried, what had been foretold, and which resource ended the growth."""
+    """Say how far the clients carried, what had been predicted, and which resource ended the growth."""
     cases = grown(run)
     one, best = cases.iloc[0], cases.loc[cases["rate_per_s"].idxmax()]
     text = (
@@ -23,11 +23,11 @@ def conclusion(run: Run) -> str:
     last = cases.iloc[-1]
     if last["clients"] > best["clients"]:
         text += f" With {clients_of(last)} it is {quantity(last['rate_per_s'])}."
-    return "\n\n".join([text, _foretold(run, one, best)])
+    return "\n\n".join([text, _predicted(run, one, best)])
 
 
-def _foretold(run: Run, one: "pd.Series[float]", best: "pd.Series[float]") -> str:
-    """Say what one client foretold, and how a call's cost moved away from it."""
+def _predicted(run: Run, one: "pd.Series[float]", best: "pd.Series[float]") -> str:
+    """Say what one client predicts, and how a call's cost moved away from it."""
     model = predict(run)
     if model is None:
         return "The server's CPU time is not known, so nothing could be predicted from one client."

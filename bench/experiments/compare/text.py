@@ -43,12 +43,13 @@ def effort(run: Run) -> str:
         shares[run.labels[case]] = levels[1].share
     spread = run.starts.groupby(["block", "case"])[column(0.5)].first().unstack()
     deviation = float(np.log(spread[B] / spread[A]).dropna().std())
-    told = listed(f"{share:.0%} ({label})" for label, share in shares.items())
+    between = listed(f"{share:.0%} ({label})" for label, share in shares.items())
     advice = "repeat starts, not calls" if max(shares.values()) > 0.5 else "longer windows help as much as more starts"
     now, four = (variance.detectable(deviation, n) for n in (run.plan.starts, 4 * run.plan.starts))
     return (
-        f"Of the variance between parts of a window, {told} lies between the starts: {advice}. With {run.plan.starts} "
-        f"starts of each a p50 must differ by {now:.1%} to be told apart, with {4 * run.plan.starts} by {four:.1%}."
+        f"Of the variance between parts of a window, {between} lies between the starts: {advice}. With "
+        f"{run.plan.starts} starts of each a p50 must differ by {now:.1%} to be told apart, with "
+        f"{4 * run.plan.starts} by {four:.1%}."
     )
 
 

@@ -55,7 +55,7 @@ def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
         line = LINES[place // 10 % len(LINES)]
         label = f"{each.name}, n = {each.n:,}"
         axes.plot(each.values, tail_scale(each.fractions), line, color=colour(place), lw=1.8, label=label)
-        for p, found in each.told:
+        for p, found in each.quantiles:
             ends = [found.low, found.high]
             axes.plot(found.value, tail_scale(p), "o", color=colour(place), ms=5)
             axes.plot(ends, [tail_scale(p)] * 2, color=colour(place), lw=4.5, alpha=0.3, solid_capstyle="round")

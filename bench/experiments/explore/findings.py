@@ -16,7 +16,7 @@ class Row:
     """What is drawn of one case.
 
     medians, rates: one value for each start, in us and in calls per second. values, fractions: the distribution of all
-    its calls' times in us. told: what is known of each quantile. over: more was offered than could be done.
+    its calls' times in us. quantiles: what is known of each quantile. over: more was offered than could be done.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Row:
     values: stats.Array
     fractions: stats.Array
     n: int
-    told: tuple[tuple[float, Quantile], ...]
+    quantiles: tuple[tuple[float, Quantile], ...]
     over: bool = False
 
 
@@ -42,10 +42,10 @@ def row(run: Run, case: int, name: str) -> Row:
     values, fractions = stats.distribution(calls)
     starts = run.starts_of(case)
     medians = starts[column(0.5).replace("rtt", time_of(of))].to_numpy(float)
-    told = tuple((p, quantile(run, case, p, time_of(of))) for p in stats.QUANTILES)
+    quantiles = tuple((p, quantile(run, case, p, time_of(of))) for p in stats.QUANTILES)
     over = of.load == "open" and case in overload.overloaded(run)
     rates = starts["rate_per_s"].to_numpy(float)
-    return Row(name, of.load == "open", medians, rates, values, fractions, len(calls), told, over)
+    return Row(name, of.load == "open", medians, rates, values, fractions, len(calls), quantiles, over)
 
 
 def rows(run: Run) -> list[Row]:

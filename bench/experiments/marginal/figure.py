@@ -77,8 +77,8 @@ def starting(run: Run, axes: Axes) -> None:
             axes.barh(y, us / 1e3, left=left, color=PHASES[name], height=0.6)
             left += us / 1e3
         axes.annotate(duration(left * 1e3), (left, y), (6, 0), textcoords="offset points", va="center", fontsize=10.5)
-    told = dict.fromkeys(name for case in cases(run) for name, us in findings.phases_us(run, case).items() if us > 0)
-    for name in told:
+    phases = dict.fromkeys(name for case in cases(run) for name, us in findings.phases_us(run, case).items() if us > 0)
+    for name in phases:
         axes.barh(0, 0, color=PHASES[name], label=name)
     name_rows(axes, [run.labels[case] for case in cases(run)], fontsize=9.5)
     axes.set_xlim(0, axes.get_xlim()[1] * 1.9)

@@ -109,9 +109,9 @@ def phases_us(run: Run, case: int) -> dict[str, float]:
     """
     rows = run.sessions_of(case)
     rows = rows[rows["calls"] == rows["calls"].min()]
-    told = rows["interpreted_ns"].notna().all()
-    inside = (("interpreter", "interpreted_ns"), ("imports", "prepared_ns")) if told else ()
-    moments = [*inside, ("connect, first call" if told else "program, connect, first call", "answered_ns")]
+    is_python = rows["interpreted_ns"].notna().all()
+    inside = (("interpreter", "interpreted_ns"), ("imports", "prepared_ns")) if is_python else ()
+    moments = [*inside, ("connect, first call" if is_python else "program, connect, first call", "answered_ns")]
     moments += [("other calls", "called_ns"), ("end", "end_ns")]
     before, found = rows["begin_ns"], {}
     for name, column in moments:

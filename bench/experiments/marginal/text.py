@@ -48,12 +48,12 @@ def _pairs(run: Run) -> str:
         ("Python instead of C++, over HTTP", "xmlrpc_stdlib", "xmlrpc_c http"),
         ("Python instead of C++, by packet stream", "xmlrpc_pstream", "xmlrpc_c pstream"),
     )
-    told = [
+    said = [
         f"{words} makes a call {found[more] / found[less]:.1f} times as long"
         for words, more, less in pairs
         if more in found and less in found and found[more] > 0 and found[less] > 0
     ]
-    return f"{listed(told)}." if told else ""
+    return f"{listed(said)}." if said else ""
 
 
 def _name(run: Run, case: int) -> str:

@@ -157,11 +157,11 @@ def cpu(run: Run, axes: Axes) -> None:
 
 def by_worker(run: Run, axes: Axes) -> None:
     """Draw the median round trip of each start of one caller, told apart by the process that answered most of it."""
-    rows, told = alone(run), run.starts.dropna(subset="server_worker_calls")
-    if told.empty:
+    rows, answered = alone(run), run.starts.dropna(subset="server_worker_calls")
+    if answered.empty:
         return nothing(axes, "who answered is not known")
     for y, (box, row) in enumerate(rows.iterrows()):
-        for _, start in numbered(told[told["case"] == row["case"]]):
+        for _, start in numbered(answered[answered["case"] == row["case"]]):
             shares = json.loads(start["server_worker_calls"])
             most = int(np.argmax(shares))
             marker, face = "os"[most % 2], colour_of(run)[str(box)]

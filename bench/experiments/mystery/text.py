@@ -52,6 +52,6 @@ def _counted(run: Run, case: int) -> list[str]:
     """Return what the kernel counted of a call, where it counts."""
     starts = run.starts_of(case)
     names = {"tcp_delayed_acks": "delayed acknowledgements", "tcp_connections": "new connections"}
-    told = {words: (starts[field] / starts["calls"]).median() for field, words in names.items()}
-    counted = ", ".join(f"{value:.2f} {words}" for words, value in told.items() if value == value)
+    per_call = {words: (starts[field] / starts["calls"]).median() for field, words in names.items()}
+    counted = ", ".join(f"{value:.2f} {words}" for words, value in per_call.items() if value == value)
     return [f"of a call the kernel counted {counted}"] if counted else []

@@ -9,8 +9,8 @@ from bench.text import duration, plain, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say what the stalls do to each system, how far that was foretold, and how the origin's numbers compare."""
-    return "\n\n".join(part for part in (_systems(run), foretold(run), _origin(run)) if part)
+    """Say what the stalls do to each system, how far that was predicted, and how the origin's numbers compare."""
+    return "\n\n".join(part for part in (_systems(run), predicted(run), _origin(run)) if part)
 
 
 def _rate(run: Run, one: Combination) -> float:
@@ -29,7 +29,7 @@ def _systems(run: Run) -> str:
     return "\n".join(lines)
 
 
-def foretold(run: Run) -> str:
+def predicted(run: Run) -> str:
     """Say how far rates are from 1/(k 40 ms), and what the kernel counted."""
     held = [one for one in combinations(run) if one.stalls]
     if not held:

@@ -32,8 +32,8 @@ def clock(run: Run) -> str:
     cost = run.manifest["machine"].get("clock_cost_ns")
     read = f"Reading the clock costs {cost:.0f} ns here. " if cost else ""
     late = {name: _late(run, case, 0.5) for name, case in timer_cases(run).items()}
-    told = ", ".join(f"by {duration(late[name])} ({words})" for name, words in TIMERS.items())
-    return f"{read}A short wait ends late in the middle {told}: what paces requests has to spin at the end."
+    timers = ", ".join(f"by {duration(late[name])} ({words})" for name, words in TIMERS.items())
+    return f"{read}A short wait ends late in the middle {timers}: what paces requests has to spin at the end."
 
 
 def _late(run: Run, case: int, p: float) -> float:
@@ -59,7 +59,7 @@ def starts(run: Run) -> str:
     spreads = {name: spread(run, case) for name, case in baseline(run).items()}
     best, worst = min(spreads, key=lambda name: spreads[name]), max(spreads, key=lambda name: spreads[name])
     usual, full = PROFILES["class"].starts, PROFILES["full"].starts
-    told = [variance.detectable(math.sqrt(2) * spreads[best], n) for n in (usual, full)]
+    detectable = [variance.detectable(math.sqrt(2) * spreads[best], n) for n in (usual, full)]
     worse = (
         f"; with {worst} the same takes {max(1.0, (spreads[worst] / spreads[best]) ** 2):.0f} times as many starts"
         if worst != best and spreads[best]
@@ -67,7 +67,7 @@ def starts(run: Run) -> str:
     )
     return (
         f"**Starts:** use placement {best} where the question allows it: {usual} starts then tell a difference of "
-        f"{told[0]:.0%}, {full} starts one of {told[1]:.0%}{worse}."
+        f"{detectable[0]:.0%}, {full} starts one of {detectable[1]:.0%}{worse}."
     )
 
 

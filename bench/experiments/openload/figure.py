@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from bench.analysis import overload
 from bench.analysis.quantiles import quantile
 from bench.experiments.axes import GREY, curve, distribution_axes, linear_axis, nothing, time_axis
-from bench.experiments.openload.findings import capacity, expanded, foretold, frozen, sweep
+from bench.experiments.openload.findings import capacity, expanded, frozen, predicted, sweep
 from bench.run.frames import Run, numbered
 from bench.text import duration, quantity
 
@@ -19,14 +19,14 @@ SERVICE, RESPONSE, MODEL = "#0173b2", "#d55e00", "#cc78bc"
 def against_load(run: Run, axes: Axes) -> None:
     """Draw p50 and p99 of service and response time against the offered rate; past the capacity nothing is told."""
     cases = sweep(run)
-    told = cases[~cases.index.isin(overload.overloaded(run))]
+    calm = cases[~cases.index.isin(overload.overloaded(run))]
     for name, colour, words in (
         ("rtt", SERVICE, "service: from sending"),
         ("response", RESPONSE, "response: from when due"),
     ):
         for p, line in ((0.5, "-"), (0.99, "--")):
             rates, known = [], []
-            for case, row in numbered(told):
+            for case, row in numbered(calm):
                 found = quantile(run, case, p, name)
                 if found.over:
                     rates.append(row["offered_per_s"])
@@ -56,12 +56,12 @@ def _scales(axes: Axes, run: Run, cases: pd.DataFrame, time: str) -> None:
 def means(run: Run, axes: Axes) -> None:
     """Draw the mean response time, and what Pollaczek and Khinchine foretell from the one closed loop."""
     cases = sweep(run)
-    told = cases[~cases.index.isin(overload.overloaded(run))]
+    calm = cases[~cases.index.isin(overload.overloaded(run))]
     grid = np.linspace(1, 0.97 * capacity(run), 300)
-    model = foretold(run, grid)
+    model = predicted(run, grid)
     if model is not None:
         axes.plot(grid, model, color=MODEL, ls="-.", lw=1.8, label="foretold from the server's law")
-    for start in run.ledger.index[run.ledger["case"].isin(told.index)]:
+    for start in run.ledger.index[run.ledger["case"].isin(calm.index)]:
         rows = run.samples[(run.samples["start"] == start) & run.samples["warm"]]
         rate = run.ledger.loc[start, "offered_per_s"]
         axes.plot(rate, (rows["lag_ns"] + rows["rtt_ns"]).mean() / 1e3, "o", ms=5, mec="white", mew=0.6, color=RESPONSE)

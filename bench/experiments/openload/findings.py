@@ -22,7 +22,7 @@ def frozen(run: Run, case: object) -> bool:
 
 
 def alone(run: Run) -> "pd.Series[float]":
-    """Return the case of one closed loop, from which the capacity is foretold."""
+    """Return the case of one closed loop, from which the capacity is predicted."""
     rows = run.cases[run.cases["load"] == "closed"]
     return rows.loc[next(case for case in rows.index if not frozen(run, case))]
 
@@ -34,7 +34,7 @@ def capacity(run: Run) -> float:
     return float(1e6 / (known or row["server_cpu_us_per_call"]))
 
 
-def foretold(run: Run, rates: stats.Array) -> stats.Array | None:
+def predicted(run: Run, rates: stats.Array) -> stats.Array | None:
     """Return the mean response time in us at offered rates, or None where the law of the server is not known."""
     of = run.case(alone(run).name)
     scv = SCV.get(str(of.options.get("law")))

@@ -4,7 +4,7 @@ import numpy as np
 
 from bench import stats
 from bench.analysis import overload
-from bench.experiments.openload.findings import capacity, expanded, foretold, frozen, sweep
+from bench.experiments.openload.findings import capacity, expanded, frozen, predicted, sweep
 from bench.run.frames import Run
 from bench.text import duration, listed, quantity
 
@@ -19,10 +19,10 @@ def conclusion(run: Run) -> str:
 def _growth(run: Run) -> str:
     over = overload.overloaded(run)
     cases = sweep(run)
-    told = cases[~cases.index.isin(over)]
+    calm = cases[~cases.index.isin(over)]
     text = f"The server can do {quantity(capacity(run))} requests a second, by its law or its CPU per call."
-    if len(told):
-        low, high = told.iloc[0], told.iloc[-1]
+    if len(calm):
+        low, high = calm.iloc[0], calm.iloc[-1]
         text += (
             f" At {low['offered_per_s']:g}/s a user waits {duration(low['p50_response_us'])} (p50), "
             f"at {high['offered_per_s']:g}/s {duration(high['p50_response_us'])}: "
@@ -37,12 +37,12 @@ def _growth(run: Run) -> str:
 
 def _model(run: Run) -> str:
     cases = sweep(run)
-    told = cases[~cases.index.isin(overload.overloaded(run))]
-    model = foretold(run, told["offered_per_s"].to_numpy()) if len(told) else None
+    calm = cases[~cases.index.isin(overload.overloaded(run))]
+    model = predicted(run, calm["offered_per_s"].to_numpy()) if len(calm) else None
     if model is None:
         return ""
     rows = run.samples[run.samples["warm"]]
-    means = ((rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["case"]).mean() / 1e3).reindex(told.index).to_numpy()
+    means = ((rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["case"]).mean() / 1e3).reindex(calm.index).to_numpy()
     off = np.exp(np.abs(np.log(means / model)))[np.isfinite(model)]
     if not len(off):
         return ""

@@ -41,11 +41,11 @@ def _column(run: Run, case: int, name: str, factor: float = 1.0) -> Spread:
 
 
 def _wamp(run: Run) -> Iterator[Replica]:
-    for name, told in WAMP.items():
+    for name, theirs in WAMP.items():
         by, framing, serializer = name.split()
         wanted = {"system": "wamp_crossbar", "transport": by, "framing": framing, "serializer": serializer}
         if (case := run.first(**wanted)) is not None:
-            low, high = told["settled_ms"]
+            low, high = theirs["settled_ms"]
             words = f"WAMP, {by} {framing} {serializer}"
             yield Replica("WAMP, 2016", words, "us", (low * 1e3, high * 1e3), _column(run, case, "mean_rtt_us"))
 
@@ -53,8 +53,8 @@ def _wamp(run: Run) -> Iterator[Replica]:
 def _scaleup(run: Run) -> Iterator[Replica]:
     for size, name in ((16, "16 B"), (65_536, "65,536 B")):
         if (case := run.first(system="http_crossbar", payload_bytes=size)) is not None:
-            told = SCALE_UP[name]
-            rate, middle = told["per_s"], told["p50_ms"] * 1e3
+            theirs = SCALE_UP[name]
+            rate, middle = theirs["per_s"], theirs["p50_ms"] * 1e3
             yield Replica("Web, 2015", f"HTTP {name}, requests", "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
             yield Replica("Web, 2015", f"HTTP {name}, median", "us", (middle,) * 2, _column(run, case, "p50_rtt_us"))
 
@@ -73,8 +73,8 @@ def _zeromq(run: Run) -> Iterator[Replica]:
 def _xmlrpc_c(run: Run) -> Iterator[Replica]:
     for protocol, name in (("http", "http_cpp"), ("pstream", "pstream_cpp")):
         if (case := run.first(system="xmlrpc_c", protocol=protocol, load="session")) is not None:
-            told = XMLRPC_C[name]
-            call_us = (told["calls_100_ms"] - told["call_1_ms"]) / 99 * 1e3
+            theirs = XMLRPC_C[name]
+            call_us = (theirs["calls_100_ms"] - theirs["call_1_ms"]) / 99 * 1e3
             words = f"XML-RPC, {'HTTP' if protocol == 'http' else 'packet stream'}, one more call"
             yield Replica("Xmlrpc-c, 1999", words, "us", (call_us,) * 2, marginal.difference_us(run, case))
     for server, sides in ((True, "one side"), (False, "both sides")):

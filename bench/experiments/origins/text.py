@@ -29,10 +29,10 @@ def _relations(run: Run) -> str:
     off = [abs(np.log(one.here.middle / one.theirs)) for one in known]
     same = [one for one, gap in zip(known, off, strict=True) if gap <= np.log(NEAR)]
     other = [one for one in known if one not in same]
-    told = f"Of {len(known)} relations {len(same)} are within a factor of {NEAR:g} of the origin's"
+    said = f"Of {len(known)} relations {len(same)} are within a factor of {NEAR:g} of the origin's"
     if same:
-        told += f": {listed(f'{one.claim} ({one.theirs:.2g} there, {one.here.middle:.2g} here)' for one in same)}"
+        said += f": {listed(f'{one.claim} ({one.theirs:.2g} there, {one.here.middle:.2g} here)' for one in same)}"
     if other:
         differ = listed(f"{one.claim} ({one.theirs:.2g} there, {one.here.middle:.2g} here)" for one in other)
-        told += f". The others are not: {differ}"
-    return f"{told}. Absolute numbers age with machines; a relation that does not is worth remembering."
+        said += f". The others are not: {differ}"
+    return f"{said}. Absolute numbers age with machines; a relation that does not is worth remembering."

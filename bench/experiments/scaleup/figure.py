@@ -114,8 +114,8 @@ def shares(run: Run, axes: Axes) -> None:
     ticks = []
     for count in sorted(set(rows["workers"]) - {1}):
         for case, row in numbered(rows[rows["workers"] == count]):
-            told = run.ledger_of(case)["server_worker_calls"].dropna()
-            for calls in map(json.loads, told):
+            counts = run.ledger_of(case)["server_worker_calls"].dropna()
+            for calls in map(json.loads, counts):
                 even = sum(calls) / len(calls) or 1
                 axes.plot([place] * len(calls), np.array(calls) / even, "o", ms=4, alpha=0.5, mew=0,
                           color=colour_of(run)[int(row["payload_bytes"])])  # fmt: skip

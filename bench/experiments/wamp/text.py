@@ -44,13 +44,13 @@ def _factors(run: Run) -> str:
     lines = [f"- {_effect(one)}" for one in sorted(found, key=lambda one: -abs(one.middle))]
     origin = [one for one in found if one.level in ("tcp", "websocket", "json")]
     largest = max(origin, key=lambda one: one.middle) if origin else None
-    told = ""
+    more = ""
     if largest is not None and largest in known:
         share = largest.middle / sum(max(0.0, one.middle) for one in origin)
-        told = f"\n\nMost of the difference is **{largest.factor}**: {share:.0%} of what the factors add together."
+        more = f"\n\nMost of the difference is **{largest.factor}**: {share:.0%} of what the factors add together."
         quiet = [one.factor for one in origin if one not in known]
-        told += f" What {listed(quiet)} adds cannot be told from nothing here." if quiet else ""
-    return "One factor at a time, averaged over all levels of the others:\n" + "\n".join(lines) + told
+        more += f" What {listed(quiet)} adds cannot be told from nothing here." if quiet else ""
+    return "One factor at a time, averaged over all levels of the others:\n" + "\n".join(lines) + more
 
 
 def _effect(one: Effect) -> str:
