@@ -11,7 +11,18 @@ from conftest import ROOT
 
 BENCH = ROOT / "bench"
 
-GROUND = {"__init__", "errors", "paths", "contract", "text", "channel", "environments", "installer", "programs"}
+GROUND = {
+    "__init__",
+    "errors",
+    "paths",
+    "contract",
+    "text",
+    "channel",
+    "process",
+    "environments",
+    "installer",
+    "programs",
+}
 FLOORS = (  # a room sees those on the floors below it, and itself
     {"ground", "stats"},
     {"systems"},
