@@ -1,6 +1,9 @@
 """What all tests share: a place of their own for runs and figures, and systems that only tests need."""
 
+import contextlib
+import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,6 +53,44 @@ def routers():
         yield shared
 
 
+@pytest.fixture(scope="session")
+def drawn(tmp_path_factory):
+    """Return a function that draws a notebook from its reference run, once for all tests in all processes.
+
+    It returns a folder with the executed notebook ``out.ipynb`` and ``figures``.
+    """
+    from papermilling import papermill_here
+
+    def draw(stem: str) -> Path:
+        with made_once(tmp_path_factory, f"drawn-{stem}") as (folder, is_made):
+            if not is_made:
+                folder.mkdir()
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setenv("ROUNDTRIP_RUNS", str(folder / "runs"))
+                    patch.setenv("ROUNDTRIP_FIGURES", str(folder / "figures"))
+                    papermill_here(f"{stem}.ipynb", str(folder / "out.ipynb"), "-p", "source", "reference")
+        return folder
+
+    return draw
+
+
+@contextlib.contextmanager
+def made_once(tmp_path_factory, name: str):
+    """Yield a folder that all processes of the tests share, and whether one of them has made it.
+
+    Only one is inside at a time; it makes the folder. If that fails, the next one tries again.
+    """
+    mine = tmp_path_factory.getbasetemp()
+    folder = (mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine) / name
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = folder.with_suffix(".done")
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        yield folder, done.exists()
+        done.touch()
+
+
 @pytest.fixture
 def with_systems(monkeypatch):
     """Return a function that adds a folder of systems, for this process and its children."""
@@ -62,8 +103,26 @@ def with_systems(monkeypatch):
 
 
 @pytest.fixture
-def command():
-    """Return a function that runs ``python -m bench`` and returns the finished process."""
+def command(capfd, monkeypatch):
+    """Return a function that does in this process what ``python -m bench`` does, and returns what that would return.
+
+    Whatever is written to the files 1 and 2 counts as output, as of a process: of libraries and children too.
+    """
+    from bench.apps import cli
+
+    def run(*words: str) -> subprocess.CompletedProcess:
+        monkeypatch.chdir(ROOT)
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main(list(words))
+        return subprocess.CompletedProcess(words, ended.value.code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def process():
+    """Return a function that runs ``python -m bench`` and returns the finished process: for what only that can show."""
 
     def run(*words: str, **options) -> subprocess.CompletedProcess:
         options = {"cwd": ROOT, "timeout": 100} | options

@@ -1,10 +1,14 @@
-"""Runs made by hand, for tests of what is read from them."""
+"""Runs made by hand, for tests of what is read from them; and those that come with the project."""
+
+import functools
 
 import numpy as np
+from conftest import ROOT
 
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
+from bench.run.folder import Folder
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 
@@ -13,6 +17,12 @@ FACTS = {
     "versions": {},
     "git": {"revision": "abc", "dirty": False},
 }
+
+
+@functools.cache
+def reference(notebook: str) -> Run:
+    """Return a notebook's reference run, loaded once: for tests that only read it."""
+    return Run(Folder(ROOT / "data" / "reference" / notebook))
 
 
 def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=0.01, shape=None, **ledger):

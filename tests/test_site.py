@@ -1,8 +1,6 @@
 """The site: built from stored runs, whole, without a network, and readable by those who cannot see."""
 
-import fcntl
 import functools
-import os
 import re
 import subprocess
 import sys
@@ -10,15 +8,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, made_once
+from handmade import reference
 
 import bench
 from bench.analysis import checks
 from bench.experiments import panels
 from bench.experiments.registry import figure_of
 from bench.experiments.words import conclusion
-from bench.run.folder import Folder
-from bench.run.frames import Run
 
 for needed in ("sphinx", "myst_nb", "furo"):
     pytest.importorskip(needed, reason=f"the site is made by {needed}: python -m pip install -r requirements/lab.txt")
@@ -36,11 +33,8 @@ CHROMIUM = Path("/usr/bin/chromium")
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     """Return the folder of a site that all tests share, whichever process they run in."""
-    shared = tmp_path_factory.getbasetemp()
-    target = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "site"
-    with target.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (target / "index.html").is_file():
+    with made_once(tmp_path_factory, "site") as (target, is_made):
+        if not is_made:
             words = [*BUILD, str(target), "--only", EXECUTED]
             built = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=280)
             assert built.returncode == 0, built.stdout + built.stderr
@@ -106,7 +100,7 @@ def test_every_notebook_is_a_page(site, stem):
     assert shown.select(".cell_input") and note.select_one("a.download")
     pictures = shown.select(".cell_output img")
     if stem == EXECUTED:
-        run = Run(Folder(ROOT / "data" / "reference" / stem))
+        run = reference(stem)
         assert run.id in note.get_text() and "Nothing was measured" in note.get_text()
         assert pictures[-1]["alt"] == panels.described(stem) and len(pictures) == 5
         assert 'source = "reference"' in shown.get_text() and "Nothing is measured: this is run" in shown.get_text()
@@ -130,7 +124,7 @@ def test_the_gallery_has_figure_claim_trust_card_and_command(site, stem):
 
 
 def test_claim_and_card_are_computed_from_the_reference_run(site):
-    run = Run(Folder(ROOT / "data" / "reference" / EXECUTED))
+    run = reference(EXECUTED)
     title = figure_of(EXECUTED).TITLE
     (section,) = [one for one in page(site / "gallery.html").select("section section") if one.h2.find(string=title)]
     words = conclusion(run).replace("*", "").split()

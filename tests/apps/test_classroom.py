@@ -7,9 +7,10 @@ import classes
 import nbformat
 import pytest
 from conftest import ROOT
+from handmade import reference
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from papermilling import outputs, papermill
+from papermilling import outputs, papermill_here
 from PIL import Image
 
 from bench.analysis import comparison
@@ -17,7 +18,6 @@ from bench.apps import classroom, listing
 from bench.apps.classroom import forest, merging, ratios, reading, submitting, telling
 from bench.errors import UsageError
 from bench.run import stored
-from bench.run.frames import Run
 from bench.systems import sockets
 
 P50 = "p50_rtt_us"
@@ -34,7 +34,7 @@ def claim_of(room, label="zeromq ipc"):
 
 
 def test_a_machine_says_what_compare_says_of_its_run():
-    run = Run(stored.find("reference/latency"))
+    run = reference("latency")
     labels = run.labels
     expected = comparison.compare_cases(run, labels.index("sockets ipc"), labels.index("zeromq ipc"))[0]
     (spoken,) = reading.read(submitting.submission(["reference/latency"]).data)
@@ -207,8 +207,7 @@ NOTEBOOK = ROOT / "notebooks" / "classroom.ipynb"
 @pytest.mark.parametrize("scenario", ["one-claim", "medians", "every-quantity"])
 def test_the_notebook_runs_with_every_scenario(scenario, tmp_path):
     words = ["-f", str(ROOT / "papermill_params" / f"classroom.{scenario}.yaml")]
-    finished = papermill(NOTEBOOK.name, str(tmp_path / "out.ipynb"), *words)
-    assert finished.returncode == 0, finished.stderr
+    papermill_here(NOTEBOOK.name, str(tmp_path / "out.ipynb"), *words)
     text = outputs(tmp_path / "out.ipynb")
     assert "Nothing is measured" in text and "classroom.svg and " in text and not stored.all_runs()
     assert ("calls per second" in text) == (scenario == "every-quantity")

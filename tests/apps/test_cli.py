@@ -19,8 +19,8 @@ def one_run():
     return runner.run(make_plan("latency", cases, starts=2, window_s=0.05))
 
 
-def test_list_shows_every_system_with_transports_and_options(command):
-    text = command("list").stdout
+def test_list_shows_every_system_with_transports_and_options(process):
+    text = process("list").stdout
     for name in systems.names():
         assert f"{name}: {systems.describe(name)}" in text
     assert "transports  inproc, ipc, tcp" in text and "nodelay=true" in text
@@ -77,8 +77,15 @@ def test_errors_are_one_line_with_a_remedy(command, words, status, text):
     assert "Traceback" not in finished.stderr + finished.stdout
 
 
-def test_debug_shows_the_traceback(command):
-    finished = command("--debug", "show", "nosuch")
+@pytest.mark.parametrize("words", [["show", "nosuch"], ["nosuch"], ["run", "latency", "-p", "transport", "udp"]])
+def test_a_process_fails_as_its_command_does(command, process, words):
+    expected, finished = command(*words), process(*words)
+    assert finished.returncode == expected.returncode != 0
+    assert (finished.stdout, finished.stderr) == (expected.stdout, expected.stderr)
+
+
+def test_debug_shows_the_traceback(process):
+    finished = process("--debug", "show", "nosuch")
     assert finished.returncode == 1 and "Traceback" in finished.stderr and "DataError" in finished.stderr
     assert finished.stderr.splitlines()[-1].startswith("bench: no run 'nosuch'")
 
@@ -115,8 +122,8 @@ def test_one_cpu_skips_placement_politely(tmp_path):
     assert "Skipped: this process may use one CPU only" in executed
 
 
-def test_output_that_is_no_terminal_has_lines_and_no_progress_bar(command):
-    finished = command("run", "latency", "-p", "profile", "smoke", "-p", "transport", "ipc")
+def test_output_that_is_no_terminal_has_lines_and_no_progress_bar(process):
+    finished = process("run", "latency", "-p", "profile", "smoke", "-p", "transport", "ipc")
     assert finished.returncode == 0
     assert finished.stderr == ""
     first, whole, begins, ends, *figures = finished.stdout.splitlines()

@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from handmade import handmade
+from handmade import handmade, reference
 from matplotlib.figure import Figure
 
 import bench
@@ -12,14 +12,8 @@ from bench import paths
 from bench.apps.teaching import predictions, questions, scores
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
-from bench.run.folder import Folder
-from bench.run.frames import Run
 
 WHY = "because I say so"
-
-
-def reference(notebook):
-    return Run(Folder(paths.reference() / notebook))
 
 
 def test_a_prediction_is_locked_and_kept_with_its_reason():

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import ROOT
+from handmade import reference
 
 from bench.apps.classroom import reading, starts, submitting, zips
 from bench.errors import DataError, UsageError
@@ -22,7 +23,6 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import schema, stored
 from bench.run.files import read_table, write_table
-from bench.run.frames import Run
 
 
 @pytest.fixture
@@ -42,8 +42,7 @@ def test_the_same_runs_give_the_same_bytes_in_any_order():
 
 
 def test_what_is_handed_in_is_what_the_run_says():
-    folder = stored.find("reference/latency")
-    run = Run(folder)
+    run = reference("latency")
     (found,) = reading.read(submitting.submission(["reference/latency"]).data, "x.zip")
     assert found.id == run.id and found.machine == run.manifest["machine"]["machine_id"]
     ours = found.starts.set_index("start")
@@ -118,9 +117,9 @@ def in_a_terminal(answer: str, *words: str) -> tuple[str, int]:
     return shown, process.returncode
 
 
-def test_without_a_terminal_it_asks_for_yes(command, tmp_path):
+def test_without_a_terminal_it_asks_for_yes(command, process, tmp_path):
     file = tmp_path / "mine.zip"
-    finished = command("submit", "reference/latency", "-o", str(file), stdin=subprocess.DEVNULL)
+    finished = process("submit", "reference/latency", "-o", str(file), stdin=subprocess.DEVNULL)
     assert finished.returncode == 2 and "Agree with --yes" in finished.stderr and not file.exists()
     assert "starts.parquet" in finished.stdout
     finished = command("submit", "reference/latency", "-o", str(file), "--yes")

@@ -9,10 +9,8 @@ import nbformat
 import pytest
 from click.testing import CliRunner
 from conftest import ROOT
-from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
 from papermill.cli import papermill as papermill_command
-from papermilling import outputs, papermill
+from papermilling import outputs, papermill, papermill_here
 
 from bench import paths
 from bench.experiments import panels
@@ -43,8 +41,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
 @pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
 def test_every_notebook_measures(notebook, tmp_path):
     words = ["-p", "profile", "smoke", *FEWER.get(notebook.stem, [])]
-    finished = papermill(notebook.name, str(tmp_path / "out.ipynb"), *words)
-    assert finished.returncode == 0, finished.stderr
+    papermill_here(notebook.name, str(tmp_path / "out.ipynb"), *words)
     text = outputs(tmp_path / "out.ipynb")
     assert f"{notebook.stem}.svg and " in text and "profile smoke" in text and "**No conclusion" in text
     assert (tmp_path / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
@@ -52,18 +49,12 @@ def test_every_notebook_measures(notebook, tmp_path):
 
 
 @pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
-def test_every_notebook_draws_its_reference_run(notebook, tmp_path):
-    shell = InteractiveShell.instance()  # no kernel of its own: cells alone are the question here
-    cells = [cell for cell in nbformat.read(notebook, 4).cells if cell.cell_type == "code"]
-    with capture_output() as shown:
-        for cell in cells:
-            shell.run_cell(cell.source).raise_error()
-            if "parameters" in cell.metadata.get("tags", []):
-                shell.user_ns["source"] = "reference"
-    text = shown.stdout + "".join(str(value) for one in shown.outputs for value in one.data.values())
-    assert "Nothing is measured" in text and f"{notebook.stem}.svg and " in text and not stored.all_runs()
+def test_every_notebook_draws_its_reference_run(notebook, drawn):
+    folder = drawn(notebook.stem)
+    text = outputs(folder / "out.ipynb")
+    assert "Nothing is measured" in text and f"{notebook.stem}.svg and " in text and not (folder / "runs").exists()
     assert "No conclusion" not in text
-    assert (tmp_path / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
+    assert (folder / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
 
 
 def test_papermill_draws_a_reference_run(tmp_path):
@@ -89,8 +80,12 @@ LATENCY = [
 
 @pytest.mark.parametrize(("words", "cases"), LATENCY, ids=range(len(LATENCY)))
 def test_parameters_as_users_type_them(words, cases, tmp_path):
-    finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), *words, "-p", "profile", "smoke")
-    assert finished.returncode == 0, finished.stderr
+    words = ["latency.ipynb", str(tmp_path / "out.ipynb"), *words, "-p", "profile", "smoke"]
+    if words[2] == "-p":
+        papermill_here(*words)
+    else:  # YAML and files: with a kernel too, once each
+        finished = papermill(*words)
+        assert finished.returncode == 0, finished.stderr
     run = Run(stored.find("latest"))
     assert cases <= {(case.system, case.transport, case.payload_bytes) for case in run.plan.cases}
     assert run.plan.profile == "smoke" and len(run.ledger) == 2 * len(run.plan.cases)
@@ -120,11 +115,10 @@ def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_pat
         text=True,
     ) as server:
         target = server.stdout.readline().split()[-1]
-        finished = papermill(
+        papermill_here(
             f"{notebook}.ipynb", str(tmp_path / "out.ipynb"), "-p", "target", target, "-p", "profile", "smoke"
         )
         server.terminate()
-    assert finished.returncode == 0, finished.stderr
     run = Run(stored.find("latest"))
     measured = run.ledger[run.ledger["system"] == "zeromq"]
     assert set(measured["target"]) == {target} and measured["server_cpu_ns"].isna().all()

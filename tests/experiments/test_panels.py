@@ -4,12 +4,11 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from conftest import ROOT
+from handmade import reference
 from PIL import Image
 
-from bench import paths
 from bench.apps import listing
 from bench.experiments import panels, words
-from bench.run.folder import Folder
 from bench.run.frames import Run
 from bench.text import duration, quantity
 
@@ -21,20 +20,28 @@ RUNS = [
 
 @pytest.fixture(scope="module", params=RUNS)
 def run(request):
-    return Run(Folder(paths.reference() / request.param))
+    return reference(request.param)
 
 
 @pytest.fixture(scope="module")
-def saved(run, tmp_path_factory):
-    """Return the run's figure as files, SVG and PNG, drawn once."""
+def saved(run, drawn):
+    """Return the run's figure as files, SVG and PNG, as its notebook drew it."""
+    return [drawn(run.plan.notebook) / "figures" / f"{run.plan.notebook}.{kind}" for kind in ("svg", "png")]
+
+
+@pytest.fixture(scope="module")
+def again(run, tmp_path_factory):
+    """Return the run's figure, read and drawn anew: the figure, and the files that it was saved as."""
+    whole, figures = panels.whole, []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROUNDTRIP_FIGURES", str(tmp_path_factory.mktemp("figures")))
-        return panels.save(run)
+        patch.setattr(panels, "whole", lambda run: figures.append(whole(run)) or figures[-1])
+        files = panels.save(Run(run.folder))
+    return figures[0], files
 
 
-def test_the_same_run_gives_the_same_bytes(run, saved):
-    again = panels.save(Run(run.folder))
-    assert [file.read_bytes() for file in saved] == [file.read_bytes() for file in again]
+def test_the_same_run_gives_the_same_bytes(saved, again):
+    assert [file.read_bytes() for file in saved] == [file.read_bytes() for file in again[1]]
 
 
 def test_figures_carry_their_origin(run, saved):
@@ -56,8 +63,8 @@ def test_figures_are_large_enough_and_say_what_is_needed(run, saved):
         assert needed in caption
 
 
-def test_every_axis_has_a_label_with_its_unit_or_words(run):
-    figure = panels.whole(run)
+def test_every_axis_has_a_label_with_its_unit_or_words(again):
+    figure, _ = again
     for axes in figure.axes:
         assert axes.get_title(loc="left")
         names_cases = [text.get_text() for text in axes.get_yticklabels()]
@@ -82,10 +89,10 @@ def test_quantities(value, text):
 def test_reference_runs_are_small_complete_and_of_enough_starts():
     for folder in sorted((ROOT / "data" / "reference").iterdir()):
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        reference = Run(Folder(folder))
+        run = reference(folder.name)
         assert size < 2_000_000
-        assert reference.manifest["finished"] and "No conclusion" not in words.conclusion(reference)
-        assert reference.plan.notebook == folder.name
+        assert run.manifest["finished"] and "No conclusion" not in words.conclusion(run)
+        assert run.plan.notebook == folder.name
 
 
 def test_a_figure_from_elsewhere_is_refused(command, tmp_path):
