@@ -1,4 +1,5 @@
-# make figures: every notebook, into figures/ and data/executed/.   make test: all tests.   make lab: JupyterLab.
+# make figures: every notebook, into figures/ and data/executed/.   make lab: JupyterLab.
+# make test: all tests.   make test-fast: those that take less than a minute, for each save.
 # make app: one page to try things on.   make site: gallery, notebooks, documents and API in build/site/, from stored runs.
 # make INSTALLER=pip figures: the packages are installed by pip, which takes minutes, where uv cannot be had.
 PYTHON ?= python3
@@ -8,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/ready
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test lab app site lint benchmark calibrate reference student slides expected lock proto clean
+.PHONY: figures test test-fast lab app site lint benchmark calibrate reference student slides expected lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -m bench run --all
@@ -16,6 +17,13 @@ figures: $(READY)
 test: $(READY)
 	@$(BIN)/python -m bench prepare
 	$(BIN)/python -m pytest
+
+FAST := tests/analysis tests/child/test_timed_loops.py tests/plan/test_parameters.py tests/plan/test_plan.py tests/run \
+  tests/stats tests/systems/test_contract.py tests/apps/test_cards.py tests/test_layout.py tests/test_rooms.py
+
+# Arithmetic, plans, stored runs, the layout; of the systems loopback and sockets only.
+test-fast: $(READY)
+	$(BIN)/python -m pytest $(FAST) -k "(not test_contract or loopback or sockets) and not by_a_real_run"
 
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks

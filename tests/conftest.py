@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from bench import systems
 from bench.measurement.routers import Routers
@@ -24,8 +25,19 @@ if threading.current_thread() is threading.main_thread():
 for name in [name for name in os.environ if name.startswith("PYTHON")]:
     del os.environ[name]  # nothing here may need what a person's shell does not set
 
+settings.register_profile("any machine", deadline=None)  # no test asserts a time, and a busy machine fails nothing
+settings.load_profile("any machine")
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+
+
+FIRST = ("test_browser", "test_site", "test_documents", "test_notebooks")  # last, they would leave a process idle
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with files that take long in one piece."""
+    items.sort(key=lambda item: FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST))
 
 
 @pytest.fixture(autouse=True)
@@ -47,9 +59,12 @@ def private_parent(monkeypatch):
 
 @pytest.fixture(scope="session")
 def routers():
-    """Return routers that all tests share, begun before any test has folders of its own."""
-    with Routers() as shared:
-        shared.of(Case("wamp_crossbar", "ipc"))
+    """Return routers that all tests share, in a folder that outlives the test which needs them first."""
+    with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder, Routers() as shared:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TMPDIR", folder)
+            patch.setattr("tempfile.tempdir", None)
+            shared.of(Case("wamp_crossbar", "ipc"))
         yield shared
 
 

@@ -50,12 +50,18 @@ def variants(name):
     return [defaults, *(defaults | one for one in turned)]
 
 
+@pytest.fixture
+def routing(name, request):
+    """Return the routers that all tests share, if the system needs one: others do not wait for its start."""
+    return request.getfixturevalue("routers") if hasattr(systems.load(name), "route") else None
+
+
 VARIED = [(name, transport, options) for name, transport in PAIRS for options in variants(name)]
 
 
 @pytest.mark.parametrize(("name", "transport", "options"), installed(VARIED))
-def test_calls_are_answered_and_counted(name, transport, options, routers):
-    measured = measure(Case(name, transport, 100, options=options), 0.05, 1, routers)
+def test_calls_are_answered_and_counted(name, transport, options, routing):
+    measured = measure(Case(name, transport, 100, options=options), 0.05, 1, routing)
     (times,) = measured.calls
     ledger = measured.ledger
     assert times.shape == (2, ledger["calls"]) and ledger["calls"] > 1
@@ -79,14 +85,14 @@ def test_streams_arrive_whole(name, transport, size):
 
 @pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
 @pytest.mark.parametrize("size", [1, 70_000, 2_000_000])
-def test_sizes_that_do_not_fit_one_read(name, transport, size, routers):
-    measured = measure(Case(name, transport, size, max_calls=20), 0.2, 1, routers)
+def test_sizes_that_do_not_fit_one_read(name, transport, size, routing):
+    measured = measure(Case(name, transport, size, max_calls=20), 0.2, 1, routing)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] >= 1
 
 
 @pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
-def test_parallel_clients_go_at_one_instant_and_are_all_counted(name, transport, routers):
-    measured = measure(Case(name, transport, 100, clients=2, callers=2), 0.1, 1, routers)
+def test_parallel_clients_go_at_one_instant_and_are_all_counted(name, transport, routing):
+    measured = measure(Case(name, transport, 100, clients=2, callers=2), 0.1, 1, routing)
     assert len(measured.calls) == 4
     assert sum(times.shape[1] for times in measured.calls) == measured.ledger["server_calls"]
     assert all(times[0, 0] >= 0 for times in measured.calls)
