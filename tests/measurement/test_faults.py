@@ -25,9 +25,9 @@ from bench.run.frames import Run
 from bench.systems import sockets
 
 EXPERIMENT = """
-from bench import plans
+from bench.experiments import registry
 from bench.measurement import runner
-plan = plans.plan("latency", transport="ipc", starts=50, window_s=0.3)
+plan = registry.plan("latency", transport="ipc", starts=50, window_s=0.3)
 runner.run(plan, progress=lambda case: print("done", flush=True))
 """
 
@@ -122,8 +122,8 @@ def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_pare
 
 
 def test_two_experiments_at_once_do_not_clash():
-    plan = "plans.plan('latency', transport='[ipc, tcp]', profile='smoke')"
-    code = f"from bench import plans; from bench.measurement import runner; print(runner.run({plan}).id)"
+    plan = "registry.plan('latency', transport='[ipc, tcp]', profile='smoke')"
+    code = f"from bench.experiments import registry; from bench.measurement import runner; print(runner.run({plan}).id)"
     both = [
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
