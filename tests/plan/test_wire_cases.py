@@ -40,10 +40,11 @@ def test_servers_that_listen_at_ports_only_have_it_too(name, options):
 @pytest.mark.parametrize("name", ALL)
 def test_an_open_load_is_dealt_to_processes_and_connections(name):
     case = Case(
-        name, "ipc", 100, engine="wire", load="open", offered_per_s=200, arrivals="poisson", clients=2, callers=3
+        name, "ipc", 100, engine="wire", load="open", offered_per_s=40, arrivals="poisson", clients=2, callers=3
     )
-    measured = measure(case, 0.2, 1)
-    ledger, dues = measured.ledger, timed_loops.schedule(200, 0.2, "poisson", 1)
+    measured = measure(case, 1.0, 1)  # not shorter: what is late by a fifth of it, on a busy machine, is not sent
+    ledger, dues = measured.ledger, timed_loops.schedule(40, 1.0, "poisson", 1)
+    assert len(dues) > 20
     assert ledger["calls"] == ledger["scheduled"] == ledger["server_calls"] == len(dues)
     assert np.sort(np.concatenate([times[2] for times in measured.calls])).tolist() == dues
 
