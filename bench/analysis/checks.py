@@ -129,7 +129,7 @@ def pacing(run: Run) -> Check:
     """3. An open load was sent as planned: no other rate, no lateness that matters."""
     if not any(case.load == "open" for case in run.plan.cases):
         return Check("pacing", PASS, "closed loops: nothing is paced, and no user's waiting is told")
-    cases = run.cases[run.cases["load"] == "open"]
+    cases = run.cases_with(load="open")
     if not cases["n"].sum():
         return Check("pacing", INVALID, "no request was due in any window", "longer windows, higher rates")
     over = cases.index.isin(overloaded(run))

@@ -279,5 +279,5 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, more: Callable[[Any], st
 
 def first_size(run: Run) -> list[int]:
     """Return the cases with a server of the first payload size: those that panels of single calls show."""
-    cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")]
+    cases = run.round_trips()
     return [case for case, row in numbered(cases) if row["payload_bytes"] == cases["payload_bytes"].iloc[0]]

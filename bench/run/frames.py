@@ -59,6 +59,10 @@ class Run:
         """Return the rows of ``cases`` with these factors; see ``find``."""
         return self.cases.loc[self.find(**factors)]
 
+    def round_trips(self) -> pd.DataFrame:
+        """Return the rows of ``cases`` of closed loops with a server: the instrument itself has none."""
+        return self.cases[(self.cases["load"] == "closed") & (self.cases["system"] != "loopback")]
+
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """The numbers of the measured cases, in the plan's order."""

@@ -56,7 +56,7 @@ def made_up(*rows):
     frame = pd.DataFrame(rows, columns=names)
     frame[list(names[2:])] *= 1000
     frame = frame.assign(case=0, payload_bytes=100, client_cpu_ns=1, server_cpu_ns=1)
-    return SimpleNamespace(sessions=frame, plan=SimpleNamespace(cases=[Case("sockets", "tcp", 100)]))
+    return SimpleNamespace(sessions_of=lambda case: frame, case=lambda number: Case("sockets", "tcp", 100))
 
 
 def test_the_origins_difference_and_the_stopwatch_of_a_known_run():

@@ -120,12 +120,12 @@ def _small(cases: pd.DataFrame) -> float | None:
 
 def _is_sweep(run: Run) -> bool:
     """Return whether several payload sizes were measured with calls."""
-    calls = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")]
+    calls = run.round_trips()
     return calls["payload_bytes"].nunique() > 1
 
 
 def _over_payload(run: Run, axes: Axes, name: str, what: str, scale: Callable[[Any], None], title: str) -> None:
-    cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")].copy()
+    cases = run.round_trips().copy()
     if name == "cpu":
         every = total_cpu(run.starts).groupby(run.starts["case"])
         cases["cpu"], cases["cpu_low"], cases["cpu_high"] = total_cpu(cases), every.min(), every.max()

@@ -12,7 +12,7 @@ SCV = {"constant": 0.0, "exponential": 1.0, "bimodal": 0.9 * 0.25 + 0.1 * 5.5**2
 
 def sweep(run: Run) -> pd.DataFrame:
     """Return the cases with offered rates, lowest first; the frozen server is another question."""
-    rows = run.cases[run.cases["load"] == "open"]
+    rows = run.cases_with(load="open")
     return rows[[not frozen(run, case) for case in rows.index]].sort_values("offered_per_s")
 
 
@@ -23,7 +23,7 @@ def frozen(run: Run, case: object) -> bool:
 
 def alone(run: Run) -> "pd.Series[float]":
     """Return the case of one closed loop, from which the capacity is predicted."""
-    rows = run.cases[run.cases["load"] == "closed"]
+    rows = run.cases_with(load="closed")
     return rows.loc[next(case for case in rows.index if not frozen(run, case))]
 
 

@@ -18,7 +18,7 @@ def ranked(run: Run) -> pd.DataFrame:
 
 def rates(run: Run) -> pd.DataFrame:
     """Return calls per second with one client and with two under one placement, and their ranges; index: system."""
-    two = run.cases[run.cases["clients"] == 2].set_index("system")
+    two = run.cases_with(clients=2).set_index("system")
     one = run.cases[(run.cases["clients"] == 1) & (run.cases["system"] != "loopback")]
     one = one[one["placement"].isin(two["placement"])].set_index("system")
     found = {"placement": two["placement"]}

@@ -25,10 +25,6 @@ from bench.text import quantity
 TITLE = "How many messages per second?"
 
 
-def _streams(run: Run) -> pd.DataFrame:
-    return run.cases[run.cases["load"] == "stream"]
-
-
 def stream_messages(run: Run, axes: Axes) -> None:
     """Draw one-way messages per second against payload: received, and as the sender saw it."""
     axes.set_title("One way: messages per second received")
@@ -54,7 +50,7 @@ def stream_bits(run: Run, axes: Axes) -> None:
 
 def _stream_lines(run: Run, axes: Axes, name: str) -> pd.DataFrame:
     """Draw a number of all streams against payload; return the streams, or say that there are none."""
-    cases = run.cases[run.cases["load"] == "stream"]
+    cases = run.cases_with(load="stream")
     if len(cases):
         lines(run, axes, cases, "payload_bytes", name)
         axes.set(xscale="log", yscale="log")
@@ -65,14 +61,9 @@ def _stream_lines(run: Run, axes: Axes, name: str) -> pd.DataFrame:
     return cases
 
 
-def _parallel(run: Run) -> pd.DataFrame:
-    cases = run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")].copy()
-    return cases
-
-
 def calls_by_clients(run: Run, axes: Axes) -> None:
     """Draw calls per second against the number of parallel clients."""
-    cases = _parallel(run)
+    cases = run.round_trips()
     if cases.empty:
         return nothing(axes, "no parallel clients in this run")
     lines(run, axes, cases, "clients", "rate_per_s")
@@ -94,7 +85,7 @@ def _client_axis(axes: Axes, cases: pd.DataFrame) -> None:
 
 def load_by_clients(run: Run, axes: Axes) -> None:
     """Draw the CPU load of clients and server against the number of parallel clients."""
-    cases = _parallel(run)
+    cases = run.round_trips()
     if cases.empty:
         return nothing(axes, "no parallel clients in this run")
     for (_, transport), rows in cases.groupby(["system", "transport"], sort=False):

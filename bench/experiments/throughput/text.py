@@ -11,13 +11,13 @@ def conclusion(run: Run) -> str:
     """Say how much gets through, and what the limit was."""
     parts = [
         _streams(run),
-        *(_limit(run, rows) for _, rows in _parallel(run).groupby("transport", sort=False)),
+        *(_limit(run, rows) for _, rows in run.round_trips().groupby("transport", sort=False)),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
 def _streams(run: Run) -> str:
-    cases = run.cases[run.cases["load"] == "stream"]
+    cases = run.cases_with(load="stream")
     if cases.empty:
         return ""
     most, widest = cases.loc[cases["rate_per_s"].idxmax()], cases.loc[cases["rate_mbit_per_s"].idxmax()]
@@ -26,10 +26,6 @@ def _streams(run: Run) -> str:
         f"{quantity(most['rate_per_s'])} a second; the most bits over {widest['transport']} at "
         f"{widest['payload_bytes']:,} B: {widest['rate_mbit_per_s']:,.0f} Mb/s."
     )
-
-
-def _parallel(run: Run) -> pd.DataFrame:
-    return run.cases[(run.cases["load"] == "closed") & (run.cases["system"] != "loopback")]
 
 
 def _limit(run: Run, rows: pd.DataFrame) -> str:
