@@ -16,6 +16,7 @@ from papermill.cli import papermill as command_line
 from papermill.engines import Engine, papermill_engines
 
 PAPERMILL = [sys.executable, "-m", "papermill"]
+HERE = ["--engine", "here", "--no-progress-bar", "--no-request-save-on-cell-execute", "--autosave-cell-every", "0"]
 
 
 def papermill(*words, cwd=ROOT / "notebooks"):
@@ -26,7 +27,7 @@ def papermill(*words, cwd=ROOT / "notebooks"):
 def papermill_here(*words):
     """Run papermill's command line in this process, in ``notebooks/``; a cell that fails raises its own error."""
     with contextlib.chdir(ROOT / "notebooks"):
-        command_line.main([*words, "--engine", "here", "--no-progress-bar"], standalone_mode=False)
+        command_line.main([*words, *HERE], standalone_mode=False)
 
 
 class _Here(Engine):
