@@ -211,10 +211,10 @@ def test_a_compiler_that_fails_is_quoted_and_nothing_counts_as_made(folder, tmp_
     assert not list(folder.glob("*/*"))
 
 
-def test_what_is_missing_is_named_with_the_command_that_installs_it(monkeypatch, command):
+def test_what_is_missing_is_named_with_the_command_that_installs_it(monkeypatch, process):
     with pytest.raises(NotInstalledError, match=r"no nowhere/at_all\.hpp; install it: apt-get install some-package"):
         programs.need(["nowhere/at_all.hpp"], "some-package")
     assert shutil.which(programs.COMPILER)
     monkeypatch.setenv("PATH", "/nowhere")
-    finished = command("list")
+    finished = process("list")
     assert "no: there is no g++; install it: apt-get install g++ libxmlrpc-c++8-dev" in finished.stdout
