@@ -58,7 +58,10 @@ def test_rpc_libraries_are_imported_in_their_systems_file_and_nowhere_else():
 @pytest.mark.parametrize("file", SYSTEMS, ids=lambda file: file.stem)
 def test_a_system_sees_the_contract_and_nothing_above_it(file):
     assert {name for name in imports(file) if name.startswith("bench")} <= {
-        *(f"bench.contract{part}" for part in ("", ".Address", ".Binding", ".Service", ".parse_address")),
+        *(
+            f"bench.contract{part}"
+            for part in ("", ".Address", ".Binding", ".LoadReport", ".Service", ".parse_address")
+        ),
         *("bench.contract.RouterService", "bench.systems", "bench.systems._grpc", "bench.systems.sockets"),
         *(
             "bench.systems._http_wire",
@@ -66,7 +69,14 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
             "bench.systems.xmlrpc_stdlib",
             "bench.systems.xmlrpc_pstream",
         ),
-        *("bench", "bench.errors", "bench.errors.TransportError", "bench.programs"),
+        *(
+            "bench",
+            "bench.errors",
+            "bench.errors.TransportError",
+            "bench.programs",
+            "bench.process",
+            "bench.process.Process",
+        ),
         *("bench.errors.NotInstalledError", "bench.systems._workers", "bench.systems._http"),
         *("bench.systems._crossbar", "bench.systems.http_aiohttp"),
     }

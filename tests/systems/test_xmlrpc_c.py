@@ -93,10 +93,10 @@ def test_the_librarys_client_is_answered_by_a_server_in_python(protocol, size):
     module = PYTHON[protocol]
     load = load_of(begin(module, module.Options(), Binding("tcp", "")), protocol, os.urandom(size))
     load.load(0, 2**62)
-    fields, times = load.report()
+    report = load.report()
     load.close()
-    assert fields == {"calls": 50} and [len(one) for one in times] == [50, 50]
-    assert all(before <= after for before, after in zip(*times, strict=True))
+    assert report.calls == 50 and report.errors == 0 and [len(one) for one in report.times] == [50, 50]
+    assert all(before <= after for before, after in zip(*report.times, strict=True))
 
 
 def test_three_writes_of_ours_are_read_by_the_library(serve):
