@@ -12,6 +12,14 @@ def family(pid: int) -> list[int]:
     return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
 
 
+def has_ended(pid: int) -> bool:
+    """Return whether a process is gone, or has ended and is only remembered until its parent asks."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
 class LoadMeter:
     """CPU load and memory of each role over time, read from the parent with psutil at 5 Hz or less."""
 
