@@ -196,16 +196,18 @@ def batch_for(size: int) -> int:
 
 
 def send_stream(send: Callable[[bytes], object], payload: bytes, until_ns: int) -> Marks:
-    """Send one-way messages until ``until_ns``, then END; one mark when each batch has been handed over."""
+    """Send one-way messages until ``until_ns``, at least one batch, then END; a mark when each has been handed over."""
     clock, batch, count, marks = time.perf_counter_ns, batch_for(len(payload)), 0, Marks()
     now = clock()
     marks.add(now, 0)
-    while now < until_ns:
+    while True:
         for _ in itertools.repeat(None, batch):  # not map(): Python calls its own functions faster
             send(payload)
         count += batch
         now = clock()
         marks.add(now, count)
+        if now >= until_ns:
+            break
     send(END)
     return marks
 
