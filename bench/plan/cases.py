@@ -11,7 +11,7 @@ from bench.errors import NotInstalledError, UsageError, unknown
 from bench.plan import parameters, placement
 from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
 
-FLOOR = "sockets"  # the system that others are held against
+FLOOR = "sockets"  # the baseline: the system that others are compared with
 INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
 MADE_UP = (INSTRUMENT, "oracle", "pause", "mystery")  # systems that try the laboratory, not themselves
 COMPARED = (

@@ -12,7 +12,7 @@ SIDES = {(True, True): "both", (False, True): "server only", (True, False): "cli
 
 @dataclass(frozen=True)
 class Combination:
-    """One case of the factorial: who sets TCP_NODELAY, in how many writes, and the stalls of a call that foretells."""
+    """One case of the factorial: who sets TCP_NODELAY, in how many writes, and the stalls per call predicted."""
 
     case: int
     system: str
