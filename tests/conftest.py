@@ -32,12 +32,15 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 
 
-FIRST = ("test_browser", "test_site", "test_documents", "test_notebooks")  # last, they would leave a process idle
+LONG = ("test_browser", "test_documents", "test_notebooks", "test_routers")  # begun last, one would end alone
+BUILT = "test_site"  # its first test builds what the others read; they come last, when it is there
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with files that take long in one piece."""
-    items.sort(key=lambda item: FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST))
+    """Begin with what takes long in one piece; end with what would wait for it."""
+    build = next((item for item in items if item.path.stem == BUILT), None)
+    order = {stem: place for place, stem in enumerate(LONG)} | {BUILT: len(LONG) + 1}
+    items.sort(key=lambda item: -1 if item is build else order.get(item.path.stem, len(LONG)))
 
 
 @pytest.fixture(autouse=True)

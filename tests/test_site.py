@@ -123,6 +123,13 @@ def test_the_gallery_has_figure_claim_trust_card_and_command(site, stem):
     assert section.find("a", href=f"notebooks/{stem}.html")
 
 
+@pytest.mark.parametrize("stem", DRAWN)
+def test_the_same_run_gives_the_same_bytes_in_any_process(site, drawn, stem):
+    for kind in ("svg", "png"):
+        name = Path("figures") / f"{stem}.{kind}"
+        assert (site.with_name(f"{site.name}-pages") / name).read_bytes() == (drawn(stem) / name).read_bytes()
+
+
 def test_claim_and_card_are_computed_from_the_reference_run(site):
     run = reference(EXECUTED)
     title = figure_of(EXECUTED).TITLE

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from bench import environments, paths, systems
-from bench.errors import BenchError, DataError, UsageError, unknown
+from bench.errors import BenchError, UsageError, unknown
 from bench.experiments import registry
 from bench.plan import cases, estimate, placement
 from bench.plan.parameters import literal, positive
 from bench.plan.plan import Plan
+from bench.run import stored
+from bench.run.files import make_folder
 
 REST_S = 8.0  # what a notebook takes beside measuring: a kernel, imports, figures
 
@@ -25,6 +27,7 @@ def execute(names: list[str], every: bool, parameters: dict[str, str], say: Call
     ``say`` gets a line when a notebook begins, one when it ends, and one for each file of its figure.
     """
     notebooks = _chosen(names, every)
+    _check_before(parameters)
     say(f"{len(notebooks)} notebook{'s' * (len(notebooks) > 1)}: {', '.join(notebook.stem for notebook in notebooks)}")
     say(f"About {sum(expected_s(notebook, parameters) for notebook in notebooks):.0f} s in all")
     for number, notebook in enumerate(notebooks, 1):
@@ -34,6 +37,17 @@ def execute(names: list[str], every: bool, parameters: dict[str, str], say: Call
         say(f"{notebook.stem}: took {time.monotonic() - began:.0f} s; executed notebook {paths.shown(target)}")
         for figure in sorted(paths.figures().glob(f"{notebook.stem}.*")):
             say(f"{notebook.stem}: figure {paths.shown(figure)}")
+
+
+def _check_before(parameters: dict[str, str]) -> None:
+    """Raise DataError, before a kernel is started, for a run that is not there or a folder that cannot be written."""
+    source = parameters.get("source", "measure")
+    if source not in ("measure", "reference"):
+        stored.find(source)
+    make_folder(paths.executed(), "ROUNDTRIP_EXECUTED")
+    make_folder(paths.figures(), "ROUNDTRIP_FIGURES")
+    if source == "measure":
+        make_folder(paths.runs(), "ROUNDTRIP_RUNS")
 
 
 def _chosen(names: list[str], every: bool) -> list[Path]:
@@ -126,11 +140,6 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     from traitlets.config import Config
 
     target = paths.executed() / notebook.name
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        where = paths.shown(target.parent)
-        raise DataError(f"cannot make {where}: {reason.strerror}; name another in ROUNDTRIP_EXECUTED") from reason
     if sys.stderr.isatty():
         os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
     try:

@@ -17,6 +17,15 @@ from bench.run import schema
 _DELTA = dict.fromkeys(("t_send_ns", "lag_ns", "rtt_ns", "t_ns", "messages"), "DELTA_BINARY_PACKED")
 
 
+def make_folder(folder: Path, variable: str) -> None:
+    """Make a folder, unless it is there; DataError names the environment variable that names another."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        where = paths.shown(folder)
+        raise DataError(f"cannot make {where}: {reason.strerror}; name another folder in {variable}") from reason
+
+
 @contextmanager
 def writing(target: Path, variable: str = "ROUNDTRIP_RUNS") -> Iterator[Path]:
     """Yield a temporary path beside ``target``; rename it when all went well; explain what did not.

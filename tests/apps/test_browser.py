@@ -102,19 +102,18 @@ def jupyterlab(folder):
 def browser():
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
+        yield started.new_context(viewport=PROJECTOR, permissions=["clipboard-read", "clipboard-write"])
         started.close()
 
 
 @pytest.fixture
 def page(browser, request):
-    """Yield an empty tab; at the end keep what it shows."""
-    context = browser.new_context(viewport=PROJECTOR, permissions=["clipboard-read", "clipboard-write"])
-    tab = context.new_page()
+    """Yield an empty tab of the browser that all tests share; at the end keep what it shows."""
+    tab = browser.new_page()
     tab.set_default_timeout(60_000)
     yield tab
     shot(tab, request.node.name)
-    context.close()
+    tab.close()
 
 
 def shot(tab, name):
