@@ -8,6 +8,7 @@ from handmade import reference
 from PIL import Image
 
 from bench.apps import listing
+from bench.experiments import axes as house
 from bench.experiments import panels, words
 from bench.text import duration, quantity
 
@@ -83,3 +84,10 @@ def test_a_figure_from_elsewhere_is_refused(command, tmp_path):
     finished = command("explain", str(tmp_path / "other.png"))
     assert finished.returncode == 1 and "carries no provenance" in finished.stderr
     assert command("explain", str(tmp_path / "none.png")).returncode == 1
+
+
+def test_the_house_style_is_seaborns_without_the_time_that_its_import_takes():
+    seaborn = pytest.importorskip("seaborn")
+    assert seaborn.color_palette("colorblind", 10).as_hex() == list(house.COLOURS)
+    theirs = seaborn.axes_style("whitegrid")
+    assert {name: value for name, value in theirs.items() if name != "image.cmap"} == axes.WHITEGRID

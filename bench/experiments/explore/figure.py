@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from bench.experiments.axes import (
+    COLOURS,
     RangeRow,
     cpu_bars,
     distribution_axes,
@@ -30,7 +30,7 @@ LINES = ("-", "--", "-.", ":")
 
 def colour(place: int) -> Any:
     """Return the colour of the row at a place; colour-blind people can tell them apart."""
-    return sns.color_palette("colorblind", 10)[place % 10]
+    return COLOURS[place % len(COLOURS)]
 
 
 def draw_medians(shown: Sequence[Row], axes: Axes) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from bench.analysis.resources import total_cpu
@@ -63,10 +62,9 @@ def _lane(run: Run, axes: Axes, start: int, left: float, width: float, colour: A
     x = left + 0.94 * width * time / max(time[-1], 1)
     cut = left + 0.94 * width * run.ledger.loc[start, "warm_up_ns"] / max(time[-1], 1)
     axes.plot([cut, cut], [0.965, 1], color="black", lw=1, transform=axes.get_xaxis_transform())
-    face = sns.desaturate(colour, 1)
     for warm, alpha in ((False, 0.12), (True, 0.35)):
         of = rows["warm"].to_numpy() == warm
-        axes.plot(x[of], rtt[of], ".", ms=1.6, mew=0, color=face, alpha=alpha, rasterized=True)
+        axes.plot(x[of], rtt[of], ".", ms=1.6, mew=0, color=colour, alpha=alpha, rasterized=True)
     bins = np.array_split(np.arange(len(x)), min(25, len(x)))
     middle = [np.median(rtt[b]) for b in bins]
     axes.plot([x[b].mean() for b in bins], middle, color="black", lw=1, solid_capstyle="butt")

@@ -1,10 +1,11 @@
 """Panels of whole client processes: their time by calls, what a call costs, where starting goes, three methods."""
 
+import itertools
+
 import numpy as np
-import seaborn as sns
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import GREY, ROLE_COLOURS, linear_axis, log_axis, name_rows, time_axis
+from bench.experiments.axes import COLOURS, GREY, ROLE_COLOURS, linear_axis, log_axis, name_rows, time_axis
 from bench.experiments.marginal import findings
 from bench.experiments.marginal.findings import cases
 from bench.run.frames import Run
@@ -25,7 +26,7 @@ PHASES = {
 
 def whole(run: Run, axes: Axes) -> None:
     """Draw what each process with the smallest payload took, by its calls, and the line that was fitted."""
-    for case, colour in zip(cases(run), sns.color_palette("colorblind", len(cases(run))), strict=True):
+    for case, colour in zip(cases(run), itertools.cycle(COLOURS), strict=False):
         rows, size = findings.spent(run, case, "wall"), run.case(case).payload_bytes
         rows = rows[rows["payload_bytes"] == size]
         found = findings.costs(run, case, "wall")

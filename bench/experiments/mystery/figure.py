@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from bench.experiments.axes import (
+    COLOURS,
     GREY,
     RangeRow,
     band,
@@ -41,7 +41,7 @@ COUNTERS = {  # of a call: what it is called in the ledger
 def colour_of(run: Run) -> dict[str, Any]:
     """Return a colour for each box; the sound one is grey."""
     names = [box for box in alone(run)["box"] if box != "sound"]
-    return dict(zip(names, sns.color_palette("colorblind", 10), strict=False)) | {"sound": GREY}
+    return dict(zip(names, COLOURS, strict=False)) | {"sound": GREY}
 
 
 def distribution(run: Run, axes: Axes) -> None:

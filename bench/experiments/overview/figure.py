@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.experiments.axes import (
+    COLOURS,
     GREY,
     RangeRow,
     cpu_bars,
@@ -24,10 +25,7 @@ MOST = 8  # curves that can still be told apart
 
 def colour_of(run: Run) -> dict[str, str]:
     """Return a colour for each system, in the order of their round trips."""
-    import seaborn as sns
-
-    palette = sns.color_palette("colorblind", 10).as_hex()
-    return {name: palette[place % 10] for place, name in enumerate(ranked(run)["system"])}
+    return {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(ranked(run)["system"])}
 
 
 def layers(run: Run, axes: Axes) -> None:

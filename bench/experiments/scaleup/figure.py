@@ -1,14 +1,15 @@
 """Panels of more and more workers behind one port: rates, resources, times, and how connections were shared out."""
 
+import itertools
 import json
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from bench.experiments.axes import (
+    COLOURS,
     GREY,
     band,
     cpu_bars,
@@ -32,7 +33,7 @@ TITLE = "How far do more workers carry?"
 def colour_of(run: Run) -> dict[int, Any]:
     """Return a colour for each size."""
     sizes = sorted(of_bytes(run)["payload_bytes"].unique())
-    return dict(zip(sizes, sns.color_palette("colorblind", len(sizes)), strict=True))
+    return dict(zip(sizes, itertools.cycle(COLOURS), strict=False))
 
 
 def rates(run: Run, axes: Axes) -> None:
