@@ -12,7 +12,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "bench.apps.notebook": ("measure", "search", "trust", "table", "show", "tell", "lines", "save"),
+    "bench.apps.notebook": ("measure", "search", "trust", "table", "show", "source", "tell", "lines", "save"),
     "bench.run.query": ("runs", "query"),
     "bench.apps.teaching.predictions": ("predict", "require"),
     "bench.apps.teaching.scores": ("score",),

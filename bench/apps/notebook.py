@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from IPython.display import HTML, Image, Markdown, display
+from IPython.display import HTML, Code, Image, Markdown, display
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from bench import paths
 from bench.analysis import budget, checks
+from bench.apps import code
 from bench.errors import UsageError
 from bench.experiments import panels as figures
 from bench.experiments import published, registry, tables, words
@@ -166,6 +167,15 @@ def show_figure(figure: Figure, alt: str) -> None:
     with style():
         figure.savefig(buffer, format="png", dpi=90)
     display(Image(buffer.getvalue(), width=900, alt=alt))
+
+
+def source(run: Run, system: str = "") -> None:
+    """Show the loop that timed the calls of a run's first system, or of the one named, and the call that it timed."""
+    pieces = code.of_run(run, system)
+    if not pieces:
+        print("A load generator made these calls: its own program timed them, and its source is not here.")
+    for piece in pieces:
+        display(Markdown(f"`{piece.title}`"), Code(piece.text, language="python"))
 
 
 def tell(run: Run, what: str = "conclusion") -> None:

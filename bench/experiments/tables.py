@@ -17,6 +17,36 @@ from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.text import duration, quantity
 
 
+def plan(run: Run) -> pd.DataFrame:
+    """Return one row for each planned case: its factors, apart from those that are the same in all."""
+    rows = []
+    for case in run.plan.cases:
+        clients = f"{case.clients} x {case.callers}" if case.callers > 1 else f"{case.clients}"
+        load = f"open, {case.offered_per_s:g}/s {case.arrivals}" if case.load == "open" else case.load
+        rows.append(
+            {
+                "system": case.system,
+                "transport": case.transport,
+                "payload [B]": case.payload_bytes,
+                "load": load,
+                "clients": clients,
+                "engine": case.engine,
+                "placement": case.placement,
+                "options": ", ".join(f"{name}={value}" for name, value in case.options.items()),
+            }
+        )
+    frame = pd.DataFrame(rows).set_index("system")
+    return frame.assign(starts=run.plan.starts, **{"window [s]": f"{run.plan.window_s:g}"})
+
+
+def versions(run: Run) -> pd.DataFrame:
+    """Return one row for each program and library whose version the run recorded, and the revision that measured."""
+    git = run.manifest.get("git", {})
+    revision = f"{git.get('revision', 'not known')[:12]}{' (with changes)' * bool(git.get('dirty'))}"
+    known = {**run.manifest.get("versions", {}), "roundtrip revision": revision}
+    return pd.DataFrame({"version": pd.Series(known)}).rename_axis("program or library")
+
+
 def calls(run: Run) -> pd.DataFrame:
     """Return one row for each closed-loop case: quantiles of the RTT, and the rate; of a load generator as it says."""
     rows = []

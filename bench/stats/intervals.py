@@ -133,10 +133,19 @@ def paired_shift(differences: Array) -> Interval | None:
 
     None below six pairs: no interval of them covers with 95 %.
     """
+    walsh = _walsh(differences)
+    return _by_order(walsh, _signed_rank_tail(len(differences)), float(np.median(walsh))) if len(walsh) else None
+
+
+def walsh_median(differences: Array) -> float:
+    """Return the Hodges-Lehmann centre of paired differences: the median of the means of all pairs of them."""
+    return float(np.median(_walsh(differences)))
+
+
+def _walsh(differences: Array) -> Array:
     d = np.asarray(differences, float)
     first, second = np.triu_indices(len(d))
-    walsh = (d[first] + d[second]) / 2
-    return _by_order(walsh, _signed_rank_tail(len(d)), float(np.median(walsh))) if len(d) else None
+    return np.asarray((d[first] + d[second]) / 2)
 
 
 def shift(ours: Array, theirs: Array) -> Interval | None:

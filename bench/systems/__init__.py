@@ -33,16 +33,17 @@ def names() -> list[str]:
     return sorted(_files())
 
 
-def _file(name: str) -> str:
+def file_of(name: str) -> str:
+    """Return a system's file; UsageError, with the nearest name, for one that there is not."""
     try:
         return _files()[name]
     except KeyError:
         raise unknown("system", name, names()) from None
 
 
-def _tree(name: str) -> ast.Module:
+def tree_of(name: str) -> ast.Module:
     """Return a system's file, parsed; anew if it has changed."""
-    file = _file(name)
+    file = file_of(name)
     return _parsed(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
 
 
@@ -54,7 +55,7 @@ def _parsed(file: str, changed_ns: int) -> ast.Module:
 
 def describe(name: str) -> str:
     """Return the first line of the system's docstring, without importing it."""
-    text = ast.get_docstring(_tree(name)) or name
+    text = ast.get_docstring(tree_of(name)) or name
     return text.splitlines()[0]
 
 
@@ -63,7 +64,7 @@ _NEEDED = object()
 
 def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     """Return a literal that the system's file assigns at top level, without importing it."""
-    for node in _tree(name).body:
+    for node in tree_of(name).body:
         if isinstance(node, ast.Assign) and any(ast.unparse(t) == variable for t in node.targets):
             return ast.literal_eval(node.value)
     if default is not _NEEDED:
@@ -73,12 +74,12 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
 
 def defines(name: str, function: str) -> bool:
     """Return whether the system's file defines a function at top level, without importing it."""
-    return any(isinstance(node, ast.FunctionDef) and node.name == function for node in _tree(name).body)
+    return any(isinstance(node, ast.FunctionDef) and node.name == function for node in tree_of(name).body)
 
 
 def load(name: str) -> System:
     """Import one system; NotInstalledError names the command that installs what it lacks."""
-    _file(name)
+    file_of(name)
     try:
         return cast(System, importlib.import_module(f"bench.systems.{name}"))
     except ImportError as missing:

@@ -5,13 +5,14 @@ import json
 
 import numpy as np
 import pytest
-from handmade import handmade
+from handmade import handmade, reference
 
 from bench.analysis import verdicts
-from bench.analysis.comparison import DIFFERENT, SAME, UNKNOWN, aa_ratio, at_once, compare, compare_cases, judge
+from bench.analysis.comparison import DIFFERENT, SAME, UNKNOWN, aa_ratio, at_once, compare, compare_cases, effect, judge
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
 from bench.run.frames import Run
+from bench.stats import intervals
 
 ONE = [Case("zeromq", "ipc")]
 
@@ -130,3 +131,18 @@ def test_a_quantile_that_starts_do_not_carry_is_not_compared_and_that_is_said(co
     assert told.startswith("p99 RTT is not compared: it needs 368 calls a start")
     assert told in command("compare", a.id, b.id).stdout
     assert not verdicts.left_out(handmade(ONE, [100]), [0])
+
+
+def test_the_effect_is_what_compare_says_and_its_estimate_does_not_need_six_blocks():
+    run = reference("latency")
+    base, other = run.first(system="sockets", transport="tcp"), run.first(system="zeromq", transport="tcp")
+    found, same = effect(run, base, other, "p50_rtt_us"), p50(compare_cases(run, base, other))
+    assert (found.middle, found.low, found.high) == (same.ratio, same.low, same.high)
+    few = effect(handmade([*ONE, Case("sockets", "ipc")], [100, 130], starts=3), 0, 1, "p50_rtt_us")
+    assert few.middle == pytest.approx(1.3, rel=0.001) and few.low != few.low and few.high != few.high
+    unknown = effect(run, base, other, "send_rate_per_s")
+    assert unknown.middle != unknown.middle
+
+
+def test_the_effect_is_the_median_of_the_ratios_of_all_pairs_of_blocks():
+    assert intervals.walsh_median(np.array([1.0, 2.0, 6.0])) == np.median([1, 2, 6, 1.5, 3.5, 4])

@@ -1,0 +1,94 @@
+"""The source code behind a number: the loop that timed it, and the call that was timed."""
+
+import ast
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import paths, systems
+from bench.plan.case import Case
+from bench.run.frames import Run
+
+CHILD = Path(__file__).parent.parent / "child"
+WIRE = {"closed": "Talks.advance", "open": "pace"}  # what the wire runs, in child/wire.py
+AWAITED = {"closed": "closed_async", "open": "opened_async"}
+PLAIN = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed"}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A function or method as it is written: its file, its first line there, and its text."""
+
+    file: Path
+    line: int
+    text: str
+
+    @property
+    def title(self) -> str:
+        """Return where it is: the file as users read it best, and the line."""
+        return f"{paths.shown(self.file)}, line {self.line}"
+
+
+def of_run(run: Run, system: str = "") -> list[Piece]:
+    """Return the loop that timed a run's calls and the timed call, of the first system or of the one named."""
+    subjects = [case for case in run.plan.cases if case.system == system or (not system and case.system != "loopback")]
+    return of_case(subjects[0] if subjects else run.plan.cases[0])
+
+
+def of_case(case: Case) -> list[Piece]:
+    """Return the loop that times a case's calls, then the call as the system's own file defines it.
+
+    The wire calls nothing: there the loop is all. A load generator is a program of others: nothing is returned.
+    """
+    if case.generator:
+        return []
+    if case.engine == "wire":
+        return [piece(CHILD / "wire.py", WIRE[case.load])]
+    calls = calls_of(case.system, "send" if case.load == "stream" else "call")
+    loops = AWAITED if calls and calls[0].text.lstrip().startswith("async ") else PLAIN
+    return [piece(CHILD / "timed_loops.py", loops[case.load]), *calls]
+
+
+def calls_of(system: str, verb: str = "call") -> list[Piece]:
+    """Return what a system's client does for a call, as its file defines it.
+
+    A method is returned alone. Where the client builds the function when it connects, its class is returned, and the
+    function of the file that builds it.
+    """
+    file, tree = Path(systems.file_of(system)), systems.tree_of(system)
+    wanted = {"send": "Sender"}.get(verb, "Client")
+    client = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == wanted), None)
+    if client is None:
+        return []
+    methods = {node.name: node for node in client.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    if verb in methods and not methods[verb].decorator_list:
+        return [_piece(file, methods[verb])]
+    if verb in methods:
+        builders = [node for node in tree.body if isinstance(node, ast.FunctionDef) and _defines(node, verb)]
+        return [_piece(file, node) for node in (*builders, client)]
+    return [piece for base in client.bases for piece in _inherited(base, verb)]
+
+
+def _inherited(base: ast.expr, verb: str) -> list[Piece]:
+    """Return the call of a base class that another system's file defines: ``sockets.Client``."""
+    if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name) and base.value.id in systems.names():
+        return calls_of(base.value.id, verb)
+    return []
+
+
+def _defines(function: ast.FunctionDef, name: str) -> bool:
+    return any(isinstance(node, ast.FunctionDef) and node.name == name for node in function.body)
+
+
+def piece(file: Path, name: str) -> Piece:
+    """Return a function of a file, or a method as ``Class.method``."""
+    body = ast.parse(file.read_text("utf-8")).body
+    for part in name.split("."):
+        found = next(node for node in body if getattr(node, "name", "") == part)
+        body = getattr(found, "body", [])
+    return _piece(file, found)
+
+
+def _piece(file: Path, node: ast.stmt) -> Piece:
+    lines = file.read_text("utf-8").splitlines()[node.lineno - 1 : node.end_lineno]
+    return Piece(file, node.lineno, textwrap.dedent("\n".join(lines)))

@@ -1,0 +1,50 @@
+"""The source that a notebook shows beside its numbers is the source that ran."""
+
+import ast
+
+import pytest
+from conftest import ROOT
+from handmade import reference
+
+from bench import systems
+from bench.apps import code
+from bench.plan.case import Case
+
+
+def defined(piece):
+    (node,) = ast.parse(piece.text).body
+    return node.name
+
+
+@pytest.mark.parametrize("system", systems.names())
+def test_every_system_shows_its_call_as_its_file_has_it(system):
+    pieces = code.calls_of(system)
+    assert pieces and {"call", "caller", "Client"} & {defined(piece) for piece in pieces}
+    for piece in pieces:
+        lines = piece.file.read_text("utf-8").splitlines()
+        assert lines[piece.line - 1].strip() == piece.text.splitlines()[0]
+        assert piece.title == f"{code.paths.shown(piece.file)}, line {piece.line}"
+
+
+@pytest.mark.parametrize(
+    ("case", "names"),
+    [
+        (Case("zeromq", "ipc"), ["closed", "call"]),
+        (Case("grpc_aio", "tcp"), ["closed_async", "call"]),
+        (Case("sockets", "tcp"), ["closed", "caller", "Client"]),
+        (Case("sockets", "tcp", load="open", offered_per_s=5), ["opened", "caller", "Client"]),
+        (Case("grpc_aio", "tcp", load="open", offered_per_s=5), ["opened_async", "call"]),
+        (Case("zeromq", "ipc", load="stream"), ["send_stream", "Sender"]),
+        (Case("http_aiohttp", "tcp", engine="wire"), ["advance"]),
+        (Case("http_aiohttp", "tcp", engine="wrk"), []),
+    ],
+)
+def test_the_loop_is_the_one_that_times_such_a_case(case, names):
+    assert [defined(piece) for piece in code.of_case(case)] == names
+
+
+def test_a_notebook_shows_the_first_system_or_the_one_that_is_named():
+    run = reference("latency")
+    (loop, call) = code.of_run(run)
+    assert loop.file == ROOT / "bench/child/timed_loops.py" and call.file == ROOT / "bench/systems/zeromq.py"
+    assert code.of_run(run, "sockets")[-1].file == ROOT / "bench/systems/sockets.py"
