@@ -90,4 +90,4 @@ def test_the_house_style_is_seaborns_without_the_time_that_its_import_takes():
     seaborn = pytest.importorskip("seaborn")
     assert seaborn.color_palette("colorblind", 10).as_hex() == list(house.COLOURS)
     theirs = seaborn.axes_style("whitegrid")
-    assert {name: value for name, value in theirs.items() if name != "image.cmap"} == axes.WHITEGRID
+    assert {name: value for name, value in theirs.items() if name != "image.cmap"} == house.WHITEGRID
