@@ -34,13 +34,24 @@ ROOT = HERE.parent
 
 LONG = ("test_browser", "test_documents", "test_notebooks", "test_routers")  # begun last, one would end alone
 BUILT = "test_site"  # its first test builds what the others read; they come last, when it is there
+NODES = (
+    "http_crossbar",
+    "wamp_crossbar",
+)  # their tests follow each other: few processes start a node
 
 
 def pytest_collection_modifyitems(items):
     """Begin with what takes long in one piece; end with what would wait for it."""
     build = next((item for item in items if item.path.stem == BUILT), None)
-    order = {stem: place for place, stem in enumerate(LONG)} | {BUILT: len(LONG) + 1}
-    items.sort(key=lambda item: -1 if item is build else order.get(item.path.stem, len(LONG)))
+    order = {stem: place for place, stem in enumerate(LONG)} | {BUILT: len(LONG) + len(NODES) + 1}
+
+    def place(item):
+        if item is build:
+            return -1
+        node = next((len(LONG) + number for number, name in enumerate(NODES) if name in item.nodeid), None)
+        return order.get(item.path.stem, len(LONG) + len(NODES) if node is None else node)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.analysis.resources import Resource, resources
-from bench.run.frames import Run, number_of
+from bench.run.frames import Run, number_of, once
 from bench.stats import Array, queueing
 from bench.stats.queueing import Demand
 
@@ -28,6 +28,7 @@ class Prediction:
     limit: str
 
 
+@once
 def predict(run: Run) -> Prediction | None:
     """Return the prediction for 1 to the most clients of a run, or None where the server's CPU time is not known."""
     rows = run.cases_with(is_short=False)

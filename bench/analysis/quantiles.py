@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench import stats
-from bench.run.frames import Run, column, was_waiting
+from bench.run.frames import Run, column, once, was_waiting
 from bench.stats import intervals
 from bench.text import duration
 
@@ -41,6 +41,7 @@ class Quantile:
         return f"{duration(self.value)}{ends}{these}{f' as {self.by} reports it' * bool(self.by)}"
 
 
+@once
 def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
     if generator := run.case(case).generator:

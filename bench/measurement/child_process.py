@@ -1,6 +1,7 @@
 """Child processes as the measuring process sees them: start, talk, wait for, end. Nothing is left behind."""
 
 import contextlib
+import math
 import os
 import secrets
 import selectors
@@ -12,12 +13,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 
+import psutil
+
 from bench.channel import Adopted, Failed, Kind, Listening, Message, Reader
+from bench.child import clocks
 from bench.child.spec import FirstArrived, Ready
 from bench.errors import SystemFailedError
+from bench.measurement.meters import family
 from bench.process import Process, python
 
 TICK_S = 0.2
+END_S = 10.0  # until a process ends that has begun to
+LEAST_SHARE = 0.005  # of a CPU: who uses less does not work, but waits for something that does not come
+LOOK_S = 2.0  # for so long it is looked at whether they do, once the deadline has passed
+LONGEST = 3
 _PACKAGE = str(Path(__file__).parents[2])
 _is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=lambda: False)
 
@@ -46,6 +55,7 @@ class Child(Process):
     def __init__(self, name: str, module: str, spec: Message) -> None:
         """Start ``python -m MODULE`` and hand it its specification."""
         self.name = name
+        self._has_failed = False
         self._directory: str | None = getattr(spec, "directory", None)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, so nothing can be left over
         self._reader = Reader()
@@ -64,6 +74,7 @@ class Child(Process):
         data = os.read(self.fileno(), 1 << 20)
         for message in self._reader.feed(data):
             if isinstance(message, Failed):
+                self._has_failed = True
                 raise SystemFailedError(f"the {self.name} failed: {message.text}")
             if isinstance(message, Adopted):
                 self._groups.append(message.group)
@@ -88,8 +99,11 @@ class Child(Process):
         return " | ".join(tail) or "(its log is empty)"
 
     def obituary(self, patience_s: float) -> str:
-        """Return how the child ended and the end of its log, or nothing if it still runs."""
-        status = self.wait(patience_s)
+        """Return how the child ended and the end of its log, or nothing if it still runs.
+
+        One that has reported an error is about to end: it is waited for longer, however busy the machine is.
+        """
+        status = self.wait(max(patience_s, END_S) if self._has_failed else patience_s)
         if status is None:
             return ""
         how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
@@ -130,12 +144,13 @@ def collect(
     """Wait until each wanted child has sent a message of this kind; return the messages in that order.
 
     Raises SystemFailedError when a wanted or other child dies or reports an error, or at the deadline; and
-    KeyboardInterrupt when ``until`` says so.
+    KeyboardInterrupt when ``until`` says so. The deadline is for one that hangs: it is moved, up to ``LONGEST`` times
+    as late, while the wanted children still use CPU time, of which a busy machine gives them little.
     ``tick`` is called about every 0.2 s meanwhile.
     """
     got: dict[Child, Kind] = {}
-    end = time.monotonic() + deadline_s
-    next_tick = time.monotonic() + TICK_S
+    began = time.monotonic()
+    end, next_tick, used_s = began + deadline_s, began + TICK_S, -math.inf
     with selectors.DefaultSelector() as selector:
         for child in {*wanted, *others}:
             selector.register(child, selectors.EVENT_READ, child)
@@ -150,9 +165,21 @@ def collect(
             if time.monotonic() >= next_tick:
                 tick()
                 next_tick = time.monotonic() + TICK_S
-            if time.monotonic() >= end:
-                raise _late(kind, missing[0], deadline_s)
+            if (now := time.monotonic()) >= end:
+                used_before_s, used_s = used_s, _cpu_s(missing)
+                if used_s - used_before_s < LEAST_SHARE * LOOK_S or now >= began + LONGEST * deadline_s:
+                    raise _late(kind, missing[0], now - began)
+                end = now + LOOK_S
     return [got[child] for child in wanted]
+
+
+def _cpu_s(children: Sequence[Child]) -> float:
+    """Return the CPU time that children and all their descendants have used, in s; one that has ended counts not."""
+    used_s = 0.0
+    for child in children:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            used_s += clocks.total_ns(family(child.pid)) / 1e9
+    return used_s
 
 
 _DOING: dict[type[Message], str] = {

@@ -33,7 +33,7 @@ from bench.child.spec import (
 )
 from bench.errors import SystemFailedError
 from bench.measurement import kernel_counters
-from bench.measurement.child_process import Child, collect, private_directory, stop_all
+from bench.measurement.child_process import END_S, Child, collect, private_directory, stop_all
 from bench.measurement.meters import LoadMeter, family, has_ended
 from bench.measurement.received import calls_of, marks_of, sessions_of, window_ns
 from bench.measurement.routers import Router, Routers
@@ -44,7 +44,6 @@ from bench.run.start_record import StartRecord
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
 TARGET_S = 5.0  # the same, for a server that is said to be running
-ROUTER_END_S = 10.0  # until a router ends some of whose processes have ended
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
 GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
 
@@ -325,7 +324,7 @@ class Start:
         ends = [one.obituary(patience_s=0.1) for one in children if one.name.endswith(" server")]
         if self.router:
             is_dying = any(has_ended(pid) for pids in self.router.pids.values() for pid in pids)
-            ends.append(self.router.child.obituary(ROUTER_END_S if is_dying else 0.1))
+            ends.append(self.router.child.obituary(END_S if is_dying else 0.1))
         words = [text for text in ends if text and text not in known]
         return "".join(f"; {text}" for text in words)
 

@@ -1,9 +1,11 @@
 """A run as frames: its tables in pandas, and what follows from them for each start and case."""
 
+import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,9 @@ from bench.plan.labels import labels
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
 from bench.stats import steady_state
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
 ROLES = ("client", "server", "router", "controller")
 
@@ -257,6 +262,23 @@ class Run:
     def labels(self) -> list[str]:
         """The shortest text for each case that tells it from the others."""
         return labels(self.plan.cases)
+
+
+def once(of_run: Callable[Concatenate[Run, Given], Found]) -> Callable[Concatenate[Run, Given], Found]:
+    """Let a function of a run, and of values that can be hashed, work out each answer once: a run never changes.
+
+    What it returns is shared by all who ask: nobody changes it.
+    """
+    known: WeakKeyDictionary[Run, dict[Any, Found]] = WeakKeyDictionary()
+
+    @functools.wraps(of_run)
+    def asked(run: Run, /, *given: Given.args, **named: Given.kwargs) -> Found:
+        answers, key = known.setdefault(run, {}), (given, tuple(named.items()))
+        if key not in answers:
+            answers[key] = of_run(run, *given, **named)
+        return answers[key]
+
+    return asked
 
 
 def number_of(value: object) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from bench.contract import parse_address
 from bench.errors import TransportError
 
 ENVIRONMENT = "crossbar"  # the node cannot live in one environment with JupyterLab
+EXCEPTION = re.compile(r"[\w.]+\.\w*(Error|Exception|Failure)\b")  # a traceback's last line begins so
 READY = "NODE_BOOT_COMPLETE"  # in the node's log, once all its endpoints listen
 
 
@@ -42,9 +44,14 @@ def run(
     )
     adopt(node.pid)
 
+    reason = ""
+
     def follow() -> None:
+        nonlocal reason
         for line in node.stdout or ():
             sys.stderr.write(line)
+            if EXCEPTION.match(line):
+                reason = f": {line.strip()}"
             if READY in line:
                 ready(node.pid)
 
@@ -52,14 +59,28 @@ def run(
     log.start()
     status = node.wait()
     log.join(0.5)
-    raise TransportError(f"the Crossbar.io node ended with status {status}")
+    raise TransportError(f"the Crossbar.io node ended with status {status}{reason}")
 
 
-def free_port(host: str = "127.0.0.1") -> int:
-    """Return a port that nobody listens at; the node cannot pick one itself."""
+_reserved: dict[int, socket.socket] = {}
+
+
+def reserve_port(host: str = "127.0.0.1") -> int:
+    """Return a port that nobody listens at, and that the kernel gives to nobody else while this process runs.
+
+    The node cannot pick one itself, and takes seconds to listen: on Linux a socket that is bound and does not listen
+    keeps the port meanwhile, and the node shares it (SO_REUSEPORT, see ``endpoint``).
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, 0), family=family) as probe:
-        return int(probe.getsockname()[1])
+    if sys.platform != "linux":
+        with socket.create_server((host, 0), family=family) as probe:
+            return int(probe.getsockname()[1])
+    holder = socket.socket(family, socket.SOCK_STREAM)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    holder.bind((host, 0))
+    port = int(holder.getsockname()[1])
+    _reserved[port] = holder
+    return port
 
 
 def endpoint(address: str) -> dict[str, Any]:
@@ -68,4 +89,5 @@ def endpoint(address: str) -> dict[str, Any]:
     if where.transport == "ipc":
         return {"type": "unix", "path": where.path}
     version = 6 if ":" in where.host else 4
-    return {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
+    shared = {"shared": True} if where.port in _reserved else {}
+    return {"type": "tcp", "interface": where.host, "port": where.port, "version": version} | shared

@@ -59,7 +59,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.workers > 1 and binding.transport != "tcp":
         raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
     _workers.refuse_if_taken(binding.endpoint())
-    address = re.sub(r"^tcp://(.*):0$", lambda named: f"tcp://{named[1]}:{_free_port(named[1])}", binding.endpoint())
+    address = re.sub(r"^tcp://(.*):0$", _with_reserved_port, binding.endpoint())
     here, directory = Path(__file__).parent, Path(binding.directory)
     (directory / "code").mkdir()
     shutil.copy(here / f"{RESOURCES}.py", directory / "code")
@@ -74,8 +74,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     )
 
 
-def _free_port(host: str) -> int:
-    return _crossbar.free_port(host.strip("[]"))
+def _with_reserved_port(named: re.Match[str]) -> str:
+    return f"tcp://{named[1]}:{_crossbar.reserve_port(named[1].strip('[]'))}"
 
 
 def _configuration(address: str, options: Options, directory: str) -> dict[str, Any]:

@@ -66,12 +66,12 @@ def route(binding: Binding, options: Options, service: RouterService) -> None:
 def _endpoints(binding: Binding, options: Options) -> Iterator[tuple[str, str]]:
     """Yield "TRANSPORT FRAMING" and its address: the one that the user names, or all four."""
     if binding.address is not None:
-        named = re.sub(r":0$", lambda _: f":{_crossbar.free_port()}", binding.address)
+        named = re.sub(r":0$", lambda _: f":{_crossbar.reserve_port()}", binding.address)
         yield f"{binding.transport} {options.framing}", named
         return
     for framing in FRAMINGS:
         yield f"ipc {framing}", f"ipc://{binding.directory}/{framing}.sock"
-        yield f"tcp {framing}", f"tcp://127.0.0.1:{_crossbar.free_port()}"
+        yield f"tcp {framing}", f"tcp://127.0.0.1:{_crossbar.reserve_port()}"
 
 
 def _configuration(addresses: dict[str, str]) -> dict[str, Any]:

@@ -48,11 +48,11 @@ def impatient(with_systems, monkeypatch):
     ("fault", "text"),
     [
         ("dies_at_once", "server exited with status 7; the end of its log: cannot start: no luck today"),
-        ("never_listens", "server did not listen within 2 s"),
+        ("never_listens", "server did not listen within"),
         ("returns", r"serve\(\) of faulty returned instead of answering"),
         ("lies_at_once", "request 0 was answered with 100 bytes that differ"),
         ("dies_later", "server exited with status 3; the end of its log: the last words of the server"),
-        ("hangs_later", "client did not finish within 1 s"),
+        ("hangs_later", "client did not finish within"),
         ("lies_later", "was answered with 100 bytes that differ from byte"),
         ("cuts_later", "was answered with 99 bytes instead of 100"),
     ],
@@ -175,7 +175,7 @@ def test_a_target_that_does_not_answer(monkeypatch):
         measure(Case("sockets", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
     monkeypatch.setattr(start, "TARGET_S", 0.8)
     remedy = "does a zeromq server listen at tcp://127.0.0.1:1. Start one there: python -m bench serve zeromq tcp"
-    with pytest.raises(SystemFailedError, match=f"client was not ready within 1 s.*{remedy}"):
+    with pytest.raises(SystemFailedError, match=f"client was not ready within \\d+ s.*{remedy}"):
         measure(Case("zeromq", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
 
 

@@ -22,7 +22,7 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
 from bench.run import stored
-from bench.systems import wamp_crossbar
+from bench.systems import _crossbar, wamp_crossbar
 
 NAME = "wamp_crossbar"
 LEVELS = list(itertools.product(("ipc", "tcp"), ("rawsocket", "websocket"), ("json", "msgpack", "cbor")))
@@ -123,6 +123,19 @@ def test_an_address_that_is_taken_is_named(command):
         finished = command("serve", NAME, address)
     assert finished.returncode == 1 and finished.stderr.count("\n") == 1
     assert f"if {address} is taken, choose another address" in finished.stderr
+    assert "cannot_listen" in finished.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ports are kept free for the node on Linux only")
+def test_a_port_that_is_kept_for_the_node_is_given_to_nobody_else():
+    port = _crossbar.reserve_port()
+    with pytest.raises(OSError, match="in use"):
+        socket.create_server(("127.0.0.1", port))
+    with socket.create_server(("127.0.0.1", port), reuse_port=True) as node:
+        socket.create_connection(("127.0.0.1", port), 5).close()
+        node.accept()[0].close()
+    assert _crossbar.endpoint(f"tcp://127.0.0.1:{port}")["shared"]
+    assert "shared" not in _crossbar.endpoint("tcp://127.0.0.1:80")
 
 
 def test_a_router_at_a_named_address_is_a_target_and_without_its_callee_an_error():

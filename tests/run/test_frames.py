@@ -1,13 +1,14 @@
 """From stored rows to numbers, checks and sentences, on runs made by hand."""
 
 import pytest
-from handmade import PAIR, handmade
+from handmade import PAIR, handmade, reference
 
 from bench.experiments import published, registry, tables, words
 from bench.experiments.latency.text import cpu
 from bench.experiments.throughput.text import conclusion
 from bench.plan.case import Case
 from bench.plan.labels import labels
+from bench.run.frames import once
 
 
 def test_numbers_of_a_run_made_by_hand():
@@ -94,3 +95,16 @@ def test_labels_tell_what_differs():
         "zeromq ipc 1 client",
         "zeromq ipc 2 clients",
     ]
+
+
+def test_what_follows_from_a_run_is_worked_out_once_for_each_question():
+    asked = []
+
+    @once
+    def counted(run, name, times=1):
+        asked.append(name)
+        return [name] * times
+
+    run = reference("latency")
+    assert counted(run, "a") is counted(run, "a") and counted(run, "a", times=2) == ["a", "a"]
+    assert counted(reference("clients"), "a") is not counted(run, "a") and asked == ["a", "a", "a"]

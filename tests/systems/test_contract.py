@@ -112,8 +112,8 @@ def answered(child) -> int:
     return collect(Counted, [child], 10)[0].count
 
 
-@pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
 @pytest.mark.parametrize("size", [1, 70_000, 2_000_000])
+@pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
 def test_sizes_that_do_not_fit_one_read(name, transport, size, routing, server):
     case = Case(name, transport, size, max_calls=20)
     if routing:  # its servers are reached by way of a router that measures start

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bench.analysis.quantiles import quantile
 from bench.experiments.calibration import virtual_time
-from bench.run.frames import Run, number_of
+from bench.run.frames import Run, number_of, once
 
 MARGIN = 0.10
 
@@ -30,14 +30,13 @@ class Truth:
         return self.measured / self.true - 1
 
 
+@once
 def virtual(run: Run) -> Run:
     """Return the run in virtual time; worked out once for a run."""
-    if "virtual" not in run.__dict__:
-        run.__dict__["virtual"] = virtual_time.replay(run)
-    found: Run = run.__dict__["virtual"]
-    return found
+    return virtual_time.replay(run)
 
 
+@once
 def truths(run: Run) -> list[Truth]:
     """Return each quantile that the calls carry, measured and true: of round trips, or of responses to open loads."""
     found = []

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.run.frames import Run
+from bench.run.frames import Run, once
 
 
 def searched(run: Run) -> dict[str, Any]:
@@ -13,6 +13,7 @@ def searched(run: Run) -> dict[str, Any]:
     return found
 
 
+@once
 def probes(run: Run) -> pd.DataFrame:
     """Return one row for each probe, in order: rate, quantile_us (NaN if not known), achieved, server_cpu_us, kept."""
     frame = pd.DataFrame(searched(run)["probes"])

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.run.frames import Run
+from bench.run.frames import Run, once
 from bench.stats import Array
 
 KINDS = ("wall", "client", "server")  # what is spent: time from beginning to end, CPU time of either side
@@ -33,6 +33,7 @@ class Costs(NamedTuple):
     byte: Spread
 
 
+@once
 def spent(run: Run, case: int, kind: str) -> pd.DataFrame:
     """Return a case's client processes: start, calls, payload_bytes, and ``us``, what each spent of a kind."""
     rows = run.sessions_of(case)
@@ -51,6 +52,7 @@ def fit(calls: Array, payload_bytes: Array, spent_us: Array) -> tuple[float, flo
     return float(a), float(b), float(c[0]) * 1e3 if c else np.nan
 
 
+@once
 def fits(run: Run, case: int, kind: str) -> list[tuple[float, float, float]]:
     """Return a, b and c of each start of a case."""
     return [
@@ -59,12 +61,14 @@ def fits(run: Run, case: int, kind: str) -> list[tuple[float, float, float]]:
     ]
 
 
+@once
 def costs(run: Run, case: int, kind: str) -> Costs:
     """Return what a case's starts, calls and bytes cost by regression."""
     each = zip(*fits(run, case, kind), strict=True)
     return Costs(*(Spread(*stats.across_starts(list(one))) for one in each))
 
 
+@once
 def call_us(run: Run, case: int, kind: str) -> Spread:
     """Return what one call of the smallest payload costs by regression: b + c s, in us."""
     size = run.case(case).payload_bytes

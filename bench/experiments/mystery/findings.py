@@ -2,23 +2,26 @@
 
 import pandas as pd
 
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, once
 
 P50 = column(0.5)
 
 
+@once
 def boxes(run: Run) -> pd.DataFrame:
     """Return the cases of boxes, with ``box``; the sound one last."""
     rows = run.cases_with(system="mystery")
     return rows.assign(box=[run.case(case).options["box"] for case in rows.index])
 
 
+@once
 def alone(run: Run) -> pd.DataFrame:
     """Return the cases of one caller with the smallest payload, by box."""
     rows = boxes(run)
     return _with_time(run, rows[rows["callers"] == 1]).set_index("box", drop=False)
 
 
+@once
 def crowded(run: Run) -> pd.DataFrame:
     """Return the cases of several callers, by box."""
     rows = boxes(run)

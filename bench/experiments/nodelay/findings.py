@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bench.run.frames import Run
+from bench.run.frames import Run, once
 
 DELAY_S = 0.040  # Linux's least delay of an acknowledgement (TCP_DELACK_MIN)
 
@@ -31,6 +31,7 @@ class Combination:
         return 1 / (self.stalls * DELAY_S) if self.stalls else float("inf")
 
 
+@once
 def combinations(run: Run) -> list[Combination]:
     """Return the cases of the factorial, in the plan's order; the sweep over payloads is another question."""
     size = run.case(0).payload_bytes

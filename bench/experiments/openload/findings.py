@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.run.frames import Run
+from bench.run.frames import Run, once
 from bench.stats import queueing
 
 SCV = {"constant": 0.0, "exponential": 1.0, "bimodal": 0.9 * 0.25 + 0.1 * 5.5**2 - 1}
 
 
+@once
 def sweep(run: Run) -> pd.DataFrame:
     """Return the cases with offered rates, lowest first; the frozen server is another question."""
     rows = run.cases_with(load="open")
@@ -27,6 +28,7 @@ def alone(run: Run) -> "pd.Series[float]":
     return rows.loc[next(case for case in rows.index if not frozen(run, case))]
 
 
+@once
 def capacity(run: Run) -> float:
     """Return the calls per second that the server can do: by its law if that is known, else by its CPU per call."""
     row = alone(run)

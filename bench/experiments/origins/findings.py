@@ -7,7 +7,7 @@ from bench import stats
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.marginal.findings import Spread
 from bench.experiments.published import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
-from bench.run.frames import Run
+from bench.run.frames import Run, once
 
 
 class Replica(NamedTuple):
@@ -95,6 +95,7 @@ def _grpc(run: Run) -> Iterator[Replica]:
             yield Replica("gRPC lab, 2022", words, "1/s", (sum(rates),) * 2, _column(run, case, "rate_per_s"))
 
 
+@once
 def replicas(run: Run) -> list[Replica]:
     """Return every published number that the run repeats, by origin."""
     makers: tuple[Callable[[Run], Iterator[Replica]], ...] = (_wamp, _scaleup, _zeromq, _xmlrpc_c, _grpc)
@@ -113,6 +114,7 @@ CLAIMS = (  # what the origins concluded: one number over another, by the beginn
 )
 
 
+@once
 def relations(run: Run) -> list[Relation]:
     """Return each origin's conclusion as a ratio, there and here; the ends here are those that the ranges allow."""
     known, found = replicas(run), []

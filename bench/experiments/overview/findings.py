@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, once
 
 FLOOR = "sockets"
 
@@ -10,12 +10,14 @@ FLOOR = "sockets"
 P50 = column(0.5)
 
 
+@once
 def ranked(run: Run) -> pd.DataFrame:
     """Return the systems' cases with one client, placed as one client is by default; the shortest round trip first."""
     cases = run.cases[(run.cases["system"] != "loopback") & (run.cases["clients"] == 1)]
     return cases.dropna(subset=P50).groupby("system", sort=False).head(1).sort_values(P50)
 
 
+@once
 def rates(run: Run) -> pd.DataFrame:
     """Return calls per second with one client and with two under one placement, and their ranges; index: system."""
     two = run.cases_with(clients=2).set_index("system")

@@ -2,9 +2,10 @@
 
 import pandas as pd
 
-from bench.run.frames import Run
+from bench.run.frames import Run, once
 
 
+@once
 def served(run: Run) -> pd.DataFrame:
     """Return the cases with a server: with ``resource`` and ``workers``."""
     rows = run.cases[run.cases["system"] != "loopback"].copy()
@@ -13,6 +14,7 @@ def served(run: Run) -> pd.DataFrame:
     return rows
 
 
+@once
 def of_bytes(run: Run) -> pd.DataFrame:
     """Return the cases that ask for bytes, by size and workers."""
     rows = served(run)

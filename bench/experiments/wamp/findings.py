@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, once
 
 FACTORS = {"transport": "ipc", "framing": "rawsocket", "serializer": "msgpack"}  # and the level compared with
 
@@ -35,6 +35,7 @@ class Effect:
         return f"{self.factor}: {self.level} instead of {self.against}"
 
 
+@once
 def medians(run: Run, system: str) -> pd.DataFrame:
     """Return the median RTT in us of each start of a system; index: block and the three factors."""
     rows = run.starts[run.starts["system"] == system].copy()
@@ -43,6 +44,7 @@ def medians(run: Run, system: str) -> pd.DataFrame:
     return rows.set_index(["block", *FACTORS])[[column(0.5)]].sort_index()
 
 
+@once
 def effects(run: Run, system: str = "wamp_crossbar") -> list[Effect]:
     """Return the effect of each level of each factor; none where a factor has one level only.
 
