@@ -39,12 +39,15 @@ def stream_rate(t_ns: Array, messages: Array) -> float:
 
 
 def expanded(rtt: Array, interval: float) -> Array:
-    """Return round trips with those added that a paced caller would have had during each long one.
+    """Return round trips corrected for coordinated omission, shape (n + added,), in the unit of ``rtt``.
 
-    Coordinated omission, as HdrHistogram expands it: for a time v longer than the expected interval E also v - E,
-    v - 2E, ... while above zero. A what-if of what was not measured: the added values are no samples.
+    interval: the time E between two requests of the load one asks about. For each value v above E also v - E,
+    v - 2E, ..., down to E itself, are added, as HdrHistogram does; never a value below the smallest measured one.
+    The added values are a what-if, not samples: they do not count in n.
     """
     rtt = np.asarray(rtt, float)
-    long = rtt[rtt > interval]
-    more = [np.arange(value - interval, 0, -interval) for value in long]
+    if not rtt.size:
+        return rtt
+    least = max(interval, float(rtt.min())) * (1 - 1e-9)  # v - kE misses E by rounding
+    more = [value - interval * np.arange(1, int((value - least) / interval) + 1) for value in rtt[rtt > interval]]
     return np.concatenate([rtt, *more])

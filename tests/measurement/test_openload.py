@@ -15,10 +15,12 @@ from bench import stats
 from bench.analysis import checks, overload
 from bench.child import timed_loops
 from bench.errors import UsageError
-from bench.experiments import tables, words
+from bench.experiments import registry, tables, words
+from bench.experiments.openload import findings, text
 from bench.experiments.openload.text import _growth
 from bench.measurement import runner
 from bench.measurement.start import measure
+from bench.plan import oracles
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
@@ -96,7 +98,7 @@ def test_an_awaited_client_is_paced_too():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "text"),
+    ("wrong", "said"),
     [
         ({"offered_per_s": 0}, "above 0"),
         ({"arrivals": "bursts"}, "there are uniform, poisson"),
@@ -104,8 +106,8 @@ def test_an_awaited_client_is_paced_too():
         ({"system": "zeromq", "transport": "inproc"}, "use ipc or tcp"),
     ],
 )
-def test_loads_that_cannot_be_offered(wrong, text):
-    with pytest.raises(UsageError, match=text):
+def test_loads_that_cannot_be_offered(wrong, said):
+    with pytest.raises(UsageError, match=said):
         checked(Case(**{"system": "sockets", "transport": "ipc", "load": "open", "offered_per_s": 100} | wrong))
 
 
@@ -129,9 +131,67 @@ def test_queueing_theory_with_known_answers():
     assert queueing.response(1.0, 1.0) == np.inf and queueing.response(0, 3.0) == 3
 
 
-def test_the_expansion_adds_what_a_closed_loop_did_not_send():
-    assert sorted(stats.expanded([1, 10], 3)) == [1, 1, 4, 7, 10]
-    assert stats.expanded([1, 2], 3).tolist() == [1, 2] and stats.expanded([], 3).size == 0
+def test_the_correction_adds_v_minus_k_e_down_to_e():
+    assert sorted(stats.expanded([1, 10], 3)) == [1, 4, 7, 10]
+    assert sorted(stats.expanded([1, 9], 3)) == [1, 3, 6, 9]  # E itself is the last
+    assert sorted(stats.expanded([0.1, 0.7], 0.1)) == pytest.approx([0.1, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+    assert stats.expanded([1, 2, 3], 3).tolist() == [1, 2, 3] and stats.expanded([], 3).size == 0
+    assert sorted(stats.expanded([5, 9], 2)) == [5, 5, 7, 9]  # never below the smallest measured value
+
+
+@given(some.lists(some.floats(0.01, 1e4), min_size=1, max_size=50), some.floats(1, 1e4))
+def test_no_corrected_value_is_below_the_smallest_measured_one_and_short_ones_change_nothing(rtt, interval):
+    corrected = stats.expanded(rtt, interval)
+    assert corrected[: len(rtt)].tolist() == rtt and np.all(corrected[len(rtt) :] >= interval * (1 - 1e-6))
+    assert corrected.min() >= min(rtt) * (1 - 1e-6)
+    assert max(rtt) > interval or len(corrected) == len(rtt)
+
+
+def test_the_interval_is_the_plan_s_and_jitter_of_a_closed_loop_adds_nothing():
+    rtt = np.concatenate([np.full(500, 1000.0), np.full(500, 1010.0)])  # its own median gap lies between the two
+    assert len(stats.expanded(rtt, 2000.0)) == 1000
+    run = handmade(FROZEN, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
+    p99 = float(stats.quantile(run.samples_of(0)["rtt_ns"].to_numpy() / 1e3, 0.99))
+    assert len(findings.expanded(run.samples_of(0), 1e6 / 500)) == len(run.samples_of(0))
+    assert f"{p99 / 1e3:.2f} ms in the closed loop corrected" in text.freeze(run)
+
+
+FREEZE = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": 100}
+FROZEN = [
+    Case("oracle", "ipc", 100, FREEZE),
+    Case("oracle", "ipc", 100, FREEZE, load="open", offered_per_s=500, clients=8),
+]
+
+
+def test_the_freeze_takes_the_same_share_of_the_window_in_every_case_and_the_text_says_which_quantiles_that_sets():
+    for asked in ({"profile": "smoke"}, {"profile": "class"}, {"window_s": 3, "starts": 6}, {"freeze_rate": 200}):
+        plan = registry.plan("openload", **asked)
+        shares = [one.options["freeze_ms"] / 1e3 / plan.window_s for one in plan.cases if one.options["freeze_after"]]
+        assert shares == pytest.approx([oracles.FREEZE_SHARE] * 2)
+        closed, users = (one.options["freeze_after"] for one in plan.cases[-2:])
+        assert closed / 1000 == pytest.approx(users / plan.cases[-1].offered_per_s, rel=0.1)  # the same moment
+    run = handmade(FROZEN, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
+    said = text.freeze(run)
+    assert findings.freeze_share(run) == 0.1 and findings.delayed_share(run) == 0.2
+    assert "100 ms, 10% of each window" in said and "20% of all: quantiles above p80 are set by this choice" in said
+    assert "one slow call instead of 50" in said
+
+
+def test_a_run_without_the_frozen_server_says_nothing_of_it():
+    assert text.freeze(handmade(FROZEN[:1], [1000], notebook="openload")) == ""
+
+
+def test_mm1_by_hand_has_the_utilization_and_the_predicted_and_measured_means():
+    law = {"law": "exponential", "mean_us": 1000}
+    paced = {"load": "open", "arrivals": "poisson", "clients": 8}
+    cases = [Case("oracle", "ipc", 100, law)]
+    cases += [Case("oracle", "ipc", 100, law, offered_per_s=rate, **paced) for rate in (500, 800)]
+    run = handmade(cases, [1100, 2100, 5100], notebook="openload", calls=1000, scheduled=1000)
+    row = text.utilization(run).splitlines()[2]
+    assert row.startswith("| 500/s | 50% | ") and row.endswith("| 2.13 ms | 2.15 ms |")  # 1 / (1 - 0.5) and 0.13 around
+    assert "| 800/s | 80% | " in text.utilization(run)
+    handed = [Case("sockets", "ipc"), Case("sockets", "ipc", offered_per_s=500, **paced)]
+    assert "not known" in text.utilization(handmade(handed, [10, 10], notebook="openload"))
 
 
 def simulated(service, dues):
@@ -143,7 +203,7 @@ def simulated(service, dues):
     return np.array(responses)
 
 
-def test_the_expansion_of_a_freeze_comes_close_to_what_users_wait():
+def test_the_correction_of_a_freeze_is_close_to_what_users_wait():
     n, every, freeze = 5000, 10.0, 2000.0  # ms; users take a tenth of the server
     takes = np.ones(n)
     takes[1000] = freeze

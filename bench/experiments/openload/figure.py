@@ -92,7 +92,7 @@ def three_ways(run: Run, axes: Axes) -> None:
     closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
     shown = {
         "closed loop: it waits, too": (closed, SERVICE, "-"),
-        "closed loop, expanded (what-if)": (expanded(rows["closed"]), MODEL, "-."),
+        "closed loop, expanded (what-if)": (expanded(rows["closed"], 1e6 / rate), MODEL, "-."),
         f"users at {rate:g}/s: from when they came": (
             (rows["open"]["lag_ns"] + rows["open"]["rtt_ns"]).to_numpy() / 1e3,
             RESPONSE,

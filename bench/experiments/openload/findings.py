@@ -1,4 +1,4 @@
-"""An open load by its rate: the capacity, the response time by queueing theory, and a freeze."""
+"""Open loads by rate: capacity, mean response time by queueing theory, and one freeze under two loads."""
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,13 @@ SCV = {"constant": 0.0, "exponential": 1.0, "bimodal": 0.9 * 0.25 + 0.1 * 5.5**2
 
 @once
 def sweep(run: Run) -> pd.DataFrame:
-    """Return the cases with offered rates, lowest first; the frozen server is another question."""
+    """Return the cases with offered rates, lowest first, without the server that freezes."""
     rows = run.cases_with(load="open")
     return rows[[not frozen(run, case) for case in rows.index]].sort_values("offered_per_s")
 
 
 def frozen(run: Run, case: object) -> bool:
-    """Return whether a case's server stands still once."""
+    """Return whether a case's server freezes once."""
     return bool(run.case(case).factor("freeze_after"))
 
 
@@ -30,29 +30,46 @@ def alone(run: Run) -> "pd.Series[float]":
 
 @once
 def capacity(run: Run) -> float:
-    """Return the calls per second that the server can do: by its law if that is known, else by its CPU per call."""
+    """Return the server's capacity in requests per second: 1 / mean service time if known, else 1 / CPU per call."""
     row = alone(run)
     known = run.case(row.name).options.get("mean_us")
     return float(1e6 / (known or row["server_cpu_us_per_call"]))
 
 
 def predicted(run: Run, rates: stats.Array) -> stats.Array | None:
-    """Return the mean response time in us at offered rates, or None where the law of the server is not known."""
+    """Return the predicted mean response time in us at offered rates; None where the service times are not known."""
     of = run.case(alone(run).name)
     scv = SCV.get(str(of.options.get("law")))
     paced = run.case(sweep(run).index[0]).arrivals if len(sweep(run)) else ""
     if scv is None or paced != "poisson":
         return None
     busy = 1e6 / capacity(run)
-    around = max(0.0, alone(run)["mean_rtt_us"] - busy)  # what a round trip takes beside the server's own time
+    around = max(0.0, alone(run)["mean_rtt_us"] - busy)  # round trip without the service time
     return around + queueing.response(np.asarray(rates) / 1e6, busy, scv)
 
 
-def expanded(rows: pd.DataFrame) -> stats.Array:
-    """Return a closed loop's times in us with those of the calls that it did not make while it waited.
+def expanded(rows: pd.DataFrame, interval_us: float) -> stats.Array:
+    """Return a closed loop's round trips in us, corrected for coordinated omission at a load of this interval."""
+    return stats.expanded(rows["rtt_ns"].to_numpy() / 1e3, interval_us)
 
-    The interval is the loop's own: the median from one send to the next.
+
+def freeze_cases(run: Run) -> dict[str, int]:
+    """Return the cases of the server that freezes, by load; empty unless it was measured under both."""
+    cases = {run.case(case).load: case for case in run.numbers if frozen(run, case)}
+    return cases if cases.keys() == {"closed", "open"} else {}
+
+
+def freeze_share(run: Run) -> float:
+    """Return how much of its window the freeze takes: the same in both cases."""
+    of = run.case(freeze_cases(run)["open"])
+    return float(of.options["freeze_ms"]) / 1e3 / run.plan.window_s
+
+
+def delayed_share(run: Run) -> float:
+    """Return the share of users that the freeze delays: who arrives during it, or before its queue is empty.
+
+    At utilization u the queue takes u / (1 - u) times the freeze to empty: s / (1 - u) of the window in all.
     """
-    return stats.expanded(
-        rows["rtt_ns"].to_numpy() / 1e3, float(rows.groupby("start")["t_send_ns"].diff().median()) / 1e3
-    )
+    of = run.case(freeze_cases(run)["open"])
+    utilization = of.offered_per_s * of.options["mean_us"] / 1e6
+    return min(1.0, freeze_share(run) / (1 - utilization)) if utilization < 1 else 1.0

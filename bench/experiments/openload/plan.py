@@ -1,12 +1,15 @@
-"""What is measured for openload.ipynb: offered rates, and a freeze."""
+"""Plan of openload.ipynb: offered rates from low load to overload, and one server that freezes, under two loads."""
 
 from typing import Any
 
 from bench.plan import parameters
 from bench.plan.case import ARRIVALS, Case
 from bench.plan.cases import client_count, offered, offered_rates, one_way, payload, placement_of
+from bench.plan.oracles import frozen, oracle_server
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
+
+FROZEN_US = 1000  # constant service time of the server that freezes
 
 
 def plan(
@@ -23,25 +26,35 @@ def plan(
     window_s: object = None,
     seed: object = 1,
 ) -> Plan:
-    """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads."""
+    """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads.
+
+    The freeze takes the same share of the window in both cases.
+    """
     name, by = one_way(system, transport)
     shared: dict[str, Any] = {
         "payload_bytes": payload(payload_bytes),
         "placement": placement_of("default", parallel=True),
     }
-    given = parameters.mapping(options, "options")
+    server = oracle_server()
+    given = ({"server": server} if name == "oracle" else {}) | parameters.mapping(options, "options")
     paced: dict[str, Any] = {
         "load": "open",
         "clients": client_count(clients),
         "arrivals": parameters.one_name(arrivals, "arrivals", ARRIVALS),
     }
-    paces = offered_rates(rates)
     cases = [Case(name, by, options=given, **shared)]
-    cases += [Case(name, by, options=given, offered_per_s=rate, **paced, **shared) for rate in paces]
-    freeze = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": 200}
+    cases += [Case(name, by, options=given, offered_per_s=rate, **paced, **shared) for rate in offered_rates(rates)]
     rate = offered(freeze_rate, "freeze_rate")
-    cases.append(Case("oracle", "ipc", options=freeze, **shared))
-    cases.append(
-        Case("oracle", "ipc", options=freeze, offered_per_s=rate, **(paced | {"arrivals": "uniform"}), **shared)
-    )
-    return make_plan("openload", cases, profile, starts, window_s, seed)
+    uniform = paced | {"arrivals": "uniform"}
+
+    def freezing(window_s: float) -> list[Case]:
+        closed, users = (
+            {"mean_us": FROZEN_US, "server": server} | frozen(window_s, per_s) for per_s in (1e6 / FROZEN_US, rate)
+        )
+        return [
+            Case("oracle", "ipc", options=closed, **shared),
+            Case("oracle", "ipc", options=users, offered_per_s=rate, **uniform, **shared),
+        ]
+
+    window = make_plan("openload", [*cases, *freezing(1.0)], profile, starts, window_s, seed).window_s
+    return make_plan("openload", [*cases, *freezing(window)], profile, starts, window, seed)

@@ -1,18 +1,28 @@
-"""What the figure of users who do not wait says."""
+"""What the figure of open loads says."""
 
 import numpy as np
 
 from bench import stats
-from bench.analysis import overload
-from bench.experiments.openload.findings import capacity, expanded, frozen, predicted, sweep
-from bench.run.frames import Run
-from bench.text import duration, listed, quantity
+from bench.analysis import comparison, overload
+from bench.experiments import ratios
+from bench.experiments.openload.findings import (
+    alone,
+    capacity,
+    delayed_share,
+    expanded,
+    freeze_cases,
+    freeze_share,
+    predicted,
+    sweep,
+)
+from bench.run.frames import Run, number_of, numbered
+from bench.text import duration, listed
 
 P99 = "p99_response_us"
 
 
 def conclusion(run: Run) -> str:
-    """Say how response times grow, where it ends, how far that was foretold, and what a freeze does to users."""
+    """Say how response times grow with the load, how good the prediction is, and what a freeze does to users."""
     return "\n\n".join(part for part in (_growth(run), _model(run), freeze(run)) if part)
 
 
@@ -20,18 +30,24 @@ def _growth(run: Run) -> str:
     over = overload.overloaded(run)
     cases = sweep(run)
     calm = cases[~cases.index.isin(over)]
-    text = f"The server can do {quantity(capacity(run))} requests a second, by its law or its CPU per call."
+    source = "1 / mean service time" if run.case(alone(run).name).options.get("mean_us") else "1 / server CPU per call"
+    text = f"The server's capacity is {capacity(run):,.0f} requests/s ({source})."
     if len(calm):
         low, high = calm.iloc[0], calm.iloc[-1]
         text += (
-            f" At {low['offered_per_s']:g}/s a user waits {duration(low['p50_response_us'])} (p50), "
-            f"at {high['offered_per_s']:g}/s {duration(high['p50_response_us'])}: "
-            f"{high['p50_response_us'] / low['p50_response_us']:.1f} times as long, for a service that takes "
-            f"{high['p50_rtt_us'] / low['p50_rtt_us']:.1f} times as long from sending on."
+            f" The median response time is {duration(low['p50_response_us'])} at {low['offered_per_s']:g}/s and "
+            f"{duration(high['p50_response_us'])} at {high['offered_per_s']:g}/s."
+        )
+    if len(calm) > 1:
+        ends = number_of(calm.index[0]), number_of(calm.index[-1])
+        response, rtt = (comparison.effect(run, *ends, name) for name in ("p50_response_us", "p50_rtt_us"))
+        text += (
+            f" In each block it is {ratios.times(response)} as long at the higher rate; the median round trip, counted "
+            f"from sending, is {ratios.times(rtt)} as long."
         )
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
-        text += f" **Overloaded** at {rates}: the line grows as long as the run lasts, so no response time is told."
+        text += f" **Overloaded** at {rates}: the queue grows as long as the run lasts, so no response time is shown."
     return text
 
 
@@ -41,24 +57,70 @@ def _model(run: Run) -> str:
     model = predicted(run, calm["offered_per_s"].to_numpy()) if len(calm) else None
     if model is None:
         return ""
-    rows = run.samples[run.samples["warm"]]
-    means = ((rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["case"]).mean() / 1e3).reindex(calm.index).to_numpy()
-    off = np.exp(np.abs(np.log(means / model)))[np.isfinite(model)]
+    means = [_mean_us(run, number_of(case)) for case in calm.index]
+    off = np.exp(np.abs(np.log(np.array(means) / model)))[np.isfinite(model)]
     if not len(off):
         return ""
-    return f"Mean response times differ from what queueing theory foretold by a factor of {np.nanmax(off):.2f} at most."
+    return f"Measured mean response times differ from the predicted ones by a factor of at most {np.nanmax(off):.2f}."
+
+
+def _mean_us(run: Run, case: int) -> float:
+    """Return the mean response time of a case's calls after the warm-up, in us; NaN if there are none."""
+    rows = run.samples_of(case, warm=True)
+    return float((rows["lag_ns"] + rows["rtt_ns"]).mean()) / 1e3
+
+
+def utilization(run: Run) -> str:
+    """Return a table of M/M/1 by hand: utilization and mean response time at each rate, predicted and measured."""
+    over, cases = overload.overloaded(run), sweep(run)
+    model = predicted(run, cases["offered_per_s"].to_numpy()) if len(cases) else None
+    if model is None:
+        return "The service times of this system, or of these arrivals, are not known: no response time is predicted."
+    service = 1 / capacity(run)
+    lines = [
+        "| rate λ | utilization ρ = λ S | server CPU, measured | mean response time, predicted | measured |",
+        "|---:|---:|---:|---:|---:|",
+    ]
+    for (case, row), mean in zip(numbered(cases), model, strict=True):
+        rho, busy = row["offered_per_s"] * service, row["server_cpu_percent"]
+        measured = "overloaded" if case in over else duration(_mean_us(run, case))
+        wanted = duration(mean) if np.isfinite(mean) else "no limit: ρ ≥ 1"
+        cpu = f"{busy:.0f} %" if busy == busy else "not known"
+        lines.append(f"| {row['offered_per_s']:g}/s | {rho:.0%} | {cpu} | {wanted} | {measured} |")
+    around = alone(run)["mean_rtt_us"] - 1e6 * service
+    said = (
+        f"S = {duration(1e6 * service)} is the mean service time. A closed loop's round trip is longer than that by "
+        f"{duration(max(0.0, around))}, which is added to each prediction."
+    )
+    return "\n".join([*lines, "", said])
 
 
 def freeze(run: Run) -> str:
-    """Say what one freeze looks like to a closed loop and to users."""
-    cases = {run.case(case).load: case for case in run.numbers if frozen(run, case)}
-    if cases.keys() != {"closed", "open"}:
+    """Say how long the freeze is, which quantiles that decides, and what p99 each way of measuring reports."""
+    cases = freeze_cases(run)
+    if not cases:
         return ""
+    of = run.case(cases["open"])
     rows = {load: run.samples_of(case) for load, case in cases.items()}
     closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
     users = (rows["open"]["lag_ns"] + rows["open"]["rtt_ns"]).to_numpy() / 1e3
-    p99 = [duration(stats.quantile(values, 0.99)) for values in (closed, users, expanded(rows["closed"]))]
+    every_us = 1e6 / of.offered_per_s
+    p99 = [duration(stats.quantile(values, 0.99)) for values in (closed, users, expanded(rows["closed"], every_us))]
+    due = round(of.offered_per_s * of.options["freeze_ms"] / 1e3)
     return (
-        f"One freeze, p99: the closed loop says {p99[0]}, users at the same server waited {p99[1]}; the closed "
-        f"loop expanded by what it did not send says {p99[2]}. It waited with the server, and asked nobody else."
+        f"{_share(run)}\n\np99 of the frozen server: {p99[0]} in the closed loop; {p99[1]} for users, from the "
+        f"scheduled send time; {p99[2]} in the closed loop corrected for coordinated omission at one request each "
+        f"{duration(every_us)} (a what-if: it knows nothing of the queue that the freeze leaves). The closed loop "
+        f"stopped sending during the freeze, so each start recorded one slow call instead of {due}."
+    )
+
+
+def _share(run: Run) -> str:
+    """Say which share of the window the freeze takes, and which quantiles are set by that choice."""
+    of, delayed = run.case(freeze_cases(run)["open"]), delayed_share(run)
+    set_by = f"quantiles above p{100 * (1 - delayed):.0f} are" if delayed < 1 else "all quantiles are"
+    return (
+        f"The freeze lasts {duration(1e3 * of.options['freeze_ms'])}, {freeze_share(run):.0%} of each window, in both "
+        f"cases. Users who arrive during it, or before its queue is empty, are {delayed:.0%} of all: {set_by} set by "
+        f"this choice of freeze and window, and lower ones are not."
     )
