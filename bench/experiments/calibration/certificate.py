@@ -1,4 +1,4 @@
-"""The instrument's own certificate: its statistics, loads and verdicts in virtual time, where the truth is known."""
+"""The instrument's certificate: its statistics, loads and verdicts tested in virtual time, where the truth is known."""
 
 import math
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ TRUE_RATIO = 1.2
 
 @dataclass(frozen=True)
 class Line:
-    """One property of the instrument: what was tried, what was found, what is wanted, whether it is so."""
+    """One property of the instrument: what was tested, what was found, what is required, and whether it passed."""
 
     tried: str
     found: str
@@ -71,7 +71,7 @@ def quantiles() -> Line:
 
 
 def dependent(chance: np.random.Generator, n: int, rho: float, mean: float) -> Array:
-    """Return an exponential series whose neighbours are correlated: a first-order normal series, mapped to the law."""
+    """Return an exponential series with correlated neighbours: a first-order normal series, transformed."""
     noise = chance.standard_normal(n)
     series = np.empty(n)
     series[0] = noise[0]
@@ -81,7 +81,7 @@ def dependent(chance: np.random.Generator, n: int, rho: float, mean: float) -> A
 
 
 def within_a_start(p: float, rho: float, runs: int) -> Line:
-    """The interval of a quantile inside one start covers the law's, also where calls follow each other's moods."""
+    """The interval of a quantile inside one start covers the true one, also where calls are autocorrelated."""
     truth, covered = virtual_time.law_quantile({"law": "exponential", "mean_us": 1000}, p), 0
     for number in range(runs):
         values = dependent(np.random.default_rng([number, 7]), 3000, rho, 1000.0)
@@ -92,20 +92,20 @@ def within_a_start(p: float, rho: float, runs: int) -> Line:
 
 
 def verdicts(runs: int) -> Iterator[Line]:
-    """Intervals over starts and of effects cover; equal cases are not told apart; a calm level is no drift."""
+    """Intervals over starts and of effects cover; equal cases are not called different; a steady level is no drift."""
     plan, found = _compared_plan(), dict.fromkeys(("range", "paired", "unpaired", "aa", "other_aa", "drift"), 0)
     truth = math.log(2) * 1000 + AROUND_US
     ratio = (math.log(2) * 1000 * TRUE_RATIO + AROUND_US) / truth
     last = None
     for number in range(runs):
-        run = virtual_time.run(plan, number, _moods(number), AROUND_US)
+        run = virtual_time.run(plan, number, _machine_states(number), AROUND_US)
         p50 = column(0.5)
         found["range"] += run.cases.loc[0, f"{p50}_low"] <= truth <= run.cases.loc[0, f"{p50}_high"]
         found["paired"] += _covers(comparison.compare_cases(run, 0, 2)[0], ratio)
-        found["aa"] += _told_apart(comparison.compare_cases(run, 0, 1))
+        found["aa"] += _called_different(comparison.compare_cases(run, 0, 1))
         found["drift"] += checks.settled(run).verdict != card.PASS
         if last is not None:
-            found["other_aa"] += _told_apart(comparison.compare(last, run)[:1])
+            found["other_aa"] += _called_different(comparison.compare(last, run)[:1])
             found["unpaired"] += _covers(comparison.compare(last, run)[0], 1.0)
         last = run
     yield _at_least("range of 6 start medians covers the true median", found["range"] / runs, COVERED)
@@ -117,13 +117,13 @@ def verdicts(runs: int) -> Iterator[Line]:
 
 
 def _compared_plan() -> Plan:
-    """Plan case A, A again, and B, as the comparing notebook does; the law is exponential."""
+    """Plan case A, A again, and B, as the comparing notebook does; with exponential service times."""
     a, b = (Case("oracle", "ipc", 100, {"law": "exponential", "mean_us": int(1000 * r)}) for r in (1, TRUE_RATIO))
     return make_plan("compare", [a, a, b], starts=6, window_s=0.4)
 
 
-def _moods(number: int) -> virtual_time.Effect:
-    """Return how moods of the machine scale times: a tenth from block to block, a twentieth from start to start."""
+def _machine_states(number: int) -> virtual_time.Effect:
+    """Return how machine state scales times: sd 10 % from block to block, 5 % from start to start."""
 
     def effect(start: int, block: int, case: int) -> float:
         of_block, of_start = (
@@ -138,13 +138,13 @@ def _covers(found: comparison.Comparison, truth: float) -> bool:
     return found.low <= truth <= found.high
 
 
-def _told_apart(found: list[comparison.Comparison]) -> bool:
+def _called_different(found: list[comparison.Comparison]) -> bool:
     """Return whether medians that are the same were called different."""
     return found[0].verdict == comparison.DIFFERENT
 
 
 def open_loop(used: float, runs: int) -> Line:
-    """The p99 of response times of Poisson arrivals at one exponential server is that of the law M/M/1."""
+    """The p99 of response times of Poisson arrivals at one exponential server is that of M/M/1."""
     mean, rate = 1000.0, 1000 * used
     paced: dict[str, Any] = {"load": "open", "offered_per_s": rate, "arrivals": "poisson", "clients": 64}
     case = checked(Case("oracle", "ipc", 100, {"law": "exponential"}, **paced))
@@ -152,11 +152,11 @@ def open_loop(used: float, runs: int) -> Line:
     times = np.concatenate([calls[1] - calls[2] for start in starts for calls in start.calls]) / 1e3
     truth = float(response_quantile(rate / 1e6, mean, 0.99))
     off = abs(stats.quantile(times, 0.99) / truth - 1)
-    return _at_most(f"open load at {used:.0%} of the capacity: p99 of the response is off the law's by", off, OFF)
+    return _at_most(f"open load at {used:.0%} of the capacity: p99 of the response is off M/M/1's by", off, OFF)
 
 
 def expansion() -> Line:
-    """Expanding what one paced caller recorded comes to the response times that were due, where the server is idle."""
+    """Correction for coordinated omission gives the users' response times where utilization is low."""
     worst = 0.0
     for freeze_ms in (100, 200, 400, 800):
         law = {"law": "constant", "mean_us": 100, "freeze_after": 500, "freeze_ms": freeze_ms}
@@ -165,7 +165,7 @@ def expansion() -> Line:
         due, recorded = (calls[1] - calls[2]) / 1e3, (calls[1] - calls[0]) / 1e3
         truth = stats.quantile(due, 0.99)
         worst = max(worst, abs(stats.quantile(stats.expanded(recorded, 2000.0), 0.99) / truth - 1))
-    return _at_most("expansion of a freeze, server 5 % used: p99 is off the users' by", worst, OFF)
+    return _at_most("correction for coordinated omission, 5 % utilization: p99 off by", worst, OFF)
 
 
 def warm_up(runs: int) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""What was measured, held against what is true: the same run in virtual time."""
+"""Measured quantiles compared with the true ones: the same run in virtual time."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from bench.run.frames import Run, number_of, once
 MARGIN = 0.10
 
 
-SHOWN = (0.5, 0.8, 0.95, 0.99)  # not 0.9: there the bimodal law steps
+SHOWN = (0.5, 0.8, 0.95, 0.99)  # not 0.9: there the bimodal distribution has a step
 
 
 @dataclass(frozen=True)
 class Truth:
-    """One quantile of one case, measured and true, in us; the measured one with its interval, if it has one."""
+    """One quantile of one case, measured and true, in us, and the interval of the measured one (NaN without)."""
 
     label: str
     time: str
@@ -26,7 +26,7 @@ class Truth:
 
     @property
     def off(self) -> float:
-        """How far the measured value is from the true one, as a share of it."""
+        """Relative error: measured / true - 1."""
         return self.measured / self.true - 1
 
 
@@ -38,7 +38,7 @@ def virtual(run: Run) -> Run:
 
 @once
 def truths(run: Run) -> list[Truth]:
-    """Return each quantile that the calls carry, measured and true: of round trips, or of responses to open loads."""
+    """Return each quantile with enough samples, measured and true: of round trips, or of open loads' response times."""
     found = []
     for case in virtual(run).numbers:
         time = "response" if run.case(case).load == "open" else "rtt"
@@ -50,7 +50,7 @@ def truths(run: Run) -> list[Truth]:
 
 
 def name(run: Run, case: int) -> str:
-    """Return a case's law and load."""
+    """Return a case's distribution and load, in words."""
     of = run.case(case)
     law = "one freeze" if of.options["freeze_after"] else str(of.options["law"])
     return f"{law}, {f'{of.offered_per_s:g}/s' if of.load == 'open' else 'closed'}"
@@ -63,5 +63,5 @@ def busiest(run: Run) -> int:
 
 
 def frozen(run: Run) -> int:
-    """Return the case whose server stands still once."""
+    """Return the case whose server freezes once."""
     return next(case for case in run.numbers if run.case(case).factor("freeze_after"))

@@ -9,24 +9,35 @@ from bench.experiments.calibration.virtual_time import overhead_us
 from bench.run.frames import Run
 from bench.text import duration, listed
 
-WEIGHED = "constant, closed"  # what the tare was taken from
+WEIGHED = "constant, closed"  # what the overhead was taken from
 
 
 def conclusion(run: Run) -> str:
-    """Say how many quantiles are within the margin of the truth, which are not, and what that allows."""
-    return "\n\n".join((_closeness(run), _middle(run), expansion(run)))
+    """Say how many quantiles are within the margin of the truth, what the instrument adds, and what a freeze shows."""
+    return "\n\n".join((server(run), _closeness(run), instrument(run), expansion(run)))
+
+
+def server(run: Run) -> str:
+    """Say which of the oracle's servers was measured, and what that means for the errors."""
+    if run.case(frozen(run)).options.get("server") == "c":
+        return "The server is the oracle's C program: its own time per request is small and is part of the overhead."
+    return (
+        "The server is the oracle in Python; where there is a compiler, the C program is used instead. The variation "
+        "of its own time per request is part of every error below."
+    )
 
 
 def _closeness(run: Run) -> str:
     found = truths(run)
     off = [one for one in found if abs(one.off) > MARGIN]
-    held = [one for one in off if not one.low <= one.true <= one.high]
-    weighed = f"The tare, what a round trip takes beside the server's time, is {duration(overhead_us(run))}."
-    text = f"{weighed} Of {len(found)} quantiles, **{len(found) - len(off)} are within {MARGIN:.0%} of the truth**."
+    held = [one for one in off if one.low <= one.true <= one.high]
+    text = f"Of {len(found)} quantiles, **{len(found) - len(off)} are within {MARGIN:.0%} of the true value**."
     if off:
         worst = max(off, key=lambda one: abs(one.off))
-        text += f" The furthest off is {_named(worst)}: {duration(worst.measured)} for {duration(worst.true)}."
-        text += f" Of those beyond it, the interval holds the truth in {len(off) - len(held)} of {len(off)}."
+        text += (
+            f" The largest error is at {_named(worst)}: {duration(worst.measured)} for a true {duration(worst.true)}."
+        )
+        text += f" Of the {len(off)} outside, the true value is inside the measured interval for {len(held)}."
     return text
 
 
@@ -34,20 +45,30 @@ def _named(one: Truth) -> str:
     return f"p{100 * one.p:g} of {one.label}"
 
 
-def _middle(run: Run) -> str:
-    """Say how far the medians of closed and of open loops are off, and in which direction."""
+def instrument(run: Run) -> str:
+    """Say what the instrument itself adds: the overhead of a round trip, the lateness of sending, errors of medians."""
     parts = []
     for time, words in (("rtt", "closed loops"), ("response", "open loads")):
         known = [one for one in truths(run) if one.time == time and one.p == 0.5]
-        medians = [one for one in known if one.label != WEIGHED]  # which is right by definition
+        medians = [one for one in known if one.label != WEIGHED]  # which has no error by definition
         if medians:
             added = float(np.median([one.measured - one.true for one in medians]))
-            parts.append(f"{words} by {'+' if added > 0 else '−'}{duration(abs(added))}")
-    return f"In the middle, medians are off in {listed(parts)}: believe no difference smaller than that here."
+            parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
+    late = float(run.starts["pacing_p99_us"].max())
+    paced = (
+        f" Requests that found an idle connection were sent late by p99 {duration(late)} at most."
+        if late == late
+        else ""
+    )
+    return (
+        f"The instrument's own part: a round trip takes {duration(overhead_us(run))} longer than the service time (the "
+        f"overhead, taken from the constant distribution and added to all true values).{paced} The error of the "
+        f"medians is {listed(parts)} (median over the cases): do not interpret smaller differences on this machine."
+    )
 
 
 def expansion(run: Run) -> str:
-    """Say what expanding the recorded times of the frozen server makes of them, beside what users had."""
+    """Say what the correction for coordinated omission makes of the recorded times, beside what users experienced."""
     case = frozen(run)
     rows = run.samples_of(case)
     recorded = rows["rtt_ns"].to_numpy() / 1e3
@@ -56,8 +77,12 @@ def expansion(run: Run) -> str:
     true = ((other["rtt_ns"] + other["lag_ns"]) / 1e3).to_numpy()
     expanded = stats.expanded(recorded, 1e6 / PACED_PER_S)
     p99 = [duration(stats.quantile(values, 0.99)) for values in (recorded, expanded, due, true)]
+    of = run.case(case)
+    share = of.options["freeze_ms"] / 1e3 / run.plan.window_s
     return (
-        f"One freeze, p99: recorded from sending {p99[0]}; expanded from that {p99[1]}; measured from when due "
-        f"{p99[2]}; true {p99[3]}. Expansion serves where the server is hardly busy, as here; measuring from when due "
-        f"serves always."
+        f"One freeze of {duration(1e3 * of.options['freeze_ms'])}, {share:.0%} of the window: it sets all quantiles "
+        f"above p{100 * (1 - share):.0f}. p99: {p99[0]} recorded from sending; {p99[1]} corrected for coordinated "
+        f"omission; {p99[2]} measured from the scheduled send time; {p99[3]} true. The correction is close only where "
+        f"utilization is low, as here ({of.offered_per_s * of.options['mean_us'] / 1e6:.0%}); measuring from the "
+        f"scheduled send time needs no correction."
     )

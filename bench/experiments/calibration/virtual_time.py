@@ -1,6 +1,6 @@
-"""The oracle in virtual time: its laws and loads without processes, sockets or clocks, so that the truth is known.
+"""The oracle in virtual time: its service times and loads without processes, sockets or clocks, so the truth is known.
 
-What comes out is what a start measures, and passes through the very tables, results and checks of real runs.
+The results have the form of a measured run, and pass through the same tables and checks.
 """
 
 import heapq
@@ -32,9 +32,9 @@ def service_times(options: dict[str, Any], seed: int = 1) -> Iterator[float]:
 
 
 def closed(times_us: Iterable[float], around_us: float, window_s: float) -> Times:
-    """Return send and receive times in ns, shape (2, calls), of one caller that waits.
+    """Return send and receive times in ns, shape (2, calls), of one closed loop.
 
-    around_us: what a round trip takes beside the server's time.
+    around_us: round trip without the service time.
     """
     ends, now = [], 0.0
     for service in times_us:
@@ -131,9 +131,9 @@ def run(plan: Plan, seed: int, effect: Effect = lambda start, block, case: 1.0, 
 
 
 def replay(run: Run) -> Run:
-    """Return a measured run's oracle cases as they should have been: the same schedules and the same service times.
+    """Return a measured run's oracle cases in virtual time: the same schedules and the same service times.
 
-    What a round trip takes beside the server's time is weighed first (``overhead_us``).
+    The overhead of a round trip is taken from the measured run (``overhead_us``).
     """
     around_us, starts = overhead_us(run), []
     for number, row in numbered(run.ledger[run.ledger["system"] == "oracle"]):
@@ -144,13 +144,13 @@ def replay(run: Run) -> Run:
 
 
 def overhead_us(run: Run) -> float:
-    """Return what a round trip takes beside the server's time, in us: by the closed loop of the constant law."""
+    """Return a round trip's median minus the service time, in us: from the closed loop of constant service times."""
     case = run.first(system="oracle", load="closed", law="constant")
     return 0.0 if case is None else float(run.cases.loc[case, "p50_rtt_us"]) - float(run.case(case).options["mean_us"])
 
 
 def law_quantile(options: dict[str, Any], p: float) -> float:
-    """Return the exact ``p`` quantile in us of the oracle's law, without a freeze."""
+    """Return the exact ``p`` quantile in us of the oracle's service times, without a freeze."""
     mean = float(options["mean_us"])
     if options["law"] == "exponential":
         return -mean * math.log(1 - p)

@@ -1,0 +1,218 @@
+// The oracle's server in C: one thread answers one request at a time, each after its service time.
+//
+//   serve LISTENING_FD LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED
+//       says "ready"; answers a line "count" with the number of requests answered so far; ends with its input.
+//   times COUNT LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED
+//       prints the service times of the first COUNT requests, in us, one a line.
+//
+// A message is its length (4 bytes, big-endian) and that many bytes; the reply is the request. The service times are
+// those of service_times() in oracle.py: the same generator, the same seed, the same order. Linux (epoll); the source
+// is C that a C++ compiler accepts.
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PREFIX = 4, ONE_READ = 65536, EVENTS = 64, WORDS = 624, HALF = 397 };
+
+// Python's random.Random(SEED): MT19937, seeded by init_by_array (Matsumoto & Nishimura 2002).
+static uint32_t state[WORDS];
+static int position = WORDS;
+
+static void seed_generator(uint32_t seed) {
+    int i, k;
+    state[0] = 19650218u;
+    for (i = 1; i < WORDS; i++) state[i] = 1812433253u * (state[i - 1] ^ (state[i - 1] >> 30)) + (uint32_t)i;
+    for (i = 1, k = 0; k < WORDS; k++) {
+        state[i] = (state[i] ^ ((state[i - 1] ^ (state[i - 1] >> 30)) * 1664525u)) + seed;
+        if (++i == WORDS) state[0] = state[WORDS - 1], i = 1;
+    }
+    for (k = 1; k < WORDS; k++) {
+        state[i] = (state[i] ^ ((state[i - 1] ^ (state[i - 1] >> 30)) * 1566083941u)) - (uint32_t)i;
+        if (++i == WORDS) state[0] = state[WORDS - 1], i = 1;
+    }
+    state[0] = 0x80000000u;
+}
+
+static uint32_t random_word(void) {
+    if (position == WORDS) {
+        for (int i = 0; i < WORDS; i++) {
+            uint32_t mixed = (state[i] & 0x80000000u) | (state[(i + 1) % WORDS] & 0x7fffffffu);
+            state[i] = state[(i + HALF) % WORDS] ^ (mixed >> 1) ^ ((mixed & 1u) ? 0x9908b0dfu : 0u);
+        }
+        position = 0;
+    }
+    uint32_t word = state[position++];
+    word ^= word >> 11;
+    word ^= (word << 7) & 0x9d2c5680u;
+    word ^= (word << 15) & 0xefc60000u;
+    return word ^ (word >> 18);
+}
+
+static double random_fraction(void) {  // from 0 to below 1, 53 bits
+    uint32_t high = random_word() >> 5, low = random_word() >> 6;
+    return (high * 67108864.0 + low) / 9007199254740992.0;
+}
+
+static const char* law;
+static double mean_us, freeze_ms;
+static long long freeze_after, number;
+
+static double next_service_us(void) {
+    double frozen_us = ++number == freeze_after ? 1000.0 * freeze_ms : 0.0;
+    if (!strcmp(law, "exponential")) return frozen_us - mean_us * log(1.0 - random_fraction());
+    if (!strcmp(law, "bimodal")) return frozen_us + mean_us * (random_fraction() < 0.1 ? 5.5 : 0.5);
+    return frozen_us + mean_us;
+}
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// Spin, as a busy server does; of more than 10 ms, sleep the beginning.
+static void work(double us) {
+    int64_t end = now_ns() + (int64_t)(1000.0 * us);
+    if (us > 10000.0) {
+        int64_t until = end - 5000000;
+        struct timespec wake;
+        wake.tv_sec = until / 1000000000;
+        wake.tv_nsec = until % 1000000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
+    }
+    while (now_ns() < end) continue;
+}
+
+static void fail(const char* what) {
+    printf("error %s: %s\n", what, strerror(errno));
+    fflush(stdout);
+    _exit(1);
+}
+
+typedef struct {
+    int fd;
+    size_t room;
+    unsigned char* bytes;
+} Connection;
+
+// Read one message into the buffer; return its size with the prefix, or 0 if the client left or does not speak this.
+static size_t receive(Connection* from) {
+    size_t have = 0, size = PREFIX;
+    while (have < size) {
+        ssize_t got = recv(from->fd, from->bytes + have, from->room - have, 0);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return 0;
+        have += (size_t)got;
+        if (size == PREFIX && have >= PREFIX) {
+            uint32_t length;
+            memcpy(&length, from->bytes, PREFIX);
+            size = PREFIX + (size_t)ntohl(length);
+            if (size > from->room) {
+                unsigned char* larger = (unsigned char*)realloc(from->bytes, size);
+                if (!larger) return 0;
+                from->bytes = larger;
+                from->room = size;
+            }
+        }
+    }
+    return have == size ? size : 0;
+}
+
+static int reply(const Connection* to, size_t size) {
+    for (size_t sent = 0; sent < size;) {
+        ssize_t some = send(to->fd, to->bytes + sent, size - sent, MSG_NOSIGNAL);
+        if (some < 0 && errno == EINTR) continue;
+        if (some <= 0) return 0;
+        sent += (size_t)some;
+    }
+    return 1;
+}
+
+static long long answered;
+
+static int answer(Connection* client) {
+    size_t size = receive(client);
+    if (!size) return 0;
+    work(next_service_us());
+    __atomic_add_fetch(&answered, 1, __ATOMIC_SEQ_CST);
+    return reply(client, size);
+}
+
+static void watch(int queue, int fd, Connection* of) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    event.data.ptr = of;
+    if (epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event)) fail("epoll_ctl");
+}
+
+static void admit(int queue, int listener) {
+    int on = 1, fd = accept(listener, NULL, NULL);
+    if (fd < 0) return;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // refused on a Unix domain socket, which has no delay
+    Connection* client = (Connection*)calloc(1, sizeof *client);
+    if (client) client->bytes = (unsigned char*)malloc(ONE_READ);
+    if (!client || !client->bytes) fail("out of memory");
+    client->fd = fd;
+    client->room = ONE_READ;
+    watch(queue, fd, client);
+}
+
+static void* serve(void* at) {
+    int listener = *(int*)at, queue = epoll_create1(0);
+    struct epoll_event ready[EVENTS];
+    if (queue < 0) fail("epoll_create1");
+    watch(queue, listener, NULL);
+    for (;;) {
+        int count = epoll_wait(queue, ready, EVENTS, -1);
+        for (int i = 0; i < count; i++) {
+            Connection* client = (Connection*)ready[i].data.ptr;
+            if (!client) {
+                admit(queue, listener);
+            } else if (!answer(client)) {
+                close(client->fd);
+                free(client->bytes);
+                free(client);
+            }
+        }
+    }
+    return NULL;
+}
+
+int main(int argc, char** argv) {
+    if (argc != 8) return 2;
+    int listener = atoi(argv[2]);
+    law = argv[3];
+    mean_us = atof(argv[4]);
+    freeze_after = atoll(argv[5]);
+    freeze_ms = atof(argv[6]);
+    seed_generator((uint32_t)strtoul(argv[7], NULL, 10));
+    if (!strcmp(argv[1], "times")) {
+        for (int i = 0; i < atoi(argv[2]); i++) printf("%.17g\n", next_service_us());
+        return 0;
+    }
+    pthread_t server;
+    signal(SIGPIPE, SIG_IGN);
+    if ((errno = pthread_create(&server, NULL, serve, &listener))) fail("pthread_create");
+    printf("ready\n");
+    fflush(stdout);
+    char line[80];
+    while (fgets(line, sizeof line, stdin)) {  // the end of the input is the order to leave
+        printf("%lld\n", __atomic_load_n(&answered, __ATOMIC_SEQ_CST));
+        fflush(stdout);
+    }
+    _exit(0);
+}

@@ -1,0 +1,152 @@
+"""The oracle's server in C: the same service times as in Python, the same protocol, and nothing left behind."""
+
+import itertools
+import os
+import signal
+import socket
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import is_gone, wait_for
+from specs import server_spec
+
+from bench import programs, systems
+from bench.channel import Count, Counted, Listening
+from bench.contract import parse_address
+from bench.errors import NotInstalledError, SystemFailedError, UsageError
+from bench.experiments import registry
+from bench.measurement.child_process import Child, collect
+from bench.measurement.start import measure
+from bench.plan import cases, oracles
+from bench.plan.case import Case
+from bench.plan.validation import checked
+from bench.systems import oracle, sockets
+
+try:
+    oracle.program()
+except NotInstalledError as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+by_transport = pytest.mark.parametrize("transport", oracle.TRANSPORTS)
+
+
+@pytest.fixture
+def serve(tmp_path_factory):
+    """Return a function that starts the server in C as a child and returns it and its address."""
+    children, folders = [], []
+
+    def start(transport="ipc", **options):
+        private = str(tmp_path_factory.mktemp("rt") / "private")
+        folders.append(private)
+        spec = server_spec("oracle", transport, options={"server": "c", **options}, directory=private)
+        children.append(Child("server", "bench.child.server", spec))
+        (listening,) = collect(Listening, children, 10)
+        return children[0], listening.address
+
+    yield start
+    for child in children:
+        child.stop()
+    assert not any(Path(folder).exists() for folder in folders)
+
+
+def program_of(child):
+    """Return the process of the compiled program that a server's process started."""
+    (program,) = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    return int(program)
+
+
+@pytest.mark.parametrize("law", oracle.LAWS)
+def test_its_service_times_are_those_of_python(law):
+    options = oracle.Options(law=law, mean_us=700, freeze_after=5, freeze_ms=30)
+    command = [oracle.program(), "times", "5000", law, "700", "5", "30", str(oracle.SEED)]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
+    assert [float(one) for one in printed] == list(itertools.islice(oracle.service_times(options), 5000))
+
+
+@by_transport
+def test_calls_are_answered_and_counted_and_take_their_service_times(transport):
+    options = {"mean_us": 2000, "law": "exponential", "server": "c"}
+    measured = measure(Case("oracle", transport, 100, options), 0.3, 1)
+    ledger, (times,) = measured.ledger, measured.calls
+    assert ledger["calls"] == ledger["server_calls"] > 5 and ledger["server_cpu_ns"] > 0
+    services = oracle.service_times(oracle.Options("exponential", 2000))
+    wanted_us = np.array(list(itertools.islice(services, 1, 1 + times.shape[1])))  # the first is the connection's
+    assert np.all(times[1] - times[0] >= 1e3 * wanted_us - 1)
+
+
+@by_transport
+@pytest.mark.parametrize("size", [1, 70_000, 2_000_000])
+def test_payloads_of_any_size_come_back(serve, transport, size):
+    _, address = serve(transport, mean_us=1)
+    client, payload = oracle.Client(address, oracle.Options()), bytes(range(256)) * (size // 256 + 1)
+    client.open()
+    assert client.call(payload[:size]) == payload[:size] and client.call(b"") == b""
+    client.close()
+
+
+def test_parallel_clients_are_answered_one_request_after_the_other(serve):
+    child, address = serve(mean_us=5000)
+    clients = [oracle.Client(address, oracle.Options()) for _ in range(4)]
+    for client in clients:
+        client.open()
+    assert [client.call(bytes([number])) for number, client in enumerate(clients)] == [b"\0", b"\1", b"\2", b"\3"]
+    for client in clients:
+        client.close()
+    child.send(Count())
+    assert collect(Counted, [child], 10)[0].count == 4
+
+
+def test_a_request_in_pieces_is_answered_and_a_broken_one_ends_only_its_connection(serve):
+    _, address = serve(mean_us=1)
+    where = parse_address(address)
+    with sockets.connect(where) as broken, sockets.connect(where) as slow:
+        broken.sendall(struct.pack("!I", 10) + b"too many bytes")
+        assert broken.recv(10) == b""
+        for piece in (b"\0\0", b"\0\5he", b"llo"):
+            slow.sendall(piece)
+        assert slow.recv(9, socket.MSG_WAITALL) == b"\0\0\0\5hello"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_behind_however_the_server_ends(serve, number):
+    child, _ = serve()
+    program = program_of(child)
+    os.kill(child.pid, number)
+    assert wait_for(lambda: is_gone(program)) and wait_for(lambda: is_gone(child.pid))
+
+
+def test_a_program_that_dies_is_an_error_that_says_so(serve):
+    child, _ = serve()
+    os.kill(program_of(child), signal.SIGKILL)
+    with pytest.raises(SystemFailedError, match="the oracle's program ended with status -9"):
+        collect(Counted, [child], 10)
+
+
+def test_without_a_compiler_python_serves_and_the_run_says_so(monkeypatch):
+    assert oracles.oracle_server() == "c"
+    monkeypatch.setattr(programs, "COMPILER", "no-such-compiler")
+    assert oracle.best_server() == "python" and oracles.oracle_server() == "python"
+    systems.prepare("oracle")  # nothing to make
+    for notebook in ("openload", "calibration"):
+        plan = registry.plan(notebook, profile="smoke")
+        assert {case.options["server"] for case in plan.cases} == {"python"}
+    with pytest.raises(NotInstalledError, match="apt-get install g"):
+        oracle.program()
+
+
+def test_a_compiler_that_fails_is_no_reason_to_stop(monkeypatch):
+    def broken(*_):
+        raise NotInstalledError("it could not be compiled")
+
+    monkeypatch.setattr(programs, "ensure", broken)
+    assert oracles.oracle_server() == "python"
+    with cases.all_present():
+        assert oracles.oracle_server() == "c"  # a plan alone compiles nothing
+
+
+def test_a_server_that_does_not_exist_is_refused():
+    with pytest.raises(UsageError, match="server must be python or c"):
+        checked(Case("oracle", "ipc", options={"server": "rust"}))
