@@ -48,7 +48,7 @@ def test_the_words_tell_what_is_seen_and_not_what_it_is():
     counted = {"tcp_segments_out": 40, "tcp_connections": 20, "tcp_delayed_acks": 0}
     run = handmade(boxes(), [700, 700, 2100, 600, 600, 600], calls=20, notebook="mystery", **counted)
     said = words.conclusion(run)
-    assert "**A**: one caller 7" in said and "6,000 B take 3.0 times as long" in said
+    assert "**A**: one caller: median 7" in said and "6,000 B take 3.0 times as long" in said
     assert "1.00 new connections" in said and said.endswith("What explains each of them?")
     for word in ("nagle", "convoy", "stale", "gzip", "late calls", "connection per call"):
         assert word not in said.lower()

@@ -1,4 +1,4 @@
-"""Writes that are held back: what is foretold, what the kernel counts, and the plain HTTP server they show in."""
+"""Stalls by Nagle's algorithm and delayed ACKs: predicted rates, the kernel's count, and the plain HTTP server."""
 
 import math
 import socket
@@ -26,7 +26,7 @@ def factorial(system="xmlrpc_pstream"):
     ]
 
 
-def test_stalls_are_foretold_from_sides_and_writes():
+def test_stalls_are_predicted_from_sides_and_writes():
     run = handmade(factorial(), [100] * 8, calls=20)
     found = {(one.sides, one.writes): one for one in combinations(run)}
     assert len(found) == 8 and all(
@@ -41,8 +41,8 @@ def test_stalls_are_foretold_from_sides_and_writes():
 def test_the_conclusion_sets_rates_beside_the_origins():
     rtt_us = [100, 100, 100, 100, 100, 44_000, 44_000, 88_000]
     text = words.conclusion(handmade(factorial(), rtt_us, calls=20, notebook="nodelay", tcp_delayed_acks=20))
-    assert "a stall takes 4" in text and "the kernel counted 1.00 delayed" in text  # the middle of 1, 1 and 1/2
-    assert "The origin saw 12 and 6 calls a second" in text
+    assert "measured stall takes 4" in text and "The kernel counted 1.00 delayed" in text  # the median of 1, 1 and 1/2
+    assert "The origin measured 12 calls/s" in text and "is 2.00 there and 2.00 here" in text
 
 
 @pytest.mark.parametrize("system", ABLE)

@@ -1,4 +1,4 @@
-"""A search as it was stored: the objective, every probe, and the bracket at its end."""
+"""A stored search: the objective, every probe, and the final bracket."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def probes(run: Run) -> pd.DataFrame:
 
 
 def bracket(run: Run) -> tuple[float, float]:
-    """Return the rates between which the objective is lost, per second; the lower is 0 if it was never kept."""
+    """Return the highest rate that met the objective and the lowest that violated it, per second; 0 if none met it."""
     return float(searched(run)["low_per_s"]), float(searched(run)["high_per_s"])
 
 

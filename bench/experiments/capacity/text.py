@@ -7,30 +7,30 @@ from bench.text import duration, quantity
 
 
 def evidence(run: Run) -> int:
-    """Return how many starts there were at the lower end: what the conclusion rests on."""
+    """Return how many starts were measured at the lower end: the conclusion's sample size."""
     rows, low = probes(run), bracket(run)[0]
     return int((rows["rate"] == low).sum()) if low else len(rows)
 
 
 def conclusion(run: Run) -> str:
-    """Say between which rates the objective is lost, what it rests on, and what a call costs there."""
+    """Say which rate meets the SLO and which violates it, from how many starts, and the CPU time per call there."""
     low, high = bracket(run)
     found, rows = searched(run), probes(run)
-    goal = f"**{found['objective']}**"
+    goal = f"SLO **{found['objective']}**"
     if not found["ended"]:
-        return f"After {len(rows)} starts it is still not certain whether {goal} is kept around {quantity(high)}/s."
+        return f"After {len(rows)} starts it is not certain whether the {goal} is met near {quantity(high)}/s."
     if not low:
-        return f"{goal} is kept at no rate down to {quantity(high)}/s: loosen it, or look for what else is slow."
+        return f"The {goal} is violated at every rate down to {quantity(high)}/s: relax it, or find another cause."
     if not found["confirmed"]:
-        return f"{goal} is kept even at {quantity(low)}/s, the most that is searched: take a stricter objective."
+        return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
     kept = int((rows["kept"] & (rows["rate"] == low)).sum())
     text = (
-        f"{goal} is kept up to between **{low:,.0f} and {high:,.0f} requests a second**: at the lower end in {kept} of "
-        f"{evidence(run)} fresh starts, after {len(rows)} starts in all."
+        f"The {goal} is met at **{low:,.0f} requests/s** (in {kept} of {evidence(run)} fresh starts) and violated at "
+        f"**{high:,.0f} requests/s**; the search took {len(rows)} starts."
     )
     lost = rows[~rows["kept"] & (rows["achieved"] > 0)]
     if (lost["achieved"] < LEAST_ACHIEVED).any():
-        text += " Above it some requests could not even be sent in time."
+        text += " At some higher rates, not all requests could be sent on time."
     return " ".join([text, _cost(run, low)])
 
 
@@ -41,4 +41,5 @@ def _cost(run: Run, rate: float) -> str:
         return ""
     client, server = (duration(row[f"{role}_cpu_us_per_call"]) for role in ("client", "server"))
     busy = row["server_cpu_percent"]
-    return f"A call costs {server} of server CPU and {client} of client CPU there; the server is {busy:.0f} % busy."
+    used = f"a call costs {server} of server CPU and {client} of client CPU"
+    return f"At the lower rate {used}; server utilization is {busy:.0f} %."

@@ -1,7 +1,7 @@
 """What one more call costs, three ways: the origin's difference of two processes, a regression, a stopwatch inside.
 
-T = a + b n + c n s: T is what a client process took that made n calls with s bytes each; a is the price of starting
-and connecting, b of a call, c of a byte. Each start gives its own a, b and c by least squares; the middle of the
+T = a + b n + c n s: T is what a client process took that made n calls with s bytes each; a is the cost of starting
+and connecting, b of a call, c of a byte. Each start gives its own a, b and c by least squares; the median of the
 starts is the estimate, their range its interval (``stats.coverage``).
 """
 
@@ -98,7 +98,7 @@ def of_hundred(run: Run, case: int) -> int:
 
 
 def stopwatch_us(run: Run, case: int) -> Spread:
-    """Return the time of one call as the process itself told it: last reply - first reply, over the calls between."""
+    """Return the time of one call as the process reports it: (last reply - first reply) / calls between, in us."""
     rows = run.sessions_of(case)
     rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == run.case(case).payload_bytes)]
     most = rows[rows["calls"] == rows["calls"].max()]
@@ -109,7 +109,7 @@ def stopwatch_us(run: Run, case: int) -> Spread:
 def phases_us(run: Run, case: int) -> dict[str, float]:
     """Return where the time of a process with the fewest calls goes, medians in us, in their order.
 
-    A native program tells of fewer: until its first reply, the other calls, and its end.
+    A native program reports fewer: until its first reply, the other calls, and its end.
     """
     rows = run.sessions_of(case)
     rows = rows[rows["calls"] == rows["calls"].min()]

@@ -6,7 +6,7 @@ from bench.text import duration, listed, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say what starting, a call and a byte cost, and what HTTP and Python cost beside the alternatives."""
+    """Say what starting, a call and a byte cost, and how HTTP and Python compare with the alternatives."""
     return "\n\n".join(part for part in (_costs(run), _pairs(run), ways(run)) if part)
 
 
@@ -16,10 +16,10 @@ def _costs(run: Run) -> str:
         start, _, byte = costs(run, case, "wall")
         call = call_us(run, case, "wall")
         worth = f", as long as {quantity(start.middle / call.middle)} calls" if call.middle > 0 else ""
-        each_kb = f"; each further kB {duration(byte.middle)}" if byte.low > 0 else ""
+        each_kb = f"; {duration(byte.middle)} per further kB" if byte.low > 0 else ""
         lines.append(
-            f"- **{run.labels[case]}**: {duration(start.middle)} to start, connect and end{worth}; then "
-            f"{_spread(call)} for a call{_shares(run, case)}{each_kb}"
+            f"- **{run.labels[case]}**: a process takes {duration(start.middle)} to start, connect and end{worth}; "
+            f"{_spread(call)} per call{_shares(run, case)}{each_kb}"
         )
     return "\n".join(lines)
 
@@ -28,32 +28,33 @@ def _shares(run: Run, case: int) -> str:
     wall, client, server = (call_us(run, case, kind).middle for kind in KINDS)
     if not (client > 0 and server > 0 and wall > 0):
         return ""
-    waiting = max(0.0, 1 - (client + server) / wall)
-    return f", {client / wall:.0%} of it client CPU, {server / wall:.0%} server CPU, {waiting:.0%} waiting"
+    cpu = f", of which client CPU {client / wall:.0%} and server CPU {server / wall:.0%}"
+    if client + server > 1.01 * wall:
+        return f"{cpu} (together more than the call: part of the work runs at the same time, or after the reply)"
+    return f"{cpu}; the remaining {max(0.0, 1 - (client + server) / wall):.0%} is waiting"
 
 
 def _spread(one: Spread) -> str:
     if one.low <= 0:
-        most = f"at most {duration(one.high)}; not all starts find it to be more than nothing"
-        return f"{duration(max(0.0, one.middle))} ({most})"
-    return f"{duration(one.middle)} ({duration(one.low)} to {duration(one.high)})"
+        return f"at most {duration(one.high)} (not distinguishable from zero: some starts give less than zero)"
+    return f"{duration(one.middle)} (starts from {duration(one.low)} to {duration(one.high)})"
 
 
 def _pairs(run: Run) -> str:
-    """Say how HTTP compares with a packet stream, and C++ with Python, where both were measured."""
+    """Say how HTTP compares with a packet stream, and Python with C++, where both were measured."""
     found = {_name(run, case): call_us(run, case, "wall").middle for case in cases(run)}
     pairs = (
-        ("HTTP around the same XML, in C++", "xmlrpc_c http", "xmlrpc_c pstream"),
-        ("HTTP around the same XML, in Python", "xmlrpc_stdlib", "xmlrpc_pstream"),
-        ("Python instead of C++, over HTTP", "xmlrpc_stdlib", "xmlrpc_c http"),
-        ("Python instead of C++, by packet stream", "xmlrpc_pstream", "xmlrpc_c pstream"),
+        ("HTTP against packet stream, both in C++", "xmlrpc_c http", "xmlrpc_c pstream"),
+        ("HTTP against packet stream, both in Python", "xmlrpc_stdlib", "xmlrpc_pstream"),
+        ("Python against C++, both over HTTP", "xmlrpc_stdlib", "xmlrpc_c http"),
+        ("Python against C++, both over packet stream", "xmlrpc_pstream", "xmlrpc_c pstream"),
     )
     said = [
-        f"{words} makes a call {found[more] / found[less]:.1f} times as long"
+        f"{words}: {found[more] / found[less]:.1f}"
         for words, more, less in pairs
         if more in found and less in found and found[more] > 0 and found[less] > 0
     ]
-    return f"{listed(said)}." if said else ""
+    return f"Time per call, ratio of the medians: {listed(said)}." if said else ""
 
 
 def _name(run: Run, case: int) -> str:
@@ -62,7 +63,7 @@ def _name(run: Run, case: int) -> str:
 
 
 def ways(run: Run) -> str:
-    """Say how well the three methods agree, and how wide each is."""
+    """Say how far the estimates of each of the three methods differ between starts."""
     widths = []
     for case in cases(run):
         inside = stopwatch_us(run, case)
@@ -70,6 +71,7 @@ def ways(run: Run) -> str:
             widths.append((one.high - one.low) / inside.middle)
     origin, regression, stopwatch = (max(widths[place::3]) for place in range(3))
     return (
-        f"What the starts say of one call lies apart by up to {origin:.0%} of it with the origin's difference, "
-        f"{regression:.0%} with the regression, {stopwatch:.0%} with a stopwatch inside the process."
+        f"Estimates of the time per call differ between starts by up to {origin:.0%} with the origin's difference of "
+        f"two processes, {regression:.0%} with the regression, and {stopwatch:.0%} with a stopwatch inside the process "
+        f"(range of the starts / stopwatch median)."
     )

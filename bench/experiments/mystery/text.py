@@ -1,27 +1,30 @@
-"""What the figure of boxes says: what is seen of each, and never what is wrong with it."""
+"""What the figure of the boxes says: the symptoms of each, never its fault."""
 
 import pandas as pd
 
+from bench.analysis import comparison
 from bench.analysis.quantiles import quantile
-from bench.experiments.mystery.findings import P50, alone, boxes, crowded, name_of
-from bench.run.frames import Run, column
+from bench.experiments import ratios
+from bench.experiments.mystery.findings import P50, alone, boxes, name_of
+from bench.run.frames import Run, column, number_of
 from bench.text import duration
 
 
 def conclusion(run: Run) -> str:
-    """Say of each box how its times, its growth with callers and payload, and the kernel's counts differ from sound."""
+    """List the symptoms of each box: times, gain with callers, growth with payload, the kernel's counters."""
     lines = [f"- **{name_of(box)}**: {seen(run, box)}" for box in alone(run).index if box != "sound"]
-    return "\n".join([f"The sound box: {seen(run, 'sound')}.", "", *lines, "", "What explains each of them?"])
+    return "\n".join([f"The box without a fault: {seen(run, 'sound')}.", "", *lines, "", "What explains each of them?"])
 
 
 def seen(run: Run, box: str) -> str:
-    """Return what was seen of a box, in numbers."""
+    """Return the symptoms of a box, in numbers."""
     row = alone(run).loc[box]
-    parts = [f"one caller {duration(row[P50])} in the middle{_tail(run, int(row['case']))}{_spread(row)}"]
-    more = crowded(run)
-    if box in more.index:
-        callers, times = more.loc[box, "callers"], more.loc[box, "rate_per_s"] / row["rate_per_s"]
-        parts.append(f"{callers} callers make {times:.2f} times its calls")
+    parts = [f"one caller: median {duration(row[P50])}{_spread(row)}{_tail(run, int(row['case']))}"]
+    rows = boxes(run)
+    several = rows[(rows["box"] == box) & (rows["callers"] > 1)]
+    if len(several):
+        gain = comparison.effect(run, int(row["case"]), number_of(several.index[0]), "rate_per_s")
+        parts.append(f"{several['callers'].iloc[0]} callers make {ratios.times(gain)} as many calls/s as one")
     return "; ".join([*parts, *_payload(run, box), *_counted(run, int(row["case"]))])
 
 
@@ -37,21 +40,21 @@ def _spread(row: "pd.Series[float]") -> str:
 
 
 def _payload(run: Run, box: str) -> list[str]:
-    """Return how much longer the largest payload takes than the smallest, and what it costs the server."""
+    """Return the largest payload over the smallest, by block: median round trip and server CPU per call."""
     rows = boxes(run)
     rows = rows[(rows["box"] == box) & (rows["callers"] == 1)].sort_values("payload_bytes")
     if len(rows) < 2:
         return []
     small, large = rows.iloc[0], rows.iloc[-1]
-    longer = large[column(0.5)] / small[column(0.5)]
-    dearer = large["server_cpu_us_per_call"] / small["server_cpu_us_per_call"]
-    return [f"{large['payload_bytes']:,} B take {longer:.1f} times as long for {dearer:.1f} times the server's CPU"]
+    ends = number_of(small.name), number_of(large.name)
+    longer, cpu = (comparison.effect(run, *ends, name).middle for name in (column(0.5), "server_cpu_us_per_call"))
+    return [f"{large['payload_bytes']:,} B take {longer:.1f} times as long and {cpu:.1f} times the server CPU per call"]
 
 
 def _counted(run: Run, case: int) -> list[str]:
-    """Return what the kernel counted of a call, where it counts."""
+    """Return the kernel's counters per call, where they are known."""
     starts = run.starts_of(case)
-    names = {"tcp_delayed_acks": "delayed acknowledgements", "tcp_connections": "new connections"}
+    names = {"tcp_delayed_acks": "delayed ACKs", "tcp_connections": "new connections"}
     per_call = {words: (starts[field] / starts["calls"]).median() for field, words in names.items()}
-    counted = ", ".join(f"{value:.2f} {words}" for words, value in per_call.items() if value == value)
-    return [f"of a call the kernel counted {counted}"] if counted else []
+    counted = " and ".join(f"{value:.2f} {words}" for words, value in per_call.items() if value == value)
+    return [f"the kernel counted {counted} per call"] if counted else []

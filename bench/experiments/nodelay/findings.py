@@ -1,4 +1,4 @@
-"""Combinations of TCP_NODELAY and writes: which have to wait for an acknowledgement, and the rate that follows."""
+"""Combinations of TCP_NODELAY and writes: the stalls per call that each predicts, and the rate that follows."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Combination:
 
     @property
     def stalls(self) -> int:
-        """How many writes of a call wait for an acknowledgement that is itself delayed."""
+        """How many writes of a call wait for a delayed ACK."""
         held = {"both": 0, "server only": 1, "client only": 1, "neither": 2}[self.sides]
         return held if self.writes > 1 else 0
 
@@ -33,7 +33,7 @@ class Combination:
 
 @once
 def combinations(run: Run) -> list[Combination]:
-    """Return the cases of the factorial, in the plan's order; the sweep over payloads is another question."""
+    """Return the cases of the factorial, in the plan's order, without the sweep over payloads."""
     size = run.case(0).payload_bytes
     found = []
     for case in run.numbers:

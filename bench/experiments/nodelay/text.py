@@ -1,4 +1,4 @@
-"""What the figure of writes that are held back says."""
+"""What the figure of stalls by Nagle's algorithm and delayed ACKs says."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from bench.text import duration, plain, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say what the stalls do to each system, how far that was predicted, and how the origin's numbers compare."""
+    """Say what the stalls do to each system, how good the prediction is, and how the origin's numbers compare."""
     return "\n\n".join(part for part in (_systems(run), predicted(run), _origin(run)) if part)
 
 
@@ -23,8 +23,9 @@ def _systems(run: Run) -> str:
         mine = [one for one in combinations(run) if one.system == system and one.writes == 2]
         rate = {one.sides: _rate(run, one) for one in mine}
         lines.append(
-            f"- **{system}**, two writes: {quantity(rate['both'])} calls a second if both sides set TCP_NODELAY, "
-            f"{rate['client only']:.3g} or {rate['server only']:.3g} if one does, {rate['neither']:.3g} if none does"
+            f"- **{system}**, two writes per message: {quantity(rate['both'])} calls/s if both sides set TCP_NODELAY, "
+            f"{rate['client only']:.3g} calls/s if only the client does, {rate['server only']:.3g} calls/s if only the "
+            f"server does, {rate['neither']:.3g} calls/s if neither does"
         )
     return "\n".join(lines)
 
@@ -40,14 +41,15 @@ def predicted(run: Run) -> str:
         starts = run.starts_of(one.case)
         counted.append(float((starts["tcp_delayed_acks"] / starts["calls"]).median()) / one.stalls)
     kernel = (
-        f" For each stall foretold the kernel counted {np.nanmedian(counted):.2f} delayed acknowledgements."
+        f" The kernel counted {np.nanmedian(counted):.2f} delayed ACKs per predicted stall."
         if np.isfinite(counted).any()
         else ""
     )
     slower = float(np.median(ratios))
     return (
-        f"Foretold was 1/(k × {plain(duration(DELAY_S * 1e6))}); a stall takes {slower * DELAY_S * 1e3:.1f} ms in the "
-        f"middle, so rates are {slower:.2f} times lower.{kernel}"
+        f"The predicted rate is 1/(k × {plain(duration(DELAY_S * 1e6))}) for k stalls per call. The measured stall "
+        f"takes {slower * DELAY_S * 1e3:.1f} ms (median over the cases): predicted rates are {slower:.2f} times the "
+        f"measured ones.{kernel}"
     )
 
 
@@ -58,7 +60,8 @@ def _origin(run: Run) -> str:
         return ""
     rate = {one.sides: _rate(run, one) for one in mine}
     return (
-        f"The origin saw {theirs['one side']} and {theirs['both sides']} calls a second when one side and both held "
-        f"back; the same packet stream here makes {rate['client only']:.0f} and {rate['neither']:.0f}. The ratio of "
-        f"two is the same; the delay of its kernel was longer."
+        f"The origin measured {theirs['one side']} calls/s with TCP_NODELAY on one side and {theirs['both sides']} "
+        f"calls/s on neither; the same packet stream makes {rate['client only']:.0f} and {rate['neither']:.0f} calls/s "
+        f"here. One side over neither is {theirs['one side'] / theirs['both sides']:.2f} there and "
+        f"{rate['client only'] / rate['neither']:.2f} here (ratios of medians); the delay of its kernel was longer."
     )

@@ -1,4 +1,4 @@
-"""The machine itself: how late waits end, how starts spread by placement, how the baseline moves."""
+"""Machine noise: lateness of waits, spread of starts by placement, drift of the baseline."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ P50 = column(0.5)
 
 
 WORDS = {
-    "nobody": "alone",
+    "nobody": "without other load",
     "same": "beside a busy process on its CPU",
     "others": "beside busy processes on the other CPUs",
 }
@@ -40,7 +40,7 @@ def timer_cases(run: Run) -> dict[str, int]:
 
 
 def overshoot(run: Run, case: int) -> "pd.Series[float]":
-    """Return how much longer than asked each wait of a case took, in us; index: start."""
+    """Return the lateness of each wait of a case in us, shape (waits,); index: start."""
     rows = run.samples_of(case, warm=True)
     return (rows["rtt_ns"] / 1e3 - run.case(case).options["us"]).set_axis(rows["start"])
 

@@ -1,4 +1,4 @@
-"""What the figure of the machine itself says: three sentences of advice, computed."""
+"""What the figure of machine noise says: three computed pieces of advice."""
 
 import math
 
@@ -23,7 +23,7 @@ from bench.text import duration
 
 
 def conclusion(run: Run) -> str:
-    """Give three sentences of advice: on tails, on placement and starts, on comparing over time."""
+    """Give three pieces of advice: on tails, on placement and starts, on comparing over time."""
     return "\n".join(f"{number}. {text}" for number, text in enumerate((tails(run), starts(run), time(run)), 1))
 
 
@@ -32,8 +32,8 @@ def clock(run: Run) -> str:
     cost = run.manifest["machine"].get("clock_cost_ns")
     read = f"Reading the clock costs {cost:.0f} ns here. " if cost else ""
     late = {name: _late(run, case, 0.5) for name, case in timer_cases(run).items()}
-    timers = ", ".join(f"by {duration(late[name])} ({words})" for name, words in TIMERS.items())
-    return f"{read}A short wait ends late in the middle {timers}: what paces requests has to spin at the end."
+    timers = ", ".join(f"{duration(late[name])} ({words})" for name, words in TIMERS.items())
+    return f"{read}A short wait ends late by a median of {timers}. A load generator that paces requests needs the last."
 
 
 def _late(run: Run, case: int, p: float) -> float:
@@ -41,46 +41,48 @@ def _late(run: Run, case: int, p: float) -> float:
 
 
 def tails(run: Run) -> str:
-    """Say which times in a tail are the machine's and not a server's."""
+    """Say which tail latencies are caused by the machine and not by a server."""
     found = hiccup_cases(run)
     waited = min(run.count(case) for case in found.values())
     p = max((p for p in stats.QUANTILES if waited >= stats.needed_samples(p)), default=0.5)
     late = {name: _late(run, case, p) for name, case in found.items()}
     worst = max(late, key=lambda name: late[name])
-    beside = f", {WORDS[worst]} by {duration(late[worst])}" if worst != "nobody" else ""
+    beside = f" and by {duration(late[worst])} or more {WORDS[worst]}" if worst != "nobody" else ""
     return (
-        f"**Tails:** one wait in {round(1 / (1 - p)):,} is late by {duration(late['nobody'])} or more with nobody else "
-        f"at work{beside}: tails that differ by less are this machine's; keep CPUs free for what is measured."
+        f"**Tails:** one wait in {round(1 / (1 - p)):,} ends late by {duration(late['nobody'])} or more without other "
+        f"load{beside}. Tail latencies that differ by less than that may be caused by this machine: keep CPUs free."
     )
 
 
 def starts(run: Run) -> str:
-    """Say which placement repeats best, and what six and more starts can then tell apart."""
+    """Say which placement has the smallest spread over starts, and which differences it can detect."""
     spreads = {name: spread(run, case) for name, case in baseline(run).items()}
     best, worst = min(spreads, key=lambda name: spreads[name]), max(spreads, key=lambda name: spreads[name])
     usual, full = PROFILES["class"].starts, PROFILES["full"].starts
     detectable = [variance.detectable(math.sqrt(2) * spreads[best], n) for n in (usual, full)]
     worse = (
-        f"; with {worst} the same takes {max(1.0, (spreads[worst] / spreads[best]) ** 2):.0f} times as many starts"
+        f"; placement {worst} needs {max(1.0, (spreads[worst] / spreads[best]) ** 2):.0f} times as many starts for that"
         if worst != best and spreads[best]
         else ""
     )
     return (
-        f"**Starts:** use placement {best} where the question allows it: {usual} starts then tell a difference of "
-        f"{detectable[0]:.0%}, {full} starts one of {detectable[1]:.0%}{worse}."
+        f"**Starts:** placement {best} has the smallest spread over starts. {usual} starts detect a difference of "
+        f"{detectable[0]:.0%}, {full} starts detect {detectable[1]:.0%}{worse}."
     )
 
 
 def time(run: Run) -> str:
-    """Say how far the baseline moved while this run lasted, and what that means for runs at different times."""
+    """Say how far the baseline drifted during this run, and whether runs at different times can be compared."""
     rows = timeline(run)
     moved = _moved(np.log(rows["ratio"].to_numpy()))
     stolen = float((rows["stolen"] > STOLEN).mean())
-    steal = f" and in {stolen:.0%} of its starts other guests took more than {STOLEN:.0%} of the CPUs" if stolen else ""
+    steal = f"; steal was above {STOLEN:.0%} of the CPUs in {stolen:.0%} of the starts" if stolen else ""
     advice = (
-        "compare within one run, block by block" if moved > 0.05 or stolen > 0.1 else "runs of one day can be compared"
+        "compare cases within one run, by block" if moved > 0.05 or stolen > 0.1 else "runs of one day are comparable"
     )
-    return f"**Time:** from the first third of this run to the last the baseline moved by {moved:.1%}{steal}: {advice}."
+    return (
+        f"**Time:** the baseline drifted by {moved:.1%} from the first to the last third of this run{steal}: {advice}."
+    )
 
 
 def _moved(logs: Array) -> float:

@@ -1,4 +1,4 @@
-"""The origins' numbers beside those of a run that repeats them: what they found, what is found here, what survives."""
+"""Published numbers of the origins, the same numbers of a run that repeats them, and ratios of both."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Replica(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many times as fast it is here as there: of middle values, in time or in rate."""
+        """How many times as fast it is here as there: ratio of medians, in time or in rate."""
         there = sum(self.theirs) / 2
         return self.here.middle / there if self.unit == "1/s" else there / self.here.middle
 

@@ -1,4 +1,4 @@
-"""Cases by workers and size, the CPUs that all share, and who made the calls."""
+"""Cases by workers and size, the number of CPUs, and the load generator."""
 
 import pandas as pd
 
@@ -22,11 +22,11 @@ def of_bytes(run: Run) -> pd.DataFrame:
 
 
 def cpus(run: Run) -> int:
-    """Return how many CPUs there were."""
+    """Return how many CPUs workers and client could use."""
     return int(run.manifest["machine"]["cpus_allowed"])
 
 
 def engine(run: Run) -> str:
-    """Return who made the requests, and over how many connections."""
+    """Return the load generator and its number of connections, in words."""
     of = run.case(of_bytes(run).index[0])
     return f"{of.engine}, {of.callers * of.clients} connections"

@@ -1,10 +1,12 @@
-"""What the figure of more and more workers says."""
+"""What the figure of rates against workers says."""
 
 import json
 
 import numpy as np
 import pandas as pd
 
+from bench.analysis import comparison
+from bench.experiments import ratios
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes
 from bench.experiments.words import why_not_more
 from bench.run.frames import Run, number_of
@@ -13,7 +15,7 @@ from bench.text import quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say what more workers bring, what the limit is, and what cannot be shown here."""
+    """Say what more workers bring, what the limit is, and what this machine cannot show."""
     return "\n\n".join((_growth(run), _client(run), _machine(run)))
 
 
@@ -23,37 +25,46 @@ def _growth(run: Run) -> str:
     for size, mine in rows.groupby("payload_bytes"):
         best = mine.loc[mine["rate_per_s"].idxmax()]
         one = mine[mine["workers"] == 1].iloc[0]
-        lines.append(
-            f"- **{size:,} B**: {quantity(one['rate_per_s'])} requests a second by one worker, at most "
-            f"{quantity(best['rate_per_s'])} ({quantity(best['rate_per_s'] * best['payload_bytes'], 'B')}/s) by "
-            f"{best['workers']}: {best['rate_per_s'] / one['rate_per_s']:.2f} times as many"
-        )
+        line = f"- **{size:,} B**: one worker serves {quantity(one['rate_per_s'])} requests/s"
+        if best["workers"] > 1:
+            gain = comparison.effect(run, number_of(one.name), number_of(best.name), "rate_per_s")
+            line += (
+                f"; {best['workers']} workers serve the most, {quantity(best['rate_per_s'])} "
+                f"({quantity(best['rate_per_s'] * best['payload_bytes'], 'B')}/s): {ratios.times(gain)} as many"
+            )
+        else:
+            line += f" ({quantity(one['rate_per_s'] * one['payload_bytes'], 'B')}/s), and more workers serve no more"
+        lines.append(line)
     smallest = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
     return "\n".join([*lines, "", why_not_more(run, number_of(smallest["rate_per_s"].idxmax()))])
 
 
 def _client(run: Run) -> str:
-    """Say how much of the CPU time of a request was the client's."""
+    """Say how much of the CPU time per request was the client's, and whether the client was the limit."""
     rows = of_bytes(run)
     part = rows["client_cpu_us_per_call"] / (rows["client_cpu_us_per_call"] + rows["server_cpu_us_per_call"])
     most = rows["client_cpu_share"].max()
-    limit = " **Where it is above 80 %, the rate tells what this client can ask.**" if most > 0.8 else ""
+    limit = (
+        " **Where that is above 80 %, the client is the limit: the server's capacity is at least the rate shown.**"
+        if most > 0.8
+        else ""
+    )
     return (
-        f"The client ({engine(run)}) shares the machine and uses {part.min():.0%} to {part.max():.0%} of a request's "
-        f"CPU time; it was busy up to {most:.0%} of a CPU.{limit}"
+        f"The client ({engine(run)}) runs on the same machine: {part.min():.0%} to {part.max():.0%} of the CPU time "
+        f"per request is the client's, and its utilization is up to {most:.0%} of one CPU.{limit}"
     )
 
 
 def shares(run: Run) -> str:
-    """Say how unevenly connections were hashed over the workers."""
+    """Say how unevenly the kernel distributed connections over the workers."""
     rows = of_bytes(run)
     many = run.ledger[run.ledger["case"].isin(rows.index[rows["workers"] > 1])]["server_worker_calls"].dropna()
     worst = [max(calls) / (sum(calls) / len(calls)) for calls in map(json.loads, many) if sum(calls)]
     if not worst:
-        return "With one worker there is nothing to share out."
+        return "With one worker there are no connections to distribute."
     return (
-        f"The kernel gives each connection to a worker by a hash: in the middle the busiest worker got "
-        f"{np.median(worst):.2f} times an even part of the requests, in the worst start {max(worst):.2f} times."
+        f"The kernel assigns each connection to a worker by a hash. The busiest worker served {np.median(worst):.2f} "
+        f"times an equal share of the requests (median of the starts), and {max(worst):.2f} times in the worst start."
     )
 
 
@@ -63,11 +74,10 @@ def _machine(run: Run) -> str:
     reason = scalability.why_not(smallest["workers"].to_numpy(), cpus(run))
     if reason is None:
         found = scalability.fit(smallest["workers"].to_numpy(), smallest["rate_per_s"].to_numpy())
-        top = f"; most would come with {found.peak:.0f} workers" if found.peak == found.peak else ""
-        return (
-            f"By the universal scalability law {found.contention:.1%} is serial, pairs cost {found.coherence:.2%}{top}."
-        )
+        top = f", and the rate is highest at {found.peak:.0f} workers" if found.peak == found.peak else ""
+        law = f"contention {found.contention:.1%}, coherency {found.coherence:.2%}"
+        return f"Fitted universal scalability law: {law}{top}."
     return (
-        f"What this machine cannot show: with {cpus(run)} CPUs for workers and client together, more workers than CPUs "
-        f"only take turns. No law is fitted ({reason})."
+        f"Workers and client share {cpus(run)} CPUs: where there are more workers than CPUs, workers take turns. The "
+        f"universal scalability law is not fitted ({reason})."
     )
