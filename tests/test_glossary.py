@@ -7,11 +7,12 @@ import pytest
 from conftest import ROOT
 
 FIELD = (
-    "open-loop", "closed-loop", "coordinated-omission", "saturation", "utilization", "bottleneck", "confidence-interval",
-    "empirical-cdf", "tail-latency", "throughput", "goodput", "knee", "slo", "mm1", "context-switch",
-    "head-of-line-blocking", "service-time", "queueing-delay", "tls", "serialization", "rtt", "response-time", "quantile",
-    "median", "warm-up", "steady-state", "nagles-algorithm", "delayed-ack", "hodges-lehmann-estimate", "littles-law",
-    "mean-value-analysis", "autocorrelation",
+    "open-loop", "closed-loop", "coordinated-omission", "saturation", "utilization", "bottleneck",
+    "confidence-interval", "empirical-cdf", "tail-latency", "throughput", "goodput", "knee", "slo", "mm1",
+    "context-switch",
+    "head-of-line-blocking", "service-time", "queueing-delay", "tls", "serialization", "rtt",
+    "response-time", "quantile", "median", "warm-up", "steady-state", "nagles-algorithm", "delayed-ack",
+    "hodges-lehmann-estimate", "littles-law", "mean-value-analysis", "autocorrelation",
 )  # fmt: skip
 OURS = (
     "baseline", "instrument-overhead", "load-generator", "system", "transport", "option", "factor", "payload", "case",

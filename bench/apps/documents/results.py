@@ -1,0 +1,125 @@
+"""The results of the reference run of `overview` as a table: round trips, rates with their limit, CPU time by role."""
+
+import math
+
+from bench.analysis import checks, comparison
+from bench.analysis.quantiles import CALLS, quantile
+from bench.analysis.resources import Resource, full, resources
+from bench.apps.documents.blocks import table
+from bench.apps.teaching.expected import reference
+from bench.experiments.overview.findings import ranked, rates
+from bench.run.frames import ROLES, Run, numbered
+from bench.stats.intervals import Interval
+from bench.text import duration, listed, quantity
+
+STAR = "\\*"
+HEAD = [
+    "system",
+    "transport",
+    "median RTT",
+    "p99 RTT",
+    "calls/s, 1 client",
+    "calls/s, 2 clients",
+    "limit with 2 clients",
+]
+HEAD += ["CPU per call: client + server (+ router)"]
+
+
+def results() -> str:
+    """Return the table of all systems in the order of their round trips, and what machine and caveats it has."""
+    run = reference("overview")
+    rows = [row(run, case, system) for case, system in _systems(run)]
+    return f"{table(HEAD, rows)}\n\n{caveats(run)}"
+
+
+def _systems(run: Run) -> list[tuple[int, str]]:
+    return [(case, str(row["system"])) for case, row in numbered(ranked(run))]
+
+
+def row(run: Run, case: int, system: str) -> list[str]:
+    """Return one system's cells; ``case`` is the one whose round trips are shown."""
+    one, two = (run.first(system=system, clients=n, placement=_parallel(run)) for n in (1, 2))
+    cells = [f"`{system}`", run.case(case).transport, spread(run, case, 0.5), spread(run, case, 0.99)]
+    alone = quantity(run.cases.loc[one, "rate_per_s"]) if one is not None else "n/a"
+    if one is None or two is None:
+        return [*cells, alone, "n/a", "n/a", cpu(run, case)]
+    found, gain = resources(run, two), comparison.effect(run, one, two, "rate_per_s")
+    most = quantity(run.cases.loc[two, "rate_per_s"])
+    return [*cells, alone, f"{'' if is_capacity(found) else '≥ '}{most} ({times(gain)})", limit(found), cpu(run, case)]
+
+
+def _parallel(run: Run) -> str:
+    """Return the placement of parallel clients."""
+    return str(rates(run)["placement"].iloc[0])
+
+
+def spread(run: Run, case: int, p: float) -> str:
+    """Return a quantile with its 95 % interval; a star where it is of all calls, since single starts have too few."""
+    found = quantile(run, case, p)
+    if not found.over:
+        return "n/a"
+    star = STAR if found.over == CALLS else ""
+    return f"{duration(found.value)}{star}{ends(found.value, found.low, found.high)}"
+
+
+def ends(value: float, low: float, high: float) -> str:
+    """Return the ends of an interval of durations in us, as " [13.9, 24.4]": the unit of the value is not repeated."""
+    if low != low:
+        return ""
+    unit = duration(value).split()[1]
+    return f" [{', '.join(duration(one).removesuffix(f' {unit}') for one in (low, high))}]"
+
+
+def times(ratio: Interval) -> str:
+    """Return a ratio with its interval, as "× 1.53 [1.41, 1.62]"."""
+    if math.isnan(ratio.middle):
+        return "× n/a"
+    return f"× {ratio.middle:.2f}" + (f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low == ratio.low else "")
+
+
+def is_capacity(found: list[Resource]) -> bool:
+    """Return whether a rate is the server's capacity: it was saturated, and the clients were not."""
+    busy = [role for one in full(found) for role in one.roles]
+    return ("server" in busy or "router" in busy) and "client" not in busy
+
+
+def limit(found: list[Resource]) -> str:
+    """Return which resource was saturated, or that none was, with the utilization of each."""
+    loads = listed(f"{_short(one)} {one.busy:.0%}" for one in found)
+    busy = [_short(one) for one in full(found)]
+    return f"**{listed(busy)}** ({loads})" if busy else f"none saturated ({loads})"
+
+
+def _short(one: Resource) -> str:
+    """Return a resource's name without the words that all of them share: "server" for "the server's CPU"."""
+    return (
+        "server thread" if one.is_thread else " + ".join("clients" if role == "client" else role for role in one.roles)
+    )
+
+
+def cpu(run: Run, case: int) -> str:
+    """Return the CPU time per call of each role that uses some, and their sum."""
+    each = [float(run.cases.loc[case, f"{role}_cpu_us_per_call"]) for role in ROLES]
+    known = [one for one in each if one == one and one > 0]
+    return f"{' + '.join(duration(one) for one in known)} = {duration(sum(known))}"
+
+
+def caveats(run: Run) -> str:
+    """Return the machine, what was measured, how ranges are meant and how many checks the run passed."""
+    machine, versions = run.manifest["machine"], run.manifest["versions"]
+    virtual = "virtual machine" if machine["virtual"] else "machine"
+    where = f"{virtual} with {machine['cpus_allowed']} CPUs ({machine['cpu_model']}), {machine['system']} "
+    where += f"{machine['kernel'].split('-')[0]}, Python {versions['python']}, {run.manifest['created'][:10]}"
+    size = sorted({case.payload_bytes for case in run.plan.cases})
+    star = any(STAR in spread(run, case, 0.99) for case, _ in _systems(run))
+    alone = (
+        f" {STAR} of all calls together: a single {run.plan.window_s:g} s start has too few for p99." if star else ""
+    )
+    return (
+        f"{listed(f'{bytes_:,}' for bytes_ in size)} B echoed by {where}. **Clients are Python programs and share the "
+        f"CPUs with the server**; no network. {run.plan.starts} starts of each case; brackets: 95 % intervals (of "
+        f"medians: the range of the starts).{alone} RTT and CPU: one client on one CPU with its server; rates: "
+        f"placement `{_parallel(run)}`. CPU time is a mean per call; it can exceed the median RTT (slow calls, work "
+        f"after the reply, other threads). ≥: the server was not the limit, so its capacity is at least this. "
+        f"Trust card: {checks.tally(run)}."
+    )
