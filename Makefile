@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/ready
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-fast lab app site lint benchmark calibrate reference student slides expected lock proto clean
+.PHONY: figures test test-fast lab app site lint benchmark calibrate reference student slides expected certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -m bench run --all
@@ -57,17 +57,22 @@ reference: $(READY)
 	  $(BIN)/python -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
 	done
 	cp figures/overview.png docs/overview.png
-	$(BIN)/python -m bench.apps.teaching expected
+	$(MAKE) expected certificate
 
-# For a class (docs/teaching.md): copies without answers, slides that need no network, the table of expected results.
+# For a class (docs/teaching.md): copies without answers, slides that need no network.
 student: $(READY)
 	@$(BIN)/python -m bench.apps.teaching student
 
 slides: $(READY)
 	@$(BIN)/python -m bench.apps.teaching slides
 
+# The parts of README.md and docs/ that quote measured numbers: from the reference runs; the certificate takes minutes.
 expected: $(READY)
 	@$(BIN)/python -m bench.apps.teaching expected
+	@$(BIN)/python -m bench.apps.documents expected
+
+certificate: $(READY)
+	@$(BIN)/python -m bench.apps.documents certificate
 
 lock: $(READY)
 	@$(PIP) --require-hashes -r requirements/uv.txt

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from bench.analysis import comparison
-from bench.analysis.resources import full, resources
+from bench.analysis.resources import resources
 from bench.apps.documents.blocks import table
 from bench.apps.documents.results import is_capacity, limit, spread, times
 from bench.apps.teaching.expected import reference
@@ -98,14 +98,14 @@ def clients(run: Run) -> str:
     there = resources(run, best)
     number, rate = run.case(best).clients, quantity(rows.loc[best, RATE])
     bound = "the server's capacity" if is_capacity(there) else "at least"
-    return f"`{run.case(best).system}`: {bound} {rate} calls/s, with {number} clients; saturated: {limit(there)}"
+    return f"`{run.case(best).system}`: {bound} {rate} calls/s, with {number} clients; limit: {limit(there)}"
 
 
 def streams(run: Run) -> str:
     """Return one-way messages per second and Mbit/s of the smallest and the largest payload over ipc."""
     rows = run.cases_with(load="stream", transport="ipc").sort_values("payload_bytes").iloc[[0, -1]]
     said = [
-        f"{row['payload_bytes']:,.0f} B: {quantity(row[RATE])} messages/s, {quantity(row['rate_mbit_per_s'] * 1e6)}bit/s"
+        f"{row['payload_bytes']:,.0f} B: {quantity(row[RATE])} messages/s, {row['rate_mbit_per_s']:,.0f} Mbit/s"
         for _, row in numbered(rows)
     ]
     return f"`{rows['system'].iloc[0]}` ipc, {'; '.join(said)}"
@@ -129,15 +129,15 @@ def workers(run: Run) -> str:
     there = resources(run, two)
     at_least = "" if is_capacity(there) else "at least "
     said = f"`{of.system}`, {size} B, two workers: {at_least}{times(comparison.effect(run, one, two, RATE))} requests/s"
-    return f"{said}; {'saturated' if full(there) else 'utilization'}: {limit(there)}"
+    return f"{said}; limit: {limit(there)}"
 
 
 def slo(run: Run) -> str:
-    """Return between which rates the objective of the search was first violated."""
-    search = run.manifest["capacity"]
-    of = run.case(0)
-    ends = f"met at {search['low_per_s']:,.0f} requests/s, violated at {search['high_per_s']:,.0f}/s"
-    return f"`{of.system}` {of.transport}: {search['objective'].replace('<', ' < ')} {ends}"
+    """Return the rate at which the objective of the search is met, and the next one, at which it is violated."""
+    search, of = run.manifest["capacity"], run.case(0)
+    low, high = (f"{search[end]:,.0f} requests/s" for end in ("low_per_s", "high_per_s"))
+    found = f"met at {low}, violated at {high}" if search["confirmed"] and search["low_per_s"] else "not found"
+    return f"`{of.system}` {of.transport}, `{search['objective']}`: {found}"
 
 
 def first_call(run: Run) -> str:

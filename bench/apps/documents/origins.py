@@ -46,9 +46,9 @@ def _grpc(run: Run) -> list[str]:
 
 def _wamp(run: Run) -> list[str]:
     theirs, cases = [], []
-    for name, published in WAMP.items():
+    for name, settled in WAMP.items():
         transport, framing, serializer = name.split()
-        theirs.append(sum(published["settled_ms"]) / 2)
+        theirs.append(sum(settled["settled_ms"]) / 2)
         wanted = {"transport": transport, "framing": framing, "serializer": serializer}
         cases.append(run.first(system="wamp_crossbar", **wanted))
     published = f"{duration(1e3 * theirs[0])} and {duration(1e3 * theirs[1])} (ratio {theirs[1] / theirs[0]:.1f})"

@@ -64,7 +64,7 @@ def spread(run: Run, case: int, p: float) -> str:
 
 def ends(value: float, low: float, high: float) -> str:
     """Return the ends of an interval of durations in us, as " [13.9, 24.4]": the unit of the value is not repeated."""
-    if low != low:
+    if low != low or high != high:
         return ""
     unit = duration(value).split()[1]
     return f" [{', '.join(duration(one).removesuffix(f' {unit}') for one in (low, high))}]"
@@ -111,14 +111,15 @@ def caveats(run: Run) -> str:
     where = f"{virtual} with {machine['cpus_allowed']} CPUs ({machine['cpu_model']}), {machine['system']} "
     where += f"{machine['kernel'].split('-')[0]}, Python {versions['python']}, {run.manifest['created'][:10]}"
     size = sorted({case.payload_bytes for case in run.plan.cases})
+    native = " (`xmlrpc_c`: C++)" if run.find(system="xmlrpc_c") else ""
     star = any(STAR in spread(run, case, 0.99) for case, _ in _systems(run))
     alone = (
         f" {STAR} of all calls together: a single {run.plan.window_s:g} s start has too few for p99." if star else ""
     )
     return (
-        f"{listed(f'{bytes_:,}' for bytes_ in size)} B echoed by {where}. **Clients are Python programs and share the "
-        f"CPUs with the server**; no network. {run.plan.starts} starts of each case; brackets: 95 % intervals (of "
-        f"medians: the range of the starts).{alone} RTT and CPU: one client on one CPU with its server; rates: "
+        f"{listed(f'{bytes_:,}' for bytes_ in size)} B echoed by {where}. **Clients are Python programs{native} and "
+        f"share the CPUs with the server**; no network. {run.plan.starts} starts of each case; brackets: 95 % "
+        f"intervals (of medians: the range of the starts).{alone} RTT and CPU: one client on one CPU with its server; rates: "
         f"placement `{_parallel(run)}`. CPU time is a mean per call; it can exceed the median RTT (slow calls, work "
         f"after the reply, other threads). ≥: the server was not the limit, so its capacity is at least this. "
         f"Trust card: {checks.tally(run)}."

@@ -29,9 +29,8 @@ def placement() -> str:
     rows = []
     for case in run.numbers:
         of, logs = run.case(case), np.log(run.starts_of(case)[column(0.5)].dropna().to_numpy())
-        rows.append(
-            [f"`{of.system}`", of.transport, f"`{of.placement}`", spread(run, case, 0.5), f"{logs.std(ddof=1):.2f}"]
-        )
+        where = [f"`{of.system}`", of.transport, f"`{of.placement}`"]
+        rows.append([*where, spread(run, case, 0.5), f"{logs.std(ddof=1):.2f}"])
     starts = f"{run.plan.starts} starts of each case, {run.manifest['machine']['cpus_allowed']} CPUs."
     return f"{table(head, rows)}\n\n{starts}"
 

@@ -1,0 +1,210 @@
+"""Documents are written in plain technical English: without the retired words, without measured numbers by hand."""
+
+import json
+import re
+import shutil
+
+import pytest
+from conftest import ROOT
+from handmade import handmade
+from retired_words import RETIRED, found
+
+from bench.analysis import comparison
+from bench.analysis.resources import Resource
+from bench.apps.documents import __main__ as documents
+from bench.apps.documents import blocks, results, trust
+from bench.apps.teaching import copies
+from bench.errors import DataError
+from bench.experiments.calibration import certificate
+from bench.plan.case import Case
+
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+TEACHING = re.compile(r"<!-- expected: begin.*?<!-- expected: end -->", re.S)
+OURS = ("README.md", "docs/choosing.md", "docs/trust.md", "docs/using.md", "docs/site/index.md")
+MEASURED = re.compile(
+    r"""(?<![\w.#-])\d[\d.,\u202f ]*(?:\u00a0|\s)?
+    (?:%|(?:[nµumk]?s|min(?:utes?)?|hours?|seconds?|milliseconds?|microseconds?|times|percent)\b
+    |(?:k|M)?\s?(?:calls?|requests?|messages?|RPC|msg)?\s?/\s?s\b|(?:calls|requests|messages)\s(?:a|per)\ssecond
+    |(?:-fold|x\b))
+    |[×]\s?\d""",
+    re.X,
+)
+ALLOWED = {"95 %", "100 %"}  # the level of every interval, and what saturated means
+
+
+def prose(text: str) -> str:
+    """Return what of a document is written by hand, without code."""
+    without = TEACHING.sub("", blocks.outside(text))
+    return re.sub(r"```.*?```|`[^`\n]*`", "", without, flags=re.S)
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
+def test_documents_use_no_retired_word(file):
+    assert found(prose(file.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Foretold from the starts",
+        "the two were not told apart",
+        "no CPU is full",
+        "The server is full at that rate",
+        "users do not wait",
+        "which system, how fast, at what CPU price, and may you believe it?",
+        "95 % within 5 ms is kept up to 9,000 a second",
+        "most starts found no level",
+        "calls follow each other's moods",
+        "It waited with the server, and asked nobody else",
+        "a bell curve is assumed",
+        "where does the line grow without end",
+    ],
+)
+def test_a_retired_word_is_found(sentence):
+    assert found(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Little's law ties them together.",
+        "profile full measures longer; the full reply is verified.",
+        "The command line starts a run; a line in the figure shows it.",
+        "Start two clients at 100 % utilization.",
+        "A disturbance in the middle of the run affects all cases.",
+        "Each start is kept on disk; no packet is lost.",
+        "The service time is the server's own.",
+    ],
+)
+def test_a_word_in_another_sense_is_left_alone(sentence):
+    assert found(sentence) == [] and len(RETIRED) > 20
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_measured_numbers_are_generated_not_typed(name):
+    typed = [match[0].strip() for match in MEASURED.finditer(prose((ROOT / name).read_text("utf-8")))]
+    assert [number for number in typed if number not in ALLOWED] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["42.1 µs", "takes 3 s", "× 1.93", "57 %", "11 100/s", "20 minutes", "12 calls/s", "2 x"]
+)
+def test_a_measured_number_is_found(text):
+    assert MEASURED.search(f"It is {text} here.")
+
+
+def test_six_starts_and_two_cpus_are_no_measured_numbers():
+    assert not MEASURED.search("At least 6 starts, 2 CPUs, Python 3.11, HTTP/1.1, 1 kB, p99 and h2load.")
+
+
+@pytest.mark.parametrize("name", documents.FROM_RUNS)
+def test_what_documents_quote_is_what_the_reference_runs_say(name):
+    text = (ROOT / name).read_text("utf-8")
+    assert blocks.filled(text, documents.FROM_RUNS[name]) == text, "make expected writes the blocks anew"
+
+
+def test_every_block_has_a_maker_and_every_maker_a_block():
+    for name in {*documents.FROM_RUNS, *documents.BY_TRYING}:
+        makers = {**documents.FROM_RUNS.get(name, {}), **documents.BY_TRYING.get(name, {})}
+        assert sorted(blocks.names((ROOT / name).read_text("utf-8"))) == sorted(makers)
+    others = [file for file in DOCUMENTS if str(file.relative_to(ROOT)) not in documents.FROM_RUNS]
+    assert [file.name for file in others if blocks.names(file.read_text("utf-8"))] == []
+
+
+def test_the_certificate_in_the_document_is_of_todays_properties(monkeypatch):
+    text = (ROOT / "docs" / "trust.md").read_text("utf-8")
+    printed = re.search(r"generated: certificate.*?```text\n(.*?)```", text, re.S)[1].splitlines()
+    today = [(line.tried, line.wanted) for line in certificate.certificate(20)]
+    lines = [re.fullmatch(r"pass  (.+?)\s{2,}\S.*?   wanted (.+)", line) for line in printed[:-1]]
+    assert [(line[1].strip(), line[2]) for line in lines] == today
+    assert printed[-1].startswith(f"passed: {certificate.RUNS} runs")
+
+
+def test_a_failed_property_is_shown_in_the_certificate(monkeypatch):
+    monkeypatch.setattr(trust, "certificate", lambda runs: [certificate.Line("this", "1", "0", False)])
+    assert "FAIL  this" in trust.tried(20) and "FAILED: 20 runs" in trust.tried(20)
+
+
+def test_a_block_is_filled_and_the_rest_is_left():
+    text = "a\n<!-- generated: x (make expected) -->old<!-- generated: end -->\nb"
+    made = blocks.filled(text, {"x": lambda: "new"})
+    assert made == "a\n<!-- generated: x (make expected) -->\n\nnew\n\n<!-- generated: end -->\nb"
+    assert blocks.outside(made) == "a\n\nb" and blocks.filled(made, {"x": lambda: "new"}) == made
+    assert blocks.filled(text, {}) == text
+    with pytest.raises(DataError, match="no place for y"):
+        blocks.filled(text, {"y": str})
+    with pytest.raises(DataError, match="lacks its first or its last marker"):
+        blocks.filled(text.replace("<!-- generated: end -->", ""), {})
+
+
+def resource(roles: tuple[str, ...], busy: float) -> Resource:
+    return Resource(f"the {roles[0]}'s CPU", roles, 1, None, busy)
+
+
+def test_a_rate_is_the_servers_capacity_only_if_the_server_is_saturated_and_the_clients_are_not():
+    idle, clients = resource(("server",), 0.5), resource(("client",), 0.99)
+    server, shared = resource(("server",), 0.95), resource(("client", "server"), 0.99)
+    assert results.is_capacity([server, resource(("client",), 0.6)])
+    assert not any(map(results.is_capacity, ([idle, clients], [server, clients], [shared], [idle])))
+    assert results.limit([idle, clients]) == "**clients** (server 50% and clients 99%)"
+    assert results.limit([idle]) == "none saturated (server 50%)"
+
+
+def test_a_ratio_is_written_as_the_one_estimator_gives_it():
+    run = handmade([Case("sockets", "ipc"), Case("sockets", "tcp")], [100, 150])
+    ratio = comparison.effect(run, 0, 1, "p50_rtt_us")
+    assert results.times(ratio) == "× 1.50 [1.50, 1.50]"
+    few = handmade([Case("sockets", "ipc"), Case("sockets", "tcp")], [100, 150], starts=3)
+    assert results.times(comparison.effect(few, 0, 1, "p50_rtt_us")) == "× 1.50"
+
+
+def test_ends_repeat_the_unit_only_where_it_differs():
+    assert results.ends(646, 622, 1490) == " [622, 1.49 ms]" and results.ends(646, 622, 700) == " [622, 700]"
+    assert results.ends(2.0, float("nan"), 3) == results.ends(2, 1, float("nan")) == ""
+
+
+def test_students_copies_hold_no_model_answers(tmp_path):
+    text = (ROOT / "docs" / "teaching-answers.md").read_text("utf-8")
+    copies.write(tmp_path)
+    made = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(made) > 30 and not [file for file in made if "answers" in file.name]
+    answers = re.findall(r"^\d+\. (.{40,})$", text, re.M)
+    written = "\n".join(json.dumps(json.loads(file.read_text("utf-8")), ensure_ascii=False) for file in made)
+    assert len(answers) > 50 and [line for line in answers if line in written] == []
+
+
+def test_every_open_exercise_has_a_model_answer():
+    text = (ROOT / "docs" / "teaching-answers.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    for notebook in copies.notebooks():
+        cells = json.loads(notebook.read_text("utf-8"))["cells"]
+        asked = "\n".join("".join(cell["source"]) for cell in cells).partition("## Exercises")[2].partition("\n## ")[0]
+        questions = [line for line in re.findall(r"^\d+\. (.*)$", asked, re.M) if not line.startswith("Below:")]
+        assert len(re.findall(r"^\d+\. ", sections[notebook.stem], re.M)) >= len(questions) > 0, notebook.stem
+
+
+def test_expected_writes_the_documents_in_place(tmp_path, monkeypatch):
+    for name in ("README.md", "docs/choosing.md", "docs/trust.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.setattr(documents.paths, "home", lambda: tmp_path)
+    documents.write({"README.md": {"results": lambda: "| new |"}})
+    text = (tmp_path / "README.md").read_text("utf-8")
+    assert "| new |" in text and text.count("generated: origins") == 1
+
+
+def prerequisites(name: str) -> list[str]:
+    """Return the notebooks that a notebook's card asks for."""
+    first = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8"))["cells"][0]
+    return re.findall(r"`(\w+)\.ipynb`", re.search(r"^\| You need \|(.*)$", "".join(first["source"]), re.M)[1])
+
+
+@pytest.mark.parametrize("title", ["One lab", "Four weeks"])
+def test_a_course_schedules_the_prerequisites_of_each_notebook_before_it(title):
+    text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
+    section = re.search(rf"^## {title}.*?\n(.*?)(?=^## )", text, re.M | re.S)[1]
+    stems = [file.stem for file in copies.notebooks()]
+    order = [name for name in dict.fromkeys(re.findall(r"`(\w+)`", section)) if name in stems]
+    assert len(order) >= 6
+    late = [(name, one) for at, name in enumerate(order) for one in prerequisites(name) if one not in order[:at]]
+    assert late == []
