@@ -1,6 +1,8 @@
-"""What panels share: the house style, numbers in words, scales, lines and rows."""
+"""What panels share: the house style, palettes, numbers in words, scales, lines, rows and lanes."""
 
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -8,13 +10,13 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, NullLocator
 
 from bench import stats
-from bench.analysis.quantiles import quantile
+from bench.analysis.quantiles import Quantile, quantile
 from bench.analysis.resources import total_cpu
 from bench.run.frames import Run, numbered
-from bench.text import duration, plain, quantity
+from bench.text import duration, listed, plain, quantity
 
 Panel = Callable[[Run, Axes], None]
 
@@ -22,15 +24,16 @@ Panel = Callable[[Run, Axes], None]
 LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 
 
-MARKERS = {"inproc": "^", "ipc": "o", "tcp": "s"}
+ROLE_COLOURS = {  # muted, and none of them a colour of systems
+    "client": "#2f4858",
+    "server": "#8aa4b8",
+    "router": "#8c3b5e",
+    "controller": "#d9c9a3",
+}
 
+ROLE_HATCHES = {"client": "", "server": "", "router": "//", "controller": ".."}  # for prints in grey
 
-ROLE_COLOURS = {
-    "client": "#0173b2",
-    "server": "#de8f05",
-    "router": "#029e73",
-    "controller": "#ca9161",
-}  # seaborn's "colorblind"
+ROLE_MARKERS = {"client": "o", "server": "s", "router": "D", "controller": "^"}
 
 
 GREY = "#6b6b6b"
@@ -38,6 +41,23 @@ GREY = "#6b6b6b"
 COLOURS = (  # seaborn's "colorblind": colours that colour-blind people can distinguish
     *("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9"),
 )
+
+SYSTEM_COLOURS = tuple(one for one in COLOURS if one not in ("#fbafe4", "#949494", "#ece133"))  # dark enough for lines
+
+SYSTEM_MARKERS = ("o", "s", "^", "D")  # their number and that of the colours have no common divisor
+
+
+class Look(NamedTuple):
+    """How one system, or one case, is drawn everywhere in a figure."""
+
+    colour: str
+    marker: str
+
+
+def look(place: int) -> Look:
+    """Return the look of the system at a place; 28 places differ in colour or marker."""
+    return Look(SYSTEM_COLOURS[place % len(SYSTEM_COLOURS)], SYSTEM_MARKERS[place % len(SYSTEM_MARKERS)])
+
 
 WHITEGRID: dict[Any, Any] = {  # seaborn's style of that name; importing seaborn imports scipy.stats: 0.8 s of CPU time
     "figure.facecolor": "white",
@@ -90,21 +110,88 @@ def style() -> Iterator[None]:
         yield
 
 
+class RoundTicks(Locator):
+    """Ticks at round values, as densely as their labels have room for.
+
+    ``choices`` returns lists of values for the ends of an axis, the densest first; the first that fits is taken.
+    """
+
+    SIZE = 11  # of a label, in points
+
+    def __init__(self, choices: Callable[[float, float], Iterable[Iterable[float]]]) -> None:
+        """Keep what to choose from."""
+        self._choices = choices
+
+    def __call__(self) -> list[float]:
+        """Return the ticks of the axis as it is now."""
+        axis: Any = self.axis
+        return self.tick_values(*sorted(axis.get_view_interval()))
+
+    def tick_values(self, low: float, high: float) -> list[float]:
+        """Return the ticks between two ends."""
+        shown: list[float] = []
+        for values in self._choices(low, high):
+            inside = [value for value in values if low <= value <= high]
+            if len(inside) < 2 and shown:
+                break
+            shown = inside
+            if self._fits(shown, low, high):
+                break
+        return shown
+
+    def _fits(self, values: list[float], low: float, high: float) -> bool:
+        """Return whether the labels of these values do not touch each other."""
+        axis: Any = self.axis
+        is_flat = axis.axis_name == "x"
+        room = (axis.axes.bbox.width if is_flat else axis.axes.bbox.height) * 72 / axis.axes.figure.dpi
+        to = axis.get_transform().transform
+        start, end = to(np.array([low, high]))
+        places = np.sort((to(np.array(values)) - start) / (end - start) * room)
+        letters = [len(axis.get_major_formatter()(value)) for value in values]
+        needed = self.SIZE * ((0.62 * max(letters, default=0) + 0.9) if is_flat else 1.7)
+        return len(values) < 2 or bool(np.diff(places).min() >= needed)
+
+
+def _round(low: float, high: float) -> Iterator[Iterable[float]]:
+    """Return round values of a logarithmic axis, denser ones first."""
+    decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    if high / low < 3:
+        for most in (6, 4):
+            yield MaxNLocator(most).tick_values(low, high)
+    dense = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0),) if high / low < 8 else ()
+    for subs in (*dense, (1.0, 2.0, 5.0), (1.0, 3.0)):
+        yield [sub * 10.0**decade for decade in decades for sub in subs]
+    for step in (1, 2, 3):
+        yield [10.0**decade for decade in decades if decade % step == 0]
+
+
+def _ratios(low: float, high: float) -> Iterator[Iterable[float]]:
+    """Return round ratios, 1 among them, denser ones first."""
+    if high / low < 1.4:
+        for most in (8, 5):
+            yield MaxNLocator(most).tick_values(low, high)
+    for above in ((1.1, 1.25, 1.5, 2, 3, 5, 7), (1.25, 2, 5), (2, 5), (3,), ()):
+        tens = [10.0**n for n in range(7)]
+        larger = [ten * one for ten in tens for one in (1, *(one for one in above if ten == 1 or one >= 2))]
+        yield sorted({float(f"{value:.3g}") for one in larger for value in (one, 1 / one) if _is_round(value)})
+
+
+def _is_round(value: float) -> bool:
+    """Return whether a ratio needs no more than two digits, or is 1.25."""
+    return value in (1.25,) or float(f"{value:.2g}") == float(f"{value:.6g}")
+
+
 def log_axis(axis: Any, text: Callable[[float], str]) -> None:
     """Label a logarithmic axis in words, at round values, as densely as there is room for."""
-    low, high = axis.get_view_interval()
-    decades = np.log10(high / low)
-    subs = (
-        (1.0,)
-        if decades > 3
-        else (1.0, 3.0)
-        if decades > 1.9
-        else (1.0, 2.0, 5.0)
-        if decades > 0.9
-        else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-    )
-    axis.set_major_locator(LogLocator(subs=subs, numticks=20) if decades > 0.45 else MaxNLocator(6))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(text(value))))
+    axis.set_major_locator(RoundTicks(_round))
+    axis.set_major_formatter(FuncFormatter(lambda value, _=None: plain(text(value))))
+    axis.set_minor_locator(NullLocator())
+
+
+def ratio_axis(axis: Any, text: Callable[[float], str] = "{:g}".format) -> None:
+    """Label a logarithmic axis of ratios; 1 has a tick."""
+    axis.set_major_locator(RoundTicks(_ratios))
+    axis.set_major_formatter(FuncFormatter(lambda value, _=None: text(value)))
     axis.set_minor_locator(NullLocator())
 
 
@@ -129,29 +216,68 @@ def ticks_at(axis: Any, values: Iterable[float]) -> None:
     axis.set_minor_locator(FixedLocator([]))
 
 
-def colours(run: Run) -> dict[int, Any]:
-    """Return a colour for each case, the same for equal system and transport; loopback is grey.
-
-    The palette is one that colour-blind people can tell apart.
-    """
+def looks(run: Run) -> dict[int, Look]:
+    """Return the look of each case, the same for equal system and transport; loopback is grey."""
     pairs = list(dict.fromkeys((case.system, case.transport) for case in run.plan.cases if case.system != "loopback"))
-    chosen = {pair: COLOURS[place % len(COLOURS)] for place, pair in enumerate(pairs)}
-    return {i: chosen.get((case.system, case.transport), GREY) for i, case in enumerate(run.plan.cases)}
+    chosen = {pair: look(place) for place, pair in enumerate(pairs)}
+    return {i: chosen.get((case.system, case.transport), Look(GREY, "o")) for i, case in enumerate(run.plan.cases)}
 
 
-def lines(run: Run, axes: Axes, cases: pd.DataFrame, x: str, y: str) -> None:
+def lines(run: Run, axes: Axes, cases: pd.DataFrame, x: str, y: str, text: Callable[[float], str] = duration) -> None:
     """Draw one line for each system and transport, with the range over starts as a band."""
     for (system, transport), rows in cases.groupby(["system", "transport"], sort=False):
         rows = rows.sort_values(x)
-        colour = colours(run)[rows.index[0]]
-        draw = {"color": colour, "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
+        one = looks(run)[rows.index[0]]
+        draw: dict[str, Any] = {"color": one.colour, "marker": one.marker, "ls": LINE_STYLES[transport]}
         axes.plot(rows[x], rows[y], ms=6, lw=1.8, label=f"{system} {transport}", **draw)
-        band(axes, rows, x, y, colour)
+        band(axes, rows, x, y, one.colour)
+    hold(axes, cases[y], cases[f"{y}_low"], cases[f"{y}_high"], text)
 
 
 def band(axes: Axes, rows: pd.DataFrame, x: str, y: str, colour: Any, alpha: float = 0.2) -> None:
     """Draw the range over starts of a column of ``Run.cases`` as a band."""
     axes.fill_between(rows[x], rows[f"{y}_low"], rows[f"{y}_high"], color=colour, alpha=alpha, lw=0)
+
+
+FAR = 4.0  # times the largest median: a single start beyond it does not stretch an axis
+
+
+def reach(rows: Iterable[Any], is_log: bool = True) -> tuple[float, float]:
+    """Return the ends between which the starts of some rows are drawn; a single start of a row beyond them is not.
+
+    On a logarithmic axis they lie ``FAR`` times beyond the least and the largest median, on a linear one as far beyond
+    as ``FAR`` - 1 times the largest. Two starts of a row that lie further out are no accident: then there is no end.
+    """
+    each = [np.asarray(row, float) for row in rows]
+    each = [row[~np.isnan(row)] for row in each if np.isfinite(np.asarray(row, float)).any()]
+    if not each:
+        return -np.inf, np.inf
+    middles = np.array([np.median(row) for row in each])
+    if is_log:
+        positive = middles[middles > 0]
+        low, high = (positive.min() / FAR, positive.max() * FAR) if len(positive) else (-np.inf, np.inf)
+    else:
+        far = (FAR - 1) * max(np.abs(middles).max(), max(float(np.subtract(*np.percentile(r, [75, 25]))) for r in each))
+        low, high = middles.min() - far, middles.max() + far
+    many_low = any((row < low).sum() > 1 for row in each)
+    many_high = any((row > high).sum() > 1 for row in each)
+    return (-np.inf if many_low else low), (np.inf if many_high else high)
+
+
+def hold(axes: Axes, middle: Any, low: Any, high: Any, text: Callable[[float], str]) -> None:
+    """End the vertical axis near the medians where a band reaches much further, and say how far it reaches."""
+    least, most = reach([[value] for value in np.asarray(middle, float)])
+    highest, lowest = float(np.nanmax(np.asarray(high, float))), float(np.nanmin(np.asarray(low, float)))
+    if highest > most:
+        axes.set_ylim(top=most)
+        axes.text(0.99, 0.98, f"▴ a start at {text(highest)}, off the axis", va="top", **_corner(axes))
+    if axes.get_yscale() == "log" and lowest < least:
+        axes.set_ylim(bottom=least)
+        axes.text(0.99, 0.02, f"▾ a start at {text(lowest)}, off the axis", va="bottom", **_corner(axes))
+
+
+def _corner(axes: Axes) -> dict[str, Any]:
+    return {"ha": "right", "color": GREY, "fontsize": 9, "transform": axes.transAxes}
 
 
 def payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:
@@ -164,86 +290,151 @@ def payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:
 def nothing(axes: Axes, why: str) -> None:
     """Say why a panel is empty."""
     axes.set(xticks=[], yticks=[])
-    axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes, color=GREY)
+    axes.text(0.5, 0.5, textwrap.fill(why, 60), ha="center", va="center", transform=axes.transAxes, color=GREY)
 
 
-def range_row(axes: Axes, y: float, each: Any, colour: Any, text: Callable[[float], str], more: str = "") -> None:
-    """Draw one value of each start as dots, their range as a bar, their median as a stroke and in words."""
-    middle, low, high = stats.across_starts(list(each))
-    axes.plot([low, high], [y, y], color=colour, lw=7, alpha=0.3, solid_capstyle="round")
-    axes.plot(each, [y] * len(each), "o", ms=5, mec="white", mew=0.6, color=colour)
+def beside(axes: Axes, y: float, words: str, fontsize: float = 10) -> None:
+    """Write words on the right of the axes, at the height of a row: the axis itself ends near the data."""
+    at = axes.get_yaxis_transform()
+    axes.annotate(words, (1, y), (6, 0), at, "offset points", va="center", fontsize=fontsize, annotation_clip=False)
+
+
+def range_row(
+    axes: Axes,
+    y: float,
+    each: Any,
+    colour: Any,
+    text: Callable[[float], str],
+    more: str = "",
+    marker: str = "o",
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> None:
+    """Draw one value of each start as markers, their range as a bar, their median as a line; beside it in words.
+
+    Values that are not ``within`` the ends are off the axis: they are marked at its edge, and named.
+    """
+    values = np.asarray(each, float)
+    middle, _, _ = stats.across_starts(list(values))
+    on = values[(values >= within[0]) & (values <= within[1])]
+    if len(on):
+        axes.plot([on.min(), on.max()], [y, y], color=colour, lw=7, alpha=0.3, solid_capstyle="round")
+    axes.plot(on, [y] * len(on), marker, ms=5.5, mec="white", mew=0.6, color=colour)
     axes.plot(middle, y, "|", ms=16, mew=2, color="black")
-    axes.annotate(text(middle) + more, (high, y), (12, 0), textcoords="offset points", va="center", fontsize=10.5)
+    beside(axes, y, text(middle) + more + off_axis(axes, y, values, colour, text, within))
+
+
+def off_axis(
+    axes: Axes, y: float, values: Any, colour: Any, text: Callable[[float], str], within: tuple[float, float]
+) -> str:
+    """Mark the values beyond two ends at the edges of a row, and return them in words."""
+    values, words = np.asarray(values, float), ""
+    for is_off, edge, mark in ((values > within[1], 1, ">"), (values < within[0], 0, "<")):
+        if is_off.any():
+            axes.plot([edge], [y], mark, ms=7, color=colour, clip_on=False, transform=axes.get_yaxis_transform())
+            words += f"\noff the axis: {listed(text(value) for value in np.sort(values[is_off]))}"
+    return words
 
 
 class RangeRow(NamedTuple):
-    """One row of ``range_rows``: a value of each start, its colour, and words behind its median.
+    """One row of ``range_rows``: a value of each start, its colour and marker, and words behind its median.
 
-    ``instead``: what is said in place of the values, where there are none to show.
+    ``instead``: what is written in place of the values, where there are none to show.
     """
 
     each: Any
     colour: Any
     more: str = ""
     instead: str = ""
+    marker: str = "o"
 
 
-def range_rows(axes: Axes, rows: Iterable[RangeRow], text: Callable[[float], str] = duration) -> None:
+def range_rows(
+    axes: Axes, rows: Iterable[RangeRow], text: Callable[[float], str] = duration, is_log: bool = True
+) -> None:
     """Draw rows from the top down: the value of each start, their range and their median, or what is said instead."""
-    for y, row in enumerate(rows):
+    known = list(rows)
+    within = reach((row.each for row in known if not row.instead), is_log)
+    for y, row in enumerate(known):
         if row.instead:
             axes.text(0.02, y, row.instead, transform=axes.get_yaxis_transform(), va="center")
         else:
-            range_row(axes, y, row.each, row.colour, text, row.more)
+            range_row(axes, y, row.each, row.colour, text, row.more, row.marker, within)
 
 
 def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:
     """Draw rows of the median RTT of each start, in us, on a logarithmic axis."""
     range_rows(axes, rows)
-    rtt_axis(axes)
-    axes.set_title("Median: each start, their range and middle")
+    near(axes)
+    axes.set_xlabel("median RTT of each start; bar: their range, line: their median")
+    axes.set_title("Median RTT of each start")
 
 
-def name_rows(axes: Axes, names: Iterable[str], fontsize: float | None = None, ruled: bool = False) -> None:
-    """Name the rows on the vertical axis, the first on top; without lines along them unless ``ruled``."""
+def name_rows(axes: Axes, names: Iterable[str], fontsize: float | None = None) -> None:
+    """Name the rows on the vertical axis, the first on top, with a line along each."""
     known = list(names)
     axes.set_yticks(range(len(known)), known, fontsize=fontsize)
     axes.set_ylim(len(known) - 0.4, -0.6)
-    if not ruled:
-        axes.yaxis.grid(False)
 
 
-def name_lanes(axes: Axes, names: Iterable[str], fontsize: float | None = None) -> None:
-    """Name lanes of width 1 on the horizontal axis, with a line between any two."""
+def small(rows: int) -> float:
+    """Return a font size for the names of this many rows."""
+    return 11 if rows < 8 else 9.5 if rows < 14 else 8.5 if rows < 20 else 7.5
+
+
+def near(axes: Axes, text: Callable[[float], str] = duration) -> None:
+    """Make the horizontal axis logarithmic, and end it near the data."""
+    axes.set_xscale("log")
+    low, high = axes.dataLim.intervalx
+    room = max(1.04, (high / low) ** 0.05)
+    axes.set_xlim(low / room, high * room)
+    log_axis(axes.xaxis, text)
+
+
+LANE = 0.94  # the part of a lane that is drawn in
+
+
+def lane_scale(run: Run, cases: Sequence[int]) -> float:
+    """Return the seconds that the drawn part of each lane stands for: the longest case, its starts end to end."""
+    return max((sum(start_seconds(run, case)) for case in cases), default=1.0) or 1.0
+
+
+def start_seconds(run: Run, case: int) -> list[float]:
+    """Return how long the calls of each start of a case took, the warm-up included."""
+    last = run.samples[run.samples["start"].isin(run.ledger_of(case).index)].groupby("start")["t_send_ns"].max()
+    return [float(ns) / 1e9 for ns in last.reindex(run.ledger_of(case).index).fillna(0)]
+
+
+def lane_places(run: Run, case: int, lane: int, seconds: float) -> list[tuple[int, float, float]]:
+    """Return (start, where it begins, width of a second) for each start of a case in its lane, end to end."""
+    begins = np.concatenate([[0.0], np.cumsum(start_seconds(run, case))])
+    each, left = LANE / seconds, lane + (1 - LANE) / 2
+    return [(int(start), left + each * at, each) for start, at in zip(run.ledger_of(case).index, begins, strict=False)]
+
+
+def name_lanes(axes: Axes, names: Iterable[str], seconds: float) -> None:
+    """Name lanes of width 1 on the horizontal axis, and give each the same time axis, in seconds."""
     known = list(names)
     axes.set_xlim(0, len(known))
     axes.xaxis.grid(False)
     for edge in range(1, len(known)):
         axes.axvline(edge, color="#bbbbbb", lw=0.8)
-    axes.set_xticks(np.arange(len(known)) + 0.5, known, fontsize=fontsize)
-
-
-def log_room(
-    axes: Axes, left: float, power: float, times: float = 1.0, text: Callable[[float], str] = duration
-) -> None:
-    """Make the horizontal axis logarithmic, with room for the words behind the rows.
-
-    It begins ``left`` times below the least value, and ends as far above the largest as ``power`` of the whole span
-    and ``times`` as much.
-    """
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / left, high * (high / low) ** power * times)
-    log_axis(axes.xaxis, text)
-
-
-def rtt_axis(axes: Axes) -> None:
-    """Make room for the words behind the rows, on a logarithmic time axis."""
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / (high / low) ** 0.12, high * (high / low) ** 0.22 * 1.08)
-    time_axis(axes.xaxis)
-    axes.set_xlabel("median RTT of a start")
+    is_many = len(known) > 6
+    width = 22 if is_many else int(66 / max(1, len(known)))
+    wrapped = ["\n".join(textwrap.fill(line, width, break_on_hyphens=False) for line in name.splitlines())
+               for name in known]  # fmt: skip
+    axes.set_xticks(np.arange(len(known)) + 0.5, wrapped, fontsize=9 if not is_many else 8)
+    axes.tick_params(axis="x", which="major", pad=15, rotation=90 if is_many else 0)
+    times = [
+        t
+        for t in MaxNLocator(2 if len(known) > 3 else 4, steps=[1, 2, 5, 10]).tick_values(0, seconds)
+        if 0 <= t <= seconds
+    ]
+    at = [lane + (1 - LANE) / 2 + LANE * t / seconds for lane in range(len(known)) for t in times]
+    labels = [f"{t:g}" for _ in known for t in times] if not is_many else [f"{t:g}" for t in times]
+    axes.xaxis.set_minor_locator(FixedLocator(at))
+    axes.xaxis.set_minor_formatter(FuncFormatter(lambda _, place: labels[place] if place < len(labels) else ""))
+    axes.tick_params(axis="x", which="minor", labelsize=8, bottom=True, length=3, pad=2)
+    axes.set_xlabel("time [s] in each lane: the starts of a case, end to end")
 
 
 def tail_scale(fractions: Any) -> Any:
@@ -253,8 +444,11 @@ def tail_scale(fractions: Any) -> Any:
     return np.where(fractions < 0.9, 2 * fractions / 0.9, tail)
 
 
+TAIL_TOP = 5.4  # the end of the scale of tails: 99.996 %
+
+
 def curve(axes: Axes, times: Any, label: str, colour: Any, line: str = "-", width: float = 2) -> None:
-    """Draw the distribution of some times in us on the scale of tails."""
+    """Draw the empirical CDF of some times in us on the scale of tails."""
     values, fractions = stats.distribution(np.asarray(times))
     axes.plot(values, tail_scale(fractions), line, lw=width, color=colour, label=label)
 
@@ -262,32 +456,77 @@ def curve(axes: Axes, times: Any, label: str, colour: Any, line: str = "-", widt
 def distribution_line(
     run: Run, axes: Axes, case: int, colour: Any, line: str, marker: str, name: str | None = None
 ) -> None:
-    """Draw one case's distribution; at each quantile that its calls carry, a mark with its interval."""
+    """Draw one case's empirical CDF; on it a marker at each quantile, beside it what its starts say of it."""
     rtt = run.rtt_us(case)
-    label = f"{name or run.labels[case]}, n = {len(rtt):,}"
+    found = [(p, quantile(run, case, p)) for p in stats.QUANTILES]
+    label = f"{name or run.labels[case]}, n = {len(rtt):,}{crossed(found)}"
     curve(axes, rtt, label, colour, line, 1.8)
-    for p in stats.QUANTILES:
-        found = quantile(run, case, p)
-        axes.plot(found.value, tail_scale(p), marker, color=colour, ms=5.5)
-        axes.plot([found.low, found.high], [tail_scale(p)] * 2, color=colour, lw=4.5, alpha=0.3, solid_capstyle="round")
+    axes.lines[-1].set(marker=marker, markevery=(len(rtt), 1), ms=5.5)  # the marker is for the legend only
+    values, fractions = stats.distribution(np.asarray(rtt))
+    quantile_marks(axes, values, fractions, found, colour, marker)
 
 
-def distribution_axes(axes: Axes) -> None:
-    """Label the axes of a distribution."""
+def quantile_marks(
+    axes: Axes, values: Any, fractions: Any, found: Iterable[tuple[float, Quantile]], colour: Any, marker: str
+) -> None:
+    """Draw a marker on a curve at each quantile that is known; its interval as a bar, its median over starts as a line.
+
+    values, fractions: the curve, as ``stats.distribution`` returns it.
+    """
+    for p, one in found:
+        if one.value != one.value or not len(values):
+            continue
+        height = float(tail_scale(p))
+        axes.plot([one.low, one.high], [height] * 2, color=colour, lw=4.5, alpha=0.3, solid_capstyle="round")
+        axes.plot(one.value, height, "|", color=colour, ms=9, mew=1.4)
+        axes.plot(on_curve(values, fractions, p), height, marker, color=colour, ms=5.5)
+
+
+def on_curve(values: Any, fractions: Any, p: float) -> float:
+    """Return the time at which a drawn curve has the height of a fraction."""
+    return float(10 ** np.interp(tail_scale(p), tail_scale(fractions), np.log10(np.maximum(values, 1e-12))))
+
+
+def crossed(found: Iterable[tuple[float, Quantile]]) -> str:
+    """Return the words for quantiles that are out of order: over starts or over all calls they may be."""
+    known = [(p, one) for p, one in found if one.value == one.value]
+    for (p, one), (q, other) in itertools.pairwise(known):
+        if one.value > other.value:
+            return f"; p{100 * p:g} (median over starts) > p{100 * q:g} (all calls)"
+    return ""
+
+
+def distribution_axes(axes: Axes, of: str = "calls") -> None:
+    """Label the axes of an empirical CDF, and end the horizontal one where the curves leave the panel."""
     axes.set_xscale("log")
-    axes.margins(x=0.02)
+    ends = [visible for one in axes.lines if one.get_transform() == axes.transData
+            for visible in _visible(one.get_xdata(), one.get_ydata())]  # fmt: skip
+    if ends:
+        room = max(1.04, (max(ends) / min(ends)) ** 0.03)
+        axes.set_xlim(min(ends) / room, max(ends) * room)
     time_axis(axes.xaxis)
     ticks = (0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999)
     axes.set_yticks(tail_scale(ticks), [f"{100 * p:.6g} %" for p in ticks])
-    axes.set_ylim(0, 5.4)
-    axes.axhline(2, color="#999999", lw=1)
-    axes.set_xlabel("RTT")
-    axes.set_ylabel("calls that took no longer")
-    axes.legend(loc="best", handlelength=2.6, fontsize=9.5)
+    axes.set_ylim(0, TAIL_TOP)
+    axes.axhline(2, color="#999999", lw=1, zorder=0.9)
+    axes.set_xlabel("RTT (marker: quantile; bar and |: range and median over starts)")
+    axes.set_ylabel(f"empirical CDF: share of {of}")
+    axes.legend(handlelength=2.6, fontsize=9)
+
+
+def _visible(x: Any, y: Any) -> list[float]:
+    """Return the least and the largest positive time of a curve below the top of the scale."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    inside = x[(x > 0) & np.isfinite(x) & (y <= TAIL_TOP)]
+    if not len(inside):
+        return []
+    rises = len(y) > 2 and bool((np.diff(y) >= 0).all() and (x > 0).any())
+    leaves = [float(10 ** np.interp(TAIL_TOP, y[x > 0], np.log10(x[x > 0])))] if rises else []
+    return [float(inside.min()), *leaves, float(inside.max())]
 
 
 def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, more: Callable[[Any], str] = lambda row: "") -> None:
-    """Draw the CPU time of a call as a bar for each case, by role, with the range of the starts' totals.
+    """Draw the CPU time per call as a bar for each case, by role, with the range of the starts' totals.
 
     ``more`` gives words behind a case's total.
     """
@@ -295,19 +534,32 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, more: Callable[[Any], st
     for role, colour in ROLE_COLOURS.items():
         values = cases[f"{role}_cpu_us_per_call"].fillna(0).to_numpy()
         if values.max() > 0.002 * total_cpu(cases).max():  # what cannot be seen has no place in the legend
-            axes.barh(range(len(cases)), values, left=left, color=colour, label=role, height=0.62)
+            hatch = ROLE_HATCHES[role]
+            axes.barh(range(len(cases)), values, left=left, color=colour, hatch=hatch, label=role, height=0.62)
             left = left + values
-    low, high = every.min().reindex(cases.index), every.max().reindex(cases.index)
-    axes.hlines(range(len(cases)), low, high, color="black", lw=1.4)
-    axes.set_xlim(0, 1.2 * max(left.max(), high.max()))
+    totals = [every.get_group(case).to_numpy() if case in every.groups else np.array([]) for case in cases.index]
+    within = reach(totals, is_log=False)
+    right = left.max()
+    for y, (each, (_, row)) in enumerate(zip(totals, numbered(cases), strict=True)):
+        on = each[(each >= within[0]) & (each <= within[1])]
+        words = duration(left[y]) + more(row) + off_axis(axes, y, each, "black", duration, within)
+        if len(on):
+            axes.hlines(y, on.min(), on.max(), color="black", lw=1.4)
+            right = max(right, on.max())
+        beside(axes, y, words)
+    axes.set_xlim(0, 1.04 * right)
     linear_axis(axes.xaxis)
-    axes.set_xlabel("CPU time of one call [µs]; line: range over starts")
-    for y, (_, row) in enumerate(numbered(cases)):
-        text, at = duration(left[y]) + more(row), (max(left[y], high.iloc[y]), y)
-        axes.annotate(text, at, (6, 0), textcoords="offset points", va="center", fontsize=10.5)
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.set_xlabel("CPU time per call [µs]; line: range over starts")
 
 
 def first_size(run: Run) -> list[int]:
     """Return the cases with a server of the first payload size: those that panels of single calls show."""
     cases = run.round_trips()
     return [case for case, row in numbered(cases) if row["payload_bytes"] == cases["payload_bytes"].iloc[0]]
+
+
+def of_first_size(run: Run) -> str:
+    """Return what a title says where panels show the first of several payload sizes: ", payload 100 B"."""
+    sizes = run.round_trips()["payload_bytes"]
+    return f", payload {size(sizes.iloc[0])}" if sizes.nunique() > 1 else ""

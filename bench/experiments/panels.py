@@ -4,6 +4,7 @@ A panel is a function of a run and an Axes, in the file of the notebook that it 
 and no style is set at import.
 """
 
+import re
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +14,9 @@ from matplotlib.figure import Figure
 
 from bench import paths
 from bench.analysis import checks
+from bench.experiments import words
 from bench.experiments.axes import style
+from bench.experiments.layout import settle
 from bench.experiments.registry import figure_of
 from bench.run.files import writing
 from bench.run.frames import Run
@@ -22,10 +25,19 @@ from bench.text import listed
 LINE = 168  # letters that fit under a figure
 
 
-def described(notebook: str, *panels: str) -> str:
-    """Return what panels draw, or the whole figure, in the words of their docstrings: for readers who cannot see it."""
+def described(notebook: str, *panels: str, run: Run | None = None) -> str:
+    """Return what panels draw, or the whole figure, for readers who cannot see it; of a run its finding first."""
     drawn = figure_of(notebook)
-    return in_words([getattr(drawn, name) for name in panels] or drawn.PANELS)
+    text = in_words([getattr(drawn, name) for name in panels] or drawn.PANELS)
+    return f"{finding(run)} {text}" if run is not None else text
+
+
+def finding(run: Run) -> str:
+    """Return the first sentence of the notebook's conclusion without its Markdown."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words.conclusion(run))  # a link's words
+    lines = [re.sub(r"[*`]", "", line).removeprefix("- ").strip() for line in text.splitlines()]
+    first = next((line for line in lines if line and not line.startswith(("#", "|"))), "")
+    return re.split(r"(?<=[.?!])\s+(?=[A-Z0-9])", first, maxsplit=1)[0].rstrip(":")
 
 
 def in_words(panels: Iterable[Any]) -> str:
@@ -39,6 +51,7 @@ def panel(run: Run, name: str, size: tuple[float, float] = (10, 4.2)) -> Figure:
     with style():
         figure = Figure(figsize=size, layout="constrained")
         getattr(figure_of(run.plan.notebook), name)(run, figure.subplots())
+        settle(figure)
     return figure
 
 
@@ -53,15 +66,16 @@ def whole(run: Run) -> Figure:
 
 
 def framed(figure: Figure, title: str, below: str) -> Figure:
-    """Return a figure with its title and its caption."""
+    """Return a figure with its title and its caption; its legends cover no data."""
     with style():
         figure.suptitle(title, fontsize=17, fontweight="bold", x=0.01, ha="left")
         figure.supxlabel(below, fontsize=9.5, x=0.01, ha="left", color="#444444")
+        settle(figure)
     return figure
 
 
 def caption(run: Run) -> str:
-    """Return what the reader must know to judge the figure: n, starts, window, placement, machine, run."""
+    """Return what the reader must know to judge the figure: n, starts, window, placement, machine, run, gaps."""
     cases, machine = run.cases, run.manifest["machine"]
     n = cases.loc[cases["system"] != "loopback", "n"].sum()
     amount = f"windows of {run.plan.window_s:g} s; n = {n:,} calls after the warm-up"
@@ -72,16 +86,23 @@ def caption(run: Run) -> str:
     sizes = listed(known) if len(known) < 8 and not len(run.sessions) else f"{known[0]} to {known[-1]}"
     places = listed(cases["placement"].unique())
     if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:
-        places += f"; calls by the engine {listed(others)}"
+        places += f"; load generator {listed(others)}"
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
     text = (
         f"{int(cases['starts'].min())} starts of each case, {amount}; payload {sizes}; placement {places}"
-        f"{' (client)' if target else ''}.{target}\n"
+        f"{' (client)' if target else ''}.{target}{missing(run)}\n"
         f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
         f"Checks passed: {checks.tally(run)}."
     )
     return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE))
+
+
+def missing(run: Run) -> str:
+    """Return the sentence that names the systems that were not measured, or nothing."""
+    without = [name for case, name in enumerate(run.labels) if case not in run.numbers]
+    absent = [*(f"{name} (not installed)" for name in run.plan.absent), *without]
+    return f" Not measured: {listed(absent)}." if absent else ""
 
 
 def provenance(run: Run) -> dict[str, str]:

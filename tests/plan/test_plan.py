@@ -159,5 +159,5 @@ def test_what_is_not_installed_is_listed_with_its_command(with_systems):
     run = Run(runner.run(plan))
     figure = panels.panel(run, "layers")
     texts = [text.get_text() for text in figure.axes[0].texts]
-    assert "not here: python -m pip install a-library-that-is-not-installed" in texts
+    assert "not measured: python -m pip install a-library-that-is-not-installed" in texts
     assert absent(run)[0].strip().startswith("**absent** was not measured")

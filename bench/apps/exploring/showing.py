@@ -81,7 +81,7 @@ def entry(result: Result) -> Entry:
 
 
 def picture(rows: Sequence[Row]) -> bytes:
-    """Return the comparison as a PNG: medians with their ranges above, distributions below in the same colours."""
+    """Return the comparison as a PNG: medians with their ranges above, empirical CDFs below in the same colours."""
     names = [name.splitlines() for name in wrapped(each.name for each in rows)]
     widest = max((len(line) for lines in names for line in lines), default=4)
     left = 0.05 + 0.0135 * widest
@@ -91,19 +91,23 @@ def picture(rows: Sequence[Row]) -> bytes:
         draw_medians(rows, above)
         draw_distributions(rows, below)
         if rows:
-            above.set_title("Median of each start", x=-left / (0.97 - left))
+            above.set_title("Median RTT of each start", x=-left / (0.97 - left))
+            above.set_xlabel(above.get_xlabel().partition(";")[0])
+            below.xaxis.label.set_fontsize(9.5)
             most = len(rows) * max(map(len, names))  # lines of names, one above the other
             above.tick_params(axis="y", labelsize=max(6, min(10.5, 85 / most)))
-            _make_room(above, below)
+            _make_room(figure, above, below)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=120)
         return buffer.getvalue()
 
 
-def _make_room(above: Axes, below: Axes) -> None:
-    """Make room for the last words on the narrow axis above; the names that stand there are the legend of both."""
-    low, high = above.get_xlim()
-    above.set_xlim(low, high * (high / low) ** 0.12)
+def _make_room(figure: Figure, above: Axes, below: Axes) -> None:
+    """Make room on the right for the words beside the rows above; the names of these rows are the legend of both."""
+    figure.draw_without_rendering()
+    words = max((text.get_window_extent().x1 for text in above.texts), default=0.0) / figure.bbox.width
+    place = above.get_position()
+    above.set_position((place.x0, place.y0, max(0.15, place.width - max(0.0, words - 0.985)), place.height))
     if legend := below.get_legend():
         legend.remove()
 

@@ -1,4 +1,4 @@
-"""Panels that ask how far more clients carry: measured, bounded, and predicted from one client."""
+"""Panels of throughput by number of clients: measured, and predicted from one client."""
 
 import numpy as np
 import pandas as pd
@@ -10,28 +10,31 @@ from bench.experiments import published
 from bench.experiments.axes import (
     GREY,
     ROLE_COLOURS,
+    ROLE_HATCHES,
+    SYSTEM_COLOURS,
     RangeRow,
     band,
+    hold,
     linear_axis,
     name_rows,
+    near,
     nothing,
     range_rows,
-    rtt_axis,
 )
 from bench.experiments.clients.findings import bursts, grown
 from bench.run.frames import Run
 from bench.text import duration, quantity
 
-TITLE = "Two clients, twice the throughput: why, and until when?"
+TITLE = "How does throughput grow with the number of clients?"
 
-MEASURED, MODEL, BOUND = "#0173b2", "#cc78bc", "#949494"
+MEASURED, MODEL, ASYMPTOTE = SYSTEM_COLOURS[0], SYSTEM_COLOURS[4], GREY
 
 
 def the_lab(run: Run, axes: Axes) -> None:
-    """Draw the lab's call: cold, in a loop of 100, and in a long loop; beside the number of the lab."""
+    """Draw the RTT of the lab's call: the first one, in a loop of 100, and in a long loop; and the lab's own number."""
     burst, sweep = bursts(run), grown(run)
     rows = {
-        "first call, cold\n(it connects, too)": run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e3,
+        "first call, cold\n(connects, too)": run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e3,
         "mean of 100 calls,\n1 client": _mean_of(run, burst, 1),
         "mean of 100 calls,\n2 clients": _mean_of(run, burst, 2),
         "mean in a long loop,\n1 client": _mean_of(run, sweep, 1),
@@ -41,10 +44,10 @@ def the_lab(run: Run, axes: Axes) -> None:
     theirs = 1e3 * published.GRPC_LAB["one_call_ms"]
     axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the lab, one call: {duration(theirs)}")
     name_rows(axes, shown)
-    rtt_axis(axes)
-    axes.set_xlabel("RTT: each start, their range and middle")
-    axes.legend(loc="lower right")
-    axes.set_title("One call")
+    near(axes)
+    axes.set_xlabel("RTT of each start; bar: their range, line: their median")
+    axes.legend()
+    axes.set_title("RTT of one call: cold, and in a loop")
 
 
 def _mean_of(run: Run, cases: pd.DataFrame, clients: int) -> "pd.Series[float]":
@@ -53,7 +56,7 @@ def _mean_of(run: Run, cases: pd.DataFrame, clients: int) -> "pd.Series[float]":
 
 
 def throughput(run: Run, axes: Axes) -> None:
-    """Draw calls per second against clients: measured, the bounds, the prediction, and the lab's two numbers."""
+    """Draw calls per second against clients: measured, predicted from one client, and the lab's two numbers."""
     cases, model = grown(run), predict(run)
     axes.plot(cases["clients"], cases["rate_per_s"], "o-", color=MEASURED, lw=2, ms=7, label="measured", zorder=5)
     band(axes, cases, "clients", "rate_per_s", MEASURED, 0.25)
@@ -62,39 +65,43 @@ def throughput(run: Run, axes: Axes) -> None:
     lab = published.GRPC_LAB["calls_per_s"]
     axes.plot(list(lab), [sum(rates) for rates in lab.values()], "D", color=GREY, ms=7, label="the lab, 2022", zorder=4)
     _client_axis(axes, cases)
-    top = max(cases["rate_per_s_high"].max(), model.bound.max() if model is not None else 0)
-    axes.set_ylim(0, 1.25 * top)
+    axes.set_ylim(0)
+    hold(axes, cases["rate_per_s"], cases["rate_per_s_low"], cases["rate_per_s_high"], quantity)
     linear_axis(axes.yaxis, quantity)
     axes.set_ylabel("calls per second, all clients together")
-    axes.legend(loc="lower right")
-    axes.set_title("Calls per second: measured, and foretold from one client")
+    axes.legend()
+    axes.set_title("Throughput: measured, and predicted from one client")
 
 
 def _model_lines(axes: Axes, model: Prediction) -> None:
-    axes.plot(model.clients, model.bound, color=BOUND, lw=1.5, ls="--", label="bound, if a call's cost stays")
-    axes.plot(model.clients, model.rate, color=MODEL, lw=1.8, ls="-.", label="predicted (MVA)")
+    axes.plot(model.clients, model.bound, color=ASYMPTOTE, lw=1.5, ls="--",
+              label="prediction from one client: asymptote")  # fmt: skip
+    axes.plot(model.clients, model.rate, color=MODEL, lw=1.8, ls="-.", label="prediction from one client: MVA")
     axes.fill_between(model.clients, model.rate_low, model.rate_high, color=MODEL, alpha=0.18, lw=0)
 
 
 def rtt_by_clients(run: Run, axes: Axes) -> None:
-    """Draw the mean RTT against clients, measured and predicted: what is not served waits."""
+    """Draw the mean RTT against clients, measured and predicted from one client: it grows by queueing."""
     cases, model = grown(run), predict(run)
-    axes.plot(cases["clients"], cases["mean_rtt_us"] / 1e3, "o-", color=MEASURED, lw=2, ms=7, label="measured, mean")
+    axes.plot(cases["clients"], cases["mean_rtt_us"] / 1e3, "o-", color=MEASURED, lw=2, ms=7, label="measured")
     low, high = cases["mean_rtt_us_low"] / 1e3, cases["mean_rtt_us_high"] / 1e3
     axes.fill_between(cases["clients"], low, high, color=MEASURED, alpha=0.25, lw=0)
     if model is not None:
-        axes.plot(model.clients, model.rtt_us / 1e3, color=MODEL, lw=1.8, ls="-.", label="predicted (MVA)")
+        axes.plot(
+            model.clients, model.rtt_us / 1e3, color=MODEL, lw=1.8, ls="-.", label="prediction from one client: MVA"
+        )
         lone = model.rtt_us[0] / 1e3
-        axes.axhline(lone, color=BOUND, ls="--", lw=1.2, label=f"one client: {duration(1e3 * lone)}")
+        axes.axhline(lone, color=ASYMPTOTE, ls="--", lw=1.2, label=f"one client: {duration(1e3 * lone)}")
     _client_axis(axes, cases)
     axes.set_ylim(0)
-    axes.set_ylabel("RTT [ms]")
-    axes.legend(loc="upper left")
-    axes.set_title("Round trip: what is not served at once waits")
+    hold(axes, cases["mean_rtt_us"] / 1e3, low, high, lambda ms: duration(1e3 * ms))
+    axes.set_ylabel("mean RTT [ms]")
+    axes.legend()
+    axes.set_title("Mean RTT: it grows by queueing")
 
 
 def cost_by_clients(run: Run, axes: Axes) -> None:
-    """Draw the CPU time of a call by role against clients; the prediction took it as constant."""
+    """Draw the CPU time per call by role against clients; the prediction takes it as constant."""
     cases = grown(run)
     if cases["server_cpu_us_per_call"].isna().all():
         return nothing(axes, "the server's CPU time is not known")
@@ -102,17 +109,17 @@ def cost_by_clients(run: Run, axes: Axes) -> None:
     for role, colour in ROLE_COLOURS.items():
         values = cases[f"{role}_cpu_us_per_call"].fillna(0).to_numpy()
         if values.any():
-            axes.bar(places, values, bottom=left, color=colour, label=role, width=0.62)
+            axes.bar(places, values, bottom=left, color=colour, hatch=ROLE_HATCHES[role], label=role, width=0.62)
             left = left + values
     for x, total in zip(places, left, strict=True):
         axes.annotate(duration(total), (x, total), (0, 4), textcoords="offset points", ha="center", fontsize=10.5)
     axes.set_xticks(places, [str(n) for n in cases["clients"]])
-    axes.set_ylim(0, 1.3 * left.max())
+    axes.set_ylim(0, 1.1 * left.max())
     axes.xaxis.grid(False)
     axes.set_xlabel("parallel client processes")
-    axes.set_ylabel("CPU time of one call [µs]")
-    axes.legend(loc="upper right", ncols=4)
-    axes.set_title("What a call costs in CPU")
+    axes.set_ylabel("CPU time per call [µs]")
+    axes.legend()
+    axes.set_title("CPU time per call, by role")
     return None
 
 

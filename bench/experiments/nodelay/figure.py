@@ -1,18 +1,34 @@
-"""Panels of writes that are held back: the rate foretold and measured, each call, the kernel's own count, the size."""
+"""Panels of Nagle's algorithm and delayed ACKs: rates, single calls, the kernel's counters, the payload."""
+
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from bench.experiments.axes import GREY, band, linear_axis, log_axis, name_rows, nothing, range_row, size, time_axis
+from bench.experiments.axes import (
+    GREY,
+    SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
+    band,
+    linear_axis,
+    name_rows,
+    near,
+    nothing,
+    range_row,
+    size,
+    small,
+    time_axis,
+)
 from bench.experiments.nodelay.findings import DELAY_S, combinations
 from bench.experiments.published import XMLRPC_C
 from bench.run.frames import Run, column
 from bench.text import duration, listed, plain, quantity
 
-TITLE = "Where do forty milliseconds come from?"
+TITLE = "How much time do Nagle's algorithm and delayed ACKs add to a call?"
 
-COLOURS = {"both": "#0173b2", "server only": "#de8f05", "client only": "#029e73", "neither": "#d55e00"}
+COLOURS = dict(zip(("both", "server only", "client only", "neither"), SYSTEM_COLOURS, strict=False))
+MARKERS = dict(zip(COLOURS, SYSTEM_MARKERS, strict=False))
 
 
 def _rows(run: Run) -> dict[tuple[str, str], int]:
@@ -23,19 +39,19 @@ def _rows(run: Run) -> dict[tuple[str, str], int]:
 
 def _name_rows(run: Run, axes: Axes) -> None:
     rows = _rows(run)
-    name_rows(axes, [f"{system}: {sides}" for system, sides in rows], fontsize=9.5)
+    name_rows(axes, [f"{system}: {sides}" for system, sides in rows], fontsize=min(9.5, small(len(rows))))
 
 
 def rates(run: Run, axes: Axes) -> None:
-    """Draw calls per second with one write and with two, what was foretold, and what the origin saw."""
+    """Draw calls per second with one write and with two, the predicted rates, and those published by the origin."""
     rows = _rows(run)
     for one in combinations(run):
         y, each = rows[one.system, one.sides], run.starts_of(one.case)["rate_per_s"]
-        colour = COLOURS[one.sides]
+        colour, marker = COLOURS[one.sides], MARKERS[one.sides]
         if one.writes == 1:
-            axes.plot(each, [y] * len(each), "o", ms=6, mfc="white", mec=colour, mew=1.5)
+            axes.plot(each, [y] * len(each), marker, ms=6, mfc="white", mec=colour, mew=1.5)
         else:
-            axes.plot(each, [y] * len(each), "o", ms=6, mec="white", mew=0.5, color=colour)
+            axes.plot(each, [y] * len(each), marker, ms=6, mec="white", mew=0.5, color=colour)
         if one.stalls:
             axes.plot(one.rate_per_s, y, "|", ms=20, mew=2, color="black")
     theirs = XMLRPC_C["calls_per_s_held"].values()
@@ -43,59 +59,58 @@ def rates(run: Run, axes: Axes) -> None:
         axes.axvline(rate, color=GREY, ls=":", lw=1.3)
     axes.plot([], [], "o", ms=6, mfc="white", mec=GREY, mew=1.5, label="one write: each start")
     axes.plot([], [], "o", ms=6, color=GREY, label="two writes: each start")
-    axes.plot([], [], "|", ms=12, mew=2, color="black", label=f"foretold: 1/(k × {plain(duration(DELAY_S * 1e6))})")
-    axes.plot([], [], ls=":", color=GREY, label=f"the origin, about 1999: {listed(theirs)}")
-    axes.set_xscale("log")
-    log_axis(axes.xaxis, quantity)
+    axes.plot([], [], "|", ms=12, mew=2, color="black", label=f"predicted: 1/(k × {plain(duration(DELAY_S * 1e6))})")
+    axes.plot([], [], ls=":", color=GREY, label=f"origin, about 1999: {listed(theirs)}")
+    near(axes, quantity)
     _name_rows(run, axes)
-    axes.set_xlabel("calls per second; left: who sets TCP_NODELAY")
-    axes.legend(loc="upper left", bbox_to_anchor=(0.2, 1), fontsize=8.5)
-    axes.set_title("Foretold and measured")
+    axes.set_xlabel("calls per second; row names: which side sets TCP_NODELAY")
+    axes.legend(fontsize=9)
+    axes.set_title("Calls per second: predicted and measured")
 
 
 def calls(run: Run, axes: Axes) -> None:
-    """Draw the round trip of each call of a connection, by its number: two writes, the first system."""
+    """Draw the RTT of each call against its number in the connection: two writes, the first system."""
     shown = [one for one in combinations(run) if one.writes == 2 and one.system == run.case(0).system]
     if not shown:
         return nothing(axes, "no case with two writes in this run")
     most = 0
     for one in shown:
-        colour = COLOURS[one.sides]
+        draw: dict[str, Any] = {"color": COLOURS[one.sides], "marker": MARKERS[one.sides]}
         for start, times in run.samples_of(one.case).groupby("start")["rtt_ns"]:
             each = np.array([run.ledger.loc[start, "first_rtt_ns"], *times]) / 1e3
-            axes.plot(np.arange(1, len(each) + 1), each, ".-", ms=4, lw=0.8, alpha=0.6, color=colour)
+            axes.plot(np.arange(1, len(each) + 1), each, ms=3.5, lw=0.8, alpha=0.6, **draw)
             most = max(most, len(each) if one.stalls else 0)
-        axes.plot([], [], ".-", color=colour, label=one.sides)
+        axes.plot([], [], ms=5, label=one.sides, **draw)
     axes.set_xlim(0.5, 1.3 * most + 1)
     axes.set_yscale("log")
     time_axis(axes.yaxis)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("number of the call in its connection")
+    axes.set_xlabel("number of the call in its connection (the first ones)")
     axes.set_ylabel("RTT")
-    axes.legend(title="TCP_NODELAY is set by", loc="center right")
-    axes.set_title(f"Call by call, two writes: {shown[0].system}")
+    axes.legend(title="TCP_NODELAY set by")
+    axes.set_title(f"RTT of each call, two writes ({shown[0].system})")
     return None
 
 
 def proof(run: Run, axes: Axes) -> None:
-    """Draw how many acknowledgements the kernel delayed for each call, beside the stalls foretold; two writes."""
+    """Draw the delayed ACKs per call that the kernel counted, and the predicted stalls; two writes."""
     rows = _rows(run)
     for one in combinations(run):
         starts = run.starts_of(one.case)
         each = (starts["tcp_delayed_acks"] / starts["calls"]).dropna()
         if one.writes == 2 and len(each):
             y = rows[one.system, one.sides]
-            range_row(axes, y, each, COLOURS[one.sides], "{:.2f}".format)
-            axes.plot(one.stalls, y, "|", ms=20, mew=2, color=GREY)
+            range_row(axes, y, each, COLOURS[one.sides], "{:.2f}".format, marker=MARKERS[one.sides])
+            axes.plot(one.stalls, y, "|", ms=22, mew=2, color=GREY)
     linear_axis(axes.xaxis)
-    axes.set_xlim(-0.15, 2.8)
+    axes.set_xlim(-0.1, 1.05 * max(2.0, axes.dataLim.intervalx[1]))
     _name_rows(run, axes)
-    axes.set_xlabel("delayed acknowledgements of a call, two writes; grey: stalls foretold")
-    axes.set_title("The kernel's own count")
+    axes.set_xlabel("delayed ACKs per call, two writes; grey line: predicted stalls")
+    axes.set_title("Delayed ACKs per call, counted by the kernel")
 
 
 def by_size(run: Run, axes: Axes) -> None:
-    """Draw the round trip against the payload, held back on both sides: a full segment waits for nobody."""
+    """Draw the median RTT against the payload, TCP_NODELAY on neither side: a full segment is sent at once."""
     options = run.case(0).options | {"client_nodelay": False, "server_nodelay": False, "writes": 2}
     cases = run.cases_with(system="sockets", options=options).sort_values("payload_bytes")
     if len(cases) < 2:
@@ -111,8 +126,8 @@ def by_size(run: Run, axes: Axes) -> None:
     linear_axis(axes.xaxis, size)
     axes.set_xlabel("payload")
     time_axis(axes.yaxis)
-    axes.set_ylabel("median RTT")
-    axes.set_title("Neither sets it, two writes: by payload (sockets)")
+    axes.set_ylabel("median RTT; band: range over starts")
+    axes.set_title("RTT by payload, two writes, neither side (sockets)")
     return None
 
 

@@ -1,13 +1,22 @@
-"""Panels of the machine itself: hiccups, timers, the baseline by placement, and how it drifts."""
+"""Panels of the machine itself: scheduling delays, timers, the baseline by placement, and its drift."""
 
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench import stats
-from bench.experiments.axes import RangeRow, curve, distribution_axes, log_room, name_rows, range_rows
+from bench.experiments.axes import (
+    SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
+    Look,
+    RangeRow,
+    curve,
+    distribution_axes,
+    name_rows,
+    near,
+    range_rows,
+    ratio_axis,
+)
 from bench.experiments.noise.findings import (
     P50,
     STOLEN,
@@ -26,74 +35,76 @@ from bench.text import duration
 
 TITLE = "How quiet is this machine?"
 
-NEIGHBOURS = {"nobody": ("#0173b2", "-"), "same": ("#d55e00", "--"), "others": ("#029e73", "-.")}
-PLACES = dict(zip(PLACEMENTS, ("#0173b2", "#de8f05", "#029e73"), strict=True))
+NEIGHBOURS = dict(zip(("nobody", "same", "others"), zip(SYSTEM_COLOURS, ("-", "--", "-."), strict=False), strict=True))
+PLACES = dict(zip(PLACEMENTS, map(Look, SYSTEM_COLOURS, SYSTEM_MARKERS), strict=False))
 
 
 def hiccups(run: Run, axes: Axes) -> None:
-    """Draw how much longer than asked a wait took: alone, and beside processes that compute."""
+    """Draw the empirical CDF of how much longer than requested a sleep took: alone, and beside busy processes."""
     for name, case in hiccup_cases(run).items():
         over = overshoot(run, case).to_numpy()
         colour, line = NEIGHBOURS[name]
-        curve(axes, np.maximum(over, 1.0), f"{WORDS[name]}, n = {len(over):,}", colour, line, 1.9)
-    distribution_axes(axes)
-    axes.set_ylabel("waits that were late by no more")
+        curve(axes, over, f"{WORDS[name]}, n = {len(over):,}", colour, line, 1.9)
+    distribution_axes(axes, "sleeps")
     asked = run.case(hiccup_cases(run)["nobody"]).options["us"]
-    axes.set_xlabel(f"late by, after a wait of {duration(asked)}")
-    axes.set_title("Hiccups: what the machine adds to a wait")
+    axes.set_xlabel(f"delay beyond a requested sleep of {duration(asked)}")
+    axes.set_title("Scheduling delay after a sleep")
 
 
 def timers(run: Run, axes: Axes) -> None:
-    """Draw how late short waits end, by kind of timer: median and p99 of each start."""
+    """Draw the delay of short sleeps by kind of timer: median and p99 of each start."""
     found = timer_cases(run)
     rows: dict[str, RangeRow] = {}
-    for name, colour in zip(TIMERS, ("#0173b2", "#d55e00", "#029e73"), strict=True):
+    for name, colour in zip(TIMERS, SYSTEM_COLOURS, strict=False):
         by_start = overshoot(run, found[name]).groupby(level=0)
         for p in (0.5, 0.99):
-            each = np.maximum([stats.quantile(values.to_numpy(), p) for _, values in by_start], 0.1)
-            rows[f"{TIMERS[name]}, p{100 * p:g}"] = RangeRow(each, colour)
+            each = [stats.quantile(values.to_numpy(), p) for _, values in by_start]
+            rows[f"{TIMERS[name]}, p{100 * p:g}"] = RangeRow(each, colour, marker="o" if p == 0.5 else "s")
     range_rows(axes, rows.values())
-    log_room(axes, 1.5, 0.3)
+    near(axes)
     name_rows(axes, rows)
     asked = run.case(found["sleep"]).options["us"]
-    axes.set_xlabel(f"late by, after a wait of {duration(asked)}: each start, range and middle")
-    axes.set_title("Timers: how late a short wait ends")
+    axes.set_xlabel(f"delay beyond a requested sleep of {duration(asked)}, each start; line: median")
+    axes.set_title("Timers: delay of a short sleep")
 
 
 def placements(run: Run, axes: Axes) -> None:
-    """Draw the baseline's start medians by placement, and how well they repeat."""
+    """Draw the baseline's median RTT of each start by placement, and its standard deviation over starts."""
     known = baseline(run)
     rows = (
-        RangeRow(run.starts_of(case)[P50], PLACES[name], f"  sd of ln {spread(run, case):.2f}")
+        RangeRow(
+            run.starts_of(case)[P50],
+            PLACES[name].colour,
+            f"  (sd of ln: {spread(run, case):.2f})",
+            marker=PLACES[name].marker,
+        )
         for name, case in known.items()
     )
     range_rows(axes, rows)
-    log_room(axes, 1.3, 0.6, 1.2)
+    near(axes)
     name_rows(axes, known)
-    axes.set_xlabel("median RTT of raw sockets: each start, range and middle")
-    axes.set_title("Placement: how well the baseline repeats")
+    axes.set_xlabel("median RTT of raw sockets, each start; bar: range, line: median")
+    axes.set_title("Repeatability of the baseline, by placement")
 
 
 def drift(run: Run, axes: Axes) -> None:
-    """Draw the baseline's start medians in the order of measuring, each over the median of its placement."""
+    """Draw the baseline's median RTT of each start over time, as a ratio to the median of its placement."""
     rows = timeline(run)
     for name, case in baseline(run).items():
         mine = rows[rows["case"] == case]
-        axes.plot(mine["at_s"], mine["ratio"], "o-", ms=6, lw=1.2, color=PLACES[name], label=name)
+        colour, marker = PLACES[name]
+        axes.plot(mine["at_s"], mine["ratio"], marker=marker, ms=6, lw=1.2, color=colour, label=name)
     taken = rows[rows["stolen"] > STOLEN]
     kind: dict[str, Any] = {"color": "black", "ms": 9, "mew": 1.6}
-    axes.plot(taken["at_s"], taken["ratio"], "x", label=f"more than {STOLEN:.0%} of the CPUs stolen", **kind)
+    axes.plot(taken["at_s"], taken["ratio"], "x", label=f"steal time above {100 * STOLEN:g} %", **kind)
     axes.axhline(1, color="black", lw=1)
     axes.set_yscale("log")
-    low, high = min(0.8, rows["ratio"].min() / 1.1), max(1.25, rows["ratio"].max() * 1.1)
-    axes.set_ylim(low, high * (high / low) ** 0.35)
-    axes.yaxis.set_major_locator(FixedLocator([v for v in (0.1, 0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10) if low <= v <= high]))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"× {value:g}"))
-    axes.set_ylabel("start median over its placement's")
-    axes.set_xlabel("seconds since the run began")
-    axes.legend(loc="upper left", ncols=2)
-    axes.set_title("Drift: the baseline, start by start")
+    axes.set_ylim(min(0.9, rows["ratio"].min() / 1.05), max(1.1, rows["ratio"].max() * 1.05))
+    ratio_axis(axes.yaxis)
+    axes.set_ylabel("median RTT / median of its placement")
+    axes.set_xlabel("time since the run began [s]")
+    axes.legend()
+    axes.set_title("Drift of the baseline, start by start")
 
 
 PANELS = (hiccups, timers, placements, drift)

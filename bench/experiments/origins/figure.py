@@ -1,99 +1,105 @@
-"""Panels of the origins' numbers beside today's: times, rates, how much faster, and which relations survive."""
+"""Panels of published numbers beside those of this run: times, rates, speed-ups, and ratios inside an origin."""
 
 from typing import Any
 
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import GREY, log_axis, name_rows, time_axis
-from bench.experiments.origins.findings import Replica, relations, replicas
+from bench.experiments.axes import (
+    GREY,
+    SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
+    Look,
+    beside,
+    name_rows,
+    near,
+    ratio_axis,
+    small,
+)
+from bench.experiments.origins.findings import CLAIMS, Relation, Replica, relations, replicas
 from bench.run.frames import Run
 from bench.text import duration, quantity
 
-TITLE = "What did they measure, and what do we get?"
+TITLE = "How do published numbers compare with those measured here?"
 
-COLOURS = {
-    "WAMP, 2016": "#029e73",
-    "Web, 2015": "#de8f05",
-    "ZeroMQ": "#0173b2",
-    "Xmlrpc-c, 1999": "#cc78bc",
-    "gRPC lab, 2022": "#ca9161",
-}
+ORIGINS = ("ZeroMQ", "Web, 2015", "WAMP, 2016", "gRPC lab, 2022", "Xmlrpc-c, 1999")
+LOOKS = dict(zip(ORIGINS, map(Look, SYSTEM_COLOURS, (*SYSTEM_MARKERS, "v")), strict=False))
 
 
 def _pairs(axes: Axes, rows: list[Replica], text: Any) -> None:
-    """Draw theirs and ours in one row each."""
+    """Draw the published value and the measured one in one row each."""
     for y, one in enumerate(rows):
-        colour = COLOURS[one.origin]
+        colour, marker = LOOKS[one.origin]
         axes.plot(one.theirs, [y, y], color=GREY, lw=4, alpha=0.5, solid_capstyle="round")
         axes.plot(sum(one.theirs) / 2, y, "s", ms=7, mfc="white", mec=GREY, mew=1.6)
         axes.plot([one.here.low, one.here.high], [y, y], color=colour, lw=6, alpha=0.4, solid_capstyle="round")
-        axes.plot(one.here.middle, y, "o", ms=7, color=colour)
-        at = max(*one.theirs, one.here.high)
-        words = text(one.here.middle)
-        axes.annotate(words, (at, y), (9, 0), textcoords="offset points", va="center", fontsize=9.5)
-    name_rows(axes, [one.name for one in rows], fontsize=9.5)
-    axes.plot([], [], "s", ms=7, mfc="white", mec=GREY, mew=1.6, label="the origin, on its machine")
-    axes.plot([], [], "o", ms=7, color="black", label="here: median and range of the starts")
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / 1.6, high * (high / low) ** 0.3)
-    axes.set_ylim(len(rows) + 0.9, -0.6)
-    axes.legend(loc="lower left", fontsize=9)
+        axes.plot(one.here.middle, y, marker, ms=7, color=colour)
+        beside(axes, y, text(one.here.middle), 9.5)
+    name_rows(axes, [one.name for one in rows], small(len(rows)))
+    axes.plot([], [], "s", ms=7, mfc="white", mec=GREY, mew=1.6, label="published, on its machine")
+    axes.plot([], [], "o", ms=7, color="black", label="here: median and range over starts")
+    near(axes, text)
+    axes.legend(fontsize=9)
 
 
 def times(run: Run, axes: Axes) -> None:
-    """Draw the times that were published and those of today; half round trips are doubled."""
+    """Draw the published times and those measured here; published half round trips are doubled."""
     _pairs(axes, [one for one in replicas(run) if one.unit == "us"], duration)
-    time_axis(axes.xaxis)
-    axes.set_xlabel("time; round trips are never halved")
-    axes.set_title("Times")
+    axes.set_xlabel("time per call (whole round trips)")
+    axes.set_title("Times: published and measured here")
 
 
 def rates(run: Run, axes: Axes) -> None:
-    """Draw the rates that were published and those of today."""
+    """Draw the published rates and those measured here."""
     _pairs(axes, [one for one in replicas(run) if one.unit == "1/s"], quantity)
-    log_axis(axes.xaxis, quantity)
-    axes.set_xlabel("per second")
-    axes.set_title("Rates")
+    axes.set_xlabel("calls, requests or messages per second")
+    axes.set_title("Rates: published and measured here")
 
 
 def faster(run: Run, axes: Axes) -> None:
-    """Draw how many times as fast each number is here as there."""
+    """Draw the speed-up of each number: how many times as fast it is here as published."""
     rows = replicas(run)
     for y, one in enumerate(rows):
-        axes.plot([1, one.ratio], [y, y], color=COLOURS[one.origin], lw=1.5, alpha=0.6)
-        axes.plot(one.ratio, y, "o", ms=7, color=COLOURS[one.origin])
-        ahead = one.ratio >= 1
-        axes.annotate(f"{one.ratio:.2g}", (one.ratio, y), (9 if ahead else -9, 0), textcoords="offset points",
-                      va="center", ha="left" if ahead else "right", fontsize=9)  # fmt: skip
+        colour, marker = LOOKS[one.origin]
+        axes.plot([1, one.ratio], [y, y], color=colour, lw=1.5, alpha=0.6)
+        axes.plot(one.ratio, y, marker, ms=7, color=colour)
+        beside(axes, y, f"× {one.ratio:.2g}", 9)
     axes.axvline(1, color="black", lw=1)
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / 5, high * 3)
-    log_axis(axes.xaxis, lambda value: f"{value:g} times")
-    name_rows(axes, [one.name for one in rows], fontsize=9)
-    axes.set_xlabel("as fast here as there; machine, versions, methods differ")
-    axes.set_title("How much faster than the origin")
+    near(axes)
+    ratio_axis(axes.xaxis, "× {:g}".format)
+    name_rows(axes, [one.name for one in rows], small(len(rows)))
+    axes.set_xlabel("speed-up over the published number; machine, versions, methods differ")
+    axes.set_title("Speed-up over the published number")
 
 
 def shapes(run: Run, axes: Axes) -> None:
-    """Draw each origin's conclusion as a ratio, there and here."""
+    """Draw ratios of two numbers of one origin, published and measured here; those not measured are named."""
     rows = relations(run)
     for y, one in enumerate(rows):
-        colour = COLOURS[one.origin]
+        colour, marker = LOOKS[one.origin]
         axes.plot(one.theirs, y, "s", ms=8, mfc="white", mec=GREY, mew=1.6)
         axes.plot([one.here.low, one.here.high], [y, y], color=colour, lw=6, alpha=0.4, solid_capstyle="round")
-        axes.plot(one.here.middle, y, "o", ms=7, color=colour)
+        axes.plot(one.here.middle, y, marker, ms=7, color=colour)
+        beside(axes, y, f"× {one.here.middle:.2g}{direction(one)}", 9)
     axes.axvline(1, color="black", lw=1)
-    axes.set_xscale("log")
-    log_axis(axes.xaxis, lambda value: f"{value:g}")
-    name_rows(axes, [one.claim for one in rows], fontsize=9)
-    axes.plot([], [], "s", ms=8, mfc="white", mec=GREY, mew=1.6, label="the origin")
-    axes.plot([], [], "o", ms=7, color="black", label="here, with what the ranges allow")
-    axes.set_ylim(len(rows) + 0.4, -0.6)
-    axes.legend(loc="lower right", fontsize=9)
+    near(axes)
+    ratio_axis(axes.xaxis)
+    without = [claim for claim, *_ in CLAIMS if claim not in {one.claim for one in rows}]
+    for place, _ in enumerate(without):
+        axes.text(0.02, len(rows) + place, "not measured", color=GREY, va="center", fontsize=9,
+                  transform=axes.get_yaxis_transform())  # fmt: skip
+    name_rows(axes, [claim.replace(": ", ":\n") for claim in (*(one.claim for one in rows), *without)], 8.5)
+    axes.plot([], [], "s", ms=8, mfc="white", mec=GREY, mew=1.6, label="published")
+    axes.plot([], [], "o", ms=7, color="black", label="here; bar: ratios that the ranges over starts allow")
+    axes.legend(fontsize=9)
     axes.set_xlabel("ratio of two numbers of one origin")
-    axes.set_title("What survives: ratios inside an origin")
+    axes.set_title("Ratios between two numbers of one origin")
+
+
+def direction(one: Relation) -> str:
+    """Return what is said of a ratio whose ends enclose 1, or that is on the other side of 1 than the published one."""
+    if one.here.low <= 1 <= one.here.high:
+        return "\n(contains 1)"
+    return "" if (one.here.low > 1) == (one.theirs > 1) else "\n(other side of 1)"
 
 
 PANELS = (times, rates, faster, shapes)

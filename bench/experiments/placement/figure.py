@@ -1,4 +1,4 @@
-"""Panels that compare placements."""
+"""Panels that compare placements of client and server on CPUs."""
 
 from collections.abc import Callable
 
@@ -6,66 +6,83 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.resources import total_cpu
-from bench.experiments.axes import distribution_axes, distribution_line, first_size, linear_axis, range_row, rtt_axis
+from bench.experiments.axes import (
+    SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
+    distribution_axes,
+    distribution_line,
+    first_size,
+    linear_axis,
+    near,
+    of_first_size,
+    range_row,
+    reach,
+)
 from bench.run.frames import Run, column
 from bench.text import duration
 
-TITLE = "Which CPU did it run on?"
+TITLE = "How does CPU placement change the round-trip time?"
 
-PLACEMENT_COLOURS = {"split": "#0173b2", "same": "#de8f05", "free": "#029e73"}
+PLACEMENT_COLOURS = dict(zip(("split", "same", "free"), SYSTEM_COLOURS, strict=False))
+PLACEMENT_MARKERS = dict(zip(PLACEMENT_COLOURS, SYSTEM_MARKERS, strict=False))
 
 
 def placements(run: Run, axes: Axes) -> None:
-    """Draw each start's median under each placement."""
+    """Draw the median RTT of each start under each placement."""
     _by_placement(run, axes, run.starts[column(0.5)], duration)
-    rtt_axis(axes)
-    axes.set_title("Median RTT: each start, by placement")
+    near(axes)
+    axes.set_xlabel("median RTT of each start; bar: their range, line: their median")
+    axes.set_title("Median RTT by placement")
 
 
 def placement_distribution(run: Run, axes: Axes) -> None:
-    """Draw the distribution of raw sockets' calls, and of the system's, under each placement; one transport."""
+    """Draw the empirical CDF of the RTT of raw sockets, and of the system, under each placement; one transport."""
     transport = run.case(0).transport
     for case in first_size(run):
         of = run.case(case)
         if of.transport == transport:
-            line, marker = ("-", "o") if of.system == "sockets" else ("--", "s")
-            distribution_line(run, axes, case, PLACEMENT_COLOURS[of.placement], line, marker)
+            line, place = "-" if of.system == "sockets" else "--", of.placement
+            distribution_line(run, axes, case, PLACEMENT_COLOURS[place], line, PLACEMENT_MARKERS[place])
     distribution_axes(axes)
-    axes.set_title(f"Distribution over {transport}")
+    axes.set_title(f"Distribution of the RTT over {transport}{of_first_size(run)}")
 
 
 def placement_cpu(run: Run, axes: Axes) -> None:
-    """Draw the CPU time of a call, client and server together, under each placement."""
-    _by_placement(run, axes, total_cpu(run.starts), duration)
-    axes.set_xlim(0, axes.dataLim.intervalx[1] * 1.18)
+    """Draw the CPU time per call, client and server together, under each placement."""
+    _by_placement(run, axes, total_cpu(run.starts), duration, is_log=False)
+    axes.set_xlim(0, axes.dataLim.intervalx[1] * 1.05)
     linear_axis(axes.xaxis)
-    axes.set_xlabel("CPU time of one call, both sides [µs]")
-    axes.set_title("What a call costs in CPU, by placement")
+    axes.set_xlabel("CPU time per call, both sides [µs], each start")
+    axes.set_title("CPU time per call, by placement")
 
 
 def placement_switches(run: Run, axes: Axes) -> None:
-    """Draw how often the server went to sleep for each call."""
-    _by_placement(run, axes, run.starts["server_sleeps_per_call"], lambda v: f"{v:.2f}")
-    axes.set_xlim(0, axes.dataLim.intervalx[1] * 1.18)
-    axes.set_xlabel("times that the server went to sleep, for each call")
-    axes.set_title("Sleeps and wake-ups of the server, by placement")
+    """Draw the voluntary context switches of the server per call, under each placement."""
+    _by_placement(run, axes, run.starts["server_sleeps_per_call"], "{:.2f}".format, is_log=False)
+    axes.set_xlim(0, axes.dataLim.intervalx[1] * 1.05)
+    axes.set_xlabel("voluntary context switches of the server per call, each start")
+    axes.set_title("Context switches of the server, by placement")
 
 
-def _by_placement(run: Run, axes: Axes, values: "pd.Series[float]", text: Callable[[float], str]) -> None:
+def _by_placement(
+    run: Run, axes: Axes, values: "pd.Series[float]", text: Callable[[float], str], is_log: bool = True
+) -> None:
     """Draw a row for each case, grouped by system and transport, coloured by placement."""
     pairs = list(dict.fromkeys((case.system, case.transport) for case in run.plan.cases))
+    within = reach((values[run.starts_of(case).index] for case in run.numbers), is_log)
     for case in run.numbers:
-        of = run.case(case)
+        of, each = run.case(case), values[run.starts_of(case).index]
         y = 4 * pairs.index((of.system, of.transport)) + list(PLACEMENT_COLOURS).index(of.placement)
-        range_row(axes, y, values[run.starts_of(case).index], PLACEMENT_COLOURS[of.placement], text)
+        colour, marker = PLACEMENT_COLOURS[of.placement], PLACEMENT_MARKERS[of.placement]
+        range_row(axes, y, each, colour, text, marker=marker, within=within)
     for edge in range(1, len(pairs)):
         axes.axhline(4 * edge - 1, color="#bbbbbb", lw=0.8)
     for name, colour in PLACEMENT_COLOURS.items():
-        axes.plot([], [], lw=7, color=colour, label=name)
+        axes.plot([], [], PLACEMENT_MARKERS[name], ms=7, color=colour, label=name)
     axes.yaxis.grid(False)
     axes.set_yticks([4 * place + 1 for place in range(len(pairs))], [" ".join(pair) for pair in pairs])
     axes.set_ylim(4 * len(pairs) - 1, -1)
-    axes.legend(loc="best", title=None)
+    axes.legend()
 
 
 PANELS = (placements, placement_distribution, placement_cpu, placement_switches)

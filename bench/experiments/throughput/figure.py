@@ -1,4 +1,4 @@
-"""Panels of rates: one-way streams against payload, calls against parallel clients."""
+"""Panels of rates: one-way streams by payload, calls by the number of parallel clients."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 from bench.experiments.axes import (
     GREY,
     LINE_STYLES,
-    MARKERS,
     ROLE_COLOURS,
+    ROLE_MARKERS,
     band,
-    colours,
     linear_axis,
     lines,
     log_axis,
+    looks,
     nothing,
     payload_axis,
     ticks_at,
@@ -26,25 +26,25 @@ TITLE = "How many messages per second?"
 
 
 def stream_messages(run: Run, axes: Axes) -> None:
-    """Draw one-way messages per second against payload: received, and as the sender saw it."""
-    axes.set_title("One way: messages per second received")
+    """Draw one-way messages per second against the payload: as received, and as sent."""
+    axes.set_title("One-way streams: messages per second received")
     cases = _stream_lines(run, axes, "rate_per_s")
     if cases.empty:
         return
     for case, row in numbered(cases):
-        axes.plot(row["payload_bytes"], row["send_rate_per_s"], "x", ms=8, color=colours(run)[case])
-    axes.plot([], [], "x", ms=8, color=GREY, label="sender's rate")
+        axes.plot(row["payload_bytes"], row["send_rate_per_s"], "x", ms=8, color=looks(run)[case].colour)
+    axes.plot([], [], "x", ms=8, color=GREY, label="sent")
     axes.legend()
     log_axis(axes.yaxis, quantity)
     axes.set_ylabel("messages per second")
 
 
 def stream_bits(run: Run, axes: Axes) -> None:
-    """Draw one-way payload megabits per second against payload."""
-    axes.set_title("One way: megabits per second received")
+    """Draw the goodput of one-way streams, in megabits of payload per second, against the payload."""
+    axes.set_title("One-way streams: goodput")
     if not _stream_lines(run, axes, "rate_mbit_per_s").empty:
         log_axis(axes.yaxis, lambda value: f"{value:.6g}")
-        axes.set_ylabel("payload received [Mb/s]")
+        axes.set_ylabel("goodput: payload received [Mb/s]")
         axes.legend()
 
 
@@ -52,27 +52,27 @@ def _stream_lines(run: Run, axes: Axes, name: str) -> pd.DataFrame:
     """Draw a number of all streams against payload; return the streams, or say that there are none."""
     cases = run.cases_with(load="stream")
     if len(cases):
-        lines(run, axes, cases, "payload_bytes", name)
         axes.set(xscale="log", yscale="log")
+        lines(run, axes, cases, "payload_bytes", name, quantity)
         payload_axis(axes, cases["payload_bytes"])
     else:
-        target = ": what reaches a target cannot be seen from here" if run.cases["target"].any() else ""
+        target = ": how many reach the target is not known here" if run.cases["target"].any() else ""
         nothing(axes, f"no one-way streams in this run{target}")
     return cases
 
 
 def calls_by_clients(run: Run, axes: Axes) -> None:
-    """Draw calls per second against the number of parallel clients."""
+    """Draw the throughput in calls per second against the number of parallel clients."""
     cases = run.round_trips()
     if cases.empty:
         return nothing(axes, "no parallel clients in this run")
-    lines(run, axes, cases, "clients", "rate_per_s")
+    lines(run, axes, cases, "clients", "rate_per_s", quantity)
     _client_axis(axes, cases)
     axes.set_ylim(0)
     linear_axis(axes.yaxis, quantity)
-    axes.set_ylabel("calls per second")
+    axes.set_ylabel("calls per second; band: range over starts")
     axes.legend()
-    axes.set_title("Calls per second, parallel clients")
+    axes.set_title("Throughput by number of clients (closed loop)")
     return None
 
 
@@ -84,7 +84,7 @@ def _client_axis(axes: Axes, cases: pd.DataFrame) -> None:
 
 
 def load_by_clients(run: Run, axes: Axes) -> None:
-    """Draw the CPU load of clients and server against the number of parallel clients."""
+    """Draw the CPU utilization of clients and server against the number of parallel clients."""
     cases = run.round_trips()
     if cases.empty:
         return nothing(axes, "no parallel clients in this run")
@@ -95,16 +95,16 @@ def load_by_clients(run: Run, axes: Axes) -> None:
     _client_axis(axes, cases)
     axes.axhline(100, color="#888888", lw=1, ls=(0, (2, 2)))
     axes.set_ylim(0, max(108, axes.dataLim.intervaly[1] * 1.08))
-    axes.set_ylabel("CPU load [% of one CPU]")
-    axes.legend(ncols=2)
+    axes.set_ylabel("CPU utilization [% of one CPU]")
+    axes.legend()
     unknown = " (the target's own is not known)" if cases["target"].any() else ""
-    axes.set_title(f"CPU load by role{unknown}")
+    axes.set_title(f"CPU utilization by role{unknown}")
     return None
 
 
 def _load_line(axes: Axes, rows: pd.DataFrame, role: str, transport: str) -> None:
     name = "all clients" if role == "client" else role
-    draw: dict[str, Any] = {"color": ROLE_COLOURS[role], "ls": LINE_STYLES[transport], "marker": MARKERS[transport]}
+    draw: dict[str, Any] = {"color": ROLE_COLOURS[role], "ls": LINE_STYLES[transport], "marker": ROLE_MARKERS[role]}
     key = f"{role}_cpu_percent"
     axes.plot(rows["clients"], rows[key], lw=1.8, ms=6, label=f"{name}, {transport}", **draw)
     band(axes, rows, "clients", key, draw["color"], 0.15)
