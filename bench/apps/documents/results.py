@@ -120,7 +120,7 @@ def caveats(run: Run) -> str:
         f"{listed(f'{bytes_:,}' for bytes_ in size)} B echoed by {where}. **Clients are Python programs{native} and "
         f"share the CPUs with the server**; no network. {run.plan.starts} starts of each case; brackets: 95 % "
         f"intervals (of medians: the range of the starts).{alone} RTT and CPU: one client on one CPU with its server; "
-        f"rates: placement `{_parallel(run)}`. CPU time is a mean per call; it can exceed the median RTT (slow calls, work "
-        f"after the reply, other threads). ≥: the server was not the limit, so its capacity is at least this. "
+        f"rates: placement `{_parallel(run)}`. CPU time is a mean per call; it can exceed the median RTT (slow calls, "
+        f"work after the reply, other threads). ≥: the server was not the limit, so its capacity is at least this. "
         f"Trust card: {checks.tally(run)}."
     )
