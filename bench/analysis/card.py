@@ -1,4 +1,4 @@
-"""The trust card: what a check finds, and how many of them passed."""
+"""The trust card: the outcome of a check, and how many checks passed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -23,38 +23,38 @@ class Check:
 
 
 def outcome(name: str, passed: bool, found: str, advice: str) -> Check:
-    """Return a check that passed, or a caution with what to do."""
+    """Return PASS, or CAUTION with advice."""
     return Check(name, PASS, found) if passed else Check(name, CAUTION, found, advice)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many checks passed; verdicts by name, in the order of the card."""
+    """The verdicts of the checks by name, in the order of the card."""
 
     verdicts: Mapping[str, str]
 
     @property
     def passed(self) -> int:
-        """How many passed."""
+        """Return how many checks passed."""
         return len(self.verdicts) - len(self.others)
 
     @property
     def others(self) -> list[str]:
-        """The names of those that did not."""
+        """Return the names of the checks that did not pass."""
         return [name for name, verdict in self.verdicts.items() if verdict != PASS]
 
     @property
     def invalid(self) -> list[str]:
-        """The names of those by which the result is worth nothing."""
+        """Return the names of the INVALID checks."""
         return [name for name, verdict in self.verdicts.items() if verdict == INVALID]
 
     @property
     def is_invalid(self) -> bool:
-        """Whether some check says that the result is worth nothing."""
+        """Return whether some check is INVALID: then no conclusion is drawn from the run."""
         return bool(self.invalid)
 
     def __str__(self) -> str:
-        """Return it as a caption shows it: 11/12 (not: settled)."""
+        """Return the tally as a caption shows it: 11/12 (not: settled)."""
         names = f" (not: {listed(self.others)})" if self.others else ""
         return f"{self.passed}/{len(self.verdicts)}{names}"
 

@@ -131,4 +131,4 @@ def test_failures_are_on_the_trust_card_by_kind_and_in_no_quantile():
     assert (ledger["errors"] > 0).all() and len(run.samples) == ledger["calls"].sum()
     (found,) = [one for one in checks.check(run) if one.name == "answers"]
     assert found.verdict == checks.INVALID and "status 500" in found.found
-    assert "failed calls are in no time or rate" in found.advice
+    assert "times and rates exclude failed calls" in found.advice

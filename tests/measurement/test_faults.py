@@ -70,7 +70,7 @@ def test_a_stale_server_that_answers_in_its_place_is_found_by_the_counts(with_sy
     with_systems()
     run = Run(runner.run(make_plan("latency", [faulty("stale")], starts=1, window_s=0.05)))
     (found,) = [one for one in checks.check(run) if one.name == "answers"]
-    assert found.verdict == checks.INVALID and "look for stale servers" in found.advice
+    assert found.verdict == checks.INVALID and "look for server processes of an earlier run" in found.advice
 
 
 def test_what_was_measured_before_a_failure_is_kept_and_resumed(impatient, monkeypatch):

@@ -1,0 +1,105 @@
+"""Whether the level of a case changes over the measurement: inside a window, and from start to start.
+
+Every test shares an error of 5 % among the cases (and parts of a window) that it looks at (Bonferroni).
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from bench.run.frames import Run
+from bench.stats import Array, steady_state
+
+ALARMS = 0.05  # error of each test, shared by all cases of a run
+LEAST_STARTS = 3  # with fewer no change is common to the starts
+LEVEL_BINS = 50
+PARTS = 5  # a window is divided into so many parts
+STEP = 0.05  # a level that differs by less than this share is the same, as in ``steady_state``
+DRIFT = 0.02  # a drift of less than this share of the median is accepted
+QUIET_SPREAD = 0.05  # standard deviation of ln(start median) that a quiet machine may show
+
+
+@dataclass(frozen=True)
+class Levels:
+    """How the level of one case changes inside the window.
+
+    drift: median over the starts of (Theil-Sen slope x window) / median, 0 where the starts do not agree on one.
+    step: the largest mean change of a part of the window against the whole, as a ratio minus 1, 0 where the starts do
+    not agree on one. is_unsteady: most starts have change points and halves that differ by more than ``STEP``.
+    """
+
+    drift: float
+    step: float
+    is_unsteady: bool
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the level is the same over the whole window."""
+        return abs(self.drift) < DRIFT and not self.step and not self.is_unsteady
+
+
+def levels(run: Run, case: int, cases: int) -> Levels:
+    """Return how the level of a case changes after the warm-up; ``cases``: how many cases share the error.
+
+    A machine that switches between two speeds changes the level of single starts at random. That is a stationary
+    process: it widens the interval over starts, and is no missing warm-up. So the starts must agree on a change; fewer
+    than three cannot.
+    """
+    starts = run.ledger_of(case).index
+    rows = run.samples_of(case, warm=True).groupby("start")
+    calls = [(each["rtt_ns"].to_numpy(), each["t_send_ns"].to_numpy()) for _, each in rows]
+    if len(calls) < LEAST_STARTS:
+        return Levels(0.0, 0.0, False)
+    drifts = np.array([steady_state.drift(rtt_ns, send_ns) for rtt_ns, send_ns in calls])
+    drift = float(np.median(drifts)) if steady_state.agree(drifts, cases) else 0.0
+    labels = [run.settlings[start].label for start in starts if start in run.settlings]
+    unsettled = labels.count(steady_state.UNSETTLED)
+    uneven = sum(_halves_differ(rtt_ns) for rtt_ns, _ in calls)
+    return Levels(drift, _agreed_step([rtt_ns for rtt_ns, _ in calls], cases), 2 * min(unsettled, uneven) > len(labels))
+
+
+def _halves_differ(values: Array) -> bool:
+    """Return whether the levels of the two halves of a series differ by more than ``STEP``."""
+    if len(values) < 2 * steady_state.SHORTEST:
+        return False
+    first, second = (_level(half) for half in np.array_split(values, 2))
+    return abs(second - first) > math.log1p(STEP)
+
+
+def _agreed_step(starts: Iterable[Array], cases: int) -> float:
+    """Return the largest change of a part of the window on which the starts agree, as a ratio minus 1; else 0.
+
+    Student's t of level of the part - level of the start over the starts, 5 % shared by all parts and cases.
+    """
+    each = [_parts(values) for values in starts if len(values) >= PARTS * steady_state.SHORTEST]
+    if len(each) < LEAST_STARTS:
+        return 0.0
+    changes = np.array(each)  # (starts, parts)
+    means, errors = changes.mean(axis=0), changes.std(axis=0, ddof=1) / math.sqrt(len(each))
+    critical = special.stdtrit(len(each) - 1, 1 - ALARMS / 2 / (PARTS * cases))
+    agreed = means[(np.abs(means) > critical * errors) & (np.abs(means) > math.log1p(STEP))]
+    return float(np.expm1(agreed[np.argmax(np.abs(agreed))])) if len(agreed) else 0.0
+
+
+def _parts(values: Array) -> Array:
+    """Return level of a part - level of the whole for the parts of a series, shape (``PARTS``,)."""
+    return np.array([_level(part) for part in np.array_split(values, PARTS)]) - _level(values)
+
+
+def _level(values: Array) -> float:
+    """Return the mean of ln(median of a bin): steadier than a median where calls switch between two speeds."""
+    return float(np.mean(np.log(steady_state.bins(values, LEVEL_BINS)[0])))
+
+
+def aa_allowance(starts: int, cases: int) -> float:
+    """Return the A/A ratio (minus 1) that chance explains on a quiet machine, with an error of 5 % over all cases.
+
+    Two halves of the starts differ by chance: ln(ratio) of their medians has a standard deviation of at most
+    ``QUIET_SPREAD`` sqrt(pi/2 (1/n + 1/m)) with n and m starts in the halves. Normal quantile, Bonferroni over cases.
+    """
+    first, second = (starts + 1) // 2, starts // 2
+    deviation = QUIET_SPREAD * math.sqrt(math.pi / 2 * (1 / first + 1 / second))
+    return math.expm1(float(special.ndtri(1 - ALARMS / 2 / cases)) * deviation)
