@@ -12,11 +12,12 @@ from retired_words import RETIRED, found
 from bench.analysis import comparison
 from bench.analysis.resources import Resource
 from bench.apps.documents import __main__ as documents
-from bench.apps.documents import blocks, results, trust
+from bench.apps.documents import blocks, choosing, results, trust
 from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments.calibration import certificate
 from bench.plan.case import Case
+from bench.stats.intervals import Interval
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 TEACHING = re.compile(r"<!-- expected: begin.*?<!-- expected: end -->", re.S)
@@ -161,6 +162,23 @@ def test_a_ratio_is_written_as_the_one_estimator_gives_it():
 def test_ends_repeat_the_unit_only_where_it_differs():
     assert results.ends(646, 622, 1490) == " [622, 1.49 ms]" and results.ends(646, 622, 700) == " [622, 700]"
     assert results.ends(2.0, float("nan"), 3) == results.ends(2, 1, float("nan")) == ""
+
+
+def test_two_cases_are_ordered_only_where_the_interval_excludes_one():
+    ratio = Interval(1.3, 1.1, 1.5, 0.95)
+    words = ("A", "B", "is slower than", "is faster than")
+    assert choosing.found(ratio, *words) == "B is slower than A: × 1.30 [1.10, 1.50]"
+    assert choosing.found(Interval(0.8, 0.7, 0.9, 0.95), *words) == "B is faster than A: × 0.80 [0.70, 0.90]"
+    for low, high in ((0.9, 1.5), (float("nan"), float("nan"))):
+        assert "B and A are not distinguishable" in choosing.found(Interval(1.3, low, high, 0.95), *words)
+
+
+def test_every_link_of_a_document_leads_to_a_file():
+    for file in DOCUMENTS:
+        folder = ROOT if file.parent.name == "site" else file.parent
+        for target in re.findall(r"\]\(([^)#\s]+)", prose(file.read_text("utf-8"))):
+            made_by_the_site = file.parent.name == "site" and target in {"gallery.md", "api.md"}
+            assert "://" in target or made_by_the_site or (folder / target).exists(), (file.name, target)
 
 
 def test_students_copies_hold_no_model_answers(tmp_path):

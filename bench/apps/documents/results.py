@@ -26,10 +26,20 @@ HEAD += ["CPU per call: client + server (+ router)"]
 
 
 def results() -> str:
-    """Return the table of all systems in the order of their round trips, and what machine and caveats it has."""
+    """Return the table of all systems in the order of their round trips, its machine and caveats, and larger calls."""
     run = reference("overview")
     rows = [row(run, case, system) for case, system in _systems(run)]
-    return f"{table(HEAD, rows)}\n\n{caveats(run)}"
+    return "\n\n".join([table(HEAD, rows), caveats(run), other_size(reference("latency"))])
+
+
+def other_size(run: Run) -> str:
+    """Return the median RTT of each case of a run of another payload size, its placement, and its trust card."""
+    first, cases = run.case(0), [case for case in run.numbers if run.case(case).system != "loopback"]
+    each = listed(f"`{run.case(case).system}` {run.case(case).transport} {spread(run, case, 0.5)}" for case in cases)
+    return (
+        f"Median RTT of {first.payload_bytes:,} B (`latency`, placement `{first.placement}`): {each}. "
+        f"Trust card: {checks.tally(run)}."
+    )
 
 
 def _systems(run: Run) -> list[tuple[int, str]]:
