@@ -44,33 +44,58 @@ def _row(folder: Folder) -> dict[str, Any] | None:
     return dict(zip(_COLUMNS, (folder.id, manifest["created"], *values), strict=True))
 
 
-def query(sql: str) -> pd.DataFrame:
+def query(sql: str, external: bool = False) -> pd.DataFrame:
     """Answer an SQL question about all runs; each table has a column ``run``.
 
     Tables: ``ledger``, ``samples``, ``marks``, ``load`` as ``bench/run/schema.py`` defines them, e.g.
     ``select run, system, transport, sum(calls) from ledger group by all``.
+
+    A question reads the runs and nothing else: one SELECT statement, no other file, nothing is written.
+    ``external=True`` lifts that, and lets DuckDB read and write whatever this process may.
     """
     connection = duckdb.connect()
-    for name in schema.TABLES:
-        connection.execute(_view(name))
     try:
+        files = [file for name in schema.TABLES for file in _add_view(connection, name)]
+        if not external:
+            _close_in(connection, sql, files)
         return connection.sql(sql).df()
+    except duckdb.PermissionException as reason:
+        raise UsageError(f"{_first_line(reason)}; to let a question use other files: external=True") from reason
     except duckdb.Error as reason:
-        raise UsageError(f"the question was not understood: {str(reason).splitlines()[0]}") from reason
+        raise UsageError(f"the question was not understood: {_first_line(reason)}") from reason
 
 
-def _view(name: str) -> str:
-    """Return the statement that makes one table of all runs' files, those that can be read."""
+def _first_line(reason: duckdb.Error) -> str:
+    return str(reason).splitlines()[0]
+
+
+def _close_in(connection: duckdb.DuckDBPyConnection, sql: str, files: list[str]) -> None:
+    """Leave a connection no file but these, to be read; UsageError for what is not one SELECT statement."""
+    statements = connection.extract_statements(sql)
+    if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+        raise UsageError("a question is one SELECT statement; to change or to write something: external=True")
+    connection.execute(f"set allowed_paths=[{_quoted(files)}]")
+    connection.execute("set enable_external_access=false")
+    connection.execute("set lock_configuration=true")
+
+
+def _quoted(files: list[str]) -> str:
+    return ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+
+
+def _add_view(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
+    """Add one table of all runs' files, those that can be read, and return these files."""
     files = [str(file) for folder in stored.all_runs() for file in folder.files(name) if _is_readable(file, name)]
     if not files:
         columns = ", ".join(f"null as {field.name}" for field in schema.TABLES[name])
-        return f"create view {name} as select null as run, {columns} where false"
-    listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        connection.execute(f"create view {name} as select null as run, {columns} where false")
+        return []
     run = "regexp_extract(filename, '([^/]+)/[^/]+/[^/]+$', 1) as run"
-    return (
+    connection.execute(
         f"create view {name} as select {run}, * exclude (filename) "
-        f"from read_parquet([{listed}], union_by_name=true, filename=true)"
+        f"from read_parquet([{_quoted(files)}], union_by_name=true, filename=true)"
     )
+    return files
 
 
 def _is_readable(file: Any, name: str) -> bool:
