@@ -46,5 +46,5 @@ def figures() -> Path:
 
 def shown(path: Path) -> str:
     """Return a path as users read it best: relative to where they are, if it is inside the laboratory."""
-    inside = path.resolve().is_relative_to(home().resolve())
+    inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(home()))  # a loop of links is no error here
     return os.path.relpath(path) if inside else str(path)

@@ -42,7 +42,7 @@ def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=
             "gc_collections": 0,
         } | ledger  # fmt: skip
         measured = StartRecord(known, calls=[np.stack([sent, sent + rtt])])
-        folder.append(start, start_record.tables(start, block, index, cases[index], measured))
+        folder.append(start, start_record.tables(start, block, index, plan.cases[index], measured))
     folder.update(finished=True)
     return Run(folder)
 

@@ -20,7 +20,7 @@ from bench.analysis.resources import FULL, full, resources, stuck
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run, column
 from bench.stats import intervals
-from bench.text import listed
+from bench.text import few, listed
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
 MOST_COLLECTIONS = 0.001  # collections per call; fewer cannot move p99.9
@@ -61,6 +61,9 @@ def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
 
 def answers(run: Run) -> Check:
     """1. Every reply was verified, and the server counted as many requests as the clients made."""
+    if run.folder.altered:
+        found = f"{few(run.folder.altered)} differ from what was written: the SHA-256 is another one"
+        return Check("answers", INVALID, found, "take the run from where it came from again, or measure it anew")
     known = run.ledger.dropna(subset="server_calls")
     wrong = known[~_agree(run, known)]
     if len(wrong):

@@ -83,11 +83,12 @@ def runs() -> None:
 
 @cli.command()
 @click.argument("run", default="latest")
-def show(run: str) -> None:
+@click.option("--unverified", is_flag=True, help="Show a run whose files were altered too; its card then says INVALID.")
+def show(run: str, unverified: bool) -> None:
     """Show a run's plan, checks and results. RUN is an id or a part of it, "latest", or reference/NOTEBOOK."""
     from bench.apps.listing import run_text
 
-    click.echo(run_text(run))
+    click.echo(run_text(run, is_verified=not unverified))
 
 
 @cli.command()

@@ -38,14 +38,17 @@ def _system_text(name: str) -> str:
     return "\n".join(lines)
 
 
-def run_text(name: str) -> str:
-    """Return a run's plan, machine, checks and results."""
+def run_text(name: str, is_verified: bool = True) -> str:
+    """Return a run's plan, machine, checks and results; of an altered run only if it need not be verified."""
     from bench.analysis import checks
     from bench.experiments import tables, words
     from bench.plan.estimate import described
     from bench.run.frames import Run
 
-    run = Run(stored.find(name))
+    folder = stored.find(name)
+    folder.is_verified = is_verified
+    folder.look_at_all()
+    run = Run(folder)
     manifest = run.manifest
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]

@@ -1,7 +1,10 @@
 """Files of a run: written under a temporary name and renamed, so that what has its name is whole."""
 
+import errno
 import json
+import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -48,27 +51,61 @@ def writing(target: Path, variable: str = "ROUNDTRIP_RUNS") -> Iterator[Path]:
 
 def write_json(target: Path, content: Any) -> None:
     """Write JSON in one step."""
+    write_bytes(target, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+
+
+def write_bytes(target: Path, content: bytes) -> None:
+    """Write a file in one step."""
     with writing(target) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
+        temporary.write_bytes(content)
 
 
-def write_table(target: Path, table: pa.Table) -> None:
-    """Write a Parquet file in one step; increasing times are stored as differences, in few bytes."""
+def table_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file's bytes; increasing times are stored as differences, in few bytes.
+
+    Each page carries its checksum.
+    """
     encoding = {name: code for name, code in _DELTA.items() if name in table.schema.names}
-    with writing(target) as temporary:
-        pq.write_table(table, temporary, compression="zstd", use_dictionary=False, column_encoding=encoding)
+    buffer = pa.BufferOutputStream()
+    pq.write_table(
+        table, buffer, compression="zstd", use_dictionary=False, column_encoding=encoding, write_page_checksum=True
+    )
+    return bytes(buffer.getvalue())
+
+
+def read_bytes(file: Path) -> bytes:
+    """Return the bytes of a regular file; OSError for a link, a folder, a pipe or a device in its place."""
+    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(opened, "rb") as content:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return content.read()
+
+
+def as_table(content: bytes, name: str) -> pa.Table:
+    """Return the table that a Parquet file's bytes hold; ValueError says why it cannot be used."""
+    try:
+        parquet = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        table = parquet.read(use_threads=False)  # most files are small
+        reason = schema.problem(table, name)
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(f"it is truncated or not Parquet ({str(error).splitlines()[0]})") from error
+    if reason:
+        raise ValueError(reason)
+    return schema.conform(table, name)
 
 
 def read_table(file: Path, name: str) -> pa.Table:
     """Read one Parquet file; DataError says why it cannot be used and what to do."""
     try:
-        table = pq.ParquetFile(file).read(use_threads=False)  # most files are small
-        reason = schema.problem(table, name)
-    except (OSError, pa.ArrowException) as error:
-        reason = f"it is truncated or not Parquet ({str(error).splitlines()[0]})"
-    if reason:
-        raise DataError(
-            f"cannot read {paths.shown(file)}: {reason}; move it away: the run's other starts then load, "
-            "and resume measures this one again"
-        )
-    return schema.conform(table, name)
+        return as_table(read_bytes(file), name)
+    except (OSError, ValueError) as reason:
+        raise unreadable(file, reason) from reason
+
+
+def unreadable(file: Path, reason: object) -> DataError:
+    """Return the error for a file of one start: the others can still be used without it."""
+    return DataError(
+        f"cannot read {paths.shown(file)}: {reason}; move it away: the run's other starts then load, "
+        "and resume measures this one again"
+    )

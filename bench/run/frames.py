@@ -15,12 +15,14 @@ from bench.errors import DataError
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
+from bench.run import start_record
 from bench.run.folder import Folder
 from bench.stats import steady_state
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
+BEYOND_NS = 60e9  # a call may outlast its window by what it is waited for, and by no more
 ROLES = ("client", "server", "router", "controller")
 
 
@@ -131,7 +133,10 @@ class Run:
 
         DataError for a run without any complete start.
         """
-        frame: pd.DataFrame = self.folder.read("ledger").to_pandas().set_index("start")
+        table = self.folder.read("ledger")
+        if wrong := start_record.misplaced(table, self.plan.cases):
+            raise DataError(f"run {self.id} contradicts itself: {wrong}; its files were exchanged: measure it anew")
+        frame: pd.DataFrame = table.to_pandas().set_index("start")
         if frame.empty:
             raise DataError(f"run {self.id} has no complete start: measure it again with -p resume true")
         for role in ROLES:
@@ -154,7 +159,19 @@ class Run:
     def _calls(self) -> pd.DataFrame:
         """All calls as stored, in the order of sending within each start."""
         frame: pd.DataFrame = self.folder.read("samples").to_pandas()
+        starts, windows_s = frame["start"].to_numpy(), self._windows_s
+        most_ns = windows_s.reindex(range(int(windows_s.index.max()) + 1)).to_numpy()[starts] * 1e9 + BEYOND_NS
+        beyond = (frame["t_send_ns"].to_numpy() > most_ns) | (frame["rtt_ns"].to_numpy() > most_ns)
+        if beyond.any():
+            where = starts[beyond.argmax()]
+            raise DataError(f"run {self.id} contradicts itself: start {where} has times beyond its window")
         return frame.sort_values(["start", "t_send_ns"], kind="stable") if frame["client"].any() else frame
+
+    @cached_property
+    def _windows_s(self) -> "pd.Series[float]":
+        """The length of each start's window, in s; index: start."""
+        ledger = self.folder.read("ledger")
+        return pd.Series(ledger["window_s"].to_pylist(), index=ledger["start"].to_pylist(), dtype=float)
 
     @cached_property
     def settlings(self) -> dict[int, steady_state.Settling]:

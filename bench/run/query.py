@@ -1,6 +1,7 @@
 """Questions across runs, answered by DuckDB from the Parquet files where they lie."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -8,7 +9,6 @@ import pandas as pd
 
 from bench.errors import DataError, UsageError
 from bench.run import schema, stored
-from bench.run.files import read_table
 from bench.run.folder import Folder
 
 
@@ -85,7 +85,9 @@ def _quoted(files: list[str]) -> str:
 
 def _add_view(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
     """Add one table of all runs' files, those that can be read, and return these files."""
-    files = [str(file) for folder in stored.all_runs() for file in folder.files(name) if _is_readable(file, name)]
+    files = [
+        str(file) for folder in stored.all_runs() for file in folder.files(name) if _is_readable(folder, file, name)
+    ]
     if not files:
         columns = ", ".join(f"null as {field.name}" for field in schema.TABLES[name])
         connection.execute(f"create view {name} as select null as run, {columns} where false")
@@ -98,9 +100,9 @@ def _add_view(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
     return files
 
 
-def _is_readable(file: Any, name: str) -> bool:
+def _is_readable(folder: Folder, file: Path, name: str) -> bool:
     try:
-        read_table(file, name)
+        folder.read_file(file, name)
     except DataError as reason:
         print(f"left out: {reason}", file=sys.stderr)
         return False

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-VERSION = 1
+VERSION = 2  # 1: files without digests
 
 
 def _field(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
@@ -186,7 +186,25 @@ def problem(table: pa.Table, name: str) -> str | None:
         if wanted.name in table.schema.names and table.schema.field(wanted.name).type != wanted.type:
             return f"its column {wanted.name} is {table.schema.field(wanted.name).type}, not {wanted.type}"
     known = [column for column in PLAUSIBLE[name] if column in table.schema.names]
-    return next(filter(None, (_implausible(table, column) for column in known)), None)
+    return next(filter(None, (_implausible(table, column) for column in known)), None) or _negative(table, name)
+
+
+MAY_BE_NEGATIVE = (  # what counts from *go*, is a number of others, or lost the count of a thread or server that ended
+    *("lag_ns", "t_ns", "value", "server_calls", "voluntary_switches", "involuntary_switches"),
+    *("server_voluntary_switches", "server_involuntary_switches"),
+)
+
+
+def _negative(table: pa.Table, name: str) -> str | None:
+    """Return which column of counts, times or sizes is below zero somewhere, or None; gaps are no numbers."""
+    for field in TABLES[name]:
+        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        if not is_number or field.name in MAY_BE_NEGATIVE or field.name not in table.schema.names:
+            continue
+        least = pc.min(table[field.name]).as_py()
+        if least is not None and least < 0:
+            return f"its column {field.name} is negative"
+    return None
 
 
 def _implausible(table: pa.Table, column: str) -> str | None:

@@ -1,6 +1,7 @@
 """What one start measured, and the rows that it gives to the run's tables."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +55,17 @@ def _factors(case: Case) -> dict[str, Any]:
     paced = {"offered_per_s": case.offered_per_s, "arrivals": case.arrivals} if case.load == "open" else {}
     same = ("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "engine", "target")
     return paced | {name: getattr(case, name) for name in same} | {"options": json.dumps(case.options, sort_keys=True)}
+
+
+def misplaced(ledger: pa.Table, cases: Sequence[Case]) -> str:
+    """Return which row of a ledger names a case that the plan does not have, or factors that are not its; else ""."""
+    for row in ledger.to_pylist():
+        if not 0 <= row["case"] < len(cases):
+            return f"start {row['start']} is of case {row['case']}, and the plan has {len(cases)} cases"
+        for name, value in _factors(cases[row["case"]]).items():
+            if row[name] is not None and row[name] != value:
+                return f"start {row['start']} has the {name} {row[name]!r}, and its case in the plan {value!r}"
+    return ""
 
 
 def _samples(start: int, client: int, times: Times) -> pa.Table:

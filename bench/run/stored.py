@@ -7,8 +7,7 @@ from typing import Any
 from bench import paths
 from bench.errors import DataError
 from bench.plan.plan import Plan
-from bench.run import schema
-from bench.run.files import write_json, write_table
+from bench.run import integrity, schema
 from bench.run.folder import Folder
 
 
@@ -26,8 +25,9 @@ def create(plan: Plan, facts: dict[str, Any]) -> Folder:
             "name another folder in ROUNDTRIP_RUNS"
         ) from reason
     manifest = {"version": schema.VERSION, "created": utc.isoformat(timespec="seconds"), "finished": False}
-    write_json(path / "manifest.json", manifest | {"plan": plan.as_dict(), **facts})
-    return Folder(path)
+    folder = Folder(path)
+    folder.write_manifest(manifest | {"plan": plan.as_dict(), **facts})
+    return folder
 
 
 def _claim(parent: Path, stem: str) -> Path:
@@ -76,16 +76,17 @@ def keep(folder: Folder, target: Path) -> Folder:
     if target.resolve() == folder.path.resolve():
         raise DataError(f"{paths.shown(target)} is the run itself: name another folder")
     tables = {name: folder.read(name) for name in schema.TABLES}
-    for name, table in tables.items():
-        (target / name).mkdir(parents=True, exist_ok=True)
+    kept = Folder(target)
+    for name in tables:
         (target / name / "all.parquet").unlink(missing_ok=True)
-        if len(table):
-            write_table(target / name / "all.parquet", table)
-    write_json(target / "manifest.json", {"id": folder.id} | folder.manifest())
-    return Folder(target)
+    target.mkdir(parents=True, exist_ok=True)
+    kept.write_all(tables)
+    manifest = {"id": folder.id} | folder.manifest() | {"version": schema.VERSION}
+    kept.write_manifest(manifest | {"data_digest": integrity.of_folder(target)})
+    return kept
 
 
 def _is_kept(target: Path) -> bool:
     """Return whether a folder holds what an earlier ``keep`` wrote, and nothing else."""
-    kept = {"manifest.json", *(f"{name}/all.parquet" for name in schema.TABLES)}
+    kept = {"manifest.json", f"{integrity.FOLDER}/all.sha256", *(f"{name}/all.parquet" for name in schema.TABLES)}
     return {str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()} <= kept

@@ -21,8 +21,7 @@ from bench.errors import DataError, UsageError
 from bench.measurement import machine, runner
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.run import schema, stored
-from bench.run.files import read_table, write_table
+from bench.run import integrity, schema, stored
 
 
 @pytest.fixture
@@ -88,10 +87,11 @@ def test_runs_of_several_machines_are_refused(kept):
 
 
 def test_an_invalid_run_is_refused(kept):
-    (file,) = kept.files("ledger")
-    rows = read_table(file, "ledger").to_pylist()
+    manifest, tables = kept.manifest(), {name: kept.read(name) for name in schema.TABLES}
+    rows = tables["ledger"].to_pylist()
     rows[0]["server_calls"] = 1
-    write_table(file, schema.make("ledger", rows))
+    kept.write_all(tables | {"ledger": schema.make("ledger", rows)})
+    kept.write_manifest(manifest | {"data_digest": integrity.of_folder(kept.path)})
     with pytest.raises(DataError, match=r"is invalid \(answers\)"):
         submitting.submission([str(kept.path)])
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from bench import systems
 from bench.apps import listing
 from bench.errors import UsageError
 from bench.experiments import panels, registry
@@ -88,6 +89,7 @@ def test_objectives_that_are_none(text):
 
 
 def test_a_server_of_known_law_is_found_below_its_capacity(command):
+    systems.prepare("oracle")  # its program may have to be compiled, which is said
     words = [
         "--objective",
         "p90<=200ms",

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from bench.plan.case import Case
 from bench.run import schema, stored
-from bench.run.files import write_table
 from bench.run.frames import Run
 
 
@@ -42,9 +41,7 @@ def collect(results: Sequence[Result]) -> Run:
     plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={})
     facts = {name: run.manifest[name] for name in ("machine", "versions", "git")}
     folder = stored.create(plan, facts | {"collected": [one.run.id for one in results]})
-    for name in schema.TABLES:
-        if len(table := together(results, name)):
-            write_table(folder.path / name / "all.parquet", table)
+    folder.write_all({name: together(results, name) for name in schema.TABLES})
     folder.update(finished=True)
     return Run(folder)
 

@@ -1,0 +1,221 @@
+"""A run that was altered on disk is refused with the file's name, and a run that was not is the same as ever."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from handmade import handmade
+
+from bench.analysis import checks
+from bench.apps import listing
+from bench.errors import BenchError, DataError
+from bench.plan.case import Case
+from bench.run import integrity, schema, stored
+from bench.run.files import table_bytes
+from bench.run.folder import Folder
+from bench.run.frames import Run
+
+TRIES = int(os.environ.get("ROUNDTRIP_TRIES", "80"))  # `make campaign` makes more
+CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
+
+
+@pytest.fixture
+def run():
+    return handmade(CASES, [100, 50], calls=300)
+
+
+def whole(path):
+    """Read all of a run; return what it shows."""
+    return listing.run_text(str(path))
+
+
+def edited(file, change):
+    """Change a Parquet file's table; what is written is a valid file of this project."""
+    table = pq.ParquetFile(file).read()
+    file.write_bytes(table_bytes(change(table)))
+
+
+def with_column(table, name, value):
+    place = table.schema.get_field_index(name)
+    values = pa.array([value] * len(table), table.schema.field(name).type)
+    return table.set_column(place, table.schema.field(name), values)
+
+
+def of_another_case(table):
+    return with_column(table, "case", 1 - table["case"][0].as_py())
+
+
+def in_manifest(path, change):
+    file = path / "manifest.json"
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def exchanged(path):
+    one, other = (path / "samples" / f"{start:05d}.parquet" for start in (0, 1))
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+FIRST = "00000.parquet"
+ALTERED = {  # what is done to a run's folder, and what the sentence names
+    "rows halved": (lambda p: edited(p / "samples" / FIRST, lambda t: t[: len(t) // 2]), "samples/00000.parquet"),
+    "one value": (lambda p: edited(p / "ledger" / FIRST, lambda t: with_column(t, "calls", 299)), "ledger/00000"),
+    "times": (lambda p: edited(p / "samples" / FIRST, lambda t: with_column(t, "rtt_ns", 2**62)), "samples/00000"),
+    "no CPU": (lambda p: edited(p / "ledger" / FIRST, lambda t: with_column(t, "server_cpu_ns", None)), "ledger/00000"),
+    "CPU below zero": (
+        lambda p: edited(p / "ledger" / FIRST, lambda t: with_column(t, "server_cpu_ns", -1)),
+        "negative",
+    ),
+    "another case": (lambda p: edited(p / "ledger" / FIRST, of_another_case), "ledger/00000"),
+    "starts exchanged": (exchanged, "rows of another start"),
+    "an option": (
+        lambda p: in_manifest(p, lambda m: m["plan"]["cases"][0].update(options={"copy": False})),
+        "manifest",
+    ),
+    "placement": (lambda p: in_manifest(p, lambda m: m["plan"]["cases"][0].update(placement="split")), "manifest"),
+    "the machine": (lambda p: in_manifest(p, lambda m: m["machine"].update(cpu_model="faster")), "manifest.json"),
+    "no digest": (lambda p: in_manifest(p, lambda m: m.pop("digest")), "manifest.json"),
+    "digest file": (lambda p: (p / "digests" / "00001.sha256").write_text(""), "digests"),
+    "no digest file": (lambda p: (p / "digests" / "00001.sha256").unlink(), "digests"),
+    "strange digest file": (lambda p: (p / "digests" / "00001.sha256").write_text("x\n"), "digests"),
+}
+
+
+@pytest.mark.parametrize("what", ALTERED)
+def test_what_was_altered_is_refused_with_the_files_name(run, what):
+    change, named = ALTERED[what]
+    change(run.folder.path)
+    with pytest.raises(DataError, match=named) as refused:
+        whole(run.folder.path)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_altered_run_is_shown_on_demand_and_its_card_says_so(run, command):
+    edited(run.folder.path / "ledger" / FIRST, lambda t: with_column(t, "calls", 299))
+    refused = command("show", run.id)
+    assert refused.returncode == 1 and refused.stderr.count("\n") == 1 and "--unverified" in refused.stderr
+    shown = command("show", run.id, "--unverified")
+    assert shown.returncode == 0
+    assert "INVALID answers: ledger/00000.parquet differ from what was written" in shown.stdout
+    assert "No conclusion" in shown.stdout
+    assert [one.verdict for one in checks.check(Run(Folder(run.folder.path, False)))].count("INVALID") >= 0
+
+
+def test_files_of_another_run_with_their_digests_contradict_the_plan(run):
+    other = handmade([Case("zeromq", "tcp", 64), Case("sockets", "tcp", 64)], [100, 50], calls=300)
+    for name in ("digests", "ledger", "samples"):
+        shutil.rmtree(run.folder.path / name)
+        shutil.copytree(other.folder.path / name, run.folder.path / name)
+    folder = Folder(run.folder.path)
+    content = json.loads((folder.path / "manifest.json").read_text())
+    folder.write_manifest(content | {"data_digest": integrity.of_folder(folder.path)})
+    with pytest.raises(DataError, match=r"contradicts itself: start \d+ has the \w+ .*, and its case in the plan"):
+        whole(folder.path)
+
+
+def test_sha256sum_checks_a_run_too(run):
+    files = sorted(str(file.relative_to(run.folder.path)) for file in (run.folder.path / "digests").iterdir())
+    checked = subprocess.run(["sha256sum", "-c", *files], cwd=run.folder.path, capture_output=True, text=True)
+    assert checked.returncode == 0 and checked.stdout.count(": OK") == 2 * 12
+    edited(run.folder.path / "samples" / FIRST, lambda t: t[:1])
+    again = subprocess.run(["sha256sum", "-c", *files], cwd=run.folder.path, capture_output=True, text=True)
+    assert again.returncode == 1 and "samples/00000.parquet: FAILED" in again.stdout
+
+
+def test_an_interrupted_run_is_whole_and_a_start_that_was_moved_away_is_measured_again(run):
+    path = run.folder.path
+    run.folder.update(finished=False)
+    assert "data_digest" not in run.folder.manifest() and whole(path)
+    for name in ("ledger", "samples"):
+        (path / name / FIRST).unlink()
+    assert Folder(path).done() == set(range(1, 12)) and whole(path)
+
+
+def test_a_kept_run_is_verified_as_well(run, tmp_path):
+    kept = stored.keep(run.folder, tmp_path / "kept")
+    assert whole(kept.path).splitlines()[1:] and kept.manifest()["version"] == schema.VERSION
+    edited(kept.path / "ledger" / "all.parquet", lambda t: with_column(t, "calls", 299))
+    with pytest.raises(DataError, match=r"ledger/all\.parquet was altered"):
+        whole(kept.path)
+
+
+def test_a_run_from_before_there_were_digests_still_loads(run):
+    path = run.folder.path
+    shutil.rmtree(path / "digests")
+    in_manifest(path, lambda m: (m.pop("digest"), m.pop("data_digest"), m.update(version=1)))
+    assert Run(Folder(path)).cases["n"].min() > 0
+
+
+SPECIAL = {
+    "a folder": lambda file: file.mkdir(),
+    "a pipe": os.mkfifo,
+    "a link to itself": lambda file: file.symlink_to(file),
+    "a link elsewhere": lambda file: file.symlink_to("/etc/passwd"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "ledger/00000.parquet", "samples/00000.parquet", "digests/00000.sha256"]
+)
+@pytest.mark.parametrize("what", SPECIAL)
+@pytest.mark.timeout(20)
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(run, name, what):
+    file = run.folder.path / name
+    file.unlink()
+    SPECIAL[what](file)
+    with pytest.raises(DataError) as refused:
+        whole(run.folder.path)
+    assert "\n" not in str(refused.value)
+
+
+def mutated(path, chance):
+    """Do something to one file of a run: flip a bit, cut it, lengthen it, empty it, or exchange it with another."""
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    file, other = chance.choice(files), chance.choice(files)
+    content = bytearray(file.read_bytes())
+    kind = chance.choice(["bit", "bit", "bit", "cut", "longer", "empty", "other"])
+    if kind == "bit":
+        place = chance.randrange(len(content))
+        content[place] ^= 1 << chance.randrange(8)
+    elif kind == "cut":
+        del content[chance.randrange(len(content)) :]
+    elif kind == "longer":
+        content += chance.randbytes(8)
+    elif kind == "empty":
+        content.clear()
+    else:
+        content = other.read_bytes()
+    changed = bytes(content) != file.read_bytes()
+    file.write_bytes(bytes(content))
+    return f"{kind} in {file.relative_to(path)}", changed
+
+
+def tried(path, original, seed, folder):
+    """Return what a mutation did if it went unseen: the run showed something else, or failed in no sentence."""
+    copy = folder / str(seed)
+    shutil.copytree(path, copy / path.name)
+    what, changed = mutated(copy / path.name, random.Random(seed))
+    try:
+        shown = whole(copy / path.name)
+    except BenchError as refused:
+        return "" if "\n" not in str(refused) else f"{what}: more than a sentence"
+    except Exception as error:
+        return f"{what}: {type(error).__name__}: {error}"
+    finally:
+        shutil.rmtree(copy)
+    return f"{what}: shows something else" if changed and shown != original else ""
+
+
+@pytest.mark.timeout(0)
+def test_no_mutation_of_a_file_goes_unseen(run, tmp_path):
+    path = run.folder.path
+    original = whole(path)
+    assert [fault for seed in range(TRIES) if (fault := tried(path, original, seed, tmp_path))] == []
