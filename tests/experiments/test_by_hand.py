@@ -1,0 +1,33 @@
+"""Each notebook's headline number, computed again by the reader in a few lines, agrees with the one that is shown."""
+
+import nbformat
+import pytest
+from conftest import ROOT
+from handmade import reference
+
+import bench
+import bench.apps.notebook  # what the cells before it have loaded
+
+NOTEBOOKS = ["openload", "calibration", "scaleup", "nodelay", "marginal", "capacity", "noise", "origins", "mystery"]
+
+
+def cells(notebook):
+    return nbformat.read(ROOT / "notebooks" / f"{notebook}.ipynb", 4).cells
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_the_reader_s_number_agrees_with_the_one_shown(notebook, capsys):
+    (source,) = [cell.source for cell in cells(notebook) if cell.id == f"{notebook}-by-hand-code"]
+    inside = {"run": reference(notebook), "bench": bench}
+    exec(source, inside)
+    assert inside["by_hand"] == pytest.approx(inside["shown"], rel=1e-9) and inside["shown"] > 0
+    assert inside["run"].labels and "by hand" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_the_timed_loop_the_plan_and_the_versions_are_shown_and_an_exercise_is_on_the_reader_s_own_run(notebook):
+    code = [cell.source for cell in cells(notebook) if cell.cell_type == "code"]
+    assert 'bench.source(run)\nbench.table(run, "plan", "versions")' in code
+    prose = "\n".join(cell.source for cell in cells(notebook) if cell.cell_type == "markdown")
+    exercises = prose[prose.index("## Exercises") :]
+    assert "*Your own run.*" in exercises and "(../docs/reading-a-notebook.md)" in prose
