@@ -7,7 +7,12 @@ from bench.text import duration, listed, quantity
 
 def conclusion(run: Run) -> str:
     """Say what starting, a call and a byte cost, and how HTTP and Python compare with the alternatives."""
-    return "\n\n".join(part for part in (_costs(run), _pairs(run), ways(run)) if part)
+    return "\n\n".join((each(run), ways(run)))
+
+
+def each(run: Run) -> str:
+    """Say what starting, a call and a byte cost in each case, and how the cases compare."""
+    return "\n\n".join(part for part in (_costs(run), _pairs(run)) if part)
 
 
 def _costs(run: Run) -> str:

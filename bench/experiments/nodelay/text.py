@@ -10,7 +10,12 @@ from bench.text import duration, plain, quantity
 
 def conclusion(run: Run) -> str:
     """Say what the stalls do to each system, how good the prediction is, and how the origin's numbers compare."""
-    return "\n\n".join(part for part in (_systems(run), predicted(run), _origin(run)) if part)
+    return "\n\n".join(part for part in (predicted(run), systems(run)) if part)
+
+
+def systems(run: Run) -> str:
+    """Say what the stalls do to each system, and how the origin's numbers compare."""
+    return "\n\n".join(part for part in (_systems(run), _origin(run)) if part)
 
 
 def _rate(run: Run, one: Combination) -> float:

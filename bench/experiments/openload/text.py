@@ -23,7 +23,12 @@ P99 = "p99_response_us"
 
 def conclusion(run: Run) -> str:
     """Say how response times grow with the load, how good the prediction is, and what a freeze does to users."""
-    return "\n\n".join(part for part in (_growth(run), _model(run), freeze(run)) if part)
+    return "\n\n".join(part for part in (growth(run), freeze(run)) if part)
+
+
+def growth(run: Run) -> str:
+    """Say how response times grow with the load, and how good the prediction is."""
+    return "\n\n".join(part for part in (_growth(run), _model(run)) if part)
 
 
 def _growth(run: Run) -> str:
