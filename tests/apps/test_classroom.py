@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import classes
 import nbformat
+import numpy as np
 import pytest
 from conftest import ROOT
 from handmade import reference
@@ -15,7 +16,7 @@ from PIL import Image
 
 from bench.analysis import comparison
 from bench.apps import classroom, listing
-from bench.apps.classroom import forest, merging, ratios, reading, submitting, telling
+from bench.apps.classroom import forest, merging, ratios, reading, simulated, starts, submitting, telling
 from bench.errors import UsageError
 from bench.run import stored
 from bench.systems import sockets
@@ -83,7 +84,7 @@ def test_no_difference_and_no_decision(tmp_path):
 def test_with_fewer_than_three_machines_it_says_so(tmp_path, factors, count):
     room = classroom.gather(str(classes.a_class(tmp_path / "zips", factors)), "machine")
     said = telling.conclusion(room)
-    assert f"**Nothing is concluded about machines**: no claim is told by more than {count}" in said
+    assert f"**Nothing is concluded about machines**: no claim has more than {count}" in said
     assert "every machine" not in said and "3 are needed" in said
     assert all(claim.verdict == merging.FEW and claim.predicted is None for claim in room.claims)
     assert "with 95 %" not in telling.heterogeneity(room)
@@ -103,7 +104,7 @@ def test_a_machine_counts_once_by_its_newest_run(tmp_path):
     again = [one for one in room.refusals if "counts once" in one.reason]
     assert {one.file for one in again} == {"student01.zip", "copy.zip"}
     assert all("zeromq ipc" in one.what for one in again)
-    assert "the same machine told it again later" in telling.refusals(room).to_string(max_colwidth=200)
+    assert "the same machine submitted it again later" in telling.refusals(room).to_string(max_colwidth=200)
 
 
 def test_without_its_own_baseline_a_submission_says_nothing(tmp_path):
@@ -141,6 +142,28 @@ def test_placements_are_rows_where_there_is_one_machine():
         assert "Nothing is concluded about machines" in said and most.predicted is None
     assert "nothing of other machines" in said and "every machine" not in said
     assert room.refusals  # of latency.zip inproc, and what placement.zip tells again
+
+
+def test_simulated_machines_are_five_have_no_measurement_and_say_so():
+    room = classroom.gather("simulated")
+    assert room.machines == 5 and room.unit == "machine" and room.chosen.predicted is not None
+    assert {run.facts["cpu_model"] for run in room.runs} == {f"simulated {letter}" for letter in "ABCDE"}
+    assert telling.conclusion(room).startswith("**These machines are simulated**")
+    assert "simulated" in forest.caption(room) and "simulated" not in telling.conclusion(classroom.gather())
+    assert {claim.verdict for claim in room.claims} <= {merging.HOLDS, merging.NOTHING, merging.DEPENDS, merging.OPEN}
+    base = {round(float(one.starts["p50_rtt_us"].median()), 6) for one in room.runs}
+    assert len(base) == 5  # machines of different speeds
+    again = classroom.gather("simulated")
+    assert room.data_hash == again.data_hash and telling.claims(room).equals(telling.claims(again))
+
+
+def test_a_simulated_machine_keeps_the_rate_times_the_time_of_each_start():
+    run = reference("latency")
+    of, scaled = starts.of(run), simulated.scaled(run, np.random.default_rng(3))
+    for name in ("p50_rtt_us", "cpu_us_per_call"):
+        before, after = (table[name].to_numpy() * table["rate_per_s"].to_numpy() for table in (of, scaled))
+        assert after[~np.isnan(before)] == pytest.approx(before[~np.isnan(before)])
+    assert scaled.schema.equals(of.schema) and not scaled["p50_rtt_us"].equals(of["p50_rtt_us"])
 
 
 def test_quantities_and_claims_are_chosen_by_name(room, tmp_path):

@@ -76,7 +76,7 @@ def test_what_a_person_typed_is_not_told_and_an_address_refuses(kept):
     plan = kept.manifest()["plan"]
     plan["cases"][0]["target"] = "tcp://myhost.example:5555"
     kept.update(plan=plan)
-    with pytest.raises(DataError, match="address is not told"):
+    with pytest.raises(DataError, match="address is not submitted"):
         submitting.submission([str(kept.path)])
 
 

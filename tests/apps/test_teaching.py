@@ -133,7 +133,7 @@ def test_slides_need_no_network(tmp_path, monkeypatch):
     nbformat.write(document, executed)
     (page,) = slides.make(["noise"], tmp_path / "slides", print)
     text = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page.read_text("utf-8"), flags=re.S)
-    assert "a panel" in text and "Does it hold still" in text and "bench.measure" not in text
+    assert "a panel" in text and "Drift during the run" in text and "bench.measure" not in text
     assert re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?!data:)', text) == []
     assert not re.search(r"@import|url\(['\"]?http|from ['\"]http", text) and len(slides.reveal().read_text()) > 100_000
 

@@ -1,4 +1,4 @@
-"""The manifest of a submitted run: what is told of a run, and what is believed when a stranger tells it."""
+"""The manifest of a submitted run: what it contains, and what is accepted of a stranger's."""
 
 import json
 import re
@@ -77,7 +77,7 @@ def report(run: Run) -> dict[str, Any]:
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """Return id, created, facts (of the machine), plan and checks that a stranger told.
+    """Return id, created, facts (of the machine), plan and checks of a stranger's manifest.
 
     RefusedError, or what ``json`` raises, says what cannot be. All texts can be shown anywhere.
     """

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME
-from bench.apps.classroom import reading, submitting
+from bench.apps.classroom import reading, simulated, submitting
 from bench.apps.classroom.ratios import Ratio, key, ratios
 from bench.apps.classroom.reading import Refusal, Submitted
 from bench.apps.classroom.zips import plain
@@ -19,7 +19,8 @@ from bench.plan.labels import labels
 from bench.stats.meta_analysis import LEAST_MACHINES, Pool, pool
 from bench.text import few
 
-REFERENCE = "reference"
+REFERENCE, SIMULATED = "reference", "simulated"
+SIMULATED_SOURCE = "a generator of simulated machines"
 MACHINE, PLACEMENT = "machine", "placement"  # what one row is: a machine, or one placement on it
 EXAMPLES = ("latency", "placement", "overview", "compare")  # the project's own runs that stand in for a class
 HOLDS, NOTHING, DEPENDS, OPEN, FEW = "holds", "no practical difference", "depends", "not decided", "too few"
@@ -42,12 +43,12 @@ class Claim:
 
     @property
     def machines(self) -> int:
-        """How many machines speak."""
+        """How many machines have a ratio."""
         return len({ratio.run.machine for ratio in self.rows.values()})
 
     @property
     def predicted(self) -> tuple[float, float] | None:
-        """Where the ratio of one more machine lies; None unless each row is a machine."""
+        """The prediction interval of one more machine; None unless each row is a machine."""
         return self.pool.predicted if self.machines == len(self.rows) else None
 
     @property
@@ -75,7 +76,7 @@ class Room:
 
     @property
     def machines(self) -> int:
-        """How many machines speak on any claim."""
+        """How many machines have a ratio of any claim."""
         return len({ratio.run.machine for claim in self.claims for ratio in claim.rows.values()})
 
     @property
@@ -85,14 +86,17 @@ class Room:
 
 
 def gather(folder: object, row: object, quantity: object, claim: object) -> Room:
-    """Return what the zips of a folder say; ``reference``: zips made here and now of the project's own runs.
+    """Return what the zips of a folder say.
+
+    ``reference``: zips made of the project's own runs. ``simulated``: generated zips of five simulated machines.
 
     UsageError for a parameter that cannot be used; a zip that cannot be used is refused with its reason.
     """
     wanted = parameters.names(quantity, "quantity", [words for words, _ in QUANTITIES.values()])
     columns = [name for name, (words, _) in QUANTITIES.items() if words in wanted]
     unit = parameters.one_name(row, "row", ["default", MACHINE, PLACEMENT])
-    runs, refusals = (examples(), []) if folder == REFERENCE else reading.folder(Path(str(folder)))
+    made = {REFERENCE: examples, SIMULATED: simulated.machines}.get(str(folder))
+    runs, refusals = (made(), []) if made else reading.folder(Path(str(folder)))
     spoken: list[Ratio] = []
     for run in runs:
         found, silent = ratios(run, columns)
@@ -102,8 +106,9 @@ def gather(folder: object, row: object, quantity: object, claim: object) -> Room
         unit = MACHINE if several else PLACEMENT
     kept, replaced = newest(spoken, unit)
     claims = sorted(claims_of(kept, unit), key=lambda one: (columns.index(one.quantity), -len(one.rows)))
-    name = plain(Path(str(folder)).resolve().name)  # alone: a figure does not tell where on a disk it lies
-    source = "the project's own reference runs" if folder == REFERENCE else f"folder {name}"
+    name = plain(Path(str(folder)).resolve().name)  # alone: a figure does not show where on a disk it is
+    words = {REFERENCE: "the project's own reference runs", SIMULATED: SIMULATED_SOURCE}
+    source = words.get(str(folder), f"folder {name}")
     return Room(source, unit, tuple(runs), (*refusals, *replaced), tuple(claims), _chosen(claims, str(claim).strip()))
 
 
@@ -114,7 +119,7 @@ def examples() -> list[Submitted]:
 
 
 def newest(spoken: list[Ratio], unit: str) -> tuple[Kept, list[Refusal]]:
-    """Return each row's newest ratio for each case and quantity, and what it stands in for, run by run."""
+    """Return each row's newest ratio for each case and quantity, and what it replaces, run by run."""
     kept: Kept = defaultdict(dict)
     older = defaultdict(list)
     for one in sorted(spoken, key=lambda one: (one.run.created, one.run.id, one.run.file)):
@@ -123,17 +128,17 @@ def newest(spoken: list[Ratio], unit: str) -> tuple[Kept, list[Refusal]]:
         if before := rows.get(row):
             older[before.run.file, before.run.id].append(f"{before.case.system} {before.case.transport}")
         rows[row] = one
-    why = f"the same {unit} told it again later: each counts once, by its newest run"
+    why = f"the same {unit} submitted it again later: each counts once, by its newest run"
     return kept, [Refusal(file, few(cases), why, run) for (file, run), cases in older.items()]
 
 
 def _anywhere(case: Case, unit: str) -> Case:
-    """Return a case without its placement, where that is told by the row."""
+    """Return a case without its placement, where the row has it."""
     return replace(case, placement="") if unit == PLACEMENT else case
 
 
 def claims_of(kept: Kept, unit: str) -> Iterator[Claim]:
-    """Yield the claims, each with the shortest label that tells it from the others."""
+    """Yield the claims, each with the shortest label that distinguishes it from the others."""
     cases = {place: _anywhere(next(iter(rows.values())).case, unit) for (place, _), rows in kept.items()}
     label = dict(zip(cases, labels(tuple(cases.values())), strict=True))
     for (place, quantity), rows in kept.items():

@@ -19,7 +19,7 @@ from bench.run import schema
 from bench.run.frames import Run, column, number_of
 
 MOST_ROWS, MOST_GROUPS = 2000, 8
-LEAST, MOST = 1e-3, 1e9  # of what is told: from a nanosecond, in us, to a thousand million calls per second
+LEAST, MOST = 1e-3, 1e9  # of reported numbers: from a nanosecond, in us, to a thousand million calls per second
 QUANTILES = tuple(column(p) for p in stats.QUANTILES)
 REPORTED = (*QUANTILES, "rate_per_s", "cpu_us_per_call")  # what the calls come to: us, 1/s, us
 LEDGER = tuple(f.name for f in schema.LEDGER if pa.types.is_integer(f.type) or pa.types.is_floating(f.type))
@@ -39,7 +39,7 @@ def of(run: Run) -> pa.Table:
 
 
 def written(table: pa.Table) -> bytes:
-    """Return a table as it lies in a zip: uncompressed, because the zip compresses and bounds it."""
+    """Return a table as the zip holds it: uncompressed, because the zip compresses and bounds it."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="none", use_dictionary=False, write_statistics=False)
     return buffer.getvalue()
@@ -85,7 +85,7 @@ def _insane(frame: pd.DataFrame, cases: int) -> str:
     found = {
         "a number is infinite": np.isinf(frame.to_numpy(float)).any(),
         "a number is not above zero, or beyond all measure": ((reported < LEAST) | (reported > MOST)).any(axis=None),
-        "a start is told twice": frame["start"].duplicated().any(),
+        "a start is there twice": frame["start"].duplicated().any(),
         f"a start belongs to none of the {cases} cases": (frame["case"] >= cases).any(),
         "a case has two starts in a block": frame[["case", "block"]].duplicated().any(),
         "a higher quantile is below a lower one": any((low > high).any() for low, high in itertools.pairwise(p)),

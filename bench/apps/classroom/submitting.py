@@ -47,7 +47,9 @@ def submission(names: Sequence[str]) -> Submission:
         raise UsageError("name runs of one machine: those of another go into a zip of its own")
     for run in runs:
         if any(case.target for case in run.plan.cases):
-            raise DataError(f"run {run.id} asked a server elsewhere, whose address is not told: submit other runs")
+            raise DataError(
+                f"run {run.id} called a server elsewhere, whose address is not submitted: submit other runs"
+            )
         if bad := checks.tally(run).invalid:
             raise DataError(f"run {run.id} is invalid ({listed(bad)}): `python -m bench show` says why; measure again")
         report = json.dumps(manifests.report(run), indent=1, sort_keys=True) + "\n"

@@ -7,36 +7,40 @@ from scipy import special
 
 from bench.analysis.card import Tally
 from bench.analysis.comparison import DIFFERENT, QUANTITIES
-from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, Claim, Room
+from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, SIMULATED_SOURCE, Claim, Room
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, few, listed
 
 
 def conclusion(room: Room) -> str:
-    """Say which claims hold on every machine, and what the data do not carry."""
+    """Say which claims hold on every machine, and what cannot be concluded."""
     if not room.claims:
         return "**No conclusion.** No submission could be used: the table of what was not used says why."
     lines = [f"- {_said(claim, room.unit)}" for claim in room.claims if claim.verdict != FEW]
     if more := len(room.claims) - len(lines):
         which = f"{more} more claims" if lines else counted(more, "claim")
-        lines.append(f"- Of {which}, told by fewer than {LEAST_MACHINES} {room.unit}s, nothing is concluded.")
+        lines.append(
+            f"- {which[0].upper()}{which[1:]} of fewer than {LEAST_MACHINES} {room.unit}s: nothing is concluded."
+        )
     return "\n".join([*_limits(room, max(claim.machines for claim in room.claims)), "", *lines])
 
 
 def _limits(room: Room, most: int) -> list[str]:
     """Say what follows for machines from how many there are, and from what a row is."""
-    few_machines = f"no claim is told by more than {counted(most, 'machine')}, and {LEAST_MACHINES} are needed"
-    rows = "Rows of one machine tell how far a claim holds from placement to placement, and nothing of other machines."
+    few_machines = f"no claim has more than {counted(most, 'machine')}, and {LEAST_MACHINES} are needed"
+    rows = "Rows of one machine compare its placements, and show nothing of other machines."
+    generated = "**These machines are simulated**: their numbers are generated, and show nothing of real machines."
+    made_up = [generated] * (room.source == SIMULATED_SOURCE)
     scarce = [f"**Nothing is concluded about machines**: {few_machines}."] * (most < LEAST_MACHINES)
-    return scarce + [rows] * (room.unit != MACHINE)
+    return made_up + scarce + [rows] * (room.unit != MACHINE)
 
 
 def _said(claim: Claim, unit: str) -> str:
-    """Say whether a claim holds in every row or in which it does not, the pool, and where one more would lie."""
+    """Say whether a claim holds in every row, the pooled ratio, and where one more machine is expected."""
     above = [row for row, ratio in claim.rows.items() if ratio.verdict == DIFFERENT and ratio.effect.middle > 0]
     below = [row for row, ratio in claim.rows.items() if ratio.verdict == DIFFERENT and ratio.effect.middle < 0]
     others = [row for row in claim.rows if row not in above and row not in below]
-    sides = {"higher on": above, "lower on": below, "not told apart from 1 on": others}
+    sides = {"higher on": above, "lower on": below, "not distinguishable from 1 on": others}
     where = ", ".join(f"{words} {listed(rows)}" for words, rows in sides.items() if rows)
     verdict = {
         HOLDS: f"**{'higher' if above else 'lower'} on every {unit}** ({len(claim.rows)} of {len(claim.rows)})",
@@ -49,25 +53,25 @@ def _said(claim: Claim, unit: str) -> str:
 
 def _pooled(claim: Claim) -> str:
     ends = f" ({spoken(claim.pool.low, claim.pool.high)})" if claim.pool.k >= LEAST_MACHINES else ""
-    return f"{times(claim.pool.middle):.2f} times raw sockets'{ends}"
+    return f"{times(claim.pool.middle):.2f} times raw sockets{ends}"
 
 
 def heterogeneity(room: Room) -> str:
-    """Say how much the rows of the chosen claim differ beyond chance, and where one more machine would lie."""
+    """Say how heterogeneous the rows of the chosen claim are, and where one more machine is expected."""
     claim, unit = room.chosen, room.unit
     if claim is None or claim.pool.k < 2:
-        return f"With fewer than two {unit}s nothing can be said of how they differ."
+        return f"Heterogeneity needs two {unit}s or more."
     found, chance = claim.pool, max(1e-9, special.chdtrc(claim.pool.k - 1, claim.pool.q))
-    ahead = f"One more machine: **{spoken(*claim.predicted)}** with 95 %" if claim.predicted else "None is foretold"
+    ahead = f"95 % prediction interval of one more machine: **{spoken(*claim.predicted)}**" if claim.predicted else ""
     return (
-        f"Between the {found.k} {unit}s: Q = {found.q:.1f}, where {found.k - 1} is expected of equal ones (by chance "
-        f"at most {chance:.1g}). I² = {found.i2:.0%} of the variance is not chance inside them. τ² = {found.tau2:.3g}: "
-        f"true ratios lie a factor of {times(math.sqrt(found.tau2)):.2f} around the middle. {ahead}."
+        f"{found.k} {unit}s: Q = {found.q:.1f} ({found.k - 1} is expected if all are equal; p = {chance:.1g}). "
+        f"I² = {found.i2:.0%} of the variance is between {unit}s. τ² = {found.tau2:.3g}: the standard deviation of the "
+        f"true ratios is a factor of {times(math.sqrt(found.tau2)):.2f}. {ahead or 'No prediction for other machines'}."
     )
 
 
 def submissions(room: Room) -> pd.DataFrame:
-    """Return one row for each run that passed every test: whose, from which zip, on what, how good."""
+    """Return one row for each accepted run: its machine, zip, number of starts, and checks passed."""
     rows = [
         {"file": run.file, "run": run.id, "starts": len(run.starts), **run.facts}
         | {"checks": f"{Tally(run.checks).passed}/{len(run.checks)}"}
