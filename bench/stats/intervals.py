@@ -115,7 +115,7 @@ def _mann_whitney_tail(n: int, m: int) -> Array:
 
 
 def _normal_tail(most: int, variance: float) -> Array:
-    """Return how likely a sum up to each of 0 ... ``most`` is by the normal law, corrected for whole numbers."""
+    """Return P(sum <= 0 ... ``most``) by the normal approximation, with continuity correction, shape (most + 1,)."""
     return np.asarray(special.ndtr((np.arange(most + 1) + 0.5 - most / 2) / math.sqrt(variance)))
 
 

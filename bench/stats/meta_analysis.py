@@ -1,4 +1,4 @@
-"""Effects of several machines put together: the random-effects model, by the method of moments.
+"""Effects of several machines, pooled: the random-effects model, by the method of moments.
 
 Sources: DerSimonian & Laird 1986 (the variance between machines), Hartung & Knapp 2001 (the interval), Higgins,
 Thompson & Spiegelhalter 2009 (the prediction interval).
@@ -20,12 +20,11 @@ LEAST_MACHINES = 3  # with fewer no prediction is possible, and an interval hard
 
 @dataclass(frozen=True)
 class Pool:
-    """What k effects have in common, on their own scale (here: ln of a ratio).
+    """Pooled estimate of k effects, on their own scale (here: ln of a ratio).
 
     middle: the mean of the effects of machines like these. error: its standard error. low, high: its 95 % interval.
     tau2: the variance of true effects between machines. q: Cochran's heterogeneity. i2: the share of the variance
-    that is not chance inside the machines. predicted: where the effect of one more machine lies with 95 %; None for
-    fewer than three.
+    that is between machines. predicted: the 95 % prediction interval of one more machine; None for fewer than three.
     """
 
     k: int
@@ -67,7 +66,7 @@ def heterogeneity(y: Array, v: Array) -> tuple[float, float]:
 
 
 def times(logarithm: float) -> float:
-    """Return the ratio that a logarithm stands for; one beyond all measure stays finite."""
+    """Return exp(log), clipped so that it stays finite."""
     return math.exp(max(-700.0, min(700.0, logarithm)))
 
 
@@ -77,5 +76,5 @@ def spoken(low: float, high: float) -> str:
 
 
 def standard_error(found: Interval, starts: int) -> float:
-    """Return the standard error that an interval from so many starts stands for: its half over Student's t."""
+    """Return the standard error of an interval from so many starts: half its width over Student's t."""
     return (found.high - found.low) / 2 / float(special.stdtrit(starts - 1, (1 + found.confidence) / 2))

@@ -37,7 +37,7 @@ def needed_samples(p: float, confidence: float = 0.95) -> int:
 
 
 def carried(values: Array, p: float) -> float:
-    """Return a start's quantile; above the median NaN if its calls do not carry it (starts carry the median)."""
+    """Return a start's quantile; NaN above the median if the start has too few calls for its interval."""
     return quantile(values, p) if p <= 0.5 or len(values) >= needed_samples(p) else math.nan
 
 

@@ -1,4 +1,4 @@
-"""What one caller tells about many: bounds and exact mean value analysis, from the demands of a call.
+"""Predictions for many callers from the service demands of one: bounds, and exact mean value analysis (MVA).
 
 Times in us, rates in calls per us. Sources: Denning & Buzen 1978 (bounds), Reiser & Lavenberg 1980 (MVA),
 Seidmann, Schweitzer & Shalev-Oren 1987 (several servers as a faster one and a delay).
@@ -14,14 +14,14 @@ from bench.stats.quantiles import Array
 
 @dataclass(frozen=True)
 class Demand:
-    """What one call uses of a resource: ``time`` us of one of its ``servers``."""
+    """The service demand of one call at a resource: ``time`` us of one of its ``servers``."""
 
     time: float
     servers: int = 1
 
 
 def delay(round_trip: float, demands: Sequence[Demand]) -> float:
-    """Return the part of a lone caller's round trip in which no resource works: wake-ups, the kernel, the wire.
+    """Return the part of a single caller's round trip in which no resource works: wake-ups, the kernel, the wire.
 
     Negative where work goes on beside the call (a library's own threads): it then takes no time of the round trip.
     """
@@ -66,5 +66,5 @@ def mva(round_trip: float, think: float, demands: Sequence[Demand], clients: int
 
 
 def response_quantile(rate: float, mean: float, p: float) -> float:
-    """Return the ``p`` quantile of the response time of M/M/1, an exponential law; the rate is below 1/mean."""
+    """Return the ``p`` quantile of the response time of M/M/1, in the unit of ``mean``; the rate is below 1/mean."""
     return float(-np.log1p(-p) * mean / (1 - rate * mean))

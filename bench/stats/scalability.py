@@ -1,4 +1,4 @@
-"""What more workers bring: Amdahl's law, and the universal scalability law, fitted where there is enough to fit.
+"""Throughput against workers: Amdahl's law and the universal scalability law, fitted where there are enough points.
 
 Sources: Amdahl 1967; Gunther 2007, "Guerrilla Capacity Planning", chapter 4.
 """
@@ -15,7 +15,7 @@ LEAST_POINTS = 6
 
 @dataclass(frozen=True)
 class Fit:
-    """One worker's rate; the share that is serial (contention); what each pair of workers costs (coherence).
+    """A fitted law: one worker's rate, the serial share (contention), the cost of each pair of workers (coherency).
 
     peak: the number of workers at which the rate is largest, NaN if that is not within what was measured. Without
     coherence this is Amdahl's law.
@@ -37,17 +37,17 @@ def law(workers: Array, one: float, contention: float, coherence: float) -> Arra
 
 
 def why_not(workers: Array, cores: int) -> str | None:
-    """Return why nothing is fitted, or None: a law has three unknowns, and speaks of workers that can run at once."""
+    """Return why no law is fitted, or None: it has three parameters, and holds for workers that can run in parallel."""
     points = len(np.unique(workers))
     if points < LEAST_POINTS:
         return f"{points} numbers of workers; a fit needs {LEAST_POINTS}"
     if cores < LEAST_POINTS:
-        return f"{cores} CPUs; a fit needs {LEAST_POINTS}: more workers than CPUs wait for each other, not for a law"
+        return f"{cores} CPUs; a fit needs {LEAST_POINTS}, because more workers than CPUs take turns"
     return None
 
 
 def fit(workers: Array, rates: Array, amdahl: bool = False) -> Fit:
-    """Return the law that fits best (least squares, nothing below zero); ``amdahl``: without coherence."""
+    """Return the least-squares fit with parameters >= 0; ``amdahl``: without coherency."""
     from scipy.optimize import curve_fit
 
     x, y = np.asarray(workers, float), np.asarray(rates, float)

@@ -1,4 +1,4 @@
-"""When has a start settled? Change points of its time series, a label, and where to cut.
+"""Steady state of a start: change points of its time series, a label, and where to cut the warm-up.
 
 Source: Barrett et al. 2017, "Virtual Machine Warmup Blows Hot and Cold": change points, labels by segments.
 """
@@ -21,7 +21,7 @@ FLAT, WARM_UP, SLOW_DOWN, UNSETTLED = "flat", "warm-up", "slow-down", "no steady
 
 @dataclass(frozen=True)
 class Settling:
-    """How a start settled: its label, the first call of the steady part, and the level (median) of each segment.
+    """Steady state of one start: its label, the first call of the steady part, and the level (median) of each segment.
 
     cut: index of a call, 0 where all of it is steady. levels: in the unit of the values, first to last.
     """
@@ -43,7 +43,7 @@ def bins(values: Array, most: int = BINS) -> tuple[Array, Array]:
 
 
 def settle(values: Array) -> Settling:
-    """Return how one start's times, in the order of their calls, settled."""
+    """Return the steady state of one start's times, in the order of their calls."""
     middles, begins = bins(values)
     if len(middles) < 10:
         return Settling(FLAT, 0, (float(np.median(values)),) if len(values) else ())
@@ -61,7 +61,7 @@ def settle(values: Array) -> Settling:
 
 
 def change_points(series: Array) -> list[int]:
-    """Return the ends of the segments of a series (the last is its length): least squares plus a price for each.
+    """Return the ends of the segments of a series (the last is its length): least squares plus a penalty for each.
 
     The optimal partition (Jackson et al. 2005), which PELT finds too; of at most ``BINS`` values it needs no pruning.
     """

@@ -1,4 +1,4 @@
-"""Where the variance comes from, and what to repeat: nested variance and the cheapest plan for a budget.
+"""Nested variance components, and the cheapest plan of repetitions for a budget.
 
 Source: Kalibera & Jones 2013, "Rigorous Benchmarking in Reasonable Time". Levels from inner to outer: calls in a
 window, windows (here: parts of a window) in a start, starts.
@@ -45,7 +45,7 @@ def best_repeats(inner: Level, outer: Level, inner_s: float, outer_s: float, mos
 
 
 def detectable(spread: float, starts: int, confidence: float = 0.95) -> float:
-    """Return the smallest effect that this many pairs of starts can tell from none, as a ratio minus 1.
+    """Return the smallest effect that this many pairs of starts can detect, as a ratio minus 1.
 
     ``spread``: standard deviation of ln(ratio) between two starts of one case.
     """
@@ -56,7 +56,7 @@ def detectable(spread: float, starts: int, confidence: float = 0.95) -> float:
 
 
 def starts_for(spread: float, margin: float, confidence: float = 0.95, most: int = 10_000) -> int:
-    """Return how many pairs of starts it takes to tell a ratio of 1 + margin from none."""
+    """Return how many pairs of starts detect a ratio of 1 + margin."""
     number = 2
     while detectable(spread, number, confidence) > margin and number < most:
         number += max(1, number // 20)

@@ -1,4 +1,4 @@
-"""The boxes of mystery.ipynb: a diagnosis is judged against a hash, with the evidence that it would need."""
+"""The boxes of mystery.ipynb: a diagnosis is compared with a hash, and answered with the evidence that it needs."""
 
 import hashlib
 from collections.abc import Callable
@@ -8,18 +8,18 @@ from bench.errors import unknown
 
 BOXES = tuple(f"mystery {letter}" for letter in "ABCDEF")
 
-EVIDENCE = {  # of each suspect: what it would show, and nothing about which box has it
-    "nagle": "a time of about 0.04 s that does not depend on the work, little CPU, and about one delayed "
-    "acknowledgement for each call in the kernel's count",
-    "connection per call": "one new connection for each call in the kernel's count, several times the segments, and "
+EVIDENCE = {  # symptoms of each suspect, without the box that has it
+    "nagle": "a round trip of about 0.04 s that does not depend on the work, little CPU time, and about one delayed "
+    "ACK per call in the kernel's counter",
+    "connection per call": "one new connection per call in the kernel's counter, several times the segments, and "
     "more CPU time for the same work",
-    "late calls": "a median like the sound box's and a tail far above it, alike in every start: look at the "
-    "distribution above 99 %, and at lone dots over time",
-    "lock convoy": "one caller served like the sound box's, and callers that bring nothing: the same rate by all of "
-    "them together, and yet no CPU that is busy",
-    "stale server": "starts that differ from each other far more than calls do, and times that go with the process "
-    "that answered",
-    "gzip": "round trips like the sound box's up to some payload, and above it a jump in time and in the server's CPU",
+    "late calls": "a median like the sound box's and a much longer tail, alike in every start: look at the "
+    "distribution above p99, and at single calls over time",
+    "lock convoy": "one caller is served like the sound box's, and more callers make no more calls per second in "
+    "all, while no CPU is saturated",
+    "stale server": "starts that differ from each other far more than the calls of a start do, and times that depend "
+    "on the process that answered",
+    "gzip": "round trips like the sound box's up to some payload, and above it a jump in time and in server CPU time",
 }
 SYNONYMS = {
     "delayed ack": "nagle",
@@ -58,12 +58,12 @@ def is_right(box: str, named: str) -> bool:
 
 
 def judge(exercise: str) -> Callable[[object], Judgement]:
-    """Return what judges a diagnosis of one box ("mystery A")."""
+    """Return the function that judges a diagnosis of one box ("mystery A")."""
 
     def of(answer: object) -> Judgement:
         named = suspect(answer)
         if is_right(exercise.split()[1], named):
-            return Judgement(f"**Right**: {named}. Its signs: {EVIDENCE[named]}.", True)
-        return Judgement(f"**Not {named}.** That would show as {EVIDENCE[named]}. Does this box?", False)
+            return Judgement(f"**Right**: {named}. Its symptoms: {EVIDENCE[named]}.", True)
+        return Judgement(f"**Not {named}.** Its symptoms are {EVIDENCE[named]}. Does this box show them?", False)
 
     return of

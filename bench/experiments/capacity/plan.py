@@ -1,4 +1,4 @@
-"""What is measured for capacity.ipynb: one open load, at rates that the search chooses."""
+"""Plan of capacity.ipynb: one open load, at rates that the search chooses."""
 
 from bench.errors import UsageError
 from bench.plan import parameters

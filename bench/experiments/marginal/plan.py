@@ -1,4 +1,4 @@
-"""What is measured for marginal.ipynb: whole client processes that make few calls and many."""
+"""Plan of marginal.ipynb: whole client processes that make few calls and many."""
 
 import random
 
@@ -28,7 +28,7 @@ def plan(
     """
     counts = parameters.positives(calls, "calls", MOST_CALLS)
     if len(set(counts)) < 2:
-        raise UsageError("calls needs two numbers or more, such as [1, 100]: one tells nothing of one more call")
+        raise UsageError("calls needs two numbers or more, such as [1, 100]: the cost of one more call is a difference")
     counts, sizes = sorted(set(counts)), sorted(set(payloads(payload_bytes)))
     sessions = [(count, sizes[0]) for count in counts]
     sessions += [(count, size) for size in sizes[1:] for count in counts[1:-1] or counts[-1:]]

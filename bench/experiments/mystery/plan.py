@@ -1,4 +1,4 @@
-"""What is measured for mystery.ipynb: boxes with one thing wrong with each, and a sound one, in the same few ways."""
+"""Plan of mystery.ipynb: boxes with one fault each, and one without, under the same loads."""
 
 from typing import Any
 

@@ -13,7 +13,9 @@ from bench.text import duration
 def conclusion(run: Run) -> str:
     """List the symptoms of each box: times, gain with callers, growth with payload, the kernel's counters."""
     lines = [f"- **{name_of(box)}**: {seen(run, box)}" for box in alone(run).index if box != "sound"]
-    return "\n".join([f"The box without a fault: {seen(run, 'sound')}.", "", *lines, "", "What explains each of them?"])
+    return "\n".join(
+        [f"The box without a fault (sound): {seen(run, 'sound')}.", "", *lines, "", "What explains each of them?"]
+    )
 
 
 def seen(run: Run, box: str) -> str:

@@ -1,4 +1,4 @@
-"""What is measured for nodelay.ipynb: who may hold back small writes, and in how many writes a message goes."""
+"""Plan of nodelay.ipynb: TCP_NODELAY on either side, and the number of writes per message."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from bench.plan.profiles import make_plan
 
 ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options
 SIDES = ((True, True), (False, True), (True, False), (False, False))  # TCP_NODELAY of client and of server
-CALLS = 60  # at most, of a case that is not held up
+CALLS = 60  # at most, of a case without stalls
 HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
 
 
@@ -27,7 +27,7 @@ def plan(
 ) -> Plan:
     """Plan the factorial of client's and server's TCP_NODELAY and one write or two; then raw sockets by payload.
 
-    A window is short: what is held up takes long for each call, and a few calls tell it.
+    Windows are short: a few calls show the stall.
     """
     chosen = [name for name in parameters.names(system, "system", ABLE) if systems.load(name)]
     size = payload(payload_bytes)

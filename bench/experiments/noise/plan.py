@@ -1,4 +1,4 @@
-"""What is measured for noise.ipynb: waits of known length alone and beside others, and raw sockets as the baseline."""
+"""Plan of noise.ipynb: waits of known length with and without other load, and raw sockets as the baseline."""
 
 from bench.plan import parameters
 from bench.plan.case import Case

@@ -1,4 +1,4 @@
-"""What is measured for origins.ipynb: what the five origins measured, case by case, in one run."""
+"""Plan of origins.ipynb: the measurements of the five origins, case by case, in one run."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is measured for scaleup.ipynb: an HTTP server with more and more worker processes behind one port."""
+"""Plan of scaleup.ipynb: an HTTP server with 1 to many worker processes behind one port."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def plan(
 ) -> Plan:
     """Plan bytes of each size for each number of workers; a JSON value and a file for the fewest and the most.
 
-    The clients are one process with many connections. One worker is always measured: what more bring is told by it.
+    The clients are one process with many connections. One worker is always measured, as the baseline of the others.
     """
     name = one_system(system)
     if "resource" not in systems.load(name).Options.__dataclass_fields__:
