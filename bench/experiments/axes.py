@@ -157,7 +157,7 @@ def _round(low: float, high: float) -> Iterator[Iterable[float]]:
     decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     if high / low < 3:
         for most in (6, 4):
-            yield MaxNLocator(most).tick_values(low, high)
+            yield MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)
     dense = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0),) if high / low < 8 else ()
     for subs in (*dense, (1.0, 2.0, 5.0), (1.0, 3.0)):
         yield [sub * 10.0**decade for decade in decades for sub in subs]
@@ -331,7 +331,7 @@ def off_axis(
     for is_off, edge, mark in ((values > within[1], 1, ">"), (values < within[0], 0, "<")):
         if is_off.any():
             axes.plot([edge], [y], mark, ms=7, color=colour, clip_on=False, transform=axes.get_yaxis_transform())
-            words += f"\noff the axis: {listed(text(value) for value in np.sort(values[is_off]))}"
+            words += f"; off the axis: {listed(text(value) for value in np.sort(values[is_off]))}"
     return words
 
 
@@ -418,23 +418,26 @@ def name_lanes(axes: Axes, names: Iterable[str], seconds: float) -> None:
     axes.xaxis.grid(False)
     for edge in range(1, len(known)):
         axes.axvline(edge, color="#bbbbbb", lw=0.8)
-    is_many = len(known) > 6
-    width = 22 if is_many else int(66 / max(1, len(known)))
-    wrapped = ["\n".join(textwrap.fill(line, width, break_on_hyphens=False) for line in name.splitlines())
-               for name in known]  # fmt: skip
-    axes.set_xticks(np.arange(len(known)) + 0.5, wrapped, fontsize=9 if not is_many else 8)
-    axes.tick_params(axis="x", which="major", pad=15, rotation=90 if is_many else 0)
-    times = [
-        t
-        for t in MaxNLocator(2 if len(known) > 3 else 4, steps=[1, 2, 5, 10]).tick_values(0, seconds)
-        if 0 <= t <= seconds
-    ]
-    at = [lane + (1 - LANE) / 2 + LANE * t / seconds for lane in range(len(known)) for t in times]
-    labels = [f"{t:g}" for _ in known for t in times] if not is_many else [f"{t:g}" for t in times]
-    axes.xaxis.set_minor_locator(FixedLocator(at))
+    is_many = len(known) > MANY_LANES
+    texts = [" ".join(name.split("\n")) if is_many else _in_lane(name, len(known)) for name in known]
+    axes.set_xticks(np.arange(len(known)) + 0.5, texts, fontsize=min(9.0, small(len(known))))
+    axes.tick_params(axis="x", which="major", pad=5 if is_many else 15, rotation=90 if is_many else 0)
+    times = MaxNLocator(2 if len(known) > 3 else 4, steps=[1, 2, 5, 10]).tick_values(0, seconds)
+    places = [(lane, t) for lane in range(len(known)) for t in times if 0 <= t <= seconds]
+    labels = ["" if is_many else f"{t:g}" for _, t in places]
+    axes.xaxis.set_minor_locator(FixedLocator([lane + (1 - LANE) / 2 + LANE * t / seconds for lane, t in places]))
     axes.xaxis.set_minor_formatter(FuncFormatter(lambda _, place: labels[place] if place < len(labels) else ""))
     axes.tick_params(axis="x", which="minor", labelsize=8, bottom=True, length=3, pad=2)
-    axes.set_xlabel("time [s] in each lane: the starts of a case, end to end")
+    span = f", each lane {seconds:.2g} s" if is_many else ""
+    axes.set_xlabel(f"time [s] in each lane{span}: the starts of a case, end to end")
+
+
+MANY_LANES = 6  # more have no room for names beside each other
+
+
+def _in_lane(name: str, lanes: int) -> str:
+    """Return a name in lines that fit into one of so many lanes."""
+    return "\n".join(textwrap.fill(line, 66 // lanes, break_on_hyphens=False) for line in name.split("\n"))
 
 
 def tail_scale(fractions: Any) -> Any:

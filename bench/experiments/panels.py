@@ -33,11 +33,13 @@ def described(notebook: str, *panels: str, run: Run | None = None) -> str:
 
 
 def finding(run: Run) -> str:
-    """Return the first sentence of the notebook's conclusion without its Markdown."""
+    """Return the first sentence with a number of the notebook's conclusion, or its first one, without Markdown."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words.conclusion(run))  # a link's words
-    lines = [re.sub(r"[*`]", "", line).removeprefix("- ").strip() for line in text.splitlines()]
-    first = next((line for line in lines if line and not line.startswith(("#", "|"))), "")
-    return re.split(r"(?<=[.?!])\s+(?=[A-Z0-9])", first, maxsplit=1)[0].rstrip(":")
+    lines = [re.sub(r"^(- |\d+\. )|[*`]", "", line.strip()) for line in text.splitlines()]
+    prose = [line for line in lines if line and not line.startswith(("#", "|"))]
+    sentences = [sentence.rstrip(" :.") for line in prose for sentence in re.split(r"(?<=[.?!])\s+", line)]
+    first = next((sentence for sentence in sentences if re.search(r"\d", sentence)), next(iter(sentences), ""))
+    return f"{first}."
 
 
 def in_words(panels: Iterable[Any]) -> str:

@@ -95,7 +95,10 @@ def picture(rows: Sequence[Row]) -> bytes:
             above.set_xlabel(above.get_xlabel().partition(";")[0])
             below.xaxis.label.set_fontsize(9.5)
             most = len(rows) * max(map(len, names))  # lines of names, one above the other
-            above.tick_params(axis="y", labelsize=max(6, min(10.5, 85 / most)))
+            fontsize = max(6, min(10.5, 85 / most))
+            above.tick_params(axis="y", labelsize=fontsize)
+            for text in above.texts:
+                text.set_fontsize(fontsize)
             _make_room(figure, above, below)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=120)

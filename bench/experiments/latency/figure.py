@@ -33,6 +33,7 @@ from bench.text import duration
 TITLE = "How long is one round trip?"
 
 MOST_DOTS = 60_000
+MOST_SETTLED = 12  # lanes with room for how their starts settled
 
 
 def calls_in_order(run: Run, axes: Axes) -> None:
@@ -43,7 +44,9 @@ def calls_in_order(run: Run, axes: Axes) -> None:
         for start, left, second in lane_places(run, case, lane, seconds):
             _lane(run, axes, start, left, second, found[case].colour)
     axes.set_yscale("log")
-    names = ["\n".join([*run.labels[case].split(" ", 1), _settled(run, case)]) for case in shown]
+    names = ["\n".join(run.labels[case].split(" ", 1)) for case in shown]
+    if len(shown) <= MOST_SETTLED:
+        names = [f"{name}\n{_settled(run, case)}" for name, case in zip(names, shown, strict=True)]
     name_lanes(axes, names, seconds)
     axes.set_ylabel("RTT; line: running median")
     time_axis(axes.yaxis)

@@ -126,7 +126,7 @@ def counters(run: Run, axes: Axes) -> None:
     """Draw the kernel's TCP counters per call, one client: median over starts."""
     rows = alone(run)
     if run.starts[[field for field, *_ in COUNTERS.values()]].isna().all(axis=None):
-        return nothing(axes, "this kernel reports no such counters: see the reference run")
+        return nothing(axes, "this kernel does not report these counters: see the reference run")
     most = 1.0
     for place, (name, (field, marker, colour)) in enumerate(COUNTERS.items()):
         each = run.starts[field] / run.starts["calls"]

@@ -29,7 +29,7 @@ RTT, RESPONSE, MODEL = SYSTEM_COLOURS[0], SYSTEM_COLOURS[3], SYSTEM_COLOURS[4]
 
 
 def against_load(run: Run, axes: Axes) -> None:
-    """Draw p50 and p99 of RTT and response time against the offered rate; overloaded rates have none."""
+    """Draw the p50 and p99 of RTT and response time against the offered rate; overloaded rates have none."""
     cases = sweep(run)
     calm = cases[~cases.index.isin(overload.overloaded(run))]
     for name, colour, words in (("rtt", RTT, "RTT"), ("response", RESPONSE, "response time")):

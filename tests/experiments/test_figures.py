@@ -1,0 +1,250 @@
+"""What a reader of a figure relies on: nothing is covered, cut or left out, and the words are those of the field."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from handmade import handmade, reference
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from bench import stats
+from bench.analysis.quantiles import STARTS, Quantile
+from bench.experiments import axes as house
+from bench.experiments import panels, words
+from bench.experiments.latency import figure as latency
+from bench.experiments.layout import settle
+from bench.experiments.marginal import findings as marginal
+from bench.experiments.origins.figure import direction
+from bench.experiments.origins.findings import Relation
+from bench.plan.case import Case
+
+RUNS = [
+    *("latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise"),
+    *("calibration", "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore"),
+]
+
+RETIRED = re.compile(
+    r"\b(fore(told|tells?)|told( apart)?|tells?|middle|stroke|floor|expanded|(un)?kept|lost|of a call|lies?|holds?|"
+    r"held against|wait in line|engine|dear|survives?|one after the other|caller)\b"
+)
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def figure(request):
+    """Return the figure of a reference run, laid out."""
+    drawn = panels.whole(reference(request.param))
+    drawn.draw_without_rendering()
+    return drawn
+
+
+def points(axes):
+    """Return the places in pixels of all points that are plotted inside an Axes."""
+    found = []
+    for line in axes.lines:
+        if line.get_transform() == axes.transData and len(line.get_xdata()):
+            with np.errstate(all="ignore"):
+                found.append(axes.transData.transform(line.get_xydata().astype(float)))
+    every = np.concatenate(found) if found else np.empty((0, 2))
+    box = axes.get_window_extent()
+    return every[((every >= box.min - 1) & (every <= box.max + 1)).all(axis=1)]
+
+
+def texts(axes):
+    """Return everything that is written in a panel."""
+    legend = axes.get_legend()
+    named = [*(legend.get_texts() if legend else ()), *axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels()]
+    return [axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel(), *(one.get_text() for one in named)]
+
+
+def test_no_legend_covers_a_point_a_bar_or_words(figure):
+    for axes in figure.axes:
+        if legend := axes.get_legend():
+            box = legend.get_window_extent()
+            covered = points(axes)
+            assert not ((covered > box.min) & (covered < box.max)).all(axis=1).any(), axes.get_title(loc="left")
+            shown = [one.get_window_extent() for one in (*axes.patches, *axes.texts)
+                     if one.get_zorder() >= 0.95 and one.get_window_extent().width > 0]  # fmt: skip
+            assert not any(box.overlaps(one) for one in shown), axes.get_title(loc="left")
+
+
+def test_every_horizontal_axis_ends_near_its_data(figure):
+    for axes in figure.axes:
+        box, shown = axes.get_window_extent(), list(points(axes)[:, 0])
+        for patch in axes.patches:
+            shown += [patch.get_window_extent().x0, patch.get_window_extent().x1]
+        covered = (np.clip(shown, box.x0, box.x1).max() - np.clip(shown, box.x0, box.x1).min()) / box.width
+        assert covered > 0.6, axes.get_title(loc="left")
+
+
+def test_labels_of_axes_have_room(figure):
+    for axes in figure.axes:
+        for axis, ends in ((axes.xaxis, ("x0", "x1")), (axes.yaxis, ("y0", "y1"))):
+            shown = [tick.label1 for tick in axis.get_major_ticks() if tick.label1.get_text()]
+            low, high = sorted(axis.get_view_interval())
+            inside = [
+                label.get_window_extent()
+                for label, at in zip(shown, axis.get_majorticklocs(), strict=False)
+                if low <= at <= high
+            ]
+            assert len(inside) >= 2, axes.get_title(loc="left")
+            for one, other in itertools.pairwise(sorted(inside, key=lambda box: getattr(box, ends[0]))):
+                assert getattr(one, ends[1]) <= getattr(other, ends[0]) + 2, axes.get_title(loc="left")
+
+
+def test_panels_do_not_run_into_each_other_or_out_of_the_figure(figure):
+    boxes = [axes.get_tightbbox() for axes in figure.axes]
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.padded(-3).overlaps(other.padded(-3))
+    assert all(box.x0 >= -1 and box.x1 <= figure.bbox.width + 1 for box in boxes)
+
+
+def test_no_figure_uses_a_retired_word(figure):
+    written = [text for axes in figure.axes for text in texts(axes)] + [figure.get_suptitle()]
+    assert not [text for text in written if RETIRED.search(text)]
+
+
+@pytest.mark.parametrize("stem", RUNS)
+def test_alt_texts_say_the_finding_and_what_is_drawn(stem):
+    drawn, found = panels.described(stem), panels.described(stem, run=reference(stem))
+    assert not RETIRED.search(drawn)
+    assert found.endswith(drawn) and len(found) > len(drawn) + 20
+    first = found.removesuffix(drawn).strip().rstrip(".")
+    assert re.sub(r"\W", "", first) in re.sub(r"\W", "", words.conclusion(reference(stem)))
+    assert not re.search(r"[*`]", first)
+
+
+def test_systems_and_roles_have_palettes_of_their_own():
+    distance = [np.abs(np.subtract(to_rgb(one), to_rgb(other))).sum()
+                for one in house.ROLE_COLOURS.values() for other in house.SYSTEM_COLOURS]  # fmt: skip
+    assert min(distance) > 0.4
+    assert len({house.look(place) for place in range(26)}) == 26
+    neighbours = [(house.look(place), house.look(place + 1)) for place in range(26)]
+    assert all(one.marker != other.marker and one.colour != other.colour for one, other in neighbours)
+
+
+def test_every_system_of_the_overview_is_in_every_panel():
+    run = reference("overview")
+    systems = set(run.cases["system"]) - {"loopback"}
+    for axes in panels.whole(run).axes:
+        assert all(any(name in text for text in texts(axes)) for name in systems), axes.get_title(loc="left")
+
+
+def test_the_caption_names_systems_that_were_not_measured():
+    run = handmade([Case("zeromq", "ipc"), Case("sockets", "ipc")], [50, 20])
+    assert "Not measured" not in panels.caption(run)
+    run.plan.absent["grpc_aio"] = "not installed: python -m pip install grpcio"
+    assert "Not measured: grpc_aio (not installed)." in panels.caption(run)
+
+
+def test_markers_of_quantiles_are_on_their_curve():
+    run, drawn = reference("latency"), Figure().subplots()
+    latency.distribution(run, drawn)
+    curves = [line for line in drawn.lines if len(line.get_xdata()) > 50]
+    marks = [line for line in drawn.lines if len(line.get_xdata()) == 1 and line.get_marker() not in ("|", "None")]
+    assert len(curves) == 5 and len(marks) == 5 * len(stats.QUANTILES)
+    for mark in marks:
+        (curve,) = [line for line in curves if line.get_color() == mark.get_color()]
+        at = np.interp(mark.get_ydata()[0], curve.get_ydata(), np.log(curve.get_xdata()))
+        assert np.log(mark.get_xdata()[0]) == pytest.approx(at, abs=1e-6)
+
+
+def test_a_median_above_its_p90_is_not_drawn_without_words():
+    def known(value):
+        return Quantile(value, value, value, STARTS, 1, 1)
+
+    assert house.crossed([(0.5, known(2.0)), (0.9, known(3.0))]) == ""
+    assert "p50 (median over starts) > p90" in house.crossed([(0.5, known(4.0)), (0.9, known(3.0))])
+    assert house.crossed([(0.5, known(4.0)), (0.9, known(float("nan")))]) == ""
+
+
+def wild(start, calls):
+    """One start of twelve whose calls take a hundred times as long."""
+    return np.full(calls, 100.0 if start == 3 else 1.0)
+
+
+def test_one_wild_start_is_marked_and_does_not_stretch_the_axis():
+    run, drawn = handmade([Case("zeromq", "ipc"), Case("sockets", "ipc")], [50, 20], shape=wild), Figure().subplots()
+    latency.medians(run, drawn)
+    slow = run.starts["p50_rtt_us"].max()
+    assert drawn.get_xlim()[1] < 300 < slow
+    said = [text.get_text() for text in drawn.texts if "off the axis" in text.get_text()]
+    assert len(said) == 1 and house.duration(slow) in said[0]
+
+
+def test_starts_that_agree_are_never_off_the_axis():
+    low, high = house.reach([[1, 1, 1, 50, 60], [1, 2, 1, 2, 1]])
+    assert high == np.inf and 0 < low < 1
+    assert house.reach([[10, 11, 12], [20, 21, 500]]) == (11 / 4, 21 * 4)
+    assert house.reach([[-5.0, 0.0, 5.0]], is_log=False) == (-15, 15)
+
+
+def test_negative_times_have_their_place_on_the_axis():
+    run = reference("marginal")
+    least = min(marginal.difference_us(run, case).low for case in marginal.cases(run))
+    assert least < 0
+    drawn = panels.panel(run, "methods").axes[0]
+    assert drawn.get_xlim()[0] < least
+    drawn_to = min(np.min(line.get_xdata()) for line in drawn.lines if len(line.get_xdata()))
+    assert drawn_to == pytest.approx(least)
+
+
+def test_counters_that_are_zero_do_not_cover_each_other():
+    figure = panels.panel(reference("mystery"), "counters")
+    figure.draw_without_rendering()
+    places = points(figure.axes[0])
+    for one, other in itertools.combinations(places, 2):
+        assert np.hypot(*(one - other)) > 6
+
+
+def test_the_axis_of_ratios_always_has_a_tick_at_1():
+    for panel, run in (("errors", "calibration"), ("verdicts", "compare"), ("shapes", "origins")):
+        figure = panels.panel(reference(run), panel)
+        figure.draw_without_rendering()
+        ticks = figure.axes[0].get_xticks()
+        assert 1 in ticks and len(ticks) >= 3, run
+
+
+def test_lanes_have_a_time_axis():
+    for panel, run in (("calls_in_order", "latency"), ("in_order", "mystery")):
+        figure = panels.panel(reference(run), panel)
+        axis = figure.axes[0].xaxis
+        assert "[s]" in figure.axes[0].get_xlabel()
+        assert len([text for text in axis.get_minorticklabels() if re.fullmatch(r"[\d.]+", text.get_text())]) >= 2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"), [(0.9, 1.2, "contains 1"), (1.1, 1.2, ""), (0.5, 0.9, "other side of 1")]
+)
+def test_a_ratio_whose_interval_contains_1_is_named_so(low, high, said):
+    here = marginal.Spread((low + high) / 2, low, high)
+    assert said in direction(Relation("ZeroMQ", "a / b", 2.0, here))
+    assert bool(said) == bool(direction(Relation("ZeroMQ", "a / b", 2.0, here)))
+
+
+def test_a_legend_without_a_free_corner_goes_outside():
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
+    for place in range(4):
+        x, y = np.meshgrid(np.linspace(0, 1, 30), np.linspace(0, 1, 30))
+        axes.plot(x.ravel(), y.ravel(), "o", label=f"everywhere {place}")
+    axes.legend()
+    settle(figure)
+    figure.draw_without_rendering()
+    legend, box = axes.get_legend().get_window_extent(), axes.get_window_extent()
+    assert legend.y1 <= box.y0 or legend.x0 >= box.x1
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"everywhere {n}" for n in range(4)]
+
+
+@pytest.mark.parametrize("notebook", ["latency", "explore"])
+def test_thin_data_of_many_systems_is_drawn_and_named(notebook):
+    names = ["zeromq", "sockets", "grpc_sync", "http_aiohttp", "xmlrpc_stdlib", "xmlrpc_pstream", "wamp_crossbar"]
+    cases = [Case(name, by) for by in ("ipc", "tcp") for name in names]
+    run = handmade(cases, [20 + 7 * place for place in range(14)], starts=2, calls=30, notebook=notebook)
+    figure = panels.whole(run)
+    written = [text for text in texts(figure.axes[1]) if ", n = " in text]
+    assert len(written) == 14
+    test_no_legend_covers_a_point_a_bar_or_words(figure)
+    test_labels_of_axes_have_room(figure)
+    test_panels_do_not_run_into_each_other_or_out_of_the_figure(figure)
