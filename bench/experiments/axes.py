@@ -265,19 +265,15 @@ def reach(rows: Iterable[Any], is_log: bool = True) -> tuple[float, float]:
 
 
 def hold(axes: Axes, middle: Any, low: Any, high: Any, text: Callable[[float], str]) -> None:
-    """End the vertical axis near the medians where a band reaches much further, and say how far it reaches."""
-    least, most = reach([[value] for value in np.asarray(middle, float)])
+    """End the vertical axis near the medians where a band reaches much further; the legend says how far it reaches."""
+    least, most = reach([value] for value in np.asarray(middle, float))
     highest, lowest = float(np.nanmax(np.asarray(high, float))), float(np.nanmin(np.asarray(low, float)))
     if highest > most:
         axes.set_ylim(top=most)
-        axes.text(0.99, 0.98, f"▴ a start at {text(highest)}, off the axis", va="top", **_corner(axes))
+        axes.plot([], [], " ", label=f"▴ off the axis: a start at {text(highest)}")
     if axes.get_yscale() == "log" and lowest < least:
         axes.set_ylim(bottom=least)
-        axes.text(0.99, 0.02, f"▾ a start at {text(lowest)}, off the axis", va="bottom", **_corner(axes))
-
-
-def _corner(axes: Axes) -> dict[str, Any]:
-    return {"ha": "right", "color": GREY, "fontsize": 9, "transform": axes.transAxes}
+        axes.plot([], [], " ", label=f"▾ off the axis: a start at {text(lowest)}")
 
 
 def payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:

@@ -35,6 +35,7 @@ def described(notebook: str, *panels: str, run: Run | None = None) -> str:
 def finding(run: Run) -> str:
     """Return the first sentence with a number of the notebook's conclusion, or its first one, without Markdown."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words.conclusion(run))  # a link's words
+    text = text.replace("[", "(").replace("]", ")")  # an interval; alt texts end at brackets
     lines = [re.sub(r"^(- |\d+\. )|[*`]", "", line.strip()) for line in text.splitlines()]
     prose = [line for line in lines if line and not line.startswith(("#", "|"))]
     sentences = [sentence.rstrip(" :.") for line in prose for sentence in re.split(r"(?<=[.?!])\s+", line)]

@@ -173,6 +173,15 @@ def test_one_wild_start_is_marked_and_does_not_stretch_the_axis():
     assert len(said) == 1 and house.duration(slow) in said[0]
 
 
+def test_a_band_that_reaches_far_is_cut_and_named():
+    drawn = Figure().subplots()
+    drawn.set_yscale("log")
+    house.hold(drawn, [10.0, 20.0], [9.0, 18.0], [11.0, 9000.0], house.duration)
+    assert drawn.get_ylim()[1] == 80 and "a start at 9.00 ms" in drawn.lines[0].get_label()
+    house.hold(other := Figure().subplots(), [10.0, 20.0], [9.0, 18.0], [11.0, 70.0], house.duration)
+    assert not other.lines
+
+
 def test_starts_that_agree_are_never_off_the_axis():
     low, high = house.reach([[1, 1, 1, 50, 60], [1, 2, 1, 2, 1]])
     assert high == np.inf and 0 < low < 1

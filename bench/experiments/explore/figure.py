@@ -26,7 +26,7 @@ from bench.experiments.explore.findings import Row, rows, wrapped
 from bench.run.frames import Run
 from bench.text import quantity
 
-TITLE = "What changes when you change one thing?"
+TITLE = "What changes when you change one factor?"
 
 NO_ROWS = "nothing is measured yet"
 NO_TIMES = "no times: every case is overloaded"

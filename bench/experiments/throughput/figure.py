@@ -22,7 +22,7 @@ from bench.experiments.axes import (
 from bench.run.frames import Run, numbered
 from bench.text import quantity
 
-TITLE = "How many messages per second?"
+TITLE = "How many messages and calls per second are possible?"
 
 
 def stream_messages(run: Run, axes: Axes) -> None:
