@@ -414,7 +414,7 @@ def name_lanes(axes: Axes, names: Iterable[str], seconds: float) -> None:
     axes.xaxis.grid(False)
     for edge in range(1, len(known)):
         axes.axvline(edge, color="#bbbbbb", lw=0.8)
-    is_many = len(known) > MANY_LANES
+    is_many = max((len(word) for name in known for word in name.split()), default=0) > LETTERS // max(1, len(known))
     texts = [" ".join(name.split("\n")) if is_many else _in_lane(name, len(known)) for name in known]
     axes.set_xticks(np.arange(len(known)) + 0.5, texts, fontsize=min(9.0, small(len(known))))
     axes.tick_params(axis="x", which="major", pad=5 if is_many else 15, rotation=90 if is_many else 0)
@@ -428,12 +428,12 @@ def name_lanes(axes: Axes, names: Iterable[str], seconds: float) -> None:
     axes.set_xlabel(f"time [s] in each lane{span}: the starts of a case, end to end")
 
 
-MANY_LANES = 6  # more have no room for names beside each other
+LETTERS = 66  # that fit below all lanes together
 
 
 def _in_lane(name: str, lanes: int) -> str:
     """Return a name in lines that fit into one of so many lanes."""
-    return "\n".join(textwrap.fill(line, 66 // lanes, break_on_hyphens=False) for line in name.split("\n"))
+    return "\n".join(textwrap.fill(line, LETTERS // lanes, break_on_hyphens=False) for line in name.split("\n"))
 
 
 def tail_scale(fractions: Any) -> Any:
