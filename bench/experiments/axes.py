@@ -16,6 +16,7 @@ from bench import stats
 from bench.analysis.quantiles import Quantile, quantile
 from bench.analysis.resources import total_cpu
 from bench.run.frames import Run, numbered
+from bench.stats.intervals import Interval
 from bench.text import duration, listed, plain, quantity
 
 Panel = Callable[[Run, Axes], None]
@@ -304,8 +305,9 @@ def range_row(
     more: str = "",
     marker: str = "o",
     within: tuple[float, float] = (-np.inf, np.inf),
+    words: str = "",
 ) -> None:
-    """Draw one value of each start as markers, their range as a bar, their median as a line; beside it in words.
+    """Draw one value of each start as markers, their range as a bar, their median as a line; beside it ``words``.
 
     Values that are not ``within`` the ends are off the axis: they are marked at its edge, and named.
     """
@@ -316,7 +318,7 @@ def range_row(
         axes.plot([on.min(), on.max()], [y, y], color=colour, lw=7, alpha=0.3, solid_capstyle="round")
     axes.plot(on, [y] * len(on), marker, ms=5.5, mec="white", mew=0.6, color=colour)
     axes.plot(middle, y, "|", ms=16, mew=2, color="black")
-    beside(axes, y, text(middle) + more + off_axis(axes, y, values, colour, text, within))
+    beside(axes, y, (words or text(middle)) + more + off_axis(axes, y, values, colour, text, within))
 
 
 def off_axis(
@@ -334,7 +336,8 @@ def off_axis(
 class RangeRow(NamedTuple):
     """One row of ``range_rows``: a value of each start, its colour and marker, and words behind its median.
 
-    ``instead``: what is written in place of the values, where there are none to show.
+    ``instead``: what is written in place of the values, where there are none to show. ``words``: what is written
+    beside the row in place of the median.
     """
 
     each: Any
@@ -342,6 +345,7 @@ class RangeRow(NamedTuple):
     more: str = ""
     instead: str = ""
     marker: str = "o"
+    words: str = ""
 
 
 def range_rows(
@@ -354,7 +358,7 @@ def range_rows(
         if row.instead:
             axes.text(0.02, y, row.instead, transform=axes.get_yaxis_transform(), va="center")
         else:
-            range_row(axes, y, row.each, row.colour, text, row.more, row.marker, within)
+            range_row(axes, y, row.each, row.colour, text, row.more, row.marker, within, row.words)
 
 
 def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:
@@ -375,6 +379,12 @@ def name_rows(axes: Axes, names: Iterable[str], fontsize: float | None = None) -
 def small(rows: int) -> float:
     """Return a font size for the names of this many rows."""
     return 11 if rows < 8 else 9.5 if rows < 14 else 8.5 if rows < 20 else 7.5
+
+
+def times(ratio: Interval) -> str:
+    """Return a ratio of two cases with its interval, where it has one: "× 1.53 [1.40, 1.66]"."""
+    ends = f" [{ratio.low:.3g}, {ratio.high:.3g}]" if ratio.low == ratio.low else ""
+    return f"× {ratio.middle:.3g}{ends}" if ratio.middle == ratio.middle else ""
 
 
 def near(axes: Axes, text: Callable[[float], str] = duration) -> None:

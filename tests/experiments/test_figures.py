@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from bench import stats
+from bench.analysis.comparison import effect
 from bench.analysis.quantiles import STARTS, Quantile
 from bench.experiments import axes as house
 from bench.experiments import panels, words
@@ -18,6 +19,8 @@ from bench.experiments.layout import settle
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.origins.figure import direction
 from bench.experiments.origins.findings import Relation
+from bench.experiments.overview.figure import above
+from bench.experiments.overview.findings import rates
 from bench.plan.case import Case
 
 RUNS = [
@@ -129,6 +132,22 @@ def test_every_system_of_the_overview_is_in_every_panel():
     systems = set(run.cases["system"]) - {"loopback"}
     for axes in panels.whole(run).axes:
         assert all(any(name in text for text in texts(axes)) for name in systems), axes.get_title(loc="left")
+
+
+def test_ratios_of_two_cases_are_those_of_the_one_estimator():
+    run = reference("overview")
+    drawn = panels.panel(run, "two_clients").axes[0]
+    said = " ".join(text.get_text() for text in drawn.texts)
+    for system, row in rates(run).iterrows():
+        one, two = (run.find(system=system, placement=row["placement"], clients=clients)[0] for clients in (1, 2))
+        assert house.times(effect(run, one, two, "rate_per_s")) in said
+    assert above(run, run.find(system="zeromq")[0]).startswith("  × ")
+
+
+def test_a_system_is_not_compared_with_raw_sockets_over_another_transport():
+    run = handmade([Case("zeromq", "tcp"), Case("zeromq", "ipc"), Case("sockets", "ipc")], [50, 40, 20])
+    assert above(run, 0) == "  (no baseline over tcp)"
+    assert above(run, 1) == "  × 2 [2, 2]"
 
 
 def test_the_caption_names_systems_that_were_not_measured():

@@ -113,7 +113,7 @@ def freeze(run: Run, axes: Axes) -> None:
     distribution_axes(axes, "requests")
     axes.set_xlabel("time of a request, warm-up included")
     frozen_ms = run.case(case).options["freeze_ms"]
-    axes.set_title(f"A freeze of {duration(1e3 * frozen_ms)} of the server, one client at a fixed rate")
+    axes.set_title(f"A server freeze of {duration(1e3 * frozen_ms)}, calls at a fixed rate")
 
 
 def _all_responses(run: Run, case: int) -> "pd.Series[float]":

@@ -81,7 +81,7 @@ def _model_lines(axes: Axes, model: Prediction) -> None:
 
 
 def rtt_by_clients(run: Run, axes: Axes) -> None:
-    """Draw the mean RTT against clients, measured and predicted from one client: it grows by queueing."""
+    """Draw the mean RTT against clients, measured and predicted from one client."""
     cases, model = grown(run), predict(run)
     axes.plot(cases["clients"], cases["mean_rtt_us"] / 1e3, "o-", color=MEASURED, lw=2, ms=7, label="measured")
     low, high = cases["mean_rtt_us_low"] / 1e3, cases["mean_rtt_us_high"] / 1e3
@@ -97,7 +97,7 @@ def rtt_by_clients(run: Run, axes: Axes) -> None:
     hold(axes, cases["mean_rtt_us"] / 1e3, low, high, lambda ms: duration(1e3 * ms))
     axes.set_ylabel("mean RTT [ms]")
     axes.legend()
-    axes.set_title("Mean RTT: it grows by queueing")
+    axes.set_title("Mean RTT by number of clients")
 
 
 def cost_by_clients(run: Run, axes: Axes) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from bench.analysis.comparison import effect
 from bench.experiments.axes import (
     GREY,
     SYSTEM_COLOURS,
@@ -29,6 +30,7 @@ from bench.experiments.axes import (
     range_rows,
     ticks_at,
     time_axis,
+    times,
 )
 from bench.experiments.mystery.findings import P50, alone, boxes, crowded, name_of
 from bench.run.frames import Run, numbered
@@ -86,15 +88,16 @@ def by_callers(run: Run, axes: Axes) -> None:
             for case in (row["case"], _case_of(many, str(box), run))
         )
         colour, marker = look_of(run)[str(box)]
-        shown.append(RangeRow((more / one).dropna(), colour, marker=marker))
+        gain = times(effect(run, int(row["case"]), _case_of(many, str(box), run), "rate_per_s"))
+        shown.append(RangeRow((more / one).dropna(), colour, marker=marker, words=gain))
     range_rows(axes, shown, "× {:.2f}".format, is_log=False)
     callers = int(many["callers"].iloc[0])
-    for times, words in ((1, "no gain"), (callers, f"{callers} times")):
-        axes.axvline(times, color=GREY, ls="--", lw=1)
-        axes.text(times, len(rows) - 0.55, f" {words}", color=GREY, va="center", fontsize=9)
+    for ratio, words in ((1, "no gain"), (callers, f"{callers} times")):
+        axes.axvline(ratio, color=GREY, ls="--", lw=1)
+        axes.text(ratio, len(rows) - 0.55, f" {words}", color=GREY, va="center", fontsize=9)
     name_rows(axes, map(name_of, rows["box"]))
     axes.set_xlim(0, 1.05 * max(callers, axes.dataLim.intervalx[1]))
-    axes.set_xlabel(f"throughput of {callers} clients / throughput of one, each block")
+    axes.set_xlabel(f"throughput of {callers} clients / throughput of one, each block; right: 95 % interval")
     axes.set_title(f"Throughput gain of {callers} clients over one")
     return None
 

@@ -32,7 +32,7 @@ def against_load(run: Run, axes: Axes) -> None:
     """Draw the p50 and p99 of RTT and response time against the offered rate; overloaded rates have none."""
     cases = sweep(run)
     calm = cases[~cases.index.isin(overload.overloaded(run))]
-    for name, colour, words in (("rtt", RTT, "RTT"), ("response", RESPONSE, "response time")):
+    for name, colour, face, words in (("rtt", RTT, RTT, "RTT"), ("response", RESPONSE, "white", "response time")):
         for p, line, marker in ((0.5, "-", "o"), (0.99, "--", "s")):
             rates, known = [], []
             for case, row in numbered(calm):
@@ -42,7 +42,7 @@ def against_load(run: Run, axes: Axes) -> None:
                     known.append((found.value, found.low, found.high))
             values, low, high = zip(*known, strict=True) if known else ((), (), ())
             label = f"{words}, p{100 * p:g}"
-            axes.plot(rates, values, line, marker=marker, ms=5, lw=1.8, color=colour, label=label)
+            axes.plot(rates, values, line, marker=marker, ms=5.5, mfc=face, lw=1.8, color=colour, label=label)
             axes.fill_between(rates, low, high, color=colour, alpha=0.15, lw=0)
         for case, row in numbered(calm):
             if words := crossed([(p, quantile(run, case, p, name)) for p in (0.5, 0.99)]):

@@ -92,7 +92,7 @@ def shapes(run: Run, axes: Axes) -> None:
     axes.plot([], [], "o", ms=7, color="black", label="here; bar: ratios that the ranges over starts allow")
     axes.legend(fontsize=9)
     axes.set_xlabel("ratio of two numbers of one origin")
-    axes.set_title("Ratios between two numbers of one origin")
+    axes.set_title("Ratios within one origin")
 
 
 def direction(one: Relation) -> str:

@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
+from bench.analysis.comparison import effect
 from bench.experiments.axes import (
     GREY,
     SYSTEM_COLOURS,
@@ -17,12 +18,16 @@ from bench.experiments.axes import (
     of_first_size,
     range_rows,
     small,
+    times,
 )
-from bench.experiments.overview.findings import FLOOR, P50, ranked, rates
+from bench.experiments.overview.findings import P50, ranked, rates
 from bench.run.frames import Run, numbered
-from bench.text import duration, quantity
+from bench.stats.intervals import Interval
+from bench.text import quantity
 
 TITLE = "How much does each RPC system add to a raw socket?"
+
+BASELINE = "sockets"
 
 
 def look_of(run: Run) -> dict[str, Look]:
@@ -31,21 +36,27 @@ def look_of(run: Run) -> dict[str, Look]:
 
 
 def layers(run: Run, axes: Axes) -> None:
-    """Draw the median RTT of each system; the baseline (raw sockets) as a dashed line, and the difference in words."""
-    cases, found = ranked(run), look_of(run)
-    floor = cases.loc[cases["system"] == FLOOR, P50].iloc[0]
-    rows = []
+    """Draw the median RTT of each system, and in words its ratio to that of raw sockets over the same transport."""
+    cases, found, rows = ranked(run), look_of(run), []
     for case, row in numbered(cases):
-        added = row[P50] - floor
-        more = f"  (+ {duration(added)}, × {row[P50] / floor:.1f})" if row["system"] != FLOOR else "  baseline"
-        one = found[row["system"]]
+        one, more = found[row["system"]], "  baseline" if row["system"] == BASELINE else above(run, case)
         rows.append(RangeRow(run.starts_of(case)[P50], one.colour, more, marker=one.marker))
     range_rows(axes, rows)
-    axes.axvline(floor, color=GREY, lw=1, ls="--")
+    for baseline in run.cases_with(system=BASELINE, clients=1)[P50].dropna():
+        axes.axvline(baseline, color=GREY, lw=1, ls="--")
     _systems(run, axes, cases)
     near(axes)
     axes.set_xlabel("median RTT of each start, one client; dashed: baseline (raw sockets)")
-    axes.set_title("Median RTT, and the difference from raw sockets")
+    axes.set_title("Median RTT, and its ratio to raw sockets with 95 % interval")
+
+
+def above(run: Run, case: int) -> str:
+    """Return the ratio of a case's median RTT to that of raw sockets over the same transport, if it was measured."""
+    of = run.case(case)
+    baseline = run.first(system=BASELINE, clients=1, transport=of.transport, placement=of.placement)
+    if baseline is None:
+        return f"  (no baseline over {of.transport})"
+    return f"  {times(effect(run, baseline, case, P50))}"
 
 
 def _systems(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
@@ -81,14 +92,20 @@ def two_clients(run: Run, axes: Axes) -> None:
             axes.plot(ends, [y, y], color=colour, lw=8, alpha=0.2, solid_capstyle="round")
         axes.plot(one, y, marker, ms=8, color=colour, mfc="white", mew=2)
         axes.plot(two, y, marker, ms=8, color=colour)
-        beside(axes, y, f"{quantity(two)}  (× {two / one:.2f})")
+        beside(axes, y, f"{quantity(two)}  {times(gain(run, str(system), str(row['placement'])))}")
     axes.plot([], [], "o", ms=9, color=GREY, mfc="white", mew=2, label="one client")
     axes.plot([], [], "o", ms=9, color=GREY, label="two clients")
     _systems(run, axes, cases)
     near(axes, quantity)
-    axes.set_xlabel("calls per second (closed loop); bar: range over starts")
+    axes.set_xlabel("calls per second (closed loop); bar: range over starts; right: gain")
     axes.legend()
     axes.set_title("Throughput with one client and with two")
+
+
+def gain(run: Run, system: str, placement: str) -> Interval:
+    """Return how many times the calls per second of one client two clients make."""
+    one, two = (run.find(system=system, placement=placement, clients=clients)[0] for clients in (1, 2))
+    return effect(run, one, two, "rate_per_s")
 
 
 def distribution(run: Run, axes: Axes) -> None:
