@@ -383,8 +383,9 @@ def small(rows: int) -> float:
 
 def times(ratio: Interval) -> str:
     """Return a ratio of two cases with its interval, where it has one: "× 1.53 [1.40, 1.66]"."""
-    ends = f" [{ratio.low:.3g}, {ratio.high:.3g}]" if ratio.low == ratio.low else ""
-    return f"× {ratio.middle:.3g}{ends}" if ratio.middle == ratio.middle else ""
+    middle, low, high = (f"{one:.{2 if one < 10 else 1 if one < 100 else 0}f}" for one in
+                         (ratio.middle, ratio.low, ratio.high))  # fmt: skip
+    return f"× {middle}{f' [{low}, {high}]' if ratio.low == ratio.low else ''}" if ratio.middle == ratio.middle else ""
 
 
 def near(axes: Axes, text: Callable[[float], str] = duration) -> None:

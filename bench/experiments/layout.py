@@ -88,7 +88,7 @@ def _outside(axes: Axes, renderer: Any) -> None:
     look = {"fontsize": old.get_texts()[0].get_fontsize(), "title": old.get_title().get_text() or None}
     inside, outline = axes.get_window_extent(renderer), old.get_window_extent(renderer)
     columns = max(1, min(len(labels), int(1.15 * inside.width / outline.width)))
-    is_free = _words_right(axes, renderer) <= inside.x1 and outline.width < 0.66 * inside.width
+    is_free = _words_right(axes, renderer) <= inside.x1 and outline.width < 0.9 * inside.width
     if is_free and len(labels) > MOST_ROWS * columns:
         legend: Any = axes.legend(
             handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, **look

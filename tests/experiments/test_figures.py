@@ -147,7 +147,7 @@ def test_ratios_of_two_cases_are_those_of_the_one_estimator():
 def test_a_system_is_not_compared_with_raw_sockets_over_another_transport():
     run = handmade([Case("zeromq", "tcp"), Case("zeromq", "ipc"), Case("sockets", "ipc")], [50, 40, 20])
     assert above(run, 0) == "  (no baseline over tcp)"
-    assert above(run, 1) == "  × 2 [2, 2]"
+    assert above(run, 1) == "  × 2.00 [2.00, 2.00]"
 
 
 def test_the_caption_names_systems_that_were_not_measured():

@@ -41,7 +41,7 @@ def test_what_several_callers_bring_is_a_ratio_of_rates_in_each_block():
     axes = Figure().subplots()
     figure.by_callers(run, axes)
     said = [text.get_text() for text in axes.texts]
-    assert sum(text.startswith("× 1 [") for text in said) == 2 and any("4 times" in text for text in said)
+    assert sum(text.startswith("× 1.00") for text in said) == 2 and any("4 times" in text for text in said)
 
 
 def test_the_words_tell_what_is_seen_and_not_what_it_is():

@@ -97,8 +97,8 @@ def by_callers(run: Run, axes: Axes) -> None:
         axes.text(ratio, len(rows) - 0.55, f" {words}", color=GREY, va="center", fontsize=9)
     name_rows(axes, map(name_of, rows["box"]))
     axes.set_xlim(0, 1.05 * max(callers, axes.dataLim.intervalx[1]))
-    axes.set_xlabel(f"throughput of {callers} clients / throughput of one, each block; right: 95 % interval")
-    axes.set_title(f"Throughput gain of {callers} clients over one")
+    axes.set_xlabel(f"throughput of {callers} clients / throughput of one, each block")
+    axes.set_title(f"Throughput gain of {callers} clients over one [95 % CI]")
     return None
 
 

@@ -42,21 +42,27 @@ def layers(run: Run, axes: Axes) -> None:
         one, more = found[row["system"]], "  baseline" if row["system"] == BASELINE else above(run, case)
         rows.append(RangeRow(run.starts_of(case)[P50], one.colour, more, marker=one.marker))
     range_rows(axes, rows)
-    for baseline in run.cases_with(system=BASELINE, clients=1)[P50].dropna():
-        axes.axvline(baseline, color=GREY, lw=1, ls="--")
+    for baseline in {baseline_of(run, case): None for case, _ in numbered(cases)}:
+        if baseline is not None:
+            axes.axvline(run.cases.loc[baseline, P50], color=GREY, lw=1, ls="--")
     _systems(run, axes, cases)
     near(axes)
-    axes.set_xlabel("median RTT of each start, one client; dashed: baseline (raw sockets)")
-    axes.set_title("Median RTT, and its ratio to raw sockets with 95 % interval")
+    axes.set_xlabel("median RTT of each start, one client; dashed: baseline")
+    axes.set_title("Median RTT; × raw sockets [95 % CI]")
 
 
 def above(run: Run, case: int) -> str:
     """Return the ratio of a case's median RTT to that of raw sockets over the same transport, if it was measured."""
-    of = run.case(case)
-    baseline = run.first(system=BASELINE, clients=1, transport=of.transport, placement=of.placement)
+    baseline = baseline_of(run, case)
     if baseline is None:
-        return f"  (no baseline over {of.transport})"
+        return f"  (no baseline over {run.case(case).transport})"
     return f"  {times(effect(run, baseline, case, P50))}"
+
+
+def baseline_of(run: Run, case: int) -> int | None:
+    """Return the case of raw sockets, one client, over a case's transport and under its placement."""
+    of = run.case(case)
+    return run.first(system=BASELINE, clients=1, transport=of.transport, placement=of.placement)
 
 
 def _systems(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
@@ -97,9 +103,9 @@ def two_clients(run: Run, axes: Axes) -> None:
     axes.plot([], [], "o", ms=9, color=GREY, label="two clients")
     _systems(run, axes, cases)
     near(axes, quantity)
-    axes.set_xlabel("calls per second (closed loop); bar: range over starts; right: gain")
+    axes.set_xlabel("calls per second (closed loop); bar: range over starts")
     axes.legend()
-    axes.set_title("Throughput with one client and with two")
+    axes.set_title("Throughput, 1 and 2 clients; gain [95 % CI]")
 
 
 def gain(run: Run, system: str, placement: str) -> Interval:
