@@ -3,6 +3,7 @@
 import itertools
 import re
 
+import classes
 import numpy as np
 import pytest
 from handmade import handmade, reference
@@ -12,6 +13,9 @@ from matplotlib.figure import Figure
 from bench import stats
 from bench.analysis.comparison import effect
 from bench.analysis.quantiles import STARTS, Quantile
+from bench.apps import classroom
+from bench.apps.classroom import forest
+from bench.apps.classroom.merging import HOLDS
 from bench.experiments import axes as house
 from bench.experiments import panels, words
 from bench.experiments.latency import figure as latency
@@ -249,6 +253,13 @@ def test_a_ratio_whose_interval_contains_1_is_named_so(low, high, said):
     here = marginal.Spread((low + high) / 2, low, high)
     assert said in direction(Relation("ZeroMQ", "a / b", 2.0, here))
     assert bool(said) == bool(direction(Relation("ZeroMQ", "a / b", 2.0, here)))
+
+
+@pytest.mark.parametrize(("ratios", "said"), [([1.2, 1.22, 1.21, 1.2], "holds"), ([1.2, 9.0, 1.15], "pool contains 1")])
+def test_holds_is_never_beside_a_pool_that_contains_1(tmp_path, ratios, said):
+    room = classroom.gather(str(classes.a_class(tmp_path / "zips", ratios)))
+    (claim,) = [one for one in room.claims if one.label == "zeromq ipc"]
+    assert claim.verdict == HOLDS and said in forest.verdict(claim)
 
 
 def test_a_legend_without_a_free_corner_goes_outside():

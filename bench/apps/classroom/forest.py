@@ -8,28 +8,39 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN
-from bench.apps.classroom.merging import Claim, Room
+from bench.apps.classroom.merging import HOLDS, Claim, Room
 from bench.experiments import panels
-from bench.experiments.axes import GREY, log_axis, name_rows, nothing, range_row, style
+from bench.experiments.axes import (
+    GREY,
+    SYSTEM_COLOURS,
+    beside,
+    name_rows,
+    near,
+    nothing,
+    range_row,
+    ratio_axis,
+    reach,
+    style,
+)
 from bench.measurement import machine
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, duration, quantity
 
 TITLE = "Which claims hold on every machine?"
 
-COLOURS = {DIFFERENT: "#0173b2", SAME: "#029e73", UNKNOWN: GREY}
-POOLED = "#d55e00"
+COLOURS = {DIFFERENT: SYSTEM_COLOURS[0], SAME: SYSTEM_COLOURS[2], UNKNOWN: GREY}
+POOLED = SYSTEM_COLOURS[3]
 MOST_CLAIMS = 16
 
 
 def forest(room: Room, axes: Axes) -> None:
-    """Draw the chosen claim: each row's ratio with its interval, their pool, and where one more machine would lie."""
+    """Draw the chosen claim: each row's ratio with its interval, their pool, and the prediction for a new machine."""
     claim = room.chosen or room.claims[0]
     weights = np.array([1 / (ratio.error**2 + claim.pool.tau2) for ratio in claim.rows.values()])
     for y, (ratio, size) in enumerate(zip(claim.rows.values(), np.sqrt(weights / weights.sum()), strict=True)):
         axes.plot(_ends(ratio.effect.low, ratio.effect.high), [y, y], color=COLOURS[ratio.verdict], lw=1.8)
         axes.plot(times(ratio.effect.middle), y, "s", ms=4 + 8 * size, color=COLOURS[ratio.verdict])
-        _at_right(axes, y, f"{times(ratio.effect.middle):.2f} ({spoken(ratio.effect.low, ratio.effect.high)})")
+        beside(axes, y, f"{times(ratio.effect.middle):.2f} ({spoken(ratio.effect.low, ratio.effect.high)})", 9)
     _ratio_axis(axes, claim)
     names = [*claim.rows, *_pooled(axes, claim)]
     name_rows(axes, names, fontsize=10 if len(names) < 30 else 8)
@@ -41,11 +52,11 @@ def _pooled(axes: Axes, claim: Claim) -> list[str]:
     y, found = len(claim.rows), claim.pool
     axes.axhline(y - 0.5, color="#bbbbbb", lw=0.8)
     if found.k < LEAST_MACHINES:
-        _at_right(axes, y, f"{LEAST_MACHINES} are needed")
+        beside(axes, y, f"{LEAST_MACHINES} are needed", 9)
         return ["pooled"]
     (low, high), middle, half = _ends(found.low, found.high), times(found.middle), min(0.35, 0.015 * (y + 2))
     axes.fill([low, middle, high, middle], [y, y - half, y, y + half], color=POOLED, lw=0)
-    _at_right(axes, y, f"{middle:.2f} ({spoken(found.low, found.high)})")
+    beside(axes, y, f"{middle:.2f} ({spoken(found.low, found.high)})", 9)
     if claim.predicted is None:
         return ["pooled"]
     ends, (left, right) = _ends(*claim.predicted), axes.get_xlim()
@@ -53,7 +64,7 @@ def _pooled(axes: Axes, claim: Claim) -> list[str]:
     beyond = {"<": (left, ends[0] < left), ">": (right, ends[1] > right)}
     for mark, end in ((mark, end) for mark, (end, is_beyond) in beyond.items() if is_beyond):
         axes.plot(end, y + 1, mark, color=POOLED, ms=7, clip_on=False)
-    _at_right(axes, y + 1, spoken(*claim.predicted))
+    beside(axes, y + 1, spoken(*claim.predicted), 9)
     return ["pooled", "one more machine"]
 
 
@@ -66,7 +77,7 @@ def claims(room: Room, axes: Axes) -> None:
         axes.plot(times(claim.pool.middle), y, "|", ms=12, mew=2, color=POOLED)
         if claim.pool.k >= LEAST_MACHINES:
             axes.plot(_ends(claim.pool.low, claim.pool.high), [y, y], color=POOLED, lw=7, alpha=0.25)
-        _at_right(axes, y, f"{claim.verdict} ({len(claim.rows)})")
+        beside(axes, y, f"{verdict(claim)} ({len(claim.rows)})", 9)
     _ratio_axis(axes, *shown)
     names = [one.label if one.quantity == first else f"{one.label}, {QUANTITIES[one.quantity][0]}" for one in shown]
     name_rows(axes, names, fontsize=10 if len(names) < 12 else 8.5)
@@ -74,19 +85,23 @@ def claims(room: Room, axes: Axes) -> None:
     axes.set_title(f"All claims: every {room.unit} a dot{more}")
 
 
+def verdict(claim: Claim) -> str:
+    """Return a claim's verdict; where every row is on one side of 1 but their pool's interval contains 1, that."""
+    contains_1 = claim.pool.k >= LEAST_MACHINES and claim.pool.low <= 0 <= claim.pool.high
+    return "every row on one side,\npool contains 1" if claim.verdict == HOLDS and contains_1 else claim.verdict
+
+
 def baselines(room: Room, axes: Axes) -> None:
-    """Draw raw sockets of each row, start by start: what the ratios are of, and what they take out."""
+    """Draw each start of raw sockets in each row: the baseline that the ratios divide by."""
     claim = room.chosen or room.claims[0]
     text = quantity if claim.quantity == "rate_per_s" else duration
+    within = reach(ratio.floor for ratio in claim.rows.values())
     for y, ratio in enumerate(claim.rows.values()):
-        range_row(axes, y, ratio.floor, GREY, text if len(claim.rows) < 20 else lambda _: "")
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / 1.15, high * 1.4 * (high / low) ** 0.35)
-    log_axis(axes.xaxis, text)
+        range_row(axes, y, ratio.floor, GREY, text if len(claim.rows) < 20 else lambda _: "", within=within)
+    near(axes, text)
     name_rows(axes, claim.rows, fontsize=10 if len(claim.rows) < 15 else 6.5)
     axes.set_xlabel(f"{QUANTITIES[claim.quantity][0]} of raw sockets under the same factors; a dot is a start")
-    axes.set_title(f"What the ratios are of: raw sockets of each {room.unit}")
+    axes.set_title(f"Baseline: raw sockets of each {room.unit}")
 
 
 def _ends(low: float, high: float) -> list[float]:
@@ -94,20 +109,15 @@ def _ends(low: float, high: float) -> list[float]:
 
 
 def _ratio_axis(axes: Axes, *shown: Claim) -> None:
-    """Draw a logarithmic axis of ratios that holds 1 and every interval, with room for words on the right."""
+    """Draw a logarithmic axis of ratios that contains 1 and every interval."""
     ends = [(one.low, one.high) for claim in shown for one in (ratio.effect for ratio in claim.rows.values())]
     ends += [(claim.pool.low, claim.pool.high) for claim in shown if claim.pool.k >= LEAST_MACHINES]
     low, high = min(0.0, *(low for low, _ in ends)) - 0.05, max(0.0, *(high for _, high in ends)) + 0.05
     axes.set_xscale("log")
-    axes.set_xlim(times(low - 0.05 * (high - low)), times(high + 0.55 * (high - low)))
-    log_axis(axes.xaxis, lambda value: f"{value:g}")
+    axes.set_xlim(times(low - 0.05 * (high - low)), times(high + 0.05 * (high - low)))
+    ratio_axis(axes.xaxis)
     axes.axvline(1, color="black", lw=1)
     axes.set_xlabel("ratio to raw sockets on the same machine; 1: no difference")
-
-
-def _at_right(axes: Axes, y: float, text: str) -> None:
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1}
-    axes.text(0.99, y, text, ha="right", va="center", fontsize=9, transform=axes.get_yaxis_transform(), bbox=box)
 
 
 def draw(room: Room, *names: str) -> Figure:
