@@ -148,7 +148,9 @@ def test_a_rate_is_the_servers_capacity_only_if_the_server_is_saturated_and_the_
     assert results.is_capacity([server, resource(("client",), 0.6)])
     assert not any(map(results.is_capacity, ([idle, clients], [server, clients], [shared], [idle])))
     assert results.limit([idle, clients]) == "**clients** (server 50% and clients 99%)"
-    assert results.limit([idle]) == "none saturated (server 50%)"
+    assert (
+        results.limit([idle]) == "none saturated (server 50%)" and results.limit([shared]) == "**clients + server 99%**"
+    )
 
 
 def test_a_ratio_is_written_as_the_one_estimator_gives_it():

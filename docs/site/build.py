@@ -38,17 +38,17 @@ LINKED = ("bench", "docs", "papermill_params", "tests")  # folders whose files t
 
 GALLERY = """# Gallery
 
-Each figure with what it claims, what was checked before the claim was made, and the commands that draw and measure it
-again. Figures and sentences are computed from the small stored runs that come with the project (`data/reference/`):
-nothing was measured for this page, and another machine has other numbers. Yours are one command away.
+Each figure with its conclusion, its trust card, and the commands that redraw it and measure it on your machine. Figures
+and sentences are computed from the small stored runs that come with the project (`data/reference/`): nothing was measured
+for this page, and another machine has other numbers.
 
 """
 
 EXECUTED = """Nothing was measured for this page: it shows ORIGIN. On your machine, `python -m bench run STEM`
 runs it, `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
 
-AS_IT_IS = """This page shows the notebook as it is written, without results: it wants you to work with it, or a run
-that is not stored. `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
+AS_IT_IS = """This page shows the notebook as it is written, without results: it is interactive, or needs a run that is
+not stored. `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
 
 FIGURE = """## {title}
 
@@ -70,13 +70,13 @@ CLAIM = """
 </details>
 
 ```sh
-python -m bench run {stem} -p source reference   # draws this figure again
+python -m bench run {stem} -p source reference   # redraws this figure
 python -m bench run {stem}                       # measures it on your machine
 ```
 """
 
 WHERE = """
-How it was made, step by step: [the notebook](notebooks/{stem}.ipynb). Enlarged: [the figure](figures/{stem}.svg).
+Step by step: [the notebook](notebooks/{stem}.ipynb). Enlarged: [the figure](figures/{stem}.svg).
 Drawn from {origin}.
 """
 
@@ -101,7 +101,7 @@ def build(target: Path, only: list[str] | None = None) -> None:
     (pages / "index.md").write_text(_doors(pages), "utf-8")
     sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", "-c", SITE, pages, target]
     if subprocess.run(sphinx).returncode:
-        raise BenchError("Sphinx refused what is said above: mend it in the document or docstring named there")
+        raise BenchError("Sphinx reported the problems above: correct the documents or docstrings that it names")
 
 
 def _remove(folder: Path, holding: str) -> None:
@@ -210,9 +210,9 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path) -> str:
         return (FIGURE + WHERE).format(stem=stem, title=title, alt=title, origin=_origin(run)) if drawn else ""
     if not drawn:
         panels.save(run)
-    told = {"claim": words.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
+    texts = {"claim": words.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
     text, alt = FIGURE + CLAIM + WHERE, panels.described(stem)
-    return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **told)
+    return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **texts)
 
 
 def _card(run: Run) -> str:
@@ -222,7 +222,7 @@ def _card(run: Run) -> str:
 
 
 def main() -> None:
-    """Read the arguments, build, and tell where the site is."""
+    """Read the arguments, build, and print where the site is."""
     parser = argparse.ArgumentParser(description="Build the site from stored runs; nothing is measured.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "site", help="default: build/site")
     parser.add_argument("--only", nargs="*", metavar="NOTEBOOK", help="execute these; show the others as written")

@@ -63,7 +63,7 @@ def servers(run: Run) -> str:
         threads, loop = (run.first(system=system, **factors) for system in ("grpc_sync", "grpc_aio"))
         if threads is not None and loop is not None:
             ratio = comparison.effect(run, threads, loop, name)
-            said.append(f"{words}: {found(ratio, '`grpc_sync`', '`grpc_aio`', 'has more than', 'has less than')}")
+            said.append(f"{words}: {found(ratio, '`grpc_sync`', '`grpc_aio`', 'is higher than', 'is lower than')}")
     return "; ".join(said)
 
 
@@ -74,9 +74,8 @@ def second_client(run: Run) -> str:
     saturated = [case for case in cases if case is not None and is_capacity(resources(run, case))]
     names = [f"`{run.case(case).system}` at {quantity(run.cases.loc[case, RATE])} calls/s" for case in saturated]
     others = len(cases) - len(saturated)
-    return (
-        f"{listed(names) if names else 'no server'} reached its capacity; {others} others did not: at least their rate"
-    )
+    reached = f"saturated: {listed(names)}" if names else "none saturated"
+    return f"{reached}; {others} others are not, so their capacity is at least their rate with two clients"
 
 
 def transport(run: Run) -> str:
@@ -127,9 +126,8 @@ def workers(run: Run) -> str:
         return "not measured"
     of = run.case(two)
     there = resources(run, two)
-    at_least = "" if is_capacity(there) else "at least "
-    said = f"`{of.system}`, {size} B, two workers: {at_least}{times(comparison.effect(run, one, two, RATE))} requests/s"
-    return f"{said}; limit: {limit(there)}"
+    gain = times(comparison.effect(run, one, two, RATE))
+    return f"`{of.system}`, {size} B, two workers instead of one: {gain} requests/s; limit: {limit(there)}"
 
 
 def slo(run: Run) -> str:

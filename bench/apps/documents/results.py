@@ -95,9 +95,10 @@ def is_capacity(found: list[Resource]) -> bool:
 
 def limit(found: list[Resource]) -> str:
     """Return which resource was saturated, or that none was, with the utilization of each."""
-    loads = listed(f"{_short(one)} {one.busy:.0%}" for one in found)
-    busy = [_short(one) for one in full(found)]
-    return f"**{listed(busy)}** ({loads})" if busy else f"none saturated ({loads})"
+    loads, busy = listed(f"{_short(one)} {one.busy:.0%}" for one in found), full(found)
+    if len(found) == len(busy) == 1:
+        return f"**{loads}**"
+    return f"**{listed(map(_short, busy))}** ({loads})" if busy else f"none saturated ({loads})"
 
 
 def _short(one: Resource) -> str:
