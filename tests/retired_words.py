@@ -12,8 +12,8 @@ RETIRED: tuple[tuple[str, str], ...] = (
     (r"\bforet(?:old|ells?|elling)\b", "predicted, predicts, predict"),
     (r"\btold apart\b|\bcannot be told from\b|\bnot told from\b", "distinguishable, not distinguishable"),
     (r"\bis told\b|\btells (?:the|a|how|what|which|whether)\b", "reports, shows, is known"),
-    (r"\bin the middle\b(?! of (?:a|the) (?:file|page|figure|line|list|run|message|request|reply))", "the median"),
-    (r"\bmiddle of the (?:starts|pairs|machines)\b|\b(?:its|their|the) middles?\b(?! (?:panel|of))", "median"),
+    (r"\bin the middle\b(?! (?:of|between)\b)", "the median"),
+    (r"\bmiddle of the (?:starts|pairs|machines)\b|\b(?:its|their) middles?\b", "median"),
     (r"\bstroke\b|\btick on top\b", "bar, line, marker"),
     (r"\b(?:wait(?:s|ing)? in|the) line (?:grow|stay|stand)\w*\b|\bwait(?:s|ing)? in line\b", "queue"),
     (r"\b(?:CPUs?|server|worker|thread|core)s? (?:is|are|was|were|will be) full\b", "saturated, at 100 %"),
@@ -26,7 +26,7 @@ RETIRED: tuple[tuple[str, str], ...] = (
         "baseline (raw sockets), instrument overhead (loopback), A/A ratio",
     ),
     (r"\bservice (?:and|or) response times?\b", "round trip and response time"),
-    (r"\b(?:is|be) gone on with\b|\bgo(?:es)? on with (?:-p|the (?:latest|interrupted))", "is resumed"),
+    (r"\b(?:is|be) gone on with\b", "is resumed"),
     (r"\bquick(?:er|est)? and dear\b|\bCPU price\b|\bdear(?:er|est)?\b", "CPU-hungry, costs more CPU time"),
     (r"\bheld against\b|\bhold(?:s|ing)? (?:it|them|itself|a case) against\b", "is compared with"),
     (r"\bfound no level\b", "did not reach steady state"),
@@ -36,8 +36,7 @@ RETIRED: tuple[tuple[str, str], ...] = (
     (r"\bshares? (?:the |its )?\w+ out\b", "distributes"),
     (r"\bbell curve\b", "normal distribution"),
     (r"\bno users?'?s? waiting\b|\busers do not wait\b", "open loop"),
-    (r"\bmay (?:it|you|they) be(?:lieve)? (?:it|believed)\b|\bmay you believe\b", "how far to trust it"),
-    (r"\bnobody else\b|\bhardly another\b", "no other process"),
+    (r"\bmay you believe\b", "how far to trust it"),
 )
 
 

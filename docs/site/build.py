@@ -39,8 +39,8 @@ LINKED = ("bench", "docs", "papermill_params", "tests")  # folders whose files t
 GALLERY = """# Gallery
 
 Each figure with its conclusion, its trust card, and the commands that redraw it and measure it on your machine. Figures
-and sentences are computed from the small stored runs that come with the project (`data/reference/`): nothing was measured
-for this page, and another machine has other numbers.
+and sentences are computed from the small stored runs that come with the project (`data/reference/`): nothing was
+measured for this page, and another machine has other numbers.
 
 """
 
