@@ -155,9 +155,9 @@ def test_a_rate_is_the_servers_capacity_only_if_the_server_is_saturated_and_the_
 def test_a_ratio_is_written_as_the_one_estimator_gives_it():
     run = handmade([Case("sockets", "ipc"), Case("sockets", "tcp")], [100, 150])
     ratio = comparison.effect(run, 0, 1, "p50_rtt_us")
-    assert results.times(ratio) == "× 1.50 [1.50, 1.50]"
+    assert results.times(ratio) == "×\u00a01.50 [1.50, 1.50]"
     few = handmade([Case("sockets", "ipc"), Case("sockets", "tcp")], [100, 150], starts=3)
-    assert results.times(comparison.effect(few, 0, 1, "p50_rtt_us")) == "× 1.50"
+    assert results.times(comparison.effect(few, 0, 1, "p50_rtt_us")) == "×\u00a01.50"
 
 
 def test_ends_repeat_the_unit_only_where_it_differs():
@@ -168,8 +168,8 @@ def test_ends_repeat_the_unit_only_where_it_differs():
 def test_two_cases_are_ordered_only_where_the_interval_excludes_one():
     ratio = Interval(1.3, 1.1, 1.5, 0.95)
     words = ("A", "B", "is slower than", "is faster than")
-    assert choosing.found(ratio, *words) == "B is slower than A: × 1.30 [1.10, 1.50]"
-    assert choosing.found(Interval(0.8, 0.7, 0.9, 0.95), *words) == "B is faster than A: × 0.80 [0.70, 0.90]"
+    assert choosing.found(ratio, *words) == "B is slower than A: ×\u00a01.30 [1.10, 1.50]"
+    assert choosing.found(Interval(0.8, 0.7, 0.9, 0.95), *words) == "B is faster than A: ×\u00a00.80 [0.70, 0.90]"
     for low, high in ((0.9, 1.5), (float("nan"), float("nan"))):
         assert "B and A are not distinguishable" in choosing.found(Interval(1.3, low, high, 0.95), *words)
 

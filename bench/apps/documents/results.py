@@ -14,15 +14,9 @@ from bench.text import duration, listed, quantity
 
 STAR = "\\*"
 HEAD = [
-    "system",
-    "transport",
-    "median RTT",
-    "p99 RTT",
-    "calls/s, 1 client",
-    "calls/s, 2 clients",
-    "limit with 2 clients",
+    *("system", "transport", "median RTT", "p99 RTT", "calls/s, 1 client", "calls/s, 2 clients", "gain"),
+    *("limit with 2 clients", "CPU per call: client + server (+ router)"),
 ]
-HEAD += ["CPU per call: client + server (+ router)"]
 
 
 def results() -> str:
@@ -37,8 +31,8 @@ def other_size(run: Run) -> str:
     first, cases = run.case(0), [case for case in run.numbers if run.case(case).system != "loopback"]
     each = listed(f"`{run.case(case).system}` {run.case(case).transport} {spread(run, case, 0.5)}" for case in cases)
     return (
-        f"Median RTT of {first.payload_bytes:,} B (`latency`, placement `{first.placement}`): {each}. "
-        f"Trust card: {checks.tally(run)}."
+        f"Median RTT of {first.payload_bytes:,} B (`latency`, placement `{first.placement}`): {each}. Trust card: "
+        f"{checks.tally(run)}. This is another run, at another time: compare cases within a run only."
     )
 
 
@@ -52,10 +46,10 @@ def row(run: Run, case: int, system: str) -> list[str]:
     cells = [f"`{system}`", run.case(case).transport, spread(run, case, 0.5), spread(run, case, 0.99)]
     alone = quantity(run.cases.loc[one, "rate_per_s"]) if one is not None else "n/a"
     if one is None or two is None:
-        return [*cells, alone, "n/a", "n/a", cpu(run, case)]
+        return [*cells, alone, "n/a", "n/a", "n/a", cpu(run, case)]
     found, gain = resources(run, two), comparison.effect(run, one, two, "rate_per_s")
     most = quantity(run.cases.loc[two, "rate_per_s"])
-    return [*cells, alone, f"{'' if is_capacity(found) else '≥ '}{most} ({times(gain)})", limit(found), cpu(run, case)]
+    return [*cells, alone, f"{'' if is_capacity(found) else '≥ '}{most}", times(gain), limit(found), cpu(run, case)]
 
 
 def _parallel(run: Run) -> str:
@@ -81,10 +75,10 @@ def ends(value: float, low: float, high: float) -> str:
 
 
 def times(ratio: Interval) -> str:
-    """Return a ratio with its interval, as "× 1.53 [1.41, 1.62]"."""
+    """Return a ratio with its interval, as "× 1.53 [1.41, 1.62]", with a no-break space."""
     if math.isnan(ratio.middle):
         return "× n/a"
-    return f"× {ratio.middle:.2f}" + (f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low == ratio.low else "")
+    return f"×\u00a0{ratio.middle:.2f}" + (f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low == ratio.low else "")
 
 
 def is_capacity(found: list[Resource]) -> bool:
@@ -116,22 +110,26 @@ def cpu(run: Run, case: int) -> str:
 
 
 def caveats(run: Run) -> str:
-    """Return the machine, what was measured, how ranges are meant and how many checks the run passed."""
-    machine, versions = run.manifest["machine"], run.manifest["versions"]
-    virtual = "virtual machine" if machine["virtual"] else "machine"
-    where = f"{virtual} with {machine['cpus_allowed']} CPUs ({machine['cpu_model']}), {machine['system']} "
-    where += f"{machine['kernel'].split('-')[0]}, Python {versions['python']}, {run.manifest['created'][:10]}"
-    size = sorted({case.payload_bytes for case in run.plan.cases})
+    """Return the machine, what was measured, how many checks the run passed, and how the cells are meant."""
+    machine, python = run.manifest["machine"], run.manifest["versions"]["python"]
+    where = f"{'virtual ' if machine['virtual'] else ''}machine with {machine['cpus_allowed']} CPUs"
+    where += f" ({machine['cpu_model']}), {machine['system']} {machine['kernel'].split('-')[0]}, Python {python}"
+    sizes = listed(f"{size:,}" for size in sorted({case.payload_bytes for case in run.plan.cases}))
     native = " (`xmlrpc_c`: C++)" if run.find(system="xmlrpc_c") else ""
-    star = any(STAR in spread(run, case, 0.99) for case, _ in _systems(run))
-    alone = (
-        f" {STAR} of all calls together: a single {run.plan.window_s:g} s start has too few for p99." if star else ""
-    )
-    return (
-        f"{listed(f'{bytes_:,}' for bytes_ in size)} B echoed by {where}. **Clients are Python programs{native} and "
-        f"share the CPUs with the server**; no network. {run.plan.starts} starts of each case; brackets: 95 % "
-        f"intervals (of medians: the range of the starts).{alone} RTT and CPU: one client on one CPU with its server; "
-        f"rates: placement `{_parallel(run)}`. CPU time is a mean per call; it can exceed the median RTT (slow calls, "
-        f"work after the reply, other threads). ≥: the server was not the limit, so its capacity is at least this. "
-        f"Trust card: {checks.tally(run)}."
-    )
+    lines = [
+        f"**{sizes} B echoed on a {where}, {run.manifest['created'][:10]}. Clients are Python programs{native} and "
+        f"share the CPUs with the server; no network. Trust card: {checks.tally(run)}.**",
+        f"{run.plan.starts} starts of each case. Brackets: 95 % intervals, of RTTs the range over the starts."
+        f"{_star(run)} RTT and CPU: one client on one CPU with its server. Rates: placement `{_parallel(run)}`.",
+        "≥: the server was not the limit, so its capacity is at least this. CPU time is a mean per call; it can exceed "
+        "the median RTT (slow calls, work after the reply, other threads).",
+    ]
+    return "\n\n".join(lines)
+
+
+def _star(run: Run) -> str:
+    """Return what the star means, where there is one."""
+    if not any(STAR in spread(run, case, 0.99) for case, _ in _systems(run)):
+        return ""
+    few = f"one {run.plan.window_s:g} s start has too few for p99"
+    return f" {STAR}: of all calls together, because {few}; without brackets too few independent ones for an interval."
