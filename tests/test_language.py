@@ -111,6 +111,12 @@ def test_every_block_has_a_maker_and_every_maker_a_block():
     assert [file.name for file in others if blocks.names(file.read_text("utf-8"))] == []
 
 
+@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
+def test_every_row_of_a_table_has_as_many_cells_as_its_head(file):
+    for lines in re.findall(r"(?:^\|.*\n)+", file.read_text("utf-8"), re.M):
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines.splitlines()}) == 1, lines[:100]
+
+
 def test_the_certificate_in_the_document_is_of_todays_properties(monkeypatch):
     text = (ROOT / "docs" / "trust.md").read_text("utf-8")
     printed = re.search(r"generated: certificate.*?```text\n(.*?)```", text, re.S)[1].splitlines()
