@@ -1,4 +1,4 @@
-"""Is B really faster than A? Effects with intervals, one of three verdicts, and the floor under all differences."""
+"""Is B faster than A? Effects with intervals, one of three verdicts, and the A/A ratio as the noise of the machine."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from bench.stats.quantiles import Array
 MARGIN = 0.05
 NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that are compared
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
-QUANTITIES = {  # column of a start: words, and whether more of it is better
+QUANTITIES = {  # column of a start: displayed name, and whether more of it is better
     column(0.5): ("p50 RTT", False),
     column(0.99): ("p99 RTT", False),
     "rate_per_s": ("calls per second", True),
@@ -29,9 +29,10 @@ QUANTITIES = {  # column of a start: words, and whether more of it is better
 class Comparison:
     """One quantity of two cases: B over A, with its interval, the verdict, and what it rests on.
 
-    floor: the largest |ratio - 1| that one case shows against itself here. more_starts: how many pairs it would take to
-    decide, where it is undecided. paired: whether the starts of a block were compared with each other. chance: how
-    likely a difference like this is between equals, given how many cases are compared at once (Holm); not told alone.
+    floor: the larger A/A ratio - 1 of the two cases. more_starts: how many pairs of starts would decide, where the
+    verdict is inconclusive. paired: whether the starts of a block were compared with each other. chance: the p-value,
+    adjusted for the number of cases compared at once (Holm); never shown alone. detectable: the smallest ratio - 1 that
+    these starts can distinguish from none. starts_for_margin: pairs of starts that can distinguish the margin.
     """
 
     case: str
@@ -45,33 +46,31 @@ class Comparison:
     paired: bool
     more_is_better: bool
     chance: float
+    detectable: float
+    starts_for_margin: int
 
     @property
     def slower_by(self) -> float:
-        """How much worse B is for certain, as a share of A; 0 where it is not."""
+        """Return by which share of A the interval says that B is worse at least; 0 where it does not say so."""
         worse = 1 / self.high - 1 if self.more_is_better else self.low - 1
         return max(0.0, worse) if self.verdict == DIFFERENT else 0.0
 
     def __str__(self) -> str:
-        """Say it in one line."""
-        interval = (
-            f"[{self.low:.2f}, {self.high:.2f}]" if self.low == self.low else "without an interval: too few starts"
-        )
+        """Return the comparison as one line: ratio, interval, verdict, starts that would decide, A/A ratio."""
+        interval = f"[{self.low:.2f}, {self.high:.2f}]" if self.low == self.low else "(no interval: too few starts)"
         more = f"; about {self.more_starts} starts would decide" if self.more_starts else ""
-        itself = f" (A against itself: {self.floor:.1%})" if self.floor == self.floor else ""
+        itself = f" (A/A ratio: {self.floor:.1%})" if self.floor == self.floor else ""
         return f"{self.case}, {self.quantity}: B is {self.ratio:.2f}x {interval} A: {self.verdict}{more}{itself}"
 
 
 def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
     """Return the comparison of every case that two runs share, quantity by quantity.
 
-    Runs of unlike machines are compared as ratios to each one's own raw sockets; DataError where they have none, or
-    where no case is in both.
+    Runs of different machines are compared as ratios to the baseline of each, raw sockets; DataError where a run has
+    none, or where no case is in both.
     """
     if a.id == b.id:
-        raise UsageError(
-            f"both names mean run {a.id}: name two runs (the cases of one run are compared by compare.ipynb)"
-        )
+        raise UsageError(f"both names mean run {a.id}: name two runs (compare.ipynb compares the cases of one run)")
     unlike = a.manifest["machine"]["machine_id"] != b.manifest["machine"]["machine_id"]
     found = []
     for case_a, case_b in _pairs(a, b):
@@ -84,7 +83,7 @@ def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
 def at_once(found: list[Comparison]) -> list[Comparison]:
     """Return comparisons of many cases with their chances adjusted (Holm), quantity by quantity.
 
-    What is then no longer told from chance is undecided: among twenty pairs of equals one differs.
+    A difference that is no longer significant becomes inconclusive: of twenty pairs of equal cases one differs.
     """
     chances = pd.Series([one.chance for one in found], dtype=float)
     adjusted = chances.groupby([one.quantity for one in found]).transform(lambda p: intervals.holm(p.to_numpy()))
@@ -98,7 +97,7 @@ def _adjusted(one: Comparison, chance: float) -> Comparison:
 
 
 def compare_cases(run: Run, case_a: int, case_b: int, margin: float = MARGIN) -> list[Comparison]:
-    """Return the comparison of two cases of one run, paired by block: what disturbs a block disturbs both."""
+    """Return the comparison of two cases of one run, paired by block: a disturbance of a block acts on both."""
     label = f"{run.labels[case_b]} against {run.labels[case_a]}"
     found = []
     for name in QUANTITIES:
@@ -109,7 +108,7 @@ def compare_cases(run: Run, case_a: int, case_b: int, margin: float = MARGIN) ->
 
 
 def effect(run: Run, base: int, other: int, name: str) -> Interval:
-    """Return how many times one quantity of a case another case has: the one estimator of every ratio of two cases.
+    """Return the ratio of a quantity, case ``other`` over ``base``: the one estimator of every ratio of two cases.
 
     The Hodges-Lehmann median of the ratios of each block, with its 95 % interval by inverting the signed-rank test;
     the ends are NaN where fewer than six blocks hold both cases. ``name`` is a column of ``Run.starts``, or
@@ -129,7 +128,7 @@ def _key(run: Run, case: int) -> str:
 
 
 def _pairs(a: Run, b: Run) -> list[tuple[int, int]]:
-    """Return the cases that are the same in both runs; loopback is no case to compare."""
+    """Return the pairs of cases that are the same in both runs, without loopback."""
     ours = {_key(b, case): case for case in b.numbers}
     found = [(case, ours[_key(a, case)]) for case in a.numbers if _key(a, case) in ours]
     found = [pair for pair in found if a.case(pair[0]).system != "loopback"]
@@ -151,18 +150,18 @@ def values(run: Run, case: int, name: str) -> "pd.Series[float]":
 
 
 def _baseline(run: Run, case: int, name: str) -> float:
-    """Return raw sockets' median of a quantity over the transport of a case, to normalise by."""
+    """Return the baseline of a case: the median of a quantity of raw sockets over the same transport."""
     transport = run.case(case).transport
     sockets = run.first(system="sockets", transport=transport)
     if sockets is None:
         raise DataError(
-            f"run {run.id} is of another machine and has no raw sockets over {transport} to hold it against"
+            f"run {run.id} is of another machine and has no raw sockets over {transport} to compare it with"
         )
     return float(values(run, sockets, name).median())
 
 
 def _logs(run: Run, case: int, name: str, normalised: bool = False) -> "pd.Series[float]":
-    """Return ln(quantity) of each start of a case, over raw sockets' median if normalised; index: block."""
+    """Return ln(quantity) of each start of a case, relative to the baseline if normalised; index: block."""
     logs = np.log(values(run, case, name).dropna())
     return logs - math.log(_baseline(run, case, name)) if normalised else logs
 
@@ -185,7 +184,12 @@ def _compared(
     verdict = judge(low, high, allowed)
     more = max(intervals.LEAST_PAIRS, variance.starts_for(spread, allowed)) if verdict == UNKNOWN else 0
     words, more_is_better = QUANTITIES[name]
-    return Comparison(label, words, math.exp(middle), low, high, verdict, floor, more, paired, more_is_better, chance)
+    detectable = variance.detectable(spread, len(difference) if paired else min(len(ours), len(theirs)))
+    needed = max(intervals.LEAST_PAIRS, variance.starts_for(spread, margin))
+    ratio = math.exp(middle)
+    return Comparison(
+        label, words, ratio, low, high, verdict, floor, more, paired, more_is_better, chance, detectable, needed
+    )
 
 
 def _middle(difference: Array, ours: Array, theirs: Array) -> float:
@@ -198,9 +202,9 @@ def _sd(values: "pd.Series[float]") -> float:
 
 
 def aa_ratio(logs: Any) -> float:
-    """Return how far one case is from itself: its starts in two halves, every other one, as |ratio - 1|.
+    """Return the A/A ratio - 1 of a case: medians of every other start and of the rest, larger over smaller.
 
-    The A/A pair that every comparison carries: no difference below it means anything.
+    Every comparison carries it: differences below it are noise. NaN for fewer than four starts.
     """
     if len(logs) < 4:
         return math.nan
@@ -208,7 +212,7 @@ def aa_ratio(logs: Any) -> float:
 
 
 def judge(low: float, high: float, margin: float) -> str:
-    """Return the verdict on an interval of a ratio: no p-value, no star."""
+    """Return the verdict on the interval of a ratio, given the margin of practical interest."""
     if low != low or high != high:
         return UNKNOWN
     inside = 1 / (1 + margin) <= low and high <= 1 + margin

@@ -1,4 +1,4 @@
-"""Comparisons for people and for machines: what differs between two runs, a closing line, JSON."""
+"""Comparisons as text and as JSON: the recorded differences of two runs, records, a closing line."""
 
 import math
 from collections.abc import Iterable
@@ -13,29 +13,29 @@ from bench.text import listed
 
 
 def differences(a: Run, b: Run) -> list[str]:
-    """Return what differs between two runs, in words: machine, versions, revision, plan."""
+    """Return a line for each recorded difference between two runs: machine, versions, revision, window."""
     found = []
     for name in sorted(a.manifest["machine"].keys() | b.manifest["machine"].keys()):
         one, other = (run.manifest["machine"].get(name) for run in (a, b))
         if one != other and name != "clock_cost_ns":
-            found.append(f"machine {name}: {one} against {other}")
+            found.append(f"machine {name}: {one}, {other}")
     for name in sorted(a.manifest["versions"].keys() | b.manifest["versions"].keys()):
         one, other = (run.manifest["versions"].get(name) for run in (a, b))
         if one != other:
-            found.append(f"version of {name}: {one} against {other}")
+            found.append(f"version of {name}: {one}, {other}")
     if a.manifest["git"] != b.manifest["git"]:
-        found.append(f"revision: {a.manifest['git']['revision']} against {b.manifest['git']['revision']}")
+        found.append(f"revision: {a.manifest['git']['revision']}, {b.manifest['git']['revision']}")
     if a.plan.window_s != b.plan.window_s:
-        found.append(f"window: {a.plan.window_s:g} s against {b.plan.window_s:g} s")
+        found.append(f"window: {a.plan.window_s:g} s, {b.plan.window_s:g} s")
     return found
 
 
 def left_out(run: Run, cases: Iterable[int]) -> list[str]:
-    """Return which quantities of these cases are not compared because some start has too few calls for them."""
+    """Return a line for each quantity that is not compared because some start has too few calls for it."""
     rows = run.starts[run.starts["case"].isin(list(cases)) & (run.starts["load"] != "stream")]
     fewest = rows["calls"].min()
     return [
-        f"{words} is not compared: it needs {stats.needed_samples(0.99)} calls a start after the warm-up, and the "
+        f"{words} is not compared: it needs {stats.needed_samples(0.99)} calls per start after the warm-up, and the "
         f"shortest start has {fewest:,} in all"
         for name, (words, _) in QUANTITIES.items()
         if name == column(0.99) and len(rows) and rows[name].isna().any()
@@ -43,13 +43,15 @@ def left_out(run: Run, cases: Iterable[int]) -> list[str]:
 
 
 def record(one: Comparison) -> dict[str, Any]:
-    """Return a comparison as JSON holds it: what is not known is null."""
+    """Return a comparison as JSON; values that are not known are null."""
     fields = asdict(one) | {"slower_by": one.slower_by}
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in fields.items()}
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in fields.items()
+    }
 
 
 def verdict_text(found: list[Comparison], fail_if_slower: str | None) -> tuple[str, bool]:
-    """Return a closing line, and whether anything is slower than allowed ("5%" or 0.05)."""
+    """Return a closing line, and whether B is slower than ``fail_if_slower`` ("5%" or 0.05) in some quantity."""
     limit = None if fail_if_slower is None else share(fail_if_slower)
     worse = [one for one in found if limit is not None and one.slower_by > limit]
     if worse:
@@ -66,5 +68,5 @@ def share(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < 10:
-        raise UsageError(f"{text!r} is no share: write 5% or 0.05")
+        raise UsageError(f"{text!r} is not a share: write 5% or 0.05")
     return value

@@ -1,4 +1,4 @@
-"""What the command line tells about systems, runs and figures, as text."""
+"""Texts of the command line about systems, runs and figures."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from bench.run.folder import Folder
 
 
 def systems_text() -> str:
-    """Return a block for each system: what it is, transports, options with defaults, whether installed."""
+    """Return a block for each system: description, transports, options with defaults, whether it is installed."""
     return "\n\n".join(_system_text(name) for name in systems.names())
 
 
@@ -32,7 +32,7 @@ def _system_text(name: str) -> str:
     lines += [f"  engines     {', '.join(engines)}"]
     if environment := systems.constant(name, "ENVIRONMENT", None):
         made = (
-            "is made" if environments.is_ready(environment) else "is made on first use, or by: python -m bench prepare"
+            "is ready" if environments.is_ready(environment) else "is made on first use, or by: python -m bench prepare"
         )
         lines.append(f"  router      in an environment of its own, which {made}")
     return "\n".join(lines)
@@ -64,39 +64,44 @@ def run_text(name: str, is_verified: bool = True) -> str:
 
 
 def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> tuple[str, bool]:
-    """Return the comparison of two runs as lines or as JSON, and whether B is slower than allowed."""
-    from bench.analysis import comparison, verdicts
+    """Return the comparison of two runs as lines or JSON, detectable effect first; and whether B is too slow."""
+    from bench.analysis import budget, comparison, verdicts
     from bench.run.frames import Run
 
     run_a, run_b = Run(stored.find(a)), Run(stored.find(b))
-    found = comparison.compare(run_a, run_b, verdicts.share(margin))
+    limit = verdicts.share(margin)
+    found = comparison.compare(run_a, run_b, limit)
+    resolution = budget.resolution(run_b, found, limit)
     differ = verdicts.differences(run_a, run_b)
     closing, failed = verdicts.verdict_text(found, fail_if_slower)
     if as_json:
         records = [verdicts.record(one) for one in found]
-        return json.dumps({"a": run_a.id, "b": run_b.id, "differ": differ, "comparisons": records}, indent=1), failed
+        parts = {"a": run_a.id, "b": run_b.id, "differ": differ, "resolution": resolution, "comparisons": records}
+        return json.dumps(parts, indent=1), failed
     head = [
         f"A  {run_a.id}",
         f"B  {run_b.id}",
-        *(f"differs  {line}" for line in differ or ["nothing that is recorded"]),
+        *(f"differs  {line}" for line in differ or ["no recorded difference"]),
+        "",
+        resolution,
     ]
     missing = [f"run {run.id}: {text}" for run in (run_a, run_b) for text in verdicts.left_out(run, run.cases.index)]
     return "\n".join([*head, "", *map(str, found), *missing, "", closing]), failed
 
 
 def figure_text(name: str) -> str:
-    """Return which run a figure was drawn from, whether its data is here, and the commands to repeat it."""
+    """Return the run that a figure was drawn from, whether its data is stored here, and the commands to repeat it."""
     facts = provenance(Path(name))
-    if facts["run"] == "submissions":  # of a class, which the figure names by their hash alone
+    if facts["run"] == "submissions":  # of a class: the figure names them by their hash alone
         lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items())]
         return "\n".join([*lines, f"redraw    python -m bench run {facts['notebook']} -p folder FOLDER"])
     folder = _data_of(facts)
     if folder is None:
-        where = "its data is not here: only a new measurement can repeat it"
+        where = "its data is not stored here: only a new measurement can repeat it"
         source = f"python -m bench run {facts['notebook']}"
     else:
-        same = "the same data" if folder.data_hash() == facts["data"] else "CHANGED data: the figure is older"
-        where = f"{paths.shown(folder.path)} holds {same}"
+        same = "the same data" if folder.data_hash() == facts["data"] else "CHANGED data: the figure is older than it"
+        where = f"{paths.shown(folder.path)} contains {same}"
         source = f"python -m bench run {facts['notebook']} -p source {_source(folder)}"
     lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items()), f"found     {where}"]
     return "\n".join([*lines, f"redraw    {source}", f"measure   python -m bench run {facts['notebook']}"])
@@ -107,16 +112,16 @@ def _source(folder: Folder) -> str:
 
 
 def provenance(figure: Path) -> dict[str, str]:
-    """Return what a figure's metadata says about its origin; DataError if it says nothing."""
+    """Return the provenance in a figure's metadata; DataError if there is none."""
     try:
         content = figure.read_bytes()
     except OSError as reason:
         raise DataError(
-            f"cannot read {figure}: {reason.strerror}; figures lie in {paths.shown(paths.figures())}"
+            f"cannot read {figure}: {reason.strerror}; figures are in {paths.shown(paths.figures())}"
         ) from reason
     found = re.search(_PROVENANCE, content)
     if not found:
-        raise DataError(f"{figure} carries no provenance: it was not saved by this program, or was converted since")
+        raise DataError(f"{figure} carries no provenance: it was not saved by this program, or was converted later")
     return {key: value.decode() for key, value in found.groupdict().items()}
 
 

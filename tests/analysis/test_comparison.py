@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from handmade import handmade, reference
 
-from bench.analysis import verdicts
+from bench.analysis import budget, verdicts
 from bench.analysis.comparison import DIFFERENT, SAME, UNKNOWN, aa_ratio, at_once, compare, compare_cases, effect, judge
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
+from bench.plan.estimate import expected_s
 from bench.run.frames import Run
-from bench.stats import intervals
+from bench.stats import intervals, variance
 
 ONE = [Case("zeromq", "ipc")]
 
@@ -70,7 +71,7 @@ def test_unlike_machines_are_compared_by_their_sockets_or_not_at_all():
     a, b = handmade(pair, [100, 20]), machine(handmade(pair, [200, 40]), "other")
     found = compare(a, b)
     assert p50([one for one in found if "zeromq" in one.case]).ratio == pytest.approx(1, abs=0.01)
-    assert any("machine machine_id: 0 against other" in line for line in verdicts.differences(a, b))
+    assert any("machine machine_id: 0, other" in line for line in verdicts.differences(a, b))
     with pytest.raises(DataError, match="has no raw sockets over ipc"):
         compare(handmade(ONE, [100]), machine(handmade(ONE, [100]), "other"))
 
@@ -128,7 +129,7 @@ def test_a_quantile_that_starts_do_not_carry_is_not_compared_and_that_is_said(co
     a, b = handmade(ONE, [100], calls=200), handmade(ONE, [130], calls=200)
     assert "p99 RTT" not in {one.quantity for one in compare(a, b)}
     (told,) = verdicts.left_out(a, [0])
-    assert told.startswith("p99 RTT is not compared: it needs 368 calls a start")
+    assert told.startswith("p99 RTT is not compared: it needs 368 calls per start")
     assert told in command("compare", a.id, b.id).stdout
     assert not verdicts.left_out(handmade(ONE, [100]), [0])
 
@@ -146,3 +147,30 @@ def test_the_effect_is_what_compare_says_and_its_estimate_does_not_need_six_bloc
 
 def test_the_effect_is_the_median_of_the_ratios_of_all_pairs_of_blocks():
     assert intervals.walsh_median(np.array([1.0, 2.0, 6.0])) == np.median([1, 2, 6, 1.5, 3.5, 4])
+
+
+def test_a_comparison_says_first_which_difference_it_can_detect_and_the_budget_for_the_margin(command):
+    shapes = [lambda start, calls: np.full(calls, 1 + 0.2 * (start % 3)), None]
+    a, b = handmade(ONE, [100], shape=shapes[0]), handmade(ONE, [100], shape=shapes[0])
+    one = p50(compare(a, b))
+    logs = np.log(a.starts["p50_rtt_us"])
+    spread = np.hypot(logs.std(), np.log(b.starts["p50_rtt_us"]).std())
+    assert one.detectable == pytest.approx(variance.detectable(spread, 6)) and one.detectable > 0.1
+    assert one.starts_for_margin == variance.starts_for(spread, 0.05) > 6
+    text = budget.resolution(b, compare(a, b))
+    seconds = int(text.split("budget_s ")[1].split()[0])
+    assert seconds >= expected_s(dataclasses.replace(b.plan, starts=one.starts_for_margin)) > seconds - 10
+    assert f"{one.detectable:.1%} in p50 RTT" in text and "To detect 5% in p50 RTT" in text
+    printed = command("compare", a.id, b.id).stdout
+    assert printed.index(text) < printed.index("B is")
+    fine = compare(handmade(ONE, [100], shape=lambda start, calls: np.ones(calls)), handmade(ONE, [130]))
+    assert "budget_s" not in budget.resolution(b, [p50(fine)], margin=0.5)
+
+
+def test_a_margin_that_needs_too_long_a_run_is_not_proposed():
+    run = handmade(ONE, [100])
+    one = dataclasses.replace(p50(compare(run, handmade(ONE, [130]))), detectable=2.0, starts_for_margin=10**6)
+    text = budget.resolution(run, [one])
+    assert "1,000,000 starts" in text and "quieter machine" in text and "budget_s" not in text
+    alone = handmade(ONE, [100], starts=1)
+    assert "one start shows no spread" in budget.resolution(alone, compare(alone, handmade(ONE, [130], starts=1)))
