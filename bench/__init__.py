@@ -1,7 +1,7 @@
-"""Roundtrip: measure remote procedure calls, and say how far the numbers can be trusted.
+"""Roundtrip: measure remote procedure calls, and report how far the numbers can be trusted.
 
 In a notebook: ``run = bench.measure("latency", transport="ipc")``, then ``bench.trust(run)``,
-``bench.show(run, "medians")``, ``bench.tell(run)``, ``bench.save(run)``; ``bench.runs()`` asks all runs. In a class:
+``bench.show(run, "medians")``, ``bench.tell(run)``, ``bench.save(run)``; ``bench.runs()`` lists all runs. In a class:
 ``bench.predict`` before, ``bench.score(run)`` after, ``bench.check`` for the exercises.
 Names are imported when first used: a server's process imports this package too, and must stay light.
 """

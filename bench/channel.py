@@ -50,7 +50,7 @@ class Message:
 
 
 def _foreign(what: str) -> SystemFailedError:
-    """Return the error for what is no message of this program's version."""
+    """Return the error for a message that this version does not know."""
     return SystemFailedError(f"{what}: parent and child are not of one version; end the processes of older runs")
 
 
@@ -107,7 +107,7 @@ class Reader:
 
 
 class Failed(Message):
-    """The child failed, and leaves: why."""
+    """The child failed and exits, with the reason."""
 
     text: str
 
@@ -192,7 +192,7 @@ class Channel:
         self.directory = path
 
     def adopt(self, group: int) -> None:
-        """Take care that a process group ends with this process; the parent is told, for the case of a sudden end."""
+        """Take care that a process group ends with this process; the parent is informed in case of a sudden end."""
         self._groups.append(group)
         self.send(Adopted(group=group))
 

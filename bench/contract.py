@@ -21,7 +21,7 @@ the docstring's first line   what it is: the legend's and ``bench list``'s text
                              ``bench.child.callers.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
                              its processes: their CPU time is the client's
 ``Wire``                     requests and responses as bytes, for the engine ``wire``, if it is to have it (see below)
-``url``                      ``url(options, address, payload_bytes) -> str``: what load generators of others ask for
+``url``                      ``url(options, address, payload_bytes) -> str``: what external load generators request
                              (``bench.child.generators``), over tcp; ValueError for options that a URL cannot carry
 ``prepare``                  ``prepare()`` makes what must be there before any process is started, such as a
                              program to compile; it is called often, and quick when there is nothing to do
@@ -131,7 +131,7 @@ class Service(Protocol):
     def announce(
         self, address: str, pids: Mapping[str, int] | None = None, counts: Callable[[], Sequence[int]] | None = None
     ) -> None:
-        """Tell that requests are accepted at ``address``; ``pids`` names helper processes by role.
+        """Report that requests are accepted at ``address``; ``pids`` names helper processes by role.
 
         The CPU time of a helper and of its children is kept apart, as that role's. ``counts`` is for servers whose
         requests are not answered through ``answer`` in this process (native programs, worker processes): a function
@@ -147,7 +147,7 @@ class RouterService(Protocol):
         """Take care that a process group, begun with this process, ends when the router's process does."""
 
     def announce(self, addresses: Mapping[str, str], pids: Mapping[str, int]) -> None:
-        """Tell that the router is ready, where, and which of its processes have a role apart from ``router``.
+        """Report that the router is ready, where, and which of its processes have a role apart from ``router``.
 
         The keys of ``addresses`` are for the system's own ``serve``.
         """
@@ -175,7 +175,7 @@ class Wire(Protocol):
         """
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a complete response; TransportError for one that tells of an error.
+        """Return the payload in a complete response; TransportError for an error response.
 
         ``payload`` is the request's, for responses that are right without holding it: then it is returned.
         """

@@ -1,7 +1,7 @@
 """Python environments apart from the laboratory's, for programs that cannot share it: made once, from a lock.
 
 The lock is ``requirements/NAME.txt`` (versions and hashes). An environment counts as made when its mark holds the
-lock's hash; what was left half-made, or made from an older lock, is made anew.
+lock's hash; what was left half-made, or made from an older lock, is made again.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def names() -> list[str]:
 
 
 def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
-    """Return the environment's folder; make it if it is not there, telling how far that is.
+    """Return the environment's folder; make it if it is not there, with progress lines.
 
     NotInstalledError says why it cannot be made and what to run.
     """

@@ -19,7 +19,7 @@ class BenchError(Exception):
     exit_status = 1
 
     def _render_traceback_(self) -> list[str]:
-        """Show one line in a notebook (IPython asks for this method)."""
+        """Show one line in a notebook (IPython calls this method)."""
         return [f"{type(self).__name__}: {self}"]
 
 

@@ -1,4 +1,4 @@
-"""Where things are: the laboratory's folder, wherever a notebook or a command is started from."""
+"""Paths of the laboratory, independent of the working directory."""
 
 import os
 from pathlib import Path

@@ -19,7 +19,7 @@ def python(module: str, *words: str) -> list[str]:
 
 
 class Process:
-    """A process that reads from this one and is read by it; the end of its input tells it to leave.
+    """A process that reads from this one and is read by it; the end of its input makes it leave.
 
     pid: its number. Options of ``subprocess.Popen`` are passed on.
     """

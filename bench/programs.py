@@ -1,4 +1,4 @@
-"""Small programs of ours in C++, for systems whose library is native: compiled on first use, kept beside environments.
+"""Small C++ programs for systems with a native library: compiled on first use, stored with the environments.
 
 A program's folder is named after its source and the compiler's version, so that neither can be older than it.
 """

@@ -21,7 +21,7 @@ def quantity(value: float, unit: str = "") -> str:
 
 
 def plain(text: str) -> str:
-    """Return a number's text without zeros that say nothing: 1.00 ms is 1 ms on an axis."""
+    """Return a number's text without trailing zeros: 1.00 ms is 1 ms on an axis."""
     number, _, unit = text.partition(" ")
     return f"{float(number):g} {unit}".rstrip()
 

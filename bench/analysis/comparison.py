@@ -29,7 +29,7 @@ QUANTITIES = {  # column of a start: displayed name, and whether more of it is b
 class Comparison:
     """One quantity of two cases: B over A, with its interval, the verdict, and what it rests on.
 
-    floor: the larger A/A ratio - 1 of the two cases. more_starts: how many pairs of starts would decide, where the
+    ``floor``: the larger A/A ratio - 1 of the two cases. more_starts: how many pairs of starts would decide, where the
     verdict is inconclusive. paired: whether the starts of a block were compared with each other. chance: the p-value,
     adjusted for the number of cases compared at once (Holm); never shown alone. detectable: the smallest ratio - 1 that
     these starts can distinguish from none. starts_for_margin: pairs of starts that can distinguish the margin.

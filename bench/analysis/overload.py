@@ -1,4 +1,4 @@
-"""Which open loads were offered more than could be done: their response times only tell how long the run was."""
+"""Which open loads exceeded the capacity: their response times depend on the length of the run."""
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,10 @@ RESPONSE = column(0.5).replace("rtt", "response")
 
 
 def overloaded(run: Run) -> list[int]:
-    """Return the open cases whose response time only tells how long the run was: work piled up, or was dropped.
+    """Return the overloaded open cases: their queue grew over the run, or requests were dropped.
 
-    The mean response of the last fifth of the requests is more than twice that of the middle fifth and ten round trips.
+    A queue grew if the median response time of the last fifth of the requests is above 1.5 times that of the third
+    fifth and above ten median round trips of the first fifth.
     """
     found = []
     for case in run.find(load="open"):
@@ -33,5 +34,5 @@ def _piles_up(rows: pd.DataFrame) -> bool:
 
 
 def _is_busy(run: Run, case: int) -> bool:
-    """Return whether requests were late because their connections were still waiting for earlier replies."""
+    """Return whether most requests were late because their connections still waited for earlier replies."""
     return bool(was_waiting(run.samples_of(case)).mean() > 0.5)

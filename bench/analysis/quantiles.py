@@ -1,4 +1,4 @@
-"""What a run says about a quantile of a case, and how sure it is of it."""
+"""Quantiles of a case with their intervals, and the number of samples that they need."""
 
 import math
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ STARTS, CALLS = "starts", "calls"
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile of a case in us with its interval; what it rests on is ``over``.
+    """A quantile of a case in us with its interval; ``over`` is what it is computed from.
 
     ``starts``: the median of the starts' quantiles, and their range. ``calls``: of all calls together, where no single
-    start has enough of them; its interval speaks of these starts only. Empty: too few calls, and the value is NaN.
+    start has enough of them; its interval is valid for these starts only. Empty: too few calls, and the value is NaN.
     An end that is not known is NaN. ``by``: the load generator that reported it for each start, or should have.
     """
 
@@ -31,7 +31,7 @@ class Quantile:
     by: str = ""
 
     def __str__(self) -> str:
-        """Return it with its interval, or what is missing."""
+        """Return the quantile with its interval, or how many samples it lacks."""
         if self.by and not self.over:
             return f"n/a ({self.by} reports none)"
         if not self.over:
@@ -58,7 +58,7 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
 
 
 def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quantile:
-    """Return the median of what each start's report says, and their range: inside a start nothing is known."""
+    """Return the median and the range of the values that the starts' reports hold; no interval within a start."""
     reported = run.starts_of(case)[column(p)]
     known = time == "rtt" and len(reported) > 0 and bool(reported.notna().all())
     value = stats.across_starts(reported.to_list()) if known else (math.nan,) * 3

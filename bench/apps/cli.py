@@ -26,13 +26,13 @@ PARAMETER = click.option(
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
 def cli(context: click.Context, debug: bool) -> None:
-    """Measure remote procedure calls, and say how far the numbers can be trusted."""
+    """Measure remote procedure calls, and report how far the numbers can be trusted."""
     context.obj = debug
 
 
 @cli.command("list")
 def list_() -> None:
-    """List the systems: transports, options, and how to install what is missing."""
+    """List the systems with transports and options, and how to install missing ones."""
     from bench.apps.listing import systems_text
 
     click.echo(systems_text())
@@ -40,7 +40,7 @@ def list_() -> None:
 
 @cli.command()
 def doctor() -> None:
-    """Look at this machine: clock, noise, placement, and what will disturb a measurement."""
+    """Examine this machine: clock, noise, placement, and what will disturb a measurement."""
     from bench.apps.doctor import findings
 
     for finding in findings():
@@ -49,9 +49,9 @@ def doctor() -> None:
 
 @cli.command()
 @click.argument("names", nargs=-1, metavar="ENVIRONMENT...")
-@click.option("--anew", is_flag=True, help="Make it again, whatever is there.")
+@click.option("--anew", is_flag=True, help="Make it again, even if it is there.")
 def prepare(names: tuple[str, ...], anew: bool) -> None:
-    """Make the Python environments that some routers need (all of them, if none is named)."""
+    """Make the Python environments that some routers need (all, if none is named)."""
     from bench import environments
     from bench.plan import parameters as params
 
@@ -65,7 +65,7 @@ def prepare(names: tuple[str, ...], anew: bool) -> None:
 @click.option("--all", "every", is_flag=True, help="Run every notebook.")
 @PARAMETER
 def run(notebooks: tuple[str, ...], every: bool, parameters: tuple[tuple[str, str], ...]) -> None:
-    """Run notebooks by papermill, into data/executed and figures."""
+    """Run notebooks with papermill, into data/executed and figures."""
     from bench.apps.unattended import execute
 
     execute(list(notebooks), every, dict(parameters), click.echo)
@@ -95,18 +95,18 @@ def show(run: str, unverified: bool) -> None:
 @click.argument("system")
 @click.argument("transport", default="ipc")
 @click.option(
-    "--objective", default="p99<=5ms", show_default=True, help="A quantile of the response time, and its bound."
+    "--objective", default="p99<=5ms", show_default=True, help="The SLO: a quantile of the response time and its bound."
 )
-@click.option("--clients", default=4, show_default=True, help="Connections, a process each, that share the schedule.")
+@click.option("--clients", default=4, show_default=True, help="Connections (one process each) that share the schedule.")
 @click.option("-o", "--options", default="", help='The system\'s options, for example "{writes: 2}".')
 @click.option(
-    "--window-s", default=1.0, show_default=True, help="Seconds of each probe; longer where the quantile needs it."
+    "--window-s", default=1.0, show_default=True, help="Seconds per probe; longer where the quantile needs it."
 )
-@click.option("--first", default=200.0, show_default=True, help="Requests per second to begin with.")
+@click.option("--first", default=200.0, show_default=True, help="Requests per second of the first probe.")
 def capacity(
     system: str, transport: str, objective: str, clients: int, options: str, window_s: float, first: float
 ) -> None:
-    """Find the highest rate of users who do not wait at which SYSTEM keeps an objective."""
+    """Find the highest open-loop rate at which SYSTEM meets an objective (SLO)."""
     from bench import paths
     from bench.experiments import registry
     from bench.measurement import capacity_search
@@ -121,11 +121,11 @@ def capacity(
 @cli.command()
 @click.argument("a")
 @click.argument("b")
-@click.option("--margin", default="5%", show_default=True, help="Differences below it are of no practical interest.")
+@click.option("--margin", default="5%", show_default=True, help="Smaller differences are of no practical interest.")
 @click.option("--fail-if-slower", metavar="SHARE", help="Exit with 3 if B is slower than A by more, for example 5%.")
-@click.option("--json", "as_json", is_flag=True, help="Print a list of objects instead of lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
 def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> int:
-    """Compare run B with run A, case by case: what differs, effects with intervals, verdicts."""
+    """Compare run B with run A, case by case: detectable effect, ratios with intervals, verdicts."""
     from bench.apps.listing import compared_text
 
     text, failed = compared_text(a, b, margin, fail_if_slower, as_json)
@@ -138,13 +138,13 @@ def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bo
 @click.option("-o", "--output", metavar="FILE.zip", help="The zip to write; named after the machine otherwise.")
 @click.option("--yes", is_flag=True, help="Write it without asking.")
 def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
-    """Put RUNs into one small zip, to hand in to a class; what it tells is shown before it is written."""
+    """Put RUNs into one small zip, to hand in to a class; its contents are shown before it is written."""
     from bench.apps.classroom.submitting import submission, write
 
     made = submission(runs)
     click.echo(str(made))
     if not yes and not sys.stdin.isatty():
-        raise click.UsageError("Nothing is written: there is no terminal to ask. Agree with --yes.")
+        raise click.UsageError("Nothing is written: there is no terminal to confirm at. Confirm with --yes.")
     if not yes and not click.confirm(f"Write {output or made.name}?"):
         click.echo("Nothing is written")
         return 1
@@ -153,23 +153,23 @@ def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
 
 
 @cli.command()
-@click.option("--runs", default=300, show_default=True, type=click.IntRange(20, 10_000), help="Tries of each property.")
+@click.option("--runs", default=300, show_default=True, type=click.IntRange(20, 10_000), help="Runs per property.")
 def calibrate(runs: int) -> int:
-    """Try the instrument itself in virtual time, where the truth is known; exit with 1 if it is off."""
+    """Test the instrument in virtual time, where the true values are known; exit with 1 if it fails."""
     from bench.experiments.calibration.certificate import certificate
 
     passed = True
     for line in certificate(runs):
         click.echo(str(line))
         passed &= line.passed
-    click.echo(f"{'passed' if passed else 'FAILED'}: {runs} runs of each in virtual time, fixed seeds")
+    click.echo(f"{'passed' if passed else 'FAILED'}: {runs} simulated runs per property in virtual time, fixed seeds")
     return 0 if passed else 1
 
 
 @cli.command()
 @click.argument("figure")
 def explain(figure: str) -> None:
-    """Tell which run a figure was drawn from, and how to draw or measure it again."""
+    """Show which run a figure was drawn from, and how to draw or measure it again."""
     from bench.apps.listing import figure_text
 
     click.echo(figure_text(figure))
@@ -214,7 +214,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         status, text = error.exit_code, error.format_message()
     except (click.Abort, KeyboardInterrupt):
-        status, text = 130, "interrupted: what was measured before is kept; go on with -p resume true"
+        status, text = 130, "interrupted: completed starts are kept; resume with -p resume true"
     if text:
         click.echo(f"bench: {' '.join(text.split())}", err=True)
     sys.exit(status)

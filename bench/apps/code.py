@@ -38,7 +38,7 @@ def of_run(run: Run, system: str = "") -> list[Piece]:
 def of_case(case: Case) -> list[Piece]:
     """Return the loop that times a case's calls, then the call as the system's own file defines it.
 
-    The wire calls nothing: there the loop is all. A load generator is a program of others: nothing is returned.
+    The engine wire calls no library, so only its loop is returned; of an external load generator nothing is.
     """
     if case.generator:
         return []

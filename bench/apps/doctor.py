@@ -1,4 +1,4 @@
-"""``bench doctor``: what about this machine helps or disturbs a measurement, and what to do about it."""
+"""``bench doctor``: what helps or disturbs a measurement on this machine, with advice."""
 
 import shutil
 import tempfile
@@ -16,7 +16,7 @@ from bench.plan.case import Case
 
 @dataclass(frozen=True)
 class Finding:
-    """One fact; ``advice`` is empty where nothing needs doing."""
+    """One finding; ``advice`` is empty where no action is needed."""
 
     subject: str
     found: str
@@ -29,7 +29,7 @@ class Finding:
 
 
 def findings() -> Iterator[Finding]:
-    """Yield what is found, as it is found; takes a few seconds."""
+    """Yield each finding as soon as it is known; takes a few seconds."""
     for examine in EXAMINATIONS:
         yield examine()
 
@@ -42,7 +42,7 @@ def _processor() -> Finding:
 
 def _clock() -> Finding:
     cost, source = machine.clock_cost_ns(), machine.clock_source() or "unknown source"
-    slow = "its clock is slow to read; below 10 us read RTTs with care" if cost > 250 else ""
+    slow = "the clock is slow to read: RTTs below 10 us include much instrument overhead" if cost > 250 else ""
     return Finding("clock", f"{source}, one reading costs {cost:.0f} ns", slow)
 
 
@@ -59,11 +59,11 @@ def _limits() -> Finding:
     limit = machine.cpu_limit()
     if limit is None:
         return Finding("control group", "no CPU limit")
-    return Finding("control group", f"limited to {limit:g} CPUs", "throttling shows up as stalls: lift the limit")
+    return Finding("control group", f"limited to {limit:g} CPUs", "throttling causes stalls: remove the limit")
 
 
 def _others() -> Finding:
-    """Watch the machine idle for a second: what do others use, what does the hypervisor take?"""
+    """Observe the idle machine for a second: CPU use of other processes, steal by the hypervisor."""
     steal = machine.steal_s()
     busy = psutil.cpu_percent(interval=1.0) * (psutil.cpu_count() or 1)
     taken = (machine.steal_s() or 0) - (steal or 0)
@@ -73,21 +73,21 @@ def _others() -> Finding:
 
 
 def _hiccups() -> Finding:
-    """Sleep 1 ms again and again; what is longer than asked is the machine's doing."""
+    """Sleep 1 ms repeatedly; the excess is delay by the machine."""
     calls = measure(Case("pause", "inproc", placement=placement.default()), 0.5, seed=1).calls[0]
     middle, _, worst = stats.across_starts(list((calls[1] - calls[0]) / 1e3 - 1000))
     found = f"sleeping 1 ms takes {middle:.0f} us longer (median), {worst:.0f} us at worst"
     return Finding(
         "hiccups",
         found,
-        "" if worst < 3000 else "expect stalls of this size in every tail: repeat with more starts",
+        "" if worst < 3000 else "expect stalls of this size in the tail latency: use more starts",
     )
 
 
 def _placements() -> Finding:
     """Measure raw sockets briefly under each placement."""
     if reason := placement.why_not():
-        return Finding("placement", reason, "the placement is free here: expect medians that move between starts")
+        return Finding("placement", reason, "only placement free is possible: expect medians that vary between starts")
     parts = []
     for where in placement.PLACEMENTS:
         calls = measure(Case("sockets", "tcp", placement=where), 0.2, seed=1).calls[0]
@@ -97,7 +97,7 @@ def _placements() -> Finding:
 
 def _disk() -> Finding:
     free = shutil.disk_usage(paths.home()).free / 1e9
-    return Finding("disk", f"{free:.1f} GB free", "" if free > 1 else "a long run needs room: free some")
+    return Finding("disk", f"{free:.1f} GB free", "" if free > 1 else "a long run needs more: free some space")
 
 
 def _temporary() -> Finding:

@@ -1,6 +1,6 @@
-"""The verbs of the notebooks: measure, trust, show, tell, save. Each delivers in one line.
+"""The functions of the notebooks: measure, trust, show, tell, save; one line each in a notebook.
 
-``measure`` is where a notebook's parameters become a run; the other verbs only look at it.
+``measure`` makes a run from a notebook's parameters; the other functions only read it.
 """
 
 import io
@@ -37,16 +37,16 @@ from bench.run.frames import Run
 def measure(
     notebook: str, source: object = "measure", resume: object = False, budget_s: object = None, **parameters: Any
 ) -> Run:
-    """Measure what a notebook's parameters ask for, or load a stored run; return it.
+    """Measure the plan of a notebook's parameters, or load a stored run; return it.
 
     ``source`` is ``measure``, ``reference`` (the small run that comes with the project) or a run's id.
     With ``budget_s`` starts and windows are chosen for that many seconds in all.
-    Says beforehand what will be measured and how long that takes.
+    Prints beforehand what will be measured and how long that takes.
     """
     if source != "measure":
         return _load(notebook, str(source))
     if notebook == "placement" and (reason := placement.why_not()):
-        print(f"Skipped: {reason}. What follows is drawn from the reference run of another machine.")
+        print(f"Skipped: {reason}. The figures below show the reference run of another machine.")
         return _load(notebook, "reference")
     plan, again = registry.plan(notebook, **parameters), flag(resume, "resume")
     if literal(budget_s) is not None:
@@ -56,14 +56,14 @@ def measure(
 
 
 def _judged(run: Run) -> Run:
-    """Keep the checks beside the run, and say where it is."""
+    """Store the checks with the run, and print where it is."""
     run.folder.update(checks=[one.as_dict() for one in checks.check(run)])
     print(f"Stored in {paths.shown(run.folder.path)}")
     return run
 
 
 def search(source: object = "measure", **parameters: Any) -> Run:
-    """Search the highest rate at which an objective is kept, or load a stored search; tell each probe as it comes."""
+    """Search the highest rate at which an objective is met, or load a stored search; print each probe."""
     if source != "measure":
         return _load("capacity", str(source))
     goal, plan = objective(str(parameters["objective"])), registry.plan("capacity", **parameters)
@@ -79,7 +79,7 @@ def _run(plan: Plan, unfinished: Folder | None = None) -> Run:
 
 
 def _budgeted(plan: Plan, budget_s: object, again: bool, parameters: dict[str, Any]) -> Plan:
-    """Return the plan that a budget allows, or the one that was begun with it and is gone on with."""
+    """Return the plan that a budget allows, or the unfinished one of the same budget, which is resumed."""
     for name in ("starts", "window_s"):
         if literal(parameters.get(name)) is not None:
             raise UsageError(f"budget_s chooses {name}: give one of them, not both")
@@ -87,12 +87,12 @@ def _budgeted(plan: Plan, budget_s: object, again: bool, parameters: dict[str, A
 
 
 def _to_resume(plan: Plan) -> Folder | None:
-    """Return the interrupted run of this plan, if there is one; say what will be done."""
+    """Return the interrupted run of this plan, if there is one; print what will be done."""
     folder = stored.unfinished(plan)
     if folder is None:
-        print("No interrupted run of this plan: all of it is measured")
+        print("No interrupted run of this plan: all starts are measured")
     else:
-        print(f"Going on with {folder.id}: {len(folder.done())} starts are there")
+        print(f"Resuming {folder.id}: {len(folder.done())} starts are complete")
     return folder
 
 
@@ -137,7 +137,7 @@ def is_watched() -> bool:
 
 
 def trust(run: Run) -> None:
-    """Show every check: may this result be believed?"""
+    """Show the trust card: the outcome of every check, with advice."""
     show_frame(tables.card(checks.check(run)), wrap=True)
 
 
@@ -162,7 +162,7 @@ def show(run: Run, *panels: str) -> None:
 
 
 def show_figure(figure: Figure, alt: str) -> None:
-    """Show a figure as a picture in the notebook, with a text in its place for who cannot see it."""
+    """Show a figure as a picture in the notebook, with an alternative text."""
     buffer = io.BytesIO()
     with style():
         figure.savefig(buffer, format="png", dpi=90)
@@ -173,7 +173,7 @@ def source(run: Run, system: str = "") -> None:
     """Show the loop that timed the calls of a run's first system, or of the one named, and the call that it timed."""
     pieces = code.of_run(run, system)
     if not pieces:
-        print("A load generator made these calls: its own program timed them, and its source is not here.")
+        print("An external load generator timed these calls; its source is not part of this project.")
     for piece in pieces:
         display(Markdown(f"`{piece.title}`"), Code(piece.text, language="python"))
 
@@ -184,7 +184,7 @@ def tell(run: Run, what: str = "conclusion") -> None:
 
 
 def lines(run: Run, origin: str) -> None:
-    """Print results in the form in which an origin prints them: ``zeromq``, ``lab`` or ``wamp``."""
+    """Print results in the format of an origin: ``zeromq``, ``lab`` or ``wamp``."""
     print(getattr(published, f"{origin}_lines")(run))
 
 

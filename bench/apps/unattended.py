@@ -1,4 +1,4 @@
-"""Notebooks run unattended: papermill with a progress line, an estimate, and where everything is."""
+"""Notebooks run unattended by papermill, with progress lines, an estimate, and the paths of the results."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.files import make_folder
 
-REST_S = 8.0  # what a notebook takes beside measuring: a kernel, imports, figures
+REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures
 
 
 def execute(names: list[str], every: bool, parameters: dict[str, str], say: Callable[[str], None]) -> None:

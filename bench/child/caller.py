@@ -14,7 +14,7 @@ from typing import Any
 from bench.child import timed_loops
 from bench.errors import TransportError
 
-MOST_FAILURES = 1000  # of one caller in one window: more tell nothing more
+MOST_FAILURES = 1000  # per caller and window: a start with more of them fails
 
 Buffer = Any  # array("q"), or a part of one
 

@@ -1,6 +1,6 @@
 """The client's process: ``python -m bench.child.client``, started by ``bench.measurement`` with a specification.
 
-It connects, makes one verified call, says that it is ready, waits for *go*, runs the timed loop, and hands
+It connects, makes one verified call, reports that it is ready, waits for *go*, runs the timed loop, and hands
 over its samples as raw int64. For the transport ``inproc`` the server is a thread in here.
 """
 
@@ -58,22 +58,23 @@ class Inside(threading.Thread):
 
 
 class Meter:
-    """What this process used between the window's edges; the server thread's share is told apart.
+    """CPU time, context switches and garbage collections of this process in the window.
 
-    Its children count with what they have used when they have ended; ``pids`` while they live.
+    The server thread's CPU time is reported separately. Children count with all that they used once they have ended;
+    those in ``pids`` count while they live.
     """
 
     def __init__(self, inside: Inside | None, pids: Sequence[int] = ()) -> None:
-        """Read what is slow to read, while it is not yet urgent; ``pids`` are further processes of the client."""
+        """Read the counters that are slow to read, before the window; ``pids``: further processes of the client."""
         self._inside = inside if inside is not None and inside.is_alive() else None
         self._pids = pids
         self._collections = self._collected()
         self._voluntary, self._involuntary = self._switches()
+        self._server_ns, self._process_ns = self._server(), self._process()
 
     def start(self) -> None:
-        """Mark the window's first edge."""
-        self._server_ns = self._server()
-        self._process_ns = self._process()
+        """Read the CPU clocks at the first edge of the window."""
+        self._server_ns, self._process_ns = self._server(), self._process()
 
     def stop(self) -> Usage:
         """Return what was used since ``start``; the server's part is None where it has a process of its own."""
@@ -142,11 +143,11 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
 
 
 def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:
-    """Make the first, verified, call, and say that it went well."""
+    """Make the first call, which is verified, and report it."""
     first_ns = load.first()
     if inside and isinstance(load, Streamer):
         inside.outbox.get()
-    gc.freeze()  # what is there by now is not looked through in the window
+    gc.freeze()  # objects that exist by now are not scanned in the window
     channel.send(Ready(first_ns=first_ns, pids=getattr(load, "pids", ())))
 
 
@@ -175,8 +176,8 @@ def main(channel: Channel) -> None:
     used, report = meter.stop(), load.report()
     blobs = [*report.times, *((marks.times, marks.messages) if marks else ())]
     counted = inside.echo.count().count if inside and not marks and inside.is_alive() else None
-    told = {name: value for name, value in vars(report).items() if name != "times"}
-    channel.send(Done(**vars(used), **told, blobs=blobs, counted=counted))
+    reported = {name: value for name, value in vars(report).items() if name != "times"}
+    channel.send(Done(**vars(used), **reported, blobs=blobs, counted=counted))
     channel.receive(Close)
     load.close()
     channel.send(Closed())

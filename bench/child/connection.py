@@ -120,7 +120,7 @@ class Connection:
             self.calls = number + 1
 
     def again(self, error: TransportError) -> Talk:
-        """Return a talk that goes on with the next turn, on a new connection, after a request that failed.
+        """Return a talk that continues with the next turn, on a new connection, after a failed request.
 
         The times of that request stay 0. TransportError where no connection can be made, or too many requests failed.
         """
@@ -133,7 +133,7 @@ class Connection:
         return self.talk(self._turns, *self._limits)
 
     def _rest(self, idle: deque[Step]) -> Talk:
-        """Wait to be told to send; meanwhile the server may end the connection, but say nothing.
+        """Wait for the order to send; meanwhile the server may close the connection, but send nothing.
 
         No request has failed if it does, so SystemFailedError is raised, which ends the start.
         """

@@ -17,7 +17,7 @@ class Held:
     """What a system's ``route`` is given; see ``bench.contract.RouterService``."""
 
     def __init__(self, channel: Channel) -> None:
-        """Keep whom to tell."""
+        """Keep the channel to report to."""
         self._channel = channel
         self.adopt = channel.adopt
 

@@ -22,7 +22,7 @@ class Echo:
     def __init__(
         self, on_announce: Callable[[str, Mapping[str, int]], None], adopt: Callable[[int], None] = lambda pid: None
     ) -> None:
-        """Keep whom to tell when the system listens, and of process groups that shall end with it."""
+        """Keep the callbacks for the address, and for process groups that end with the server."""
         self._on_announce = on_announce
         self.adopt = adopt
         self._calls = itertools.count()  # its ``next`` is atomic, whatever threads answer
@@ -42,7 +42,7 @@ class Echo:
     def announce(
         self, address: str, pids: Mapping[str, int] | None = None, counts: Callable[[], Sequence[int]] | None = None
     ) -> None:
-        """Tell that requests are accepted at ``address``."""
+        """Report that requests are accepted at ``address``."""
         self._counts = counts or self._counts
         self._on_announce(address, pids or {})
 
@@ -54,7 +54,7 @@ class Echo:
 
 
 def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Marks:
-    """Verify the first message, tell, and receive the stream behind it."""
+    """Verify the first message, report it, and receive the stream behind it."""
     first = receiver.receive()
     if first != payload:
         raise wrong_answer(payload, first, 0)
@@ -65,7 +65,7 @@ def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Mark
 
 
 def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:
-    """Serve requests until told to leave."""
+    """Serve requests until ordered to leave."""
 
     def announce(address: str, pids: Mapping[str, int]) -> None:
         if spec.bind and spec.transport == "ipc" and not spec.router:
@@ -79,7 +79,7 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
 
 
 def serve_stream(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:
-    """Receive one stream, report its marks, and wait to be told to leave."""
+    """Receive one stream, report its marks, and wait for the order to leave."""
     receiver = system.Receiver(binding, options)
     channel.send(Listening(address=receiver.address))
     payload = make_payloads(spec.payload_bytes, spec.seed)[0]

@@ -24,7 +24,7 @@ NEVER_NS = 2**62
 
 
 class Session(NamedTuple):
-    """One client process; times in ns of ``perf_counter_ns``, None where a native program does not tell them.
+    """One client process; times in ns of ``perf_counter_ns``, None where a native program does not report them.
 
     interpreted_ns: its first line ran. prepared_ns: it had imported its system. answered_ns: the first reply was
     there. called_ns: the last reply was there. end_ns: it had ended.
@@ -46,7 +46,7 @@ class Sessions:
     """The load of a process that runs client processes one at a time, with the methods of ``Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec, server_pids: Sequence[int]) -> None:
-        """Keep what they will be told, and whose CPU time is the server's."""
+        """Keep their specification, and the processes whose CPU time is the server's."""
         self._system, self._options, self._address, self._spec = system, options, address, spec
         self._server_pids = server_pids
         self._done: list[Session] = []

@@ -1,4 +1,4 @@
-"""What parent and children say to each other: the specification that a child gets first, orders, and reports.
+"""Messages between parent and children: the specification that a child gets first, orders, and reports.
 
 A child is started, gets its specification, and says when it is ready; *go* begins the window at one instant for all;
 what it measured comes back as raw int64 behind the last report. All instants are of ``perf_counter_ns``, in ns.
@@ -11,7 +11,7 @@ from bench.channel import Message
 
 
 class SystemSpec(Message):
-    """What every child is told of the system: its name, the transport, all or some of its options."""
+    """The system of a child: its name, the transport, all or some of its options."""
 
     system: str
     transport: str
@@ -19,7 +19,7 @@ class SystemSpec(Message):
 
 
 class ServerSpec(SystemSpec):
-    """What a server is told.
+    """Specification of a server.
 
     load: ``stream`` for the receiver of one-way messages, which verifies ``payload_bytes`` made from ``seed``. cpus:
     where it is kept; None: anywhere. bind: the address that the user names. router: what the router announced.
@@ -37,7 +37,7 @@ class ServerSpec(SystemSpec):
 
 
 class RouterSpec(SystemSpec):
-    """What a router is told; see ``ServerSpec``."""
+    """Specification of a router; see ``ServerSpec``."""
 
     bind: str | None
     directory: str
@@ -45,7 +45,7 @@ class RouterSpec(SystemSpec):
 
 
 class ClientSpec(SystemSpec):
-    """What a client is told.
+    """Specification of a client.
 
     callers: how many it runs. max_calls: of each caller. share: its number among how many clients, which share the
     schedule of an open load that ``schedule_seed`` fixes. sessions: calls and payload in bytes of each client process.
@@ -69,7 +69,7 @@ class ClientSpec(SystemSpec):
 
 
 class SessionSpec(SystemSpec):
-    """What one whole client process is told: where to connect, and what to ask."""
+    """Specification of one whole client process: where to connect, and what to request."""
 
     address: str
     calls: int

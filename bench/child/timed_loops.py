@@ -1,4 +1,4 @@
-"""The timed loops: nothing here knows which system answers.
+"""The timed loops, independent of the system under test.
 
 Times are ``time.perf_counter_ns``. Callers own the preallocated ``array("q")`` buffers, so that nothing
 grows while the clock runs. Requests rotate through a few payloads that differ, so that a reply to an
@@ -88,7 +88,7 @@ async def closed_async(
 
 
 def wait_until(instant_ns: int) -> None:
-    """Return at an instant of ``perf_counter_ns``: sleep until shortly before it, then spin."""
+    """Return at a time of ``perf_counter_ns``: sleep until shortly before it, then spin."""
     early_ns = 150_000
     remaining = instant_ns - early_ns - time.perf_counter_ns()
     if remaining > 0:

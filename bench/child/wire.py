@@ -1,7 +1,7 @@
 """The engine ``wire``: prepared bytes on many connections in one loop, so that the server is measured, not the client.
 
 Two ways to drive the connections (``bench.child.connection``): each asks again as soon as it is answered, or the
-idle ones are told, in turn, to ask when a request is due.
+idle ones are ordered, in turn, to send when a request is due.
 """
 
 import functools
@@ -30,7 +30,7 @@ class Talks:
     def __init__(
         self, poller: Epoll | Selector, talks: Iterable[tuple[Connection, Talk]], persistent: bool = True
     ) -> None:
-        """Begin all of them: each sends its first request, or waits to be told.
+        """Begin all of them: each sends its first request, or waits for the order to.
 
         If ``persistent``, a connection whose request fails counts that and goes on; else the error is raised.
         """
@@ -84,7 +84,7 @@ class Talks:
                 while True:
                     for fd, event in poll(None, most):
                         steps[fd](event)
-            except StopIteration:  # what else has come is told again by the next poll
+            except StopIteration:  # the next poll reports what else has come
                 self._end(fd)
             except TransportError as error:
                 self._again(self._connections[fd], error)
@@ -100,7 +100,7 @@ class Talks:
                 self._again(self._connections[fd], error)
 
     def stop(self) -> None:
-        """End those that still wait to be told."""
+        """End those that still wait for an order to send."""
         for fd in list(self._steps):
             self._end(fd)
 

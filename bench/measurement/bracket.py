@@ -12,7 +12,7 @@ MOST_PROBES = 60
 
 @dataclass(frozen=True)
 class Probe:
-    """What one start at one rate gave: the quantile in us (NaN if too few requests), share sent, CPU per call in us."""
+    """One start at one rate: the quantile in us (NaN if too few requests), share sent, CPU per call in us."""
 
     rate: float
     quantile_us: float
@@ -23,10 +23,9 @@ class Probe:
 
 @dataclass(frozen=True)
 class Bracket:
-    """Between these rates the objective is lost; ``low`` is 0 if no rate kept it.
+    """The objective is met at ``low`` and violated at ``high``; ``low`` is 0 if no rate met it.
 
-    confirmed: whether most fresh starts kept it at ``low``. ended: whether the search came to its end, and not to that
-    of its patience.
+    confirmed: whether most fresh starts met it at ``low``. ended: whether the search finished within its limit.
     """
 
     low: float
@@ -36,7 +35,7 @@ class Bracket:
     ended: bool = True
 
     def votes(self, rate: float) -> tuple[int, int]:
-        """Return in how many starts at a rate the objective was kept, and how many there were."""
+        """Return in how many starts at a rate the objective was met, and how many there were."""
         found = [one.kept for one in self.probes if one.rate == rate]
         return sum(found), len(found)
 
@@ -62,24 +61,24 @@ class _Search:
         self.probes.append(self._probe(rate))
 
     def keeps(self, rate: float) -> bool:
-        """Ask fresh starts until two of at most three agree: one start may meet a hiccup of the machine."""
+        """Ask fresh starts until two of at most three agree: one start may meet a stall of the machine."""
         while max(self._votes(rate).count(vote) for vote in (True, False)) < 2:
             self._ask(rate)
         return self._votes(rate).count(True) >= 2
 
     def confirms(self, rate: float) -> bool:
-        """Ask until there are enough starts; most of them have to keep the objective."""
+        """Ask until there are enough starts; most of them have to meet the objective."""
         while len(self._votes(rate)) < self._starts:
             self._ask(rate)
         return 2 * sum(self._votes(rate)) > len(self._votes(rate))
 
     def double(self, most: float) -> None:
-        """Double the rate until the objective is lost."""
+        """Double the rate until the objective is violated."""
         while self.high <= most and self.keeps(self.high):
             self.low, self.high = self.high, 2 * self.high
 
     def halve(self, least: float) -> None:
-        """Halve the rate until the objective is kept, or the rate is too low to tell."""
+        """Halve the rate until the objective is met, or the rate is below the search range."""
         while not self.low and self.high / 2 >= least:
             if self.keeps(self.high / 2):
                 self.low = self.high / 2
@@ -116,10 +115,10 @@ def search(
     most: float = MOST_PER_S,
     starts: int = STARTS,
 ) -> Bracket:
-    """Double the rate until the objective is lost, bisect (on logs) until the bracket is narrow, confirm its lower end.
+    """Double the rate until the objective is violated, bisect (on logs) to a narrow bracket, confirm its lower end.
 
     Two of at most three fresh starts decide at each rate, most of ``starts`` at the lower end. An end that is not
-    confirmed becomes the upper one, and the search goes on below it. Rates below ``least`` and above ``most`` are not
+    confirmed becomes the upper one, and the search continues below it. Rates below ``least`` and above ``most`` are not
     tried.
     """
     going, confirmed, ended = _Search(probe, first, starts), False, True

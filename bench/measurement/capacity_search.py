@@ -27,10 +27,10 @@ Say = Callable[[str], None]
 
 
 def find(plan: Plan, goal: Objective, say: Say) -> Folder:
-    """Search the highest rate at which the plan's one case keeps an objective; return the run's folder.
+    """Search the highest rate at which the plan's one case meets an objective; return the run's folder.
 
     The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes and bracket. A
-    probe that fails loses; if the very first one fails, SystemFailedError.
+    failed probe counts as a violation; if the first one fails, SystemFailedError.
     """
     (case,) = plan.cases
     folder = stored.create(replace(plan, starts=1), runner.facts())
@@ -54,7 +54,7 @@ class Prober:
         self._probes: list[Probe] = []
 
     def __call__(self, rate: float) -> Probe:
-        """Return what a fresh start at this rate gave."""
+        """Return the result of a fresh start at this rate."""
         case, number = replace(self._plan.cases[0], offered_per_s=rate), len(self._tried)
         if case not in self._cases:
             self._cases.append(case)
@@ -83,7 +83,7 @@ class Prober:
 
 
 def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
-    """Return whether a start kept an objective: of all requests, from when they were due."""
+    """Return whether a start met an objective: response times of all requests, from their scheduled send times."""
     times = np.concatenate([one[1] - one[2] for one in found.calls]) / 1e3
     achieved = found.ledger["calls"] / max(1, found.ledger["scheduled"])
     enough = len(times) >= stats.needed_samples(goal.p)
@@ -94,7 +94,7 @@ def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
 
 
 def _record(goal: Objective, found: Bracket) -> dict[str, Any]:
-    """Return what a manifest keeps of a search; what is not known is null."""
+    """Return the search as the manifest stores it; values that are not known are null."""
     probes = [{name: None if value != value else value for name, value in asdict(one).items()} for one in found.probes]
     bracket = {"low_per_s": found.low, "high_per_s": found.high, "confirmed": found.confirmed, "ended": found.ended}
     return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, "probes": probes, **bracket}
@@ -104,25 +104,25 @@ def line(one: Probe, goal: Objective) -> str:
     """Return a probe as one line."""
     value = "too few requests" if one.quantile_us != one.quantile_us else f"{one.quantile_us / 1000:.3g} ms"
     cpu = "not known" if one.server_cpu_us != one.server_cpu_us else f"{one.server_cpu_us:.0f} us"
-    state = "kept" if one.kept else "lost"
+    state = "met" if one.kept else "violated"
     head = f"{one.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {one.achieved:6.1%}"
     return f"{head}  server CPU/call {cpu:>9}  {state}"
 
 
 def closing(goal: Objective, found: Bracket) -> str:
-    """Return what the search found: the bracket, not only the point."""
+    """Return a sentence on the bracket that the search found."""
     if not found.ended:
         return (
-            f"after {len(found.probes)} starts it is still not certain whether {goal} is kept around "
-            f"{found.high:,.0f}/s: fresh starts disagree; take a looser objective, or a quieter machine "
+            f"after {len(found.probes)} starts it is still not known whether the SLO {goal} is met around "
+            f"{found.high:,.0f}/s: fresh starts disagree; use a looser objective, or a quieter machine "
             f"(python -m bench doctor)"
         )
     if not found.low:
-        return f"{goal} is kept at no rate down to {found.high:,.0f}/s: loosen it, or look for what else is slow"
+        return f"the SLO {goal} is violated at all rates down to {found.high:,.0f}/s: loosen it, or find the bottleneck"
     if not found.confirmed:
-        return f"{goal} is kept even at {found.low:,.0f}/s, the most that is searched: take a stricter objective"
+        return f"the SLO {goal} is met at {found.low:,.0f}/s, the highest rate searched: use a stricter objective"
     kept, fresh = found.votes(found.low)
     return (
-        f"{goal} is kept up to between {found.low:,.0f} and {found.high:,.0f} requests a second: at the lower end in "
-        f"{kept} of {fresh} fresh starts"
+        f"the SLO {goal} is met at {found.low:,.0f} requests/s ({kept} of {fresh} fresh starts) and violated at "
+        f"{found.high:,.0f}/s"
     )

@@ -1,4 +1,4 @@
-"""What else went on on this machine during a window: counters of the kernel, read at both edges (Linux)."""
+"""Kernel counters of the machine's activity, read at both edges of a window (Linux)."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> d
     """Return counters that only grow, in ns or 1, as far as the kernel has them; their difference over a window counts.
 
     machine_busy_ns: all CPUs, all processes; ticks at 10 ms. steal_ns: wanted but given to other guests.
-    pressure_ns: some task waited for a CPU. throttled_ns: a limit of the control group held tasks back.
+    pressure_ns: some task waited for a CPU. throttled_ns: the control group's CPU limit throttled tasks.
     tcp_delayed_acks: acknowledgements that were sent late; tcp_segments_out: all that was sent; tcp_connections: opened
     from here; of this network.
     """

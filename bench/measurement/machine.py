@@ -35,7 +35,7 @@ def _read(path: str) -> str | None:
 
 
 def machine_id() -> str:
-    """Return a name for this machine that tells nothing about it: a salted hash."""
+    """Return an anonymous name for this machine: a salted hash."""
     known = _read("/etc/machine-id") or platform.node()
     text = f"{known}|{cpu_model()}|{psutil.virtual_memory().total}"
     return hashlib.blake2b(text.encode(), key=b"roundtrip machine id", digest_size=4).hexdigest()
@@ -55,13 +55,13 @@ def governor() -> str | None:
 
 
 def is_virtual() -> bool | None:
-    """Return whether this is a virtual machine, or None where that cannot be told."""
+    """Return whether this is a virtual machine, or None where that is not known."""
     flags = _read("/proc/cpuinfo")
     return None if flags is None else "hypervisor" in flags
 
 
 def clock_source() -> str | None:
-    """Return what the kernel's clock reads."""
+    """Return the kernel's clock source."""
     return _read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
@@ -72,7 +72,7 @@ def cpu_limit() -> float | None:
 
 
 def clock_cost_ns(calls: int = 20_000) -> float:
-    """Return what one reading of the clock costs, in ns."""
+    """Return the cost of one clock reading, in ns."""
     clock = time.perf_counter_ns
     began = clock()
     for _ in range(calls):

@@ -1,4 +1,4 @@
-"""What children report at the end of a window, as what a start measured."""
+"""The reports of the children at the end of a window, as the result of a start."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,6 +38,6 @@ def sessions_of(done: Sequence[Done], go_ns: int) -> list[dict[str, Any]]:
 
 
 def window_ns(done: Sequence[Done], calls: list[Times], planned_s: float) -> int:
-    """Return how long the window was: as a generator told, until the last reply, or as planned if there was none."""
-    told = [int(message.window_s * 1e9) for message in done if message.window_s is not None]
-    return max([*told, *(int(one[1][-1]) for one in calls if one.size)], default=int(planned_s * 1e9))
+    """Return the length of the window: as a generator reported, until the last reply, or as planned without any."""
+    reported = [int(message.window_s * 1e9) for message in done if message.window_s is not None]
+    return max([*reported, *(int(one[1][-1]) for one in calls if one.size)], default=int(planned_s * 1e9))

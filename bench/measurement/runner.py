@@ -18,7 +18,7 @@ Progress = Callable[[Case], None]
 def run(plan: Plan, unfinished: Folder | None = None, progress: Progress = lambda case: None) -> Folder:
     """Measure what a plan asks for, and return the run's folder.
 
-    An ``unfinished`` run of the same plan is gone on with: only what is missing is measured. When a start fails,
+    An ``unfinished`` run of the same plan is resumed: only missing starts are measured. When a start fails,
     what was measured before it is on disk, the failure is in the manifest, and SystemFailedError is raised.
     """
     folder = unfinished or stored.create(plan, facts())
@@ -34,7 +34,7 @@ def run(plan: Plan, unfinished: Folder | None = None, progress: Progress = lambd
 
 
 def facts() -> dict[str, Any]:
-    """Return what a manifest says about where and with what a run was measured."""
+    """Return the machine, versions and revision for a manifest."""
     return {"machine": machine.record(), "versions": machine.versions(), "git": machine.git_revision()}
 
 
@@ -51,6 +51,6 @@ def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers
 
 
 def describe(case: Case) -> str:
-    """Return a case in a few words."""
+    """Return a short description of a case."""
     clients = f", {case.clients} clients" if case.clients > 1 else ""
     return f"{case.system} over {case.target or case.transport}, {case.payload_bytes} B{clients}"

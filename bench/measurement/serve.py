@@ -16,7 +16,7 @@ from bench.plan.validation import options_of
 
 
 def serve(system: str, address: str, options: str, say: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C (or the server's end, which is an error); then say how much was answered."""
+    """Serve until Ctrl-C (or the server's end, which is an error); then report how many requests were answered."""
     name = parameters.one_name(system, "system", systems.names())
     where = parse_address(address).transport
     if where == "inproc":

@@ -73,7 +73,7 @@ def measure(case: Case, window_s: float, seed: int, routers: Routers | None = No
 
 
 def _remedy(case: Case) -> str:
-    """Return what to do about a target that failed; a server started here is explained by its log."""
+    """Return the remedy for a target that failed; the log explains a server started here."""
     if case.target is None:
         return ""
     start_one = f"python -m bench serve {case.system} {case.target}"

@@ -1,4 +1,4 @@
-"""A case: one combination of factors, as plain data. What a system can do is asked by ``bench.plan.validation``."""
+"""A case: one combination of factors, as plain data. ``bench.plan.validation`` checks what a system supports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

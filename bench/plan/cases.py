@@ -1,4 +1,4 @@
-"""What a notebook's parameters choose: systems, transports and cases, or an error that says what there is."""
+"""Cases from a notebook's parameters: systems, transports and cases, or an error that lists the choices."""
 
 import contextlib
 from collections.abc import Iterator

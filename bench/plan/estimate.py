@@ -1,13 +1,13 @@
-"""Estimates: how long a plan takes, and what is said of it before it begins."""
+"""Estimates: how long a plan takes, and its description before it begins."""
 
 from bench import systems
 from bench.child import generators
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 
-START_S = 0.065  # what a process of a start costs beside its window: an interpreter, connecting, writing
+START_S = 0.065  # time of each process of a start in addition to the window: interpreter, connecting, writing
 ROUTER_S = 7.0
-CALL_S = 0.0004  # of one call, to tell how long client processes take
+CALL_S = 0.0004  # per call, to estimate how long client processes take
 
 
 def expected_s(plan: Plan) -> float:
@@ -33,7 +33,7 @@ def sessions_s(case: Case) -> float:
 
 
 def described(plan: Plan) -> str:
-    """Say what will be measured and how long that takes."""
+    """Return a description of what will be measured, with the time it takes."""
     processes = max(len(case.sessions) for case in plan.cases)
     each = f"{processes} client processes in each" if processes else f"windows of {plan.window_s:g} s"
     many = f"{len(plan.cases)} cases x {plan.starts} starts, {each}"

@@ -1,10 +1,10 @@
-"""The shortest text for each case that tells it from the others of its run."""
+"""The shortest label that distinguishes each case from the others of its run."""
 
 from bench.plan.case import Case
 
 
 def labels(cases: tuple[Case, ...]) -> list[str]:
-    """Return a label for each case: system and transport, and whatever else differs between them."""
+    """Return a label for each case: system and transport, and the other factors that differ between them."""
     peers = [case for case in cases if case.system != "loopback"]
     paced = {peer.load for peer in peers} != {"open"}
     found = [_label(case, [peer for peer in peers if peer.load == case.load], paced) for case in cases]
@@ -16,7 +16,7 @@ def _again(times: int) -> str:
 
 
 def _label(case: Case, peers: list[Case], paced: bool) -> str:
-    """Return a case's label; ``paced``: whether offered rates tell it from cases of another load."""
+    """Return a case's label; ``paced``: whether the offered rate distinguishes it from cases of another load."""
     if case.system == "loopback":
         return "loopback (no server)"
     words = {

@@ -1,4 +1,4 @@
-"""An objective: a quantile of the response time, and the most it may be."""
+"""An objective (SLO): a quantile of the response time, and its upper bound."""
 
 import re
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from bench.errors import UsageError
 
 @dataclass(frozen=True)
 class Objective:
-    """A quantile of the response time and the most it may be, in us."""
+    """A quantile of the response time and its upper bound, in us."""
 
     p: float
     limit_us: float
 
     def __str__(self) -> str:
-        """Write it as it is typed."""
+        """Return the objective as users type it."""
         return f"p{100 * self.p:g}<={self.limit_us / 1000:g}ms"
 
 
@@ -22,5 +22,5 @@ def objective(text: str) -> Objective:
     """Return the objective that "p99<=5ms" or "p99<5ms" spells; UsageError says how one is written."""
     found = re.fullmatch(r"\s*p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(us|ms|s)\s*", text)
     if not found or not 0 < float(found[1]) < 100 or not float(found[2]) > 0:
-        raise UsageError(f"{text!r} is no objective: write for example p99<=5ms")
+        raise UsageError(f"{text!r} is not an objective: write for example p99<=5ms")
     return Objective(float(found[1]) / 100, float(found[2]) * {"us": 1, "ms": 1e3, "s": 1e6}[found[3]])

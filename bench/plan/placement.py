@@ -1,4 +1,4 @@
-"""Placement: which CPUs the roles may use. It changes a raw round trip by more than ten, so it is a factor."""
+"""Placement: which CPUs the roles may use. It changes a raw round trip more than tenfold, so it is a factor."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from bench.errors import UsageError
 PLACEMENTS = {
     "split": "the server alone on one CPU, clients on the others; a router on a third, or with the server",
     "same": "server and clients all on one CPU",
-    "free": "wherever the kernel puts them",
+    "free": "chosen by the kernel",
 }
 
 
@@ -45,9 +45,9 @@ def _rank_in_core(cpu: int) -> int:
 def why_not() -> str | None:
     """Return why processes cannot be placed on this machine, or None if they can."""
     if not hasattr(os, "sched_setaffinity"):
-        return "this operating system has no call that pins a process to a CPU"
+        return "this operating system cannot pin a process to a CPU"
     if len(allowed()) < 2:
-        return "this process may use one CPU only, so there is nothing to choose"
+        return "this process may use one CPU only, so there is no placement to choose"
     return None
 
 

@@ -52,6 +52,6 @@ def make_plan(
     else:
         window_s = parameters.positive(window_s, "window_s", 3600, whole=False)
         if window_s < LEAST_WINDOW_S:
-            raise UsageError(f"window_s must be at least {LEAST_WINDOW_S} s: less says nothing")
+            raise UsageError(f"window_s must be at least {LEAST_WINDOW_S} s: shorter windows hold too few calls")
     order = int(parameters.positive(seed, "seed", 2**31))
     return Plan(notebook, tuple(cases), starts, window_s, order, profile, absent or {})

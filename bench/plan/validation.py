@@ -21,7 +21,7 @@ def checked(case: Case) -> Case:
     if case.transport not in provided:
         raise UsageError(f"{case.system} has no transport {case.transport!r}: it has {', '.join(provided)}")
     if case.transport == "inproc" and case.clients != 1:
-        raise UsageError("inproc lives in one process, so it takes clients 1; use ipc or tcp for more")
+        raise UsageError("inproc is one process, so it takes clients 1; use ipc or tcp for more")
     if case.target is not None:
         _check_target(case, parse_address(case.target))
     if case.load == "open":
@@ -50,7 +50,7 @@ def _check_target(case: Case, where: Address) -> None:
 
 def _check_open(case: Case) -> None:
     if case.transport == "inproc":
-        raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
+        raise UsageError("an open load needs a server in a process of its own: use ipc or tcp")
     if case.callers != 1 and case.engine != "wire":
         raise UsageError("an open load is paced by client processes with one caller each: give clients, not callers")
     if case.arrivals not in ARRIVALS:

@@ -42,7 +42,7 @@ def writing(target: Path, variable: str = "ROUNDTRIP_RUNS") -> Iterator[Path]:
     except OSError as reason:
         raise DataError(
             f"cannot write {paths.shown(target)}: {reason.strerror or reason}; free some space, or name another "
-            f"folder in {variable}, then go on with -p resume true: what was measured before is kept"
+            f"folder in {variable}, then resume with -p resume true: completed starts are kept"
         ) from reason
     finally:
         with suppress(OSError):

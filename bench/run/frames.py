@@ -44,8 +44,8 @@ class Run:
         vars(self).update(folder=folder, manifest=manifest, id=manifest.get("id", folder.id), plan=plan)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: what was measured is not changed from outside."""
-        raise AttributeError(f"a run is what was measured: its {name} cannot be set")
+        """Refuse: a run is read-only."""
+        raise AttributeError(f"a run is read-only: its {name} cannot be set")
 
     def case(self, number: object) -> Case:
         """Return a case of the plan by its number, as the index of ``cases`` or a column ``case`` holds it."""
@@ -115,7 +115,7 @@ class Run:
 
     @cached_property
     def reports(self) -> pd.DataFrame:
-        """What load generators told of their windows, one row per number: start, name, value, unit."""
+        """Reports of the load generators, one row per number: start, name, value, unit."""
         return self.folder.read("reports").to_pandas()
 
     @cached_property
@@ -181,7 +181,7 @@ class Run:
     def _detected_ns(self, starts: pd.DataFrame) -> int:
         """Return when the last case has warmed up, at most half a window after *go*: one cut for all starts.
 
-        A case warms up if at least half of its starts do; a step in a single start is the machine's, not the case's.
+        A case warms up if at least half of its starts do; a step in a single start is attributed to the machine.
         """
         found = [0]
         times = dict(iter(self._calls.groupby("start")["t_send_ns"]))
@@ -222,7 +222,7 @@ class Run:
         return frame
 
     def _pacing(self) -> dict[int, float]:
-        """Return the p99 of how late requests of an open load left that nothing but the clock held back, in us."""
+        """Return the p99 lateness, by start, of the requests of an open load that found an idle connection, in us."""
         found = {}
         for start in self.ledger.index[self.ledger["load"] == "open"]:
             rows = self._calls[self._calls["start"] == start]
@@ -277,7 +277,7 @@ class Run:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The shortest text for each case that tells it from the others."""
+        """The shortest label that distinguishes each case from the others."""
         return labels(self.plan.cases)
 
 

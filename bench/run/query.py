@@ -1,4 +1,4 @@
-"""Questions across runs, answered by DuckDB from the Parquet files where they lie."""
+"""Questions across runs, answered by DuckDB directly from the Parquet files."""
 
 import sys
 from pathlib import Path
@@ -32,7 +32,7 @@ _COLUMNS = (
 
 
 def _row(folder: Folder) -> dict[str, Any] | None:
-    """Return a run's row; None, with a word on stderr, for a folder that cannot be read."""
+    """Return a run's row; None, with a warning on stderr, for a folder that cannot be read."""
     try:
         manifest, plan, done = folder.manifest(), folder.plan(), folder.done()
     except (DataError, KeyError, TypeError) as reason:
@@ -62,7 +62,7 @@ def query(sql: str, external: bool = False) -> pd.DataFrame:
     except duckdb.PermissionException as reason:
         raise UsageError(f"{_first_line(reason)}; to let a question use other files: external=True") from reason
     except duckdb.Error as reason:
-        raise UsageError(f"the question was not understood: {_first_line(reason)}") from reason
+        raise UsageError(f"the SQL query failed: {_first_line(reason)}") from reason
 
 
 def _first_line(reason: duckdb.Error) -> str:

@@ -6,7 +6,7 @@ A run folder holds ``manifest.json`` and six tables of Parquet files, one file f
 - ``samples``: one row per request of a closed load
 - ``marks``: progress of one-way streams, at both ends
 - ``load``: CPU load and memory of each role over time
-- ``reports``: what a load generator of others told of its window, number by number; such a start has no samples
+- ``reports``: numbers that an external load generator reported; such a start has no samples
 - ``sessions``: whole client processes of a start, one after another; such a start has no samples either
 
 All times in ``samples``, ``marks``, ``load`` and ``sessions`` count from the start's *go*. A start is complete when its
@@ -74,7 +74,7 @@ REPORTS = _schema(
     [
         _START,
         _field("name", pa.string(), "", "which number: rate, rtt_p99, ...; error_ and a kind: how many failed so"),
-        _field("value", pa.float64(), "see unit", "as it was told"),
+        _field("value", pa.float64(), "see unit", "as reported"),
         _field("unit", pa.string(), "", "us, s, 1, 1/s, B, B/s or %"),
     ],
 )
@@ -140,17 +140,17 @@ LEDGER = _schema(
         _field("server_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
         _field("router_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
         _field("controller_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
-        _field("voluntary_switches", pa.int64(), "1", "context switches of the clients' processes, by waiting"),
-        _field("involuntary_switches", pa.int64(), "1", "context switches of the clients' processes, by force"),
-        _field("server_voluntary_switches", pa.int64(), "1", "context switches of the server, by waiting"),
-        _field("server_involuntary_switches", pa.int64(), "1", "context switches of the server, by force"),
+        _field("voluntary_switches", pa.int64(), "1", "voluntary context switches of the clients' processes"),
+        _field("involuntary_switches", pa.int64(), "1", "involuntary context switches of the clients' processes"),
+        _field("server_voluntary_switches", pa.int64(), "1", "voluntary context switches of the server"),
+        _field("server_involuntary_switches", pa.int64(), "1", "involuntary context switches of the server"),
         _field("machine_busy_ns", pa.int64(), "ns", "CPU time of all processes of the machine in the window"),
-        _field("steal_ns", pa.int64(), "ns", "CPU time that this virtual machine wanted and did not get"),
+        _field("steal_ns", pa.int64(), "ns", "steal: CPU time that the hypervisor gave to other guests"),
         _field("pressure_ns", pa.int64(), "ns", "time in which some task of the machine waited for a CPU"),
-        _field("throttled_ns", pa.int64(), "ns", "time in which the control group's limit held tasks back"),
-        _field("tcp_delayed_acks", pa.int64(), "1", "acknowledgements sent late in the window, all of this network's"),
-        _field("tcp_segments_out", pa.int64(), "1", "TCP segments sent in the window, all of this network's"),
-        _field("tcp_connections", pa.int64(), "1", "TCP connections opened in the window, all of this network's"),
+        _field("throttled_ns", pa.int64(), "ns", "time in which the control group's CPU limit throttled tasks"),
+        _field("tcp_delayed_acks", pa.int64(), "1", "delayed ACKs in the window, whole network namespace"),
+        _field("tcp_segments_out", pa.int64(), "1", "TCP segments sent in the window, whole network namespace"),
+        _field("tcp_connections", pa.int64(), "1", "TCP connections opened in the window, whole network namespace"),
         _field("gc_collections", pa.int64(), "1", "garbage collections in the clients during the window"),
     ],
 )

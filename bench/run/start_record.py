@@ -1,4 +1,4 @@
-"""What one start measured, and the rows that it gives to the run's tables."""
+"""The result of one start, and its rows in the run's tables."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class StartRecord:
 
     ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times,
     shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
-    ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator told. sessions: the columns
+    ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator reported. sessions: the columns
     of each client process of a load of whole processes.
     """
 

@@ -1,7 +1,7 @@
 """Systems under test: one file each, found by looking in the folder, imported only when asked for.
 
 More folders can be named in the environment variable ``ROUNDTRIP_SYSTEMS`` (separated as in ``PATH``):
-a system of your own needs no change here. What a file must hold stands in ``bench/contract.py``.
+a system of your own needs no change here. ``bench/contract.py`` defines what a file must contain.
 Servers and clients import this, and start sooner without pathlib.
 """
 
@@ -69,7 +69,7 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
             return ast.literal_eval(node.value)
     if default is not _NEEDED:
         return default
-    raise UsageError(f"system {name!r} defines no {variable}: see bench/contract.py for what a file must hold")
+    raise UsageError(f"system {name!r} defines no {variable}: bench/contract.py lists what a file must define")
 
 
 def defines(name: str, function: str) -> bool:

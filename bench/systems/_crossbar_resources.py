@@ -1,4 +1,4 @@
-"""What Crossbar.io's Web service serves beside its own resources: Twisted Web resources, and a count of requests.
+"""Twisted Web resources for Crossbar.io's Web service, and a count of requests.
 
 Loaded by the node's workers, in their own environment: it imports nothing of the laboratory.
 """

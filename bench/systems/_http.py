@@ -1,4 +1,4 @@
-"""What the HTTP systems' servers have to give, and what is wrong with what a client got."""
+"""The resources of the HTTP systems' servers, and the verification of their responses."""
 
 import functools
 import json
@@ -46,7 +46,7 @@ def fault_of(resource: str) -> Fault:
 def url(resource: str, address: str, count: int) -> str:
     """Return where a resource is got from a tcp address; ValueError for one that is not asked for by a URL alone."""
     if resource == "echo":
-        raise ValueError("an echo is posted, and a URL tells no body: give resource bytes, json or static")
+        raise ValueError("an echo needs a request body, which a URL has not: give resource bytes, json or static")
     return f"http://{_http_wire.authority(parse_address(address))}{TARGETS[resource].format(count=count)}"
 
 

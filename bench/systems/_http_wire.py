@@ -87,7 +87,7 @@ def _head(minor: int, status: int, reason: str, start: int, fields: dict[str, li
 
 
 def _size(fields: dict[str, list[str]]) -> int | None:
-    """Return a body's length, None if it comes in chunks; TransportError if it cannot be told or is too much."""
+    """Return a body's length, None if it comes in chunks; TransportError if it is not known or too large."""
     coding, lengths = fields.get("transfer-encoding", []), fields.get("content-length", [])
     if coding and not lengths and [value.lower() for value in coding] == ["chunked"]:
         return None
@@ -181,8 +181,8 @@ def content(response: bytes) -> bytes:
     if head is None:
         raise TransportError("this is no whole response")
     if head.status != 200:
-        told = f"the server answered with HTTP status {head.status} {head.reason}".rstrip()
-        raise TransportError(told, f"status {head.status}")
+        found = f"the server answered with HTTP status {head.status} {head.reason}".rstrip()
+        raise TransportError(found, f"status {head.status}")
     if head.size is not None:
         return response[head.start :]
     return b"".join(response[start:stop] for start, stop in chunks(response, head.start, len(response)))

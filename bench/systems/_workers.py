@@ -96,7 +96,7 @@ class Workers:
 
 
 class _Worker(Process):
-    """One worker's process, and a thread that hears what it says."""
+    """One worker's process, and a thread that reads its messages."""
 
     def __init__(self, module: str, name: str, ended: "queue.SimpleQueue[TransportError]") -> None:
         super().__init__(python(module, name))
@@ -162,7 +162,7 @@ def listen(endpoint: str, backlog: int, shared: bool) -> socket.socket:
 
 
 def work(serve: Serve) -> NoReturn:
-    """Be a worker: listen as told, let ``serve(listener, options, announce)`` answer, leave with the server."""
+    """Be a worker: listen as ordered, let ``serve(listener, options, announce)`` answer, leave with the server."""
     run_child(functools.partial(_work, serve))
 
 

@@ -18,7 +18,7 @@ class Parser(xmlrpc.client.ExpatParser):
     _parser: Any  # which the library's types leave out
 
     def __init__(self, target: Any) -> None:
-        """Tell the target, an ``xmlrpc.client.Unmarshaller``, what is read."""
+        """Pass what is read to the target, an ``xmlrpc.client.Unmarshaller``."""
         super().__init__(target)
         self._parser.StartDoctypeDeclHandler = _refuse
 
@@ -32,7 +32,7 @@ library.FastParser = Parser  # it takes this one, if there is one, wherever it r
 
 
 def request(payload: bytes) -> bytes:
-    """Return the XML of a call with this payload, which travels as base64."""
+    """Return the XML document that calls with this payload, encoded as base64."""
     return xmlrpc.client.dumps((payload,), METHOD).encode()
 
 

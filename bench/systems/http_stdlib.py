@@ -55,10 +55,10 @@ def _handler(options: Options, service: Service) -> type[BaseHTTPRequestHandler]
 
 
 class _Server(ThreadingHTTPServer):
-    """The library's server; that a client goes away is nothing to tell."""
+    """The library's server, which ignores that a client disconnected."""
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing."""
+        """Ignore the error."""
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -95,8 +95,8 @@ class Client:
         except (OSError, http.client.HTTPException) as reason:
             raise TransportError(f"the call failed: {reason or type(reason).__name__}", "read") from reason
         if response.status != 200:
-            told = f"the server answered with HTTP status {response.status} {response.reason}"
-            raise TransportError(told, f"status {response.status}")
+            found = f"the server answered with HTTP status {response.status} {response.reason}"
+            raise TransportError(found, f"status {response.status}")
         return body
 
     def close(self) -> None:

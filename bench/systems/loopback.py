@@ -1,4 +1,4 @@
-"""Loopback: answers at once inside the client; what remains is the instrument's own floor."""
+"""Loopback: replies at once inside the client; its RTT is the instrument overhead."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 
 class Client:
-    """A client whose call returns its argument: the pipeline around it is the real one."""
+    """A client whose call returns its argument; the measurement pipeline is the real one."""
 
     def __init__(self, address: str, options: Options) -> None:
         """Take what every client takes."""

@@ -1,4 +1,4 @@
-"""Mystery: small servers, one of them sound, each other with one thing wrong with it; for finding out what."""
+"""Mystery: small servers, one without a fault and each other with one; an exercise in diagnosis."""
 
 import base64
 import contextlib
@@ -76,8 +76,8 @@ def way(box: str) -> Way:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Let one process or two answer, which share a port, until this one ends."""
-    told = {"box": options.box, "workers": way(options.box).workers, "pin": False, "backlog": 128}
-    with _workers.Workers("bench.systems.mystery", binding.endpoint(), told) as workers:
+    arguments = {"box": options.box, "workers": way(options.box).workers, "pin": False, "backlog": 128}
+    with _workers.Workers("bench.systems.mystery", binding.endpoint(), arguments) as workers:
         service.announce(workers.address, counts=workers.counts)
         workers.wait()
 

@@ -1,4 +1,4 @@
-"""Pause: no calls at all; the client waits for a known time, and what takes longer is the machine's doing."""
+"""Pause: no calls; the client waits for a known time, and the excess is delay by the machine."""
 
 import asyncio
 import contextlib

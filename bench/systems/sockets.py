@@ -1,4 +1,4 @@
-"""Raw sockets: length-prefixed messages over a blocking stream; the floor for every other system."""
+"""Raw sockets: length-prefixed messages over a blocking stream; the baseline for every other system."""
 
 import os
 import socket
@@ -26,7 +26,8 @@ pack, unpack = struct.Struct("!I").pack, struct.Struct("!I").unpack_from
 class Options:
     """How the bytes are handed to the kernel.
 
-    client_nodelay, server_nodelay: set TCP_NODELAY there, so that small writes are not held back (Nagle); not on ipc.
+    client_nodelay, server_nodelay: set TCP_NODELAY there, so that Nagle's algorithm does not
+    delay small writes; not on ipc.
     writes: 1 sends length and payload in one write, 2 in one write each.
     """
 
@@ -43,8 +44,8 @@ class Options:
 def stream(connection: socket.socket, nodelay: bool = True, writes: int = 1) -> tuple[Send, Receive]:
     """Return two functions that send and receive whole messages, each behind its length (4 bytes, big-endian).
 
-    The second returns None when the other side has closed between two messages. Closures, not methods: as the floor
-    under all systems this must cost what a bare loop costs.
+    The second returns None when the other side has closed between two messages. Closures, not methods: as the baseline,
+    this must cost no more than a bare loop.
     """
     if connection.family != socket.AF_UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
@@ -156,7 +157,7 @@ def _answer_all(connection: socket.socket, options: Options, answer: Callable[[b
             else:
                 send(reply)
     except OSError:
-        pass  # the client went away: nobody is left to tell
+        pass  # the client disconnected
     finally:
         connection.close()
 

@@ -92,7 +92,7 @@ class Load:
     """The closed load, made by the program: a connection and a thread for each caller."""
 
     def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        """Keep what the program will be told."""
+        """Keep the program's arguments."""
         self._address = address
         self._options = options
         self._payloads = payloads
@@ -102,7 +102,7 @@ class Load:
 
     @property
     def pids(self) -> list[int]:
-        """The processes whose CPU time is the client's beside this one."""
+        """The further processes whose CPU time counts as the client's."""
         return [self._program.pid]
 
     def first(self) -> int:

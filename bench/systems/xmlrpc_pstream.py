@@ -31,7 +31,8 @@ WORDS = (b"PKT", b"END", b"ESC", b"NOP")
 class Options:
     """How packets are handed to the kernel.
 
-    client_nodelay, server_nodelay: set TCP_NODELAY there, so that small writes are not held back (Nagle); not on ipc.
+    client_nodelay, server_nodelay: set TCP_NODELAY there, so that Nagle's algorithm does not
+    delay small writes; not on ipc.
     writes: 1 sends a packet in one write, 2 its last control word in one of its own, 3 both, as Xmlrpc-c does.
     """
 

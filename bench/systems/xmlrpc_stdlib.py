@@ -43,7 +43,7 @@ class _Server(ThreadingMixIn, xmlrpc.server.SimpleXMLRPCServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: the client went away, and nobody is left to tell."""
+        """Ignore that a client disconnected."""
 
 
 def _handler(options: Options, transport: str) -> type[xmlrpc.server.SimpleXMLRPCRequestHandler]:

@@ -65,7 +65,7 @@ def test_doctor_tells_what_it_found(command):
         (["run", "latency", "-p", "payload_bytes", "-5"], 2, "above 0"),
         (["serve", "sockets", "tcp://nowhere"], 2, "tcp://HOST:PORT"),
         (["serve", "zeromk", "tcp://127.0.0.1:1"], 2, "did you mean zeromq"),
-        (["explain", "nosuch.png"], 1, "figures lie in"),
+        (["explain", "nosuch.png"], 1, "figures are in"),
         (["run", "latency", "-p", "source", "nosuch"], 1, "no run 'nosuch'"),
     ],
 )

@@ -120,7 +120,7 @@ def in_a_terminal(answer: str, *words: str) -> tuple[str, int]:
 def test_without_a_terminal_it_asks_for_yes(command, process, tmp_path):
     file = tmp_path / "mine.zip"
     finished = process("submit", "reference/latency", "-o", str(file), stdin=subprocess.DEVNULL)
-    assert finished.returncode == 2 and "Agree with --yes" in finished.stderr and not file.exists()
+    assert finished.returncode == 2 and "Confirm with --yes" in finished.stderr and not file.exists()
     assert "starts.parquet" in finished.stdout
     finished = command("submit", "reference/latency", "-o", str(file), "--yes")
     assert finished.returncode == 0 and len(reading.read(file.read_bytes())) == 1

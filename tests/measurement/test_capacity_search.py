@@ -105,7 +105,7 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     finished = command("capacity", "oracle", "ipc", *words)
     assert finished.returncode == 0, finished.stderr
     *probes, told, stored = finished.stdout.splitlines()
-    assert "p90<=200ms" in told and "requests a second" in told and len(probes) >= 8
+    assert "the SLO p90<=200ms is met at" in told and "and violated at" in told and len(probes) >= 8
     run = Run(find("latest"))
     assert run.id in stored and run.plan.notebook == "capacity" and run.manifest["finished"]
     assert len(run.ledger) == len(probes) == len(run.manifest["capacity"]["probes"])

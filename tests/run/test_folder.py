@@ -192,7 +192,7 @@ def test_questions_across_runs(folder, capsys):
         == Run(folder).ledger.query("system == 'sockets'")["calls"].sum()
     )
     assert "left out" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="was not understood"):
+    with pytest.raises(UsageError, match="the SQL query failed"):
         query.query("select nonsense from ledger")
     assert duckdb.__version__
 

@@ -1,4 +1,4 @@
-"""The page of explore.ipynb: choose, run, look, change one thing, run again; and the same where nobody can click."""
+"""The page of explore.ipynb: choose, run, look, change one thing, run again; or run it by papermill."""
 
 from bench.apps.exploring.opening import page
 

@@ -1,4 +1,4 @@
-"""What is chosen on the page: inputs for system, transport, options, payload, load and placement."""
+"""The choice on the page: inputs for system, transport, options, payload, load and placement."""
 
 import contextlib
 import threading
@@ -80,7 +80,7 @@ class Choice:
         self._on_change()
 
     def _take_system(self) -> None:
-        """Offer what the chosen system has."""
+        """Offer the transports and options of the chosen system."""
         name = self.system.value
         self._is_changing = True
         provided = systems.constant(name, "TRANSPORTS")

@@ -24,7 +24,7 @@ Say = Callable[[str, float], None]
 class Measurement:
     """One plan being measured; what it has measured is on disk after each start, whatever happens then.
 
-    ``say(text, share)`` is called with what is going on and how far it is, about five times a second;
+    ``say(text, share)`` is called with the state and the progress, about five times a second;
     ``on_start(run)`` when a start is on disk, before the next begins, so that drawing does not disturb a window;
     ``on_end(measurement)`` last. The thread is a daemon: a kernel that ends does not wait for it, and the processes of
     the start under way leave with their parent.
@@ -100,7 +100,7 @@ class Measurement:
             raise KeyboardInterrupt
 
     def _step(self, case: Case) -> None:
-        """Show what the start brought; go on unless the end is asked for."""
+        """Show the result of the start; continue unless stopping is asked for."""
         self._began = time.monotonic()
         self._done += 1
         if run := self.run:
@@ -109,7 +109,7 @@ class Measurement:
             raise KeyboardInterrupt
 
     def _tell(self) -> None:
-        """Say how far the measurement is until it has ended: complete starts, and the time of the one under way."""
+        """Report the progress of the measurement until it has ended: complete starts, time of the current one."""
         total = self.plan.starts * len(self.plan.cases)
         each_s = max(0.1, expected_s(self.plan) / total)
         while not self._ended.wait(TICK_S):

@@ -27,7 +27,7 @@ def page(
 
 
 class Still:
-    """What the page shows where nobody can click."""
+    """The results without a page, where nobody can click (papermill)."""
 
     def __init__(self, run: Run) -> None:
         """Show the picture of a run."""
@@ -39,7 +39,7 @@ class Still:
         notebook.trust(self.run)
 
     def numbers(self) -> None:
-        """Show what the results say, and their tables."""
+        """Show the conclusions from the results, and their tables."""
         notebook.tell(self.run)
         notebook.table(self.run)
 

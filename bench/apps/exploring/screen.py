@@ -88,7 +88,7 @@ class Page:
         display(self._trust)
 
     def numbers(self) -> None:
-        """Show what the results say, and their tables."""
+        """Show the conclusions from the results, and their tables."""
         display(self._numbers)
 
     def saved(self) -> None:
@@ -137,12 +137,12 @@ class Page:
             self._status.value, self._bar.value = showing.status(text), share
 
     def _on_start(self, run: Run) -> None:
-        """Draw what a start has brought."""
+        """Draw the result of a start."""
         self._growing = row(run, 0, "")
         self._draw()
 
     def _on_end(self, measurement: Measurement) -> None:
-        """Take what was measured among the results, and say how it ended."""
+        """Add the measurement to the results, and report how it ended."""
         run, self._growing, self._measurement = measurement.run, None, None
         self._bar.value, self._status.value = 0, showing.status(measurement.ending)
         self._error.value = showing.error(measurement.error) if measurement.error else ""
@@ -199,7 +199,7 @@ class Page:
         return widgets.HBox([name, forget])
 
     def _rows(self) -> list[Row]:
-        """Return what is drawn, each with the shortest name that tells it from the others."""
+        """Return the drawn results, each with the shortest name that distinguishes it from the others."""
         with self._lock:
             cases = [entry.result.of for entry in self._entries]
             rows = [entry.row for entry in self._entries]

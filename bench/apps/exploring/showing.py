@@ -61,7 +61,7 @@ class Entry:
 
     @property
     def carries(self) -> bool:
-        """Whether something may be concluded from it."""
+        """Whether a conclusion may be drawn from it."""
         return not tally(self.card).is_invalid and len(self.row.medians) >= stats.LEAST_STARTS
 
     @property
@@ -130,7 +130,7 @@ def card(of: Entry) -> str:
 
 
 def numbers(entries: Sequence[Entry]) -> str:
-    """Return what the results say, and their tables."""
+    """Return the conclusions from the results, and their tables."""
     if not entries:
         return status("Nothing is measured yet: press <b>Run</b> on the page.")
     said = [sentences([entry.row for entry in entries if entry.carries])]
@@ -171,7 +171,7 @@ def command(what: str, line: str) -> str:
 
 
 def status(text: str) -> str:
-    """Return a line that says what is going on."""
+    """Return a line with the current state."""
     return f'<div class="rt-status">{text}</div>'
 
 

@@ -1,4 +1,4 @@
-"""Load generators of others: programs that make closed loads over HTTP and print a report; one file for each.
+"""External load generators: programs that make closed loads over HTTP and print a report; one file for each.
 
 A generator's file holds ``PACKAGE`` (of Debian), ``command(connections, window_s, url)``, the words to start it with,
 ``seconds(window_s)``, how long it then runs, and ``read(said, complained, connections)``, the ``Report`` that it
@@ -21,10 +21,10 @@ Number = tuple[float, str]  # a value and its unit: us, s, 1, 1/s, B, B/s or %
 
 @dataclass(frozen=True)
 class Report:
-    """What a program told of one window.
+    """The report of a load generator on one window.
 
-    calls: requests that were answered, well or not. window_s: how long they were counted. numbers: all that was
-    told, by name. errors: how many requests failed, by kind.
+    calls: requests that were answered, failed ones included. window_s: how long they were counted. numbers: all
+    reported values, by name. errors: how many requests failed, by kind.
     """
 
     calls: int
@@ -82,7 +82,7 @@ def strange(program: str, what: str) -> SystemFailedError:
 def none_answered(program: str, errors: dict[str, int]) -> SystemFailedError:
     """Return the error for a window without any answer."""
     kinds = ", ".join(f"{kind} {count}" for kind, count in errors.items())
-    return SystemFailedError(f"{program} got no answer at all in its window (errors: {kinds or 'none told'})")
+    return SystemFailedError(f"{program} received no reply in its window (errors: {kinds or 'none reported'})")
 
 
 def module(name: str) -> Any:

@@ -19,7 +19,7 @@ from bench.process import Process, bound_to_this
 
 
 class Program(Process):
-    """A program that starts when it is told, and prints a report."""
+    """A program that starts on demand, and prints a report."""
 
     def __init__(self, words: list[str]) -> None:
         """Have it wait; ``words`` are the program's file and its arguments."""
@@ -61,7 +61,7 @@ class GeneratorLoad:
 
     @property
     def pids(self) -> list[int]:
-        """The process whose CPU time is the client's beside this one."""
+        """The further process whose CPU time counts as the client's."""
         return [self._program.pid]
 
     def first(self) -> int:

@@ -1,8 +1,8 @@
 """h2load: one thread, an event loop, keep-alive HTTP/1.1 (HTTP/2 is not asked for); report of nghttp2 1.52.
 
-What its numbers are: it counts the requests answered within its window, and divides by the window; it tells no
-percentile of the round trip, only the smallest, the largest and the mean. A redirection is a success to it and an error
-here. It does not open a connection again that has ended, and does not say so: the connections' own rates tell.
+Its numbers: it counts the requests answered within its window, and divides by the window; it reports no percentile of
+the round trip, only the smallest, the largest and the mean. A redirection is a success to it and an error here. It
+does not reopen a connection that has ended, and does not report it: the connections' rates show it.
 """
 
 import math
@@ -44,7 +44,7 @@ def command(connections: int, window_s: float, url: str) -> list[str]:
 
 
 def seconds(window_s: float) -> float:
-    """Return how long the program is told to run, in s."""
+    """Return how long the program will run, in s."""
     return math.ceil(round(window_s * 1e3, 6)) / 1e3
 
 
@@ -74,7 +74,7 @@ def read(said: str, complained: str, connections: int) -> Report:
 
 
 def _begin(lines: Lines, connections: int) -> None:
-    """Read what is told before the results."""
+    """Read the lines before the results."""
 
     lines.take(r"starting benchmark\.\.\.")
     lines.take(
@@ -97,7 +97,7 @@ def _time_us(found: "tuple[str, ...] | list[str]") -> float:
 
 
 def _bytes(found: tuple[str, ...]) -> int:
-    """Return a number of bytes that is told twice, in short and in full."""
+    """Return a number of bytes that is printed twice, rounded and exact."""
     short, unit, full = found
     if abs(float(short) - int(full) / SCALES[unit]) > 0.011:
         raise strange("h2load", f"{short}{unit}B are not {full} B")
@@ -129,7 +129,7 @@ def _errors(requests: dict[str, int], statuses: dict[str, int], complained: str)
 
 
 def _agree(numbers: dict[str, Number], connections: int) -> None:
-    """Refuse numbers that contradict each other, or that tell of connections that ended early."""
+    """Refuse numbers that contradict each other, or that show connections that ended early."""
     value = {name: number for name, (number, _) in numbers.items()}
     done, statuses = value["requests_done"], sum(value[f"status_{name}"] for name in STATUSES)
     answered = value["requests_succeeded"] + value["requests_failed"]

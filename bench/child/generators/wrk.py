@@ -31,7 +31,7 @@ def command(connections: int, window_s: float, url: str) -> list[str]:
 
 
 def seconds(window_s: float) -> int:
-    """Return how long the program is told to run, in s."""
+    """Return how long the program will run, in s."""
     return max(1, math.ceil(window_s))
 
 
