@@ -143,7 +143,7 @@ def little(run: Run) -> Check:
     if not (over := off > allowed).any():
         return Check("little", PASS, found)
     worst = (off - allowed).idxmax()
-    found += f"; {over.sum()} of {len(starts)} starts exceed the edge effect ({run.labels[starts.loc[worst, 'case']]})"
+    found += f"; {over.sum()} of {len(starts)} starts above the edge effect ({run.labels[starts.loc[worst, 'case']]})"
     return Check("little", CAUTION, found, "calls are missing, or the callers did not run at the same time")
 
 
@@ -180,9 +180,7 @@ def client(run: Run) -> Check:
     if not (limited := client_limited(run)):
         return Check("client", CAUTION, found, "the clients may limit the rate: use a faster load generator")
     found += f"; {_capacity_at_least(run, limited)}"
-    return Check(
-        "client", CAUTION, found, "more clients on the same CPUs cannot show more: use a faster load generator"
-    )
+    return Check("client", CAUTION, found, "more clients on these CPUs do not help: use a faster load generator")
 
 
 def client_limited(run: Run) -> list[int]:
@@ -330,8 +328,8 @@ def noise(run: Run) -> Check:
     worst = max(known, key=lambda case: known[case])
     fewest = int(run.cases.loc[list(known), "starts"].min())
     allowed = stationarity.aa_allowance(fewest, len(known))
-    found = f"the largest A/A ratio is {known[worst]:.1%} ({run.labels[worst]}); on a quiet machine chance explains "
-    found += f"{allowed:.1%}"
+    found = f"the largest A/A ratio is {known[worst]:.1%} ({run.labels[worst]}); where start medians vary by "
+    found += f"{stationarity.QUIET_SPREAD:.0%}, chance explains up to {allowed:.1%}"
     advice = "differences below it are noise here: use more starts, a quieter machine, or another placement"
     return outcome("noise", known[worst] <= allowed, found, advice)
 
@@ -357,8 +355,9 @@ def machine(run: Run) -> Check:
         advice = "end other work and measure again; see python -m bench doctor"
         return Check("machine", CAUTION, "; ".join(troubles), advice)
     few = f", {collections} garbage collections, at most 1 in 1,000 calls" if collections else ", no garbage collection"
-    unknown = "" if ledger["machine_busy_ns"].notna().any() else " (other processes were not recorded)"
-    return Check("machine", PASS, f"no steal above 1 %, no throttling{few}, little other work{unknown}")
+    quiet = ", little other work" if ledger["other_cpu_ns"].notna().any() else "; other processes were not recorded"
+    stolen = "steal at most 1 %" if ledger["steal_ns"].notna().any() else "steal was not recorded"
+    return Check("machine", PASS, f"{stolen}, no throttling{few}{quiet}")
 
 
 @of_samples

@@ -120,7 +120,7 @@ def test_throughputs_that_cannot_be_measured(arguments, text):
 def test_streams_need_a_system_that_has_them():
     with pytest.raises(UsageError, match="no one-way streams"):
         checked(Case("sockets", "tcp", load="stream"))
-    with pytest.raises(UsageError, match="inproc lives in one process"):
+    with pytest.raises(UsageError, match="inproc is one process"):
         checked(Case("zeromq", "inproc", clients=2))
 
 
