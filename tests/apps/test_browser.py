@@ -294,7 +294,7 @@ def test_explore_says_what_is_wrong_in_one_line_and_forgets_by_keyboard(page, ju
     page.get_by_label("transport").select_option("inproc")
     page.get_by_label("callers").fill("2")
     page.get_by_label("callers").press("Tab")
-    page.locator(".rt-error").filter(has_text="inproc lives in one process").wait_for()
+    page.locator(".rt-error").filter(has_text="inproc is one process").wait_for()
     shot(page, "explore_error")
     for _ in range(20):
         page.keyboard.press("Tab")

@@ -115,7 +115,7 @@ def test_a_case_is_spelled_as_it_was_given():
         ("[{system: sockets, rate: -1}]", "rate must be a number above 0"),
         ("[{system: sockets, clients: 0}]", "clients must be a whole number above 0"),
         ("[{transport: ipc}]", "a case names no system"),
-        ("[{system: zeromq, transport: inproc, clients: 2}]", "inproc lives in one process"),
+        ("[{system: zeromq, transport: inproc, clients: 2}]", "inproc is one process"),
     ],
 )
 def test_a_wrong_case_is_refused_with_what_there_is(cases, text):
@@ -241,9 +241,9 @@ def test_results_pile_up_are_forgotten_and_saved(page, tmp_path):
 def test_an_error_is_shown_and_nothing_is_measured(page, with_systems):
     page._choice.transport.value = "inproc"
     page._choice.clients.value = 2
-    assert "inproc lives in one process" in page._error.value and page._commands.value == ""
+    assert "inproc is one process" in page._error.value and page._commands.value == ""
     page._run.click()
-    assert page._measurement is None and "inproc lives in one process" in page._error.value
+    assert page._measurement is None and "inproc is one process" in page._error.value
     assert not stored.all_runs()
 
 

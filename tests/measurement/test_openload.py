@@ -247,7 +247,7 @@ def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
     run = Run(runner.run(make_plan("openload", [closed, case], starts=1, window_s=0.4)))
     assert overload.overloaded(run) == [1]
     assert "Overloaded" in _growth(run) and "oracle" in outcome(run).found
-    assert words.text(run, "freeze").startswith("**No conclusion.** every offered rate is above")
+    assert words.text(run, "freeze").startswith("**No conclusion.** every offered rate exceeds")
 
 
 def test_windows_in_which_nothing_was_due_are_complete_and_said():
