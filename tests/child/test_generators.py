@@ -135,7 +135,7 @@ def test_errors_after_the_first_call_are_told_and_spoil_the_card(engine):
 @pytest.mark.parametrize(
     ("rest", "text"),
     [
-        ({"options": {}}, "http_aiohttp: an echo needs a request body, .* give resource bytes, json or static, or engine library"),
+        ({"options": {}}, "an echo needs a request body, .* give resource bytes, json or static, or engine library"),
         ({"options": GET | {"keep_alive": False}}, "give keep_alive true, or engine library"),
         (
             {"transport": "ipc"},
