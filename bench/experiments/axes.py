@@ -247,7 +247,8 @@ def reach(rows: Iterable[Any], is_log: bool = True) -> tuple[float, float]:
     """Return the ends between which the starts of some rows are drawn; a single start of a row beyond them is not.
 
     On a logarithmic axis the ends are ``FAR`` times beyond the least and the largest median, on a linear one
-    ``FAR - 1`` times the largest away from them. Where two or more starts of a row are beyond an end, that end is infinite.
+    ``FAR - 1`` times the largest away from them. Where two or more starts of a row are beyond an end, that end is
+    infinite.
     """
     each = [np.asarray(row, float) for row in rows]
     each = [row[~np.isnan(row)] for row in each if np.isfinite(np.asarray(row, float)).any()]
