@@ -1,4 +1,4 @@
-"""From the starts with one client alone: how many calls per second will N clients make?"""
+"""Predict the calls per second of N clients from the starts with one client: asymptotic, and by exact MVA."""
 
 import math
 from dataclasses import dataclass
@@ -13,19 +13,26 @@ from bench.stats.queueing import Demand
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one client tells about many; rates per second, times in us, one value for each number of clients.
+    """The prediction from one client; rates in calls/s, times in us, one value for each number of clients.
 
-    bound: what no rate can exceed. rate: by exact MVA, with the range over the one-client starts. limit: the resource
-    that is full first.
+    asymptote: N times one client's rate, and no more than the resource with the largest demand has time for, both with
+    the demands (CPU time per call) of one client. It is a prediction and no bound on what is measured: a rate exceeds
+    it where a call costs less CPU time than with one client. rate: by exact MVA from the same demands, with the range
+    over the one-client starts. limit: the resource that saturates first.
     """
 
     clients: Array
-    bound: Array
+    asymptote: Array
     rate: Array
     rate_low: Array
     rate_high: Array
     rtt_us: Array
     limit: str
+
+    @property
+    def bound(self) -> Array:
+        """The asymptote by its former name."""
+        return self.asymptote
 
 
 @once
@@ -46,13 +53,13 @@ def predict(run: Run) -> Prediction | None:
         _of_start(found, place, room, round_trip, max(0.0, cycle - round_trip), numbers)
         for place, (round_trip, cycle) in enumerate(zip(round_trips, cycles, strict=True))
     ]
-    bound, rate = (1e6 * np.array(values) for values in zip(*each, strict=True))
+    asymptote, rate = (1e6 * np.array(values) for values in zip(*each, strict=True))
     middle = np.median(rate, axis=0)
     think = float(np.median(np.maximum(0.0, cycles - round_trips)))
     limit = max(found, key=lambda one: np.median(one.demand_us) / _servers(one, room))
     return Prediction(
         numbers,
-        np.median(bound, axis=0),
+        np.median(asymptote, axis=0),
         middle,
         rate.min(axis=0),
         rate.max(axis=0),
@@ -62,7 +69,7 @@ def predict(run: Run) -> Prediction | None:
 
 
 def _client_cpus(run: Run, case: int) -> int:
-    """Return how many CPUs the largest number of clients could use."""
+    """Return how many CPUs the largest number of clients can use."""
     return next(one.cpus for one in resources(run, case) if "client" in one.roles)
 
 
@@ -74,11 +81,11 @@ def _servers(one: Resource, room: int) -> int:
 def _of_start(
     found: list[Resource], place: int, room: int, round_trip: float, think: float, clients: Array
 ) -> tuple[Array, Array]:
-    """Return the bound and the prediction that one start gives; a thread is no CPU apart, but it bounds."""
+    """Return the asymptote and the MVA prediction of one start; a thread is no CPU of its own, but it limits both."""
     demands = [Demand(float(one.demand_us[place]), _servers(one, room)) for one in found]
     on_cpus = [demand for demand, one in zip(demands, found, strict=True) if not one.is_thread]
-    bound = queueing.bounds(round_trip, think, demands, clients)
-    return bound, np.minimum(bound, queueing.mva(round_trip, think, on_cpus, len(clients)))
+    asymptote = queueing.bounds(round_trip, think, demands, clients)
+    return asymptote, np.minimum(asymptote, queueing.mva(round_trip, think, on_cpus, len(clients)))
 
 
 def agreement(run: Run, model: Prediction) -> float:
@@ -86,3 +93,17 @@ def agreement(run: Run, model: Prediction) -> float:
     rows = run.cases_with(is_short=False)
     logs = np.log(rows["rate_per_s"].to_numpy() / model.rate[rows["clients"].to_numpy() - 1])
     return float(np.exp(np.abs(logs).max())) if len(logs) else math.nan
+
+
+def capacity_at(run: Run, case: int) -> tuple[str, float]:
+    """Return the resource with the least room at the load of a case, and the most calls/s it has time for.
+
+    CPUs over demand, with the CPU time per call measured in that case (the utilization law): median over its starts.
+    """
+    rates = {
+        one.name: float(np.median(1e6 * one.cpus / one.demand_us))
+        for one in resources(run, case)
+        if np.all(one.demand_us > 0)
+    }
+    name = min(rates, key=lambda each: rates[each])
+    return name, rates[name]

@@ -1,4 +1,4 @@
-"""The CPUs that a case could use, as resources: who shares them, what a call costs there, how busy they were."""
+"""The CPUs that a case can use, as resources: the roles that share them, the demand of a call, the utilization."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ from bench.stats import Array
 from bench.text import listed
 
 WORDS = {"client": "clients", "server": "server", "router": "router", "controller": "controller"}
-FULL = 0.9
+FULL = 0.9  # utilization above which a resource is saturated
 
 
 @dataclass(frozen=True)
 class Resource:
     """Some CPUs and the roles on them.
 
-    demand_us: CPU time of a call there, one value for each start. busy: share of their time that was used, median
-    over the starts. is_thread: not CPUs but a process that runs one thread at a time, whatever CPUs it has.
+    demand_us: CPU time per call there, one value for each start. busy: utilization, median over the starts.
+    is_thread: not CPUs but a process that runs one thread at a time, whatever CPUs it has.
     """
 
     name: str
@@ -76,11 +76,11 @@ def _threads(starts: pd.DataFrame, workers: int) -> Resource:
 
 
 def full(found: list[Resource]) -> list[Resource]:
-    """Return the resources that had no time left."""
+    """Return the resources that are saturated."""
     return [one for one in found if one.busy > FULL]
 
 
-GROWN = 1.1  # twice the callers bring more than this times the calls, or they do not help
+GROWN = 1.1  # twice the callers make more than this times the calls per second, or they add none
 
 
 def stuck(run: Run) -> list[int]:
@@ -109,5 +109,5 @@ def _alike(run: Run, one: int, other: int) -> bool:
 
 
 def total_cpu(cases: pd.DataFrame) -> "pd.Series[float]":
-    """Return the CPU time of a call over all roles, in us."""
+    """Return the CPU time per call over all roles, in us."""
     return cases[[f"{role}_cpu_us_per_call" for role in ROLES]].sum(axis=1)

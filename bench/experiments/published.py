@@ -1,4 +1,4 @@
-"""What the origins measured, years ago on other machines (context, never targets), and a run in the same words."""
+"""Published numbers of the origins (other machines, years ago: context, not targets), and a run in the same form."""
 
 from typing import Any
 
@@ -55,22 +55,31 @@ def wamp_replicas(run: Run) -> dict[str, int]:
 
 
 def lab_lines(run: Run) -> str:
-    """Return the class lab's three numbers as it prints them, and beside each what the lab itself found.
+    """Return the class lab's three numbers as it prints them, each with the lab's own number.
 
-    All calls count, and rates of clients are added up, as there; the rates are medians over the starts.
+    All calls count, and the clients' rates are added up, as there; rates are medians over the starts. The last line
+    is the ratio of these two medians: the lab's own form, not ``comparison.effect``.
     """
     bursts = run.cases_with(is_short=True)
     cold = run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e6
     lines = [f"one call, cold: {cold:.2f} ms   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
+    sums: dict[int, float] = {}
     for case, row in numbered(bursts):
         rates = _client_rates(run, case)
         found = " + ".join(f"{rate:,.2f}" for rate in rates)
         total = f" = {sum(rates):,.2f}" if len(rates) > 1 else ""
+        sums[int(row["clients"])] = sum(rates)
         theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
         lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
         calls = run.case(case).max_calls // row["clients"]
         lines.append(
             f"{calls} calls in a loop, {row['clients']} client(s): {found}{total} msg/s   (the lab: {lab} msg/s)"
+        )
+    if {1, 2} <= sums.keys():
+        origin = {n: sum(each) for n, each in GRPC_LAB["calls_per_s"].items()}
+        lines.append(
+            f"2 clients / 1 client: {sums[2] / sums[1]:.2f}, ratio of medians, as the lab computed it   "
+            f"(the lab: {origin[2] / origin[1]:.2f})"
         )
     return "\n".join(lines)
 
@@ -84,7 +93,7 @@ def _client_rates(run: Run, case: int) -> list[float]:
 
 
 def wamp_lines(run: Run) -> str:
-    """Return the origin's two combinations as its README states them, and what the origin found."""
+    """Return the mean RTT of the origin's two combinations in the form of its README, with its own values."""
     lines = []
     for name, case in wamp_replicas(run).items():
         low, high = WAMP[name]["settled_ms"]
@@ -116,7 +125,7 @@ def zeromq_lines(run: Run) -> str:
 
 
 def xmlrpc_lines(run: Run) -> str:
-    """Return whole client processes as the Xmlrpc-c notes tell them, and beside them what those found about 1999."""
+    """Return whole client processes in the form of the Xmlrpc-c notes, with their values of about 1999."""
     lines = []
     for case in run.numbers:
         rows = spent(run, case, "wall")
@@ -139,7 +148,7 @@ def scaleup_lines(run: Run) -> str:
     blocks = []
     for case, row in numbered(run.cases[run.cases["system"] != "loopback"]):
         rtt = run.samples_of(case)["rtt_ns"].to_numpy() / 1e6
-        if not len(rtt):  # a load generator's report stands in the table
+        if not len(rtt):  # a load generator's report is in the table
             continue
         shown = "  ".join(f"p{percent} {quantile(rtt, percent / 100):.2f} ms" for percent in (50, 75, 90, 99))
         blocks.append(f"{row['label']}: {row['rate_per_s']:,.0f}/s, mean {rtt.mean():.2f} ms  {shown}")

@@ -1,4 +1,4 @@
-"""Results in words and columns: for notebooks, terminals, and beside the tools of others."""
+"""Results as tables of text: for notebooks, terminals, and the application in the browser."""
 
 import itertools
 from collections.abc import Callable
@@ -9,12 +9,89 @@ from bench import stats
 from bench.analysis import overload, quantiles
 from bench.analysis.card import Check
 from bench.analysis.comparison import compare_cases
+from bench.analysis.prediction import capacity_at, predict
 from bench.experiments.calibration import findings as calibration
+from bench.experiments.case_ratios import Ratio, load_of
+from bench.experiments.clients import findings as clients
+from bench.experiments.latency import findings as latency
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.origins import findings as origins
+from bench.experiments.overview import findings as overview
+from bench.experiments.placement import findings as placement
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
+from bench.experiments.throughput import findings as throughput
+from bench.experiments.wamp import findings as wamp
+from bench.experiments.words import UNKNOWN, limit_of
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.text import duration, quantity
+
+RATIOS: dict[str, Callable[[Run], list[Ratio]]] = {
+    "latency": latency.ratios,
+    "throughput": throughput.ratios,
+    "clients": clients.ratios,
+    "wamp": wamp.ratios,
+    "placement": placement.ratios,
+    "overview": overview.ratios,
+}
+
+
+def ratios(run: Run) -> pd.DataFrame:
+    """Return one row for each ratio of two cases that the run's notebook reports: its value and its 95 % interval."""
+    rows = [
+        {
+            "case": run.labels[one.other],
+            "compared with": run.labels[one.base],
+            "quantity": one.quantity,
+            "load": load_of(run, one.other),
+            "ratio": quantity(one.value),
+            "interval": one.range,
+            "distinguishable": "yes" if one.is_certain else "no",
+        }
+        for one in RATIOS[run.plan.notebook](run)
+    ]
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def limits(run: Run) -> pd.DataFrame:
+    """Return one row for each closed loop of several clients: its rate, the utilization, the limit, the capacity."""
+    rows = []
+    for case, row in numbered(run.round_trips()):
+        if row["clients"] > 1 and not run.case(case).is_short:
+            found = limit_of(run, case)
+            rows.append(
+                {
+                    "case": row["label"],
+                    "calls/s [range over starts]": _with_range(row, "rate_per_s", quantity),
+                    "CPU utilization": found.utilization,
+                    "saturated": found.names if found.capacity != UNKNOWN else UNKNOWN,
+                    "the server's capacity": found.capacity,
+                }
+            )
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def predictions(run: Run) -> pd.DataFrame:
+    """Return one row for each number of clients: measured calls/s, the predictions from one client, and the limit.
+
+    The limit is what the resource with the least room has time for, with the CPU time per call measured in that case.
+    """
+    model, rows = predict(run), []
+    if model is None:
+        return pd.DataFrame()
+    for case, row in numbered(clients.grown(run)):
+        name, capacity = capacity_at(run, case)
+        n = int(row["clients"]) - 1
+        rows.append(
+            {
+                "clients": row["clients"],
+                "measured calls/s": _with_range(row, "rate_per_s", quantity),
+                "predicted, asymptotic": quantity(model.asymptote[n]),
+                "predicted, MVA": quantity(model.rate[n]),
+                "measured / MVA": quantity(row["rate_per_s"] / model.rate[n]),
+                "limit at the measured CPU time per call": f"{quantity(capacity)} ({name})",
+            }
+        )
+    return pd.DataFrame(rows).set_index("clients")
 
 
 def plan(run: Run) -> pd.DataFrame:
@@ -48,7 +125,7 @@ def versions(run: Run) -> pd.DataFrame:
 
 
 def calls(run: Run) -> pd.DataFrame:
-    """Return one row for each closed-loop case: quantiles of the RTT, and the rate; of a load generator as it says."""
+    """Return one row for each closed-loop case: quantiles of the RTT and the rate, or what a load generator reports."""
     rows = []
     for case, row in numbered(run.cases_with(load="closed")):
         entry = {
@@ -57,18 +134,18 @@ def calls(run: Run) -> pd.DataFrame:
             "starts": row["starts"],
             "n": row["n"],
         }
-        entry["median RTT (over starts)"] = _with_range(row, column(0.5), duration)
+        entry["median RTT [range over starts]"] = _with_range(row, column(0.5), duration)
         if run.case(case).generator:
             middle = str(quantiles.quantile(run, case, 0.5))
-            entry |= {"n": "no samples", "median RTT (over starts)": middle}
+            entry |= {"n": "no samples", "median RTT [range over starts]": middle}
         entry |= {f"p{100 * p:g}": str(quantiles.quantile(run, case, p)) for p in stats.QUANTILES[1:]}
-        entry["calls/s"] = _with_range(row, "rate_per_s", quantity)
+        entry["calls/s [range over starts]"] = _with_range(row, "rate_per_s", quantity)
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
 
 def loads(run: Run) -> pd.DataFrame:
-    """Return one row for each case of calls: what was offered and done, service and response times, pacing."""
+    """Return one row for each case of calls: offered and achieved rate, RTT, response time, and send lag."""
     over, rows = overload.overloaded(run), []
     for case, row in numbered(run.cases[run.cases["load"] != "stream"]):
         instead = "overloaded" if case in over else ""
@@ -76,15 +153,15 @@ def loads(run: Run) -> pd.DataFrame:
         entry = {
             "case": row["label"],
             "load": row["load"],
-            "offered/s": f"{row['offered_per_s']:g}" if paced else "as it comes",
-            "done/s": _with_range(row, "rate_per_s", quantity),
-            "sent": f"{row['achieved']:.1%}" if paced else "all",
+            "offered/s": f"{row['offered_per_s']:g}" if paced else "closed loop",
+            "achieved/s [range over starts]": _with_range(row, "rate_per_s", quantity),
+            "sent of scheduled": f"{row['achieved']:.1%}" if paced else "all",
         }
         for p in stats.QUANTILES[:3]:
-            entry[f"service p{100 * p:g}"] = instead or str(quantiles.quantile(run, case, p))
-            late = str(quantiles.quantile(run, case, p, "response")) if paced else "not asked"
+            entry[f"RTT p{100 * p:g}"] = instead or str(quantiles.quantile(run, case, p))
+            late = str(quantiles.quantile(run, case, p, "response")) if paced else "no schedule"
             entry[f"response p{100 * p:g}"] = instead or late
-        entry["late by (p99)"] = str(quantiles.quantile(run, case, 0.99, "lag")) if paced else ""
+        entry["send lag p99"] = str(quantiles.quantile(run, case, 0.99, "lag")) if paced else ""
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
@@ -94,10 +171,12 @@ def comparisons(run: Run) -> pd.DataFrame:
     rows = [
         {
             "quantity": one.quantity,
-            "compared": "A with itself" if again else "B with A",
-            "ratio": f"{one.ratio:.3f} [{one.low:.3f}, {one.high:.3f}]" if one.low == one.low else f"{one.ratio:.3f}",
+            "compared": "A over A" if again else "B over A",
+            "ratio [95 % CI]": f"{one.ratio:.2f} [{one.low:.2f}, {one.high:.2f}]"
+            if one.low == one.low
+            else f"{one.ratio:.2f}",
             "verdict": one.verdict,
-            "starts that would decide": str(one.more_starts or ""),
+            "starts needed to decide": str(one.more_starts or ""),
         }
         for again, case in ((False, 2), (True, 1))
         for one in compare_cases(run, 0, case)
@@ -106,15 +185,15 @@ def comparisons(run: Run) -> pd.DataFrame:
 
 
 def costs(run: Run) -> pd.DataFrame:
-    """Return one row for each closed-loop case: the cold first call, CPU and sleeps per call, and memory."""
+    """Return one row for each closed-loop case: first call, CPU time and voluntary switches per call, memory."""
     rows = [
         {
             "case": row["label"],
             "first call (cold)": duration(row["first_rtt_ns"] / 1e3),
             "client CPU/call": _with_range(row, "client_cpu_us_per_call", duration),
             "server CPU/call": _of_server(row, duration, "server_cpu_us_per_call", ranged=True),
-            "client sleeps/call": f"{row['client_sleeps_per_call']:.2f}",
-            "server sleeps/call": _of_server(row, "{:.2f}".format, "server_sleeps_per_call"),
+            "client voluntary switches/call": f"{row['client_sleeps_per_call']:.2f}",
+            "server voluntary switches/call": _of_server(row, "{:.2f}".format, "server_sleeps_per_call"),
             **_of_router(row),
             "client memory": quantity(row["client_rss_bytes"], "B"),
             "server memory": _of_server(row, lambda value: quantity(value, "B"), "server_rss_bytes"),
@@ -125,7 +204,7 @@ def costs(run: Run) -> pd.DataFrame:
 
 
 def processes(run: Run) -> pd.DataFrame:
-    """Return CPU load and memory by role in the two cases that repeat the origin, beside what its monitor showed."""
+    """Return CPU load and memory by role in the two cases that repeat the origin, with the values of its monitor."""
     rows = []
     for case in wamp_replicas(run).values():
         row = run.cases.loc[case]
@@ -138,14 +217,14 @@ def processes(run: Run) -> pd.DataFrame:
                         "CPU load [% of one CPU]": f"{row[f'{role}_cpu_percent']:.1f}",
                         "CPU/call": duration(row[f"{role}_cpu_us_per_call"]),
                         "memory": quantity(row[f"{role}_rss_bytes"], "B"),
-                        "the origin, 2016": "{} %, {} MB".format(*map(_span, WAMP_PROCESSES[role])),
+                        "origin, 2016": "{} %, {} MB".format(*map(_span, WAMP_PROCESSES[role])),
                     }
                 )
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
 
 def marginal_costs(run: Run) -> pd.DataFrame:
-    """Return what starting, a call and a kilobyte cost in each case: time, and CPU time of either side."""
+    """Return the cost of a process start, of a call and of a kilobyte in each case: time, and CPU time by role."""
     rows = []
     for case, kind in itertools.product(run.numbers, marginal.KINDS):
         start, _, byte = marginal.costs(run, case, kind)
@@ -158,7 +237,7 @@ def marginal_costs(run: Run) -> pd.DataFrame:
 
 
 def published(run: Run) -> pd.DataFrame:
-    """Return one row for each published number: theirs, the same here, and how many times as fast it is here."""
+    """Return one row for each published number: theirs, the same here, and the speed-up."""
     rows = []
     for one in origins.replicas(run):
         text = duration if one.unit == "us" else (lambda rate: f"{quantity(rate)}/s".replace(" /s", "/s"))
@@ -195,7 +274,7 @@ def _with_range(row: "pd.Series[float]", name: str, text: Callable[[float], str]
 
 
 def disturbances(run: Run) -> pd.DataFrame:
-    """Return one row for each case: what else went on in its windows, as shares of one CPU (median of its starts)."""
+    """Return one row for each case: disturbances in its windows, as shares of one CPU (median of its starts)."""
     room, names = run.starts["window_s"] * 1e9, ("steal_ns", "pressure_ns", "throttled_ns", "other_cpu_ns")
     middle = run.starts[[*names]].div(room, axis=0).groupby(run.starts["case"]).median()
     words = ("stolen by other guests", "some task waited for a CPU", "held back by a limit", "used by others")
@@ -208,7 +287,7 @@ def _share(value: float) -> str:
 
 
 def truths(run: Run) -> pd.DataFrame:
-    """Return one row for each quantile of a server of known law: true, measured, and how far off."""
+    """Return one row for each quantile of a server with a known distribution: true, measured, and the error."""
     rows = [
         {
             "case": one.label,
@@ -230,7 +309,7 @@ def streams(run: Run) -> pd.DataFrame:
             "case": f"{row['system']} {row['transport']}",
             "payload [B]": row["payload_bytes"],
             "starts": row["starts"],
-            "received/s": _with_range(row, "rate_per_s", quantity),
+            "received/s [range over starts]": _with_range(row, "rate_per_s", quantity),
             "sent/s": quantity(row["send_rate_per_s"]),
             "Mb/s": f"{row['rate_mbit_per_s']:,.0f}",
             "sender CPU/message": duration(row["client_cpu_us_per_call"]),

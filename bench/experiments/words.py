@@ -1,10 +1,12 @@
-"""Sentences computed from a run: what its figure says, and what it does not carry; and the words that they share."""
+"""Sentences computed from a run: its conclusions, when there is none, and the phrases that notebooks share."""
+
+from dataclasses import dataclass
 
 import pandas as pd
 
 from bench import stats
 from bench.analysis import card, checks
-from bench.analysis.resources import full, resources
+from bench.analysis.resources import Resource, full, resources
 from bench.experiments.registry import text_of
 from bench.run.frames import Run, column
 from bench.text import duration, listed
@@ -13,9 +15,9 @@ P50 = column(0.5)
 
 
 def with_range(row: "pd.Series[float]", name: str) -> str:
-    """Return a median with the range of its starts."""
+    """Return a median over starts with the range of the starts."""
     low, high = duration(row[f"{name}_low"]), duration(row[f"{name}_high"])
-    return f"{duration(row[name])} (starts from {low} to {high})"
+    return f"{duration(row[name])} (range over starts {low} to {high})"
 
 
 def clients_of(row: "pd.Series[float]") -> str:
@@ -23,16 +25,54 @@ def clients_of(row: "pd.Series[float]") -> str:
     return f"{row['clients']:.0f} client{'s' if row['clients'] > 1 else ''}"
 
 
-def why_not_more(run: Run, case: int) -> str:
-    """Return what kept a case from going faster, by how busy the CPUs were that its roles had."""
+AT_LEAST, EXACTLY, UNKNOWN = "at least this rate", "this rate", "not known"  # what a rate says of a server's capacity
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What limited the rate of a case.
+
+    utilization: of the CPUs of each role, in words. saturated: the resources without idle time, none where that is not
+    known. capacity: what the rate says of the server's capacity: it is this rate only if the server was saturated and
+    the clients were not.
+    """
+
+    utilization: str
+    saturated: tuple[Resource, ...]
+    capacity: str
+
+    @property
+    def names(self) -> str:
+        """The saturated resources in words."""
+        return listed(one.name for one in self.saturated) if self.saturated else "no CPU is saturated"
+
+
+def limit_of(run: Run, case: int) -> Limit:
+    """Return what limited the rate of a case, by the CPU utilization of its roles."""
     found = resources(run, case)
-    loads = listed(f"{one.name} {one.busy:.0%} busy" for one in found)
+    utilization = listed(f"{one.name} {one.busy:.0%}" for one in found)
     if run.cases.loc[case, "server_cpu_us_per_call"] != run.cases.loc[case, "server_cpu_us_per_call"]:
-        return f"There, {loads}; the server's load is not known, so neither is the limit."
-    if busy := full(found):
-        names = listed(one.name for one in busy)
-        return f"There the limit is {names} ({loads}): more clients cannot help, cheaper calls can."
-    return f"There no CPU is full ({loads}): calls wait for each other and for wake-ups, not for computing."
+        return Limit(utilization, (), UNKNOWN)
+    busy = tuple(full(found))
+    asking, serving = (any(role in one.roles for one in busy) for role in ("client", "server"))
+    return Limit(utilization, busy, EXACTLY if serving and not asking else AT_LEAST)
+
+
+def why_not_more(run: Run, case: int) -> str:
+    """Return in sentences what limited the rate of a case, and what that says of the server's capacity."""
+    found = limit_of(run, case)
+    text = f"CPU utilization: {found.utilization}."
+    if found.capacity == UNKNOWN:
+        return f"{text} The server's CPU time is not known, and neither is the limit."
+    if not found.saturated:
+        return (
+            f"{text} At this rate no CPU is saturated: calls wait for wake-ups and for each other. The server's "
+            "capacity is at least this rate."
+        )
+    text += f" The limit is {found.names}."
+    if found.capacity == EXACTLY:
+        return f"{text} The clients are not saturated: this rate is the server's capacity for this load."
+    return f"{text} The server's capacity is at least this rate."
 
 
 def conclusion(run: Run) -> str:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from handmade import handmade
+from handmade import handmade, reference
 
-from bench.analysis.prediction import agreement, predict
+from bench.analysis.prediction import agreement, capacity_at, predict
 from bench.analysis.resources import resources
 from bench.plan.case import Case
 from bench.stats.queueing import Demand, bounds, delay, mva
@@ -51,11 +51,24 @@ def grown(**ledger):
 def test_a_run_predicts_from_its_one_client_starts():
     model = predict(grown())  # made by hand: RTT 100 us and more, client 10 us, server 20 us of CPU
     assert model.limit == "the server's CPU" and list(model.clients) == [1, 2, 3, 4]
-    assert model.bound[3] == pytest.approx(4e6 / 105, rel=0.03)
-    assert model.rate[0] == pytest.approx(1e6 / 105, rel=0.03) and model.rate[3] < model.bound[3]
+    assert model.asymptote[3] == pytest.approx(4e6 / 105, rel=0.03)
+    assert model.rate[0] == pytest.approx(1e6 / 105, rel=0.03) and model.rate[3] < model.asymptote[3]
     assert np.all(model.rate_low <= model.rate) and np.all(model.rate <= model.rate_high)
     assert model.rtt_us[0] == pytest.approx(105, rel=0.03)
     assert agreement(grown(), model) > 3  # the hand-made rates do not grow at all
+
+
+def test_the_capacity_at_a_load_follows_from_the_cpu_time_measured_there():
+    run = grown()  # client 10 us, server 20 us of CPU time per call, a CPU each
+    assert capacity_at(run, 0) == ("the server's CPU", pytest.approx(50_000))
+    shared = grown(client_cpus="1")
+    assert capacity_at(shared, 2) == ("the CPU that clients and server share", pytest.approx(1e6 / 30))
+
+
+@pytest.mark.parametrize("case", reference("clients").find(is_short=False))
+def test_no_measured_rate_exceeds_the_capacity_at_its_own_load(case):
+    run = reference("clients")
+    assert run.cases.loc[case, "rate_per_s"] <= 1.05 * capacity_at(run, case)[1]  # the warm-up costs CPU time, too
 
 
 def test_nothing_is_predicted_from_a_server_that_cannot_be_seen():

@@ -27,6 +27,7 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import stored
 from bench.run.frames import Run
+from bench.stats.intervals import Interval
 from bench.text import listed
 
 NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
@@ -195,15 +196,19 @@ def test_a_whole_run_needs_no_copy():
     assert collect([Result(run, 1)]) is not run
 
 
-def test_sentences_tell_apart_only_what_does_not_overlap():
+def test_sentences_decide_by_the_interval_of_the_ratio():
     def row(name, *medians):
         nothing = np.empty(0)
         return Row(name, False, np.array(medians), nothing, nothing, nothing, 0, ())
 
-    text = sentences([row("slow", 20.0, 22.0), row("quick", 9.0, 11.0), row("near", 10.0, 12.0)])
-    assert text.startswith("The shortest is a call of **quick**: 10.0 µs (starts from 9.00 µs to 11.0 µs).")
-    assert "**slow** takes 21.0 µs (starts from 20.0 µs to 22.0 µs), 2.1 times as long." in text
-    assert "because their starts overlap: near." in text
+    few = sentences([row("slow", 20.0, 22.0), row("quick", 9.0, 11.0)])
+    assert few.startswith("The shortest median is that of **quick**: 10.0 µs (range over starts 9.00 µs to 11.0 µs).")
+    assert "2.11 times the shortest (no 95 % CI from fewer than six blocks)." in few
+    quick, near = row("quick", 9, 10, 11, 9.5, 10.5, 10), row("near", 9.1, 10.1, 11.1, 9.6, 10.6, 10.1)
+    unpaired = sentences([quick, near])  # six starts of each, whose ranges overlap
+    assert "1.01 times the shortest (95 % CI" in unpaired and unpaired.endswith("not distinguishable from it.")
+    paired = sentences([quick, near], {("quick", "near"): Interval(1.01, 1.005, 1.015, 0.95)})
+    assert "1.01 times the shortest (95 % CI 1.00 to 1.01)." in paired and "not distinguishable" not in paired
     assert sentences([]) == ""
 
 

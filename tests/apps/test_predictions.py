@@ -117,8 +117,8 @@ def test_a_score_says_whether_the_range_held_and_is_drawn_on_a_logarithmic_axis(
     bench.predict("latency q1", value / 2, value * 2, WHY)
     bench.predict("latency q2", 50, 60, WHY)
     first, second = scores.scores(reference("latency"))
-    assert "your range holds it" in str(first) and "(score 0.00; 0 is right)" in str(first)
-    assert "does **not** hold it" in str(second) and f"You said: *{WHY}*" in str(second)
+    assert "your range contains it" in str(first) and "(score 0.00; 0 is exact)" in str(first)
+    assert "does **not** contain it" in str(second) and f"Your reason: *{WHY}*" in str(second)
     axes = Figure().subplots()
     scores.row(first, axes)
     assert axes.get_xscale() == "log" and axes.get_xlabel() == "µs"
@@ -129,7 +129,7 @@ def test_a_score_says_whether_the_range_held_and_is_drawn_on_a_logarithmic_axis(
 def test_what_is_predicted_after_the_run_is_not_scored(monkeypatch):
     bench.predict("latency q1", 20, 80, WHY)
     run = handmade([Case("zeromq", "ipc"), Case("loopback", "inproc")], [60, 1], notebook="latency")
-    assert "your range holds" in str(scores.scores(run, "q1")[0])
+    assert "your range contains" in str(scores.scores(run, "q1")[0])
     monkeypatch.setitem(run.manifest, "created", "2000-01-01T00:00:00+00:00")
     assert "predicted only after this run was measured" in str(scores.scores(run, "q1")[0])
 

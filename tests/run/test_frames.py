@@ -43,9 +43,9 @@ def test_no_conclusion_from_an_invalid_or_small_run():
 
 def test_the_conclusion_is_computed():
     text = words.conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
-    assert "A round trip of **zeromq ipc** takes 103 µs (starts from 100 µs to 105 µs)" in text
-    assert "2.0 times as long as raw sockets there (51.4 µs)" in text
-    assert "the instrument itself makes" in text
+    assert "The median RTT of **zeromq ipc** is 103 µs (range over starts 100 µs to 105 µs)" in text
+    assert "Raw sockets over ipc take 51.4 µs; the ratio is 2.00 times (95 % CI 2.00 to 2.00)" in text
+    assert "The instrument overhead (`loopback`) is" in text
 
 
 def test_quantiles_that_the_samples_do_not_carry_are_not_printed():
@@ -72,10 +72,10 @@ def test_the_limit_of_parallel_clients_is_named():
 
     assert "limit is the clients' CPU" in verdict(0.95, 0.5)
     assert "limit is the server's CPU" in verdict(0.3, 0.95)
-    assert "no CPU is full" in verdict(0.3, 0.3)
+    assert "no CPU is saturated" in verdict(0.3, 0.3)
     assert "neither is the limit" in verdict(0.3, None)
     assert "limit is the CPU that clients and server share" in verdict(0.56, 0.44, "same")
-    assert "no CPU is full" in verdict(0.3, 0.3, "same")
+    assert "no CPU is saturated" in verdict(0.3, 0.3, "same")
     assert "limit is the server's thread" in verdict(0.0, 0.92, "free")
 
 

@@ -1,4 +1,4 @@
-"""Exercises that check themselves: an answer is judged with a hint, by relations and given data, never by speed."""
+"""Exercises that are checked: an answer gets a hint, from given data and relations, never from a measured speed."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ WITHIN = 0.02  # of the right number: for what was rounded
 
 @dataclass(frozen=True)
 class Judgement(Note):
-    """What is said of an answer; true if it is right."""
+    """The text for an answer; true if the answer is right."""
 
     right: bool
 
@@ -26,7 +26,7 @@ class Judgement(Note):
 class Exercise:
     """A question of a notebook with one right answer: a number in ``unit``, or, without a unit, a word.
 
-    why: what is said to a right answer. slips: hints for likely wrong answers. hint: for all others.
+    why: the text for the right answer. slips: hints for likely wrong answers. hint: for all others.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Exercise:
     slips: Mapping[float | str, str] = field(default_factory=dict)
 
     def judge(self, given: object) -> Judgement:
-        """Say whether an answer is right, and if it is not, where to look."""
+        """Return whether an answer is right, and a hint if it is not."""
         return self._number(given) if self.unit is not None else self._word(given)
 
     def _number(self, given: object) -> Judgement:
@@ -61,7 +61,7 @@ class Exercise:
 
 
 def check(exercise: str, answer: object = None) -> Judgement:
-    """Judge the answer to an exercise ("latency e1", "mystery A"): right, or a hint. It is shown as a cell's value."""
+    """Return the judgement of an answer to an exercise ("latency e1", "mystery A"): right, or a hint."""
     from bench.apps.teaching import course, mystery
 
     known = {one.name: one.judge for one in course.EXERCISES} | {box: mystery.judge(box) for box in mystery.BOXES}

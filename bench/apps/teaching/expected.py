@@ -1,11 +1,15 @@
-"""What to expect in class, as ratios: computed from the reference runs, so that it does not go stale."""
+"""The results to expect in class: computed from the reference runs, so that they cannot go stale."""
+
+import pandas as pd
 
 from bench import paths
 from bench.apps.teaching import questions
 from bench.errors import DataError
+from bench.experiments.case_ratios import RATE, ratio
 from bench.experiments.mystery.findings import alone, crowded
 from bench.run import stored
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of
+from bench.text import quantity
 
 BEGIN, END = "<!-- expected: begin (make expected writes this) -->", "<!-- expected: end -->"
 
@@ -16,27 +20,34 @@ def reference(notebook: str) -> Run:
 
 
 def table() -> str:
-    """Return a Markdown table: what is asked, and what the reference run answers, with the range of its starts."""
-    rows = ["| notebook | asked | reference run | its starts |", "|---|---|---|---|"]
+    """Return a Markdown table: each question, the answer of its reference run, and the interval or range of that."""
+    rows = ["| notebook | question | reference run | interval or range |", "|---|---|---|---|"]
     runs = {one.notebook: reference(one.notebook) for one in questions.ALL}
     for one in questions.ALL:
         found = questions.measured(runs[one.notebook], one)
         if found is None:
             raise DataError(f"the reference run of {one.notebook} does not answer {one.name}: measure it anew")
-        value, low, high = found
-        rows.append(f"| {one.notebook} | {one.text} | {value:.3g} {one.unit} | {low:.3g} to {high:.3g} |")
+        value, low, high = map(one.shown, found)
+        rows.append(f"| {one.notebook} | {one.text} | {value} {one.unit} | {one.spread} {low} to {high} |")
     return "\n".join([*rows, *_mystery()])
 
 
 def _mystery() -> list[str]:
-    """Return what the boxes show of several callers, the most and the least: not which boxes these are."""
+    """Return the gain of several callers in the boxes, smallest and largest: not which boxes these are."""
     run = reference("mystery")
     one, many = alone(run), crowded(run)
-    times = (many["rate_per_s"] / one["rate_per_s"]).drop("sound")
     callers = int(many["callers"].iloc[0])
-    asked = f"How many times one caller's calls do {callers} callers make, in the box where they bring least?"
+    times = pd.Series(
+        {
+            box: ratio(run, number_of(one.loc[box, "case"]), case, RATE).value
+            for box in one.index.intersection(many.index).drop("sound")
+            if (case := run.first(system="mystery", box=box, callers=callers)) is not None
+        }
+    )
+    asked = f"How many times the calls per second of one caller do {callers} callers make, in the box with least gain?"
     rest = times.drop(times.idxmin())
-    return [f"| mystery | {asked} | {times.min():.3g} times | the other boxes: {rest.min():.3g} to {rest.max():.3g} |"]
+    others = f"the other boxes: {quantity(rest.min())} to {quantity(rest.max())}"
+    return [f"| mystery | {asked} | {quantity(times.min())} times | {others} |"]
 
 
 def written(text: str) -> str:

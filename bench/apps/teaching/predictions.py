@@ -26,7 +26,7 @@ SWITCH = ("off", "required")
 
 @dataclass(frozen=True)
 class Prediction:
-    """A range that was predicted, in the question's unit, and why."""
+    """A predicted range in the question's unit, and its reason."""
 
     low: float
     high: float
@@ -35,20 +35,20 @@ class Prediction:
 
     @property
     def middle(self) -> float:
-        """The geometric middle of the range: as many times above its low end as below its high one."""
+        """The geometric mean of the ends: the same factor above the low end as below the high one."""
         return math.sqrt(self.low * self.high)
 
     def off_by(self, measured: float) -> float:
-        """Return abs(ln(predicted/measured)): 0 is right, 0.69 a factor of two, above or below."""
+        """Return abs(ln(predicted/measured)): 0 is exact, 0.69 a factor of two, above or below."""
         return abs(math.log(self.middle / measured))
 
     def holds(self, measured: float) -> bool:
-        """Return whether the range holds a value."""
+        """Return whether the range contains a value."""
         return self.low <= measured <= self.high
 
 
 def predict(question: str, low: object = None, high: object = None, why: str = "", anew: object = False) -> "Note":
-    """Lock a prediction: the answer will lie from ``low`` to ``high``, for the reason ``why``. Say what is locked.
+    """Lock a prediction: the answer is between ``low`` and ``high``, for the reason ``why``. Return what is locked.
 
     Without numbers it only asks the question. A locked prediction stays: a second one is not taken, and that is said;
     ``anew=True`` adds one for the next run and keeps the first on record.
@@ -69,7 +69,7 @@ def predict(question: str, low: object = None, high: object = None, why: str = "
 
 @dataclass(frozen=True)
 class Note:
-    """Words that a notebook shows when they are a cell's last value."""
+    """Text that a notebook shows when it is a cell's last value."""
 
     text: str
 
@@ -99,7 +99,7 @@ def require(notebook: str, predictions: object = "off") -> None:
 
 
 def locked(asked: Question) -> list[Prediction]:
-    """Return what was predicted for a question, the first at the front."""
+    """Return the predictions for a question, the first at the front."""
     file = _file(asked)
     try:
         return [Prediction(**each) for each in json.loads(file.read_text("utf-8"))] if file.exists() else []
@@ -110,7 +110,7 @@ def locked(asked: Question) -> list[Prediction]:
 
 
 def before(asked: Question, run: Run) -> tuple[Prediction | None, str]:
-    """Return the last prediction that was locked before a run, and what is to be said of it.
+    """Return the last prediction that was locked before a run, and a remark on it.
 
     A reference run was measured long ago, elsewhere: it answers whatever is predicted.
     """
@@ -127,12 +127,12 @@ def before(asked: Question, run: Run) -> tuple[Prediction | None, str]:
 
 
 def _checked(asked: Question, low: object, high: object, why: str) -> Prediction:
-    """Return a prediction that can be scored; UsageError says what is missing."""
+    """Return a prediction that can be scored; raise UsageError with what is missing."""
     ends = [parameters.positive(end, name, 1e12, whole=False) for end, name in ((low, "low"), (high, "high"))]
     if ends[0] > ends[1]:
         raise UsageError(f"low is {ends[0]:g} and high {ends[1]:g} {asked.unit}: give the smaller number first")
     if len(str(why).split()) < FEWEST_WORDS:
-        raise UsageError("say why: a number without a reason teaches nothing when it turns out wrong")
+        raise UsageError("say why: a number without a reason teaches nothing when it is wrong")
     return Prediction(ends[0], ends[1], " ".join(str(why).split()), datetime.now(UTC).isoformat(timespec="seconds"))
 
 

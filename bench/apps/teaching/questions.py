@@ -1,46 +1,76 @@
-"""What is predicted in each notebook: a question, its unit, and the quantity of a run that answers it."""
+"""The questions that are predicted in each notebook: text, unit, and the quantity of a run that answers each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
 
+from bench import stats
+from bench.analysis.comparison import effect
 from bench.errors import unknown
-from bench.experiments.clients.findings import grown
+from bench.experiments.case_ratios import RATE
+from bench.experiments.clients.findings import best, gain, grown
 from bench.experiments.nodelay.findings import combinations
 from bench.experiments.openload.findings import capacity, sweep
-from bench.experiments.overview.findings import FLOOR, ranked
+from bench.experiments.overview.findings import over_sockets, ranked
 from bench.experiments.scaleup.findings import of_bytes
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, number_of
+from bench.text import quantity
 
 P50 = column(0.5)
+RATIO = "times"  # the unit of a ratio of two cases
+
+Answer = tuple[float, float, float]  # a value, and the low and high end of its interval or range
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question that a notebook's run answers with numbers, one for each start or block; their median is the answer.
+    """A question that a notebook's run answers: with the ratio of two cases, or with the median over starts.
 
-    ``each`` raises LookupError where the run did not measure what is asked.
+    ``answer`` raises LookupError where the run did not measure what is asked.
     """
 
     name: str
     text: str
     unit: str
-    each: "Callable[[Run], pd.Series[float]]"
+    answer: Callable[[Run], Answer]
 
     @property
     def notebook(self) -> str:
         """The notebook whose run answers it."""
         return self.name.split()[0]
 
+    @property
+    def spread(self) -> str:
+        """What the two ends of an answer are."""
+        return "95 % CI" if self.unit == RATIO else "range over starts"
 
-def measured(run: Run, question: Question) -> tuple[float, float, float] | None:
-    """Return the answer of a run and its range over the starts, or None where it was not measured."""
+    def shown(self, value: float) -> str:
+        """Return a number of an answer as text, without its unit; ratios as the notebook's sentences show them."""
+        return quantity(value) if self.unit == RATIO else f"{value:.3g}"
+
+
+def measured(run: Run, question: Question) -> Answer | None:
+    """Return the answer of a run with its interval (of a ratio) or its range over the starts, or None without one.
+
+    The ends of a ratio's interval are NaN where fewer than six blocks hold both cases.
+    """
     try:
-        each = question.each(run).dropna()
+        found = question.answer(run)
     except LookupError:
         return None
-    return (float(each.median()), float(each.min()), float(each.max())) if len(each) else None
+    return found if found[0] == found[0] else None
+
+
+def _over_starts(each: "pd.Series[float]") -> Answer:
+    """Return the median of one number for each start, and their range."""
+    return stats.across_starts(each.to_list())
+
+
+def _times(run: Run, base: object, other: object, name: str) -> Answer:
+    """Return how many times a quantity of one case another has, by the estimator of all ratios of two cases."""
+    found = effect(run, number_of(base), number_of(other), name)
+    return found.middle, found.low, found.high
 
 
 def of(notebook: str) -> list[Question]:
@@ -57,16 +87,6 @@ def find(name: str, notebook: str | None = None) -> Question:
     raise unknown("question", name, [one.name for one in (of(notebook) if notebook else ALL)])
 
 
-def _starts(run: Run, case: object, name: str) -> "pd.Series[float]":
-    """Return one number for each start of a case, by block."""
-    return run.starts_of(case).set_index("block")[name]
-
-
-def _ratio(run: Run, case: object, other: object, name: str) -> "pd.Series[float]":
-    """Return one ratio for each block: what was measured close together is divided."""
-    return _starts(run, case, name) / _starts(run, other, name)
-
-
 def _case(run: Run, **wanted: object) -> int:
     """Return the first case with these factors; LookupError if there is none."""
     case = run.first(**wanted)
@@ -79,22 +99,23 @@ def _subject(run: Run, transport: str) -> int:
     return _case(run, system=run.case(0).system, transport=transport)
 
 
-def _held(run: Run, sides: tuple[str, ...]) -> "pd.Series[float]":
-    """Return calls per second of the first system in two writes while ``sides`` set TCP_NODELAY, for each start."""
+def _held(run: Run, sides: tuple[str, ...]) -> Answer:
+    """Return calls per second of the first system in two writes while ``sides`` set TCP_NODELAY."""
     cases = [one.case for one in combinations(run) if one.writes == 2 and one.sides in sides]
     first = run.case(0).system
     mine = run.starts[run.starts["case"].isin([case for case in cases if run.case(case).system == first])]
-    return mine["rate_per_s"]
+    return _over_starts(mine["rate_per_s"])
 
 
-def _clients(run: Run, best: bool) -> "pd.Series[float]":
-    """Return how many times one client's calls per second two clients make, or the best number of them; by block."""
-    rows = grown(run)
-    many = rows["rate_per_s"].idxmax() if best else rows.index[rows["clients"] == 2][0]
-    return _ratio(run, many, rows.index[rows["clients"] == 1][0], "rate_per_s")
+def _clients(run: Run, clients: int) -> Answer:
+    """Return how many times one client's calls per second some clients make in a whole window."""
+    found = gain(run, grown(run), clients)
+    if found is None:
+        raise LookupError(f"no whole window with one client and with {clients}")
+    return found.value, found.interval.low, found.interval.high
 
 
-def _response_ms(run: Run, share: float) -> "pd.Series[float]":
+def _response_ms(run: Run, share: float) -> Answer:
     """Return the mean response time in ms at the offered rate that is nearest to a share of the capacity."""
     cases = sweep(run)
     below = cases[cases["offered_per_s"] < capacity(run)]["offered_per_s"]
@@ -102,38 +123,41 @@ def _response_ms(run: Run, share: float) -> "pd.Series[float]":
         raise LookupError("no rate below the capacity")
     nearest = (below - share * capacity(run)).abs().idxmin()
     rows = run.samples_of(nearest, warm=True)
-    return (rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["start"]).mean() / 1e6
+    return _over_starts((rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["start"]).mean() / 1e6)
 
 
-def _layer(run: Run, system: str) -> "pd.Series[float]":
-    """Return how many times the round trip of raw sockets a system's is, one client on one CPU with the server."""
+def _layer(run: Run, system: str) -> Answer:
+    """Return how many times the median RTT of raw sockets over the same transport a system's is, with one client."""
     cases = ranked(run).reset_index().set_index("system")["case"]
-    return _ratio(run, cases[system], cases[FLOOR], P50)
+    found = over_sockets(run, number_of(cases[system]))
+    if found is None:
+        raise LookupError("no raw sockets over the same transport")
+    return found.value, found.interval.low, found.interval.high
 
 
-def _workers(run: Run) -> "pd.Series[float]":
+def _workers(run: Run) -> Answer:
     """Return how many times one worker's requests two workers answer, for the smallest reply."""
     rows = of_bytes(run)
     rows = rows[rows["payload_bytes"] == rows["payload_bytes"].min()].reset_index().set_index("workers")["case"]
-    return _ratio(run, rows[2], rows[1], "rate_per_s")
+    return _times(run, rows[1], rows[2], RATE)
 
 
 ALL = (
     Question(
         "latency q1",
-        "How long is one round trip of the system under test over ipc: the median, in µs?",
+        "How long is the median RTT of the system under test over ipc, in µs?",
         "µs",
-        lambda run: _starts(run, _subject(run, "ipc"), P50),
+        lambda run: _over_starts(run.starts_of(_subject(run, "ipc"))[P50]),
     ),
     Question(
         "latency q2",
-        "How many times as long is its round trip over tcp as over ipc?",
+        "How many times as long as over ipc is its median RTT over tcp?",
         "times",
-        lambda run: _ratio(run, _subject(run, "tcp"), _subject(run, "ipc"), P50),
+        lambda run: _times(run, _subject(run, "ipc"), _subject(run, "tcp"), P50),
     ),
     Question(
         "overview q1",
-        "How many times the round trip of raw sockets is that of gRPC (grpc_sync)?",
+        "How many times the median RTT of raw sockets is that of gRPC (grpc_sync)?",
         "times",
         lambda run: _layer(run, "grpc_sync"),
     ),
@@ -145,37 +169,37 @@ ALL = (
     ),
     Question(
         "clients q1",
-        "How many times the calls per second of one client do two clients make?",
+        "How many times the calls per second of one client do two clients make, in a whole window?",
         "times",
-        lambda run: _clients(run, best=False),
+        lambda run: _clients(run, 2),
     ),
     Question(
         "clients q2",
-        "And how many times does the best number of clients make, whichever that is?",
+        "And how many times the calls per second of one client does the best number of clients make?",
         "times",
-        lambda run: _clients(run, best=True),
+        lambda run: _clients(run, best(run)),
     ),
     Question(
         "nodelay q1",
-        "Two writes for each message, and one side without TCP_NODELAY: how many calls a second (first system)?",
+        "Two writes per message, one side without TCP_NODELAY: how many calls per second (first system)?",
         "calls/s",
         lambda run: _held(run, ("client only", "server only")),
     ),
     Question(
         "nodelay q2",
-        "And with neither side's TCP_NODELAY?",
+        "And with neither side setting TCP_NODELAY?",
         "calls/s",
         lambda run: _held(run, ("neither",)),
     ),
     Question(
         "openload q1",
-        "Users offer half of what the server can do: the mean response time, in ms?",
+        "The offered rate is nearest to half of the capacity: how long is the mean response time, in ms?",
         "ms",
         lambda run: _response_ms(run, 0.5),
     ),
     Question(
         "openload q2",
-        "And at the offered rate nearest to nine tenths?",
+        "And at the offered rate nearest to nine tenths of the capacity?",
         "ms",
         lambda run: _response_ms(run, 0.9),
     ),

@@ -1,4 +1,4 @@
-"""Predictions beside what was measured: in words, and on a logarithmic axis."""
+"""Predictions compared with measurements: in words, and on a logarithmic axis."""
 
 import math
 from typing import NamedTuple
@@ -18,7 +18,7 @@ PREDICTED, MEASURED = "#0173b2", "#d55e00"
 
 
 class Score(NamedTuple):
-    """A question, what was predicted for it, and what was measured: the median with its range over the starts."""
+    """A question, its prediction, and its measurement: a value with its interval or its range over starts."""
 
     asked: Question
     made: Prediction | None
@@ -30,16 +30,24 @@ class Score(NamedTuple):
         text = f"**{self.asked.text}** "
         if self.measured is None:
             return f"{text}Not measured in this run."
-        value = f"{self.measured[0]:.3g} {self.asked.unit}"
+        value = f"{self.asked.shown(self.measured[0])} {self.asked.unit} ({self._ends()})"
         if self.made is None:
             return f"{text}Measured: {value}; {self.remark}."
         off, side = self.made.off_by(self.measured[0]), "high" if self.made.middle > self.measured[0] else "low"
-        held = "holds" if self.made.holds(self.measured[0]) else "does **not** hold"
+        held = "contains" if self.made.holds(self.measured[0]) else "does **not** contain"
         return (
             f"{text}Predicted {self.made.low:g} to {self.made.high:g}{self.remark}, measured {value}: your range "
-            f"{held} it, its middle is {math.exp(off):.3g} times too {side} (score {off:.2f}; 0 is right). You said: "
-            f"*{self.made.why}*"
+            f"{held} it; its geometric mean is {math.exp(off):.3g} times too {side} (score {off:.2f}; 0 is exact). "
+            f"Your reason: *{self.made.why}*"
         )
+
+    def _ends(self) -> str:
+        """Return the interval or range of the measurement in words."""
+        assert self.measured
+        _, low, high = self.measured
+        if math.isnan(low):
+            return f"no {self.asked.spread} from fewer than six blocks"
+        return f"{self.asked.spread} {self.asked.shown(low)} to {self.asked.shown(high)}"
 
 
 def scores(run: Run, *names: str) -> list[Score]:
@@ -52,7 +60,7 @@ def scores(run: Run, *names: str) -> list[Score]:
 
 
 def score(run: Run, *names: str) -> None:
-    """Show how far predictions were off: a range beside the measurement, on a logarithmic axis, and in words."""
+    """Show each predicted range and its measurement on a logarithmic axis, and the score in words."""
     import io
 
     found = scores(run, *names)
@@ -69,9 +77,10 @@ def score(run: Run, *names: str) -> None:
 
 
 def row(one: Score, axes: Axes) -> None:
-    """Draw a predicted range, its middle, and the measurement with the range over its starts."""
+    """Draw a predicted range with its geometric mean, and the measurement with its interval or range over starts."""
     assert one.made and one.measured
     made, (value, low, high) = one.made, one.measured
+    low, high = (value, value) if math.isnan(low) else (low, high)
     axes.plot([made.low, made.high], [1, 1], color=PREDICTED, lw=9, alpha=0.35, solid_capstyle="butt")
     axes.plot(made.middle, 1, "|", ms=16, mew=2.5, color=PREDICTED)
     axes.plot([low, high], [0, 0], color=MEASURED, lw=9, alpha=0.35, solid_capstyle="butt")

@@ -1,1 +1,1 @@
-"""clients.ipynb: Two clients, twice the throughput: why, and until when?"""
+"""clients.ipynb: How does throughput grow with the number of clients?"""

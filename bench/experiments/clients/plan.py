@@ -27,7 +27,7 @@ def plan(
 ) -> Plan:
     """Plan the class lab (100 calls by one client, and by two), and then calls by more and more client processes.
 
-    One client is always measured: what is predicted is predicted from it.
+    One client is always measured: the prediction is made from it.
     """
     name, by = one_way(system, transport)
     if by == "inproc":

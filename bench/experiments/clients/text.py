@@ -1,75 +1,86 @@
-"""What the figure of more and more clients says: the lab's questions, the growth, and what ended it."""
+"""Sentences of clients.ipynb: the class lab's questions, the growth with clients, the prediction, and the limit."""
 
 import pandas as pd
 
-from bench.analysis.prediction import agreement, predict
-from bench.analysis.resources import resources
+from bench.analysis.prediction import agreement, capacity_at, predict
+from bench.analysis.resources import resources, total_cpu
 from bench.experiments import published
-from bench.experiments.clients.findings import bursts, grown
+from bench.experiments.clients.findings import best, bursts, gain, grown
 from bench.experiments.words import P50, clients_of, why_not_more, with_range
 from bench.run.frames import Run, number_of
 from bench.text import duration, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say how far the clients carried, what had been predicted, and which resource ended the growth."""
+    """Return how the rate grows with clients, what limits it, and how far the prediction from one client holds."""
     cases = grown(run)
-    one, best = cases.iloc[0], cases.loc[cases["rate_per_s"].idxmax()]
-    text = (
-        f"{clients_of(one)} makes {quantity(one['rate_per_s'])} calls a second; the most, "
-        f"{quantity(best['rate_per_s'])}, come with {clients_of(best)}: {best['rate_per_s'] / one['rate_per_s']:.2f} "
-        f"times as many. {why_not_more(run, number_of(best.name))}"
-    )
-    last = cases.iloc[-1]
-    if last["clients"] > best["clients"]:
-        text += f" With {clients_of(last)} it is {quantity(last['rate_per_s'])}."
-    return "\n\n".join([text, _predicted(run, one, best)])
+    one, most, last = cases.iloc[0], cases[cases["clients"] == best(run)].iloc[0], cases.iloc[-1]
+    text = f"{clients_of(one)} makes {quantity(one['rate_per_s'])} calls/s in a whole window."
+    if number_of(most.name) != number_of(one.name):
+        text += (
+            f" The highest rate is {quantity(most['rate_per_s'])} calls/s with {clients_of(most)}: "
+            f"{gain(run, cases, best(run))} the rate of one."
+        )
+    text += f" {why_not_more(run, number_of(most.name))}"
+    if last["clients"] > most["clients"]:
+        text += f" With {clients_of(last)} the rate is {quantity(last['rate_per_s'])} calls/s."
+    return "\n\n".join([text, _predicted(run, one, most)])
 
 
-def _predicted(run: Run, one: "pd.Series[float]", best: "pd.Series[float]") -> str:
-    """Say what one client predicts, and how a call's cost moved away from it."""
+def _predicted(run: Run, one: "pd.Series[float]", most: "pd.Series[float]") -> str:
+    """Return the prediction from one client, the measured rate over it, and the CPU time per call of both."""
     model = predict(run)
     if model is None:
-        return "The server's CPU time is not known, so nothing could be predicted from one client."
-    then, now = _cost(one), _cost(best)
-    moved = "fell" if now < then else "rose"
-    return (
-        f"Foretold from the starts with one client alone: {model.limit} fills first, at "
-        f"{quantity(model.bound[-1])} calls a second. Measured and predicted rates differ by a factor of at most "
-        f"{agreement(run, model):.2f}. The prediction takes the CPU cost of a call as constant; it {moved} from "
-        f"{duration(then)} with {clients_of(one)} to {duration(now)} with {clients_of(best)}."
+        return "The server's CPU time is not known, so nothing is predicted from one client."
+    cost = total_cpu(grown(run))
+    then, now = (float(cost[number_of(row.name)]) for row in (one, most))
+    limit = float(model.asymptote[int(most["clients"]) - 1])
+    text = (
+        f"Prediction from one client: {model.limit} saturates first, at {quantity(model.asymptote[-1])} calls/s "
+        f"(asymptotic). Measured rates and the MVA prediction differ by at most a factor of "
+        f"{agreement(run, model):.2f}. Both predictions assume a constant CPU time per call; it is "
+        f"{duration(then)} with {clients_of(one)} and {duration(now)} with {clients_of(most)}."
     )
-
-
-def _cost(row: "pd.Series[float]") -> float:
-    return float(row[[f"{role}_cpu_us_per_call" for role in ("client", "server", "router")]].sum())
+    over = most["rate_per_s"] / limit
+    if over > 1:
+        text += f" At {clients_of(most)} the measured rate is {over:.2f} times the asymptotic prediction."
+    name, capacity = capacity_at(run, number_of(most.name))
+    return (
+        f"{text} With the CPU time per call measured at {clients_of(most)}, {name} has time for at most "
+        f"{quantity(capacity)} calls/s."
+    )
 
 
 def answers(run: Run) -> str:
-    """Answer the two questions of the class lab, its numbers beside today's."""
-    cases, short = grown(run), bursts(run).set_index("clients")
-    one, cold = cases.iloc[0], run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e3
-    rates = {n: short.loc[n, "rate_per_s"] for n in (1, 2) if n in short.index}
-    lab = {n: sum(each) for n, each in published.GRPC_LAB["calls_per_s"].items()}
+    """Return answers to the two questions of the class lab, with its own numbers."""
+    one, lab = grown(run).iloc[0], published.GRPC_LAB
+    cold = run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e3
     text = (
-        f"**What is the round-trip time between one client and one server?** {with_range(one, P50)} once warm, "
-        f"{duration(cold)} for the first call, which connects as well. The lab's one call took "
-        f"{duration(1e3 * published.GRPC_LAB['one_call_ms'])}."
+        f"**Round-trip time between one client and one server.** The median RTT is {with_range(one, P50)} after the "
+        f"warm-up. The first call, which also connects, takes {duration(cold)}. The lab's one call took "
+        f"{duration(1e3 * lab['one_call_ms'])}."
     )
-    if len(rates) < 2:
+    burst, whole = gain(run, bursts(run), 2), gain(run, grown(run), 2)
+    if burst is None:
         return text
-    return "\n\n".join([text, _doubling(run, rates[2] / rates[1], lab[2] / lab[1])])
+    theirs = {n: sum(each) for n, each in lab["calls_per_s"].items()}
+    second = (
+        f"**Throughput with one client and with two.** In bursts of 100 calls per client, two clients make {burst} the "
+        "calls per second of one"
+    )
+    second += f"; in a whole window, {whole}." if whole else "."
+    second += f" In the lab the ratio was {theirs[2] / theirs[1]:.2f} (sums of the clients' rates, measured once)."
+    return "\n\n".join([text, f"{second} {_room(run)}"])
 
 
-def _doubling(run: Run, today: float, then: float) -> str:
-    """Say why two clients carried about twice as much, by what one client left idle."""
+def _room(run: Run) -> str:
+    """Return how busy one client keeps the busiest CPU, and what that leaves for more clients."""
     alone = [one for one in resources(run, number_of(grown(run).index[0])) if not one.is_thread]
-    idle = max(alone, key=lambda one: one.busy)
-    most = 1 / idle.busy if idle.busy else float("inf")
-    room = "more than twice" if most > 2.05 else f"{most:.2f} times"
+    busiest = max(alone, key=lambda one: one.busy)
+    if not busiest.busy:
+        return ""
     return (
-        f"**What is the throughput with one client, and with two?** Two clients carry {today:.2f} times as much as one "
-        f"in loops of 100 calls; in the lab {then:.2f} times. One client alone keeps {idle.name} {idle.busy:.0%} busy "
-        f"and waits for the rest of each round trip: that leaves room for {room} its calls, and the second client "
-        f"takes what of it there is. It stops where {idle.name} has no time left, not at any number of clients."
+        f"One client keeps {busiest.name} {busiest.busy:.0%} busy. At constant CPU time per call, any number of "
+        f"clients can make at most {1 / busiest.busy:.2f} times its calls; a larger gain means that a call costs "
+        "less CPU time when several clients call."
     )

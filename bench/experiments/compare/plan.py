@@ -17,7 +17,7 @@ def plan(
     window_s: object = None,
     seed: object = 1,
 ) -> Plan:
-    """Plan case A, the same case A again, and case B: what differs less than A from itself does not differ."""
+    """Plan case A, the same case A again, and case B: the A/A ratio is the noise that B over A is compared with."""
     shared: dict[str, Any] = {
         "payload_bytes": payload(payload_bytes),
         "placement": placement_of(placement),

@@ -1,4 +1,4 @@
-"""What the figure of two cases says."""
+"""Sentences of compare.ipynb: the verdict on each quantity, and what more starts would detect."""
 
 import numpy as np
 
@@ -11,22 +11,25 @@ from bench.text import listed
 
 
 def conclusion(run: Run) -> str:
-    """Say in which quantities B differs from A and by how much, and what A against itself tells of that."""
+    """Return the verdict on each quantity of B over A, and a warning where A differs from itself."""
     found = pairs(run)
     names = f"A is **{run.labels[A]}**, B is **{run.labels[B]}**."
     alarms = [one.quantity for one in found["A again"] if one.verdict == DIFFERENT]
     warning = (
-        f" Beware: by {listed(alarms)} A differs from itself here, so such differences mean nothing." if alarms else ""
+        f" Warning: {listed(alarms)} of A differs from itself in this run, so a difference there means nothing."
+        if alarms
+        else ""
     )
     missing = [f"- {text}." for text in verdicts.left_out(run, (A, B))]
     return "\n".join([names + warning, "", *(f"- {_said(one)}" for one in found["B"]), *missing])
 
 
 def _said(one: Comparison) -> str:
-    interval = f"{one.low:.2f} to {one.high:.2f}" if one.low == one.low else "no interval from so few starts"
+    interval = f"95 % CI {one.low:.2f} to {one.high:.2f}" if one.low == one.low else "no 95 % CI from so few starts"
     if one.verdict == DIFFERENT:
         better = (one.ratio > 1) == one.more_is_better
-        return f"{one.quantity}: B has {one.ratio:.2f} times A's ({interval}): **{'better' if better else 'worse'}**."
+        verdict = "better" if better else "worse"
+        return f"{one.quantity}: B has {one.ratio:.2f} times the value of A ({interval}): **{verdict}**."
     if one.verdict == SAME:
         return f"{one.quantity}: no practical difference ({interval})."
     more = f"; about {one.more_starts} starts would decide" if one.more_starts else ""
@@ -34,7 +37,7 @@ def _said(one: Comparison) -> str:
 
 
 def effort(run: Run) -> str:
-    """Say where the variance comes from, and what more starts would buy."""
+    """Return the share of the variance that lies between starts, and the detectable difference."""
     shares = {}
     for case in (A, B):
         rows = run.samples_of(case, warm=True)
@@ -44,12 +47,12 @@ def effort(run: Run) -> str:
     spread = run.starts.groupby(["block", "case"])[column(0.5)].first().unstack()
     deviation = float(np.log(spread[B] / spread[A]).dropna().std())
     between = listed(f"{share:.0%} ({label})" for label, share in shares.items())
-    advice = "repeat starts, not calls" if max(shares.values()) > 0.5 else "longer windows help as much as more starts"
+    advice = "add starts, not calls" if max(shares.values()) > 0.5 else "longer windows help as much as more starts"
     now, four = (variance.detectable(deviation, n) for n in (run.plan.starts, 4 * run.plan.starts))
     return (
-        f"Of the variance between parts of a window, {between} lies between the starts: {advice}. With "
-        f"{run.plan.starts} starts of each a p50 must differ by {now:.1%} to be told apart, with "
-        f"{4 * run.plan.starts} by {four:.1%}."
+        f"Share of the variance that lies between starts: {between}. To detect a smaller difference, {advice}. With "
+        f"{run.plan.starts} starts per case the smallest detectable difference of the p50 is {now:.1%}, with "
+        f"{4 * run.plan.starts} starts {four:.1%}."
     )
 
 

@@ -1,1 +1,1 @@
-"""explore.ipynb: What changes when you change one thing?"""
+"""explore.ipynb: What changes when you change one factor?"""

@@ -1,4 +1,4 @@
-"""Any cases side by side: what is shown of each, whichever run it comes from."""
+"""Any cases side by side: the numbers that are drawn of each, whichever run it comes from."""
 
 import textwrap
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ from bench.run.frames import Run, column
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What is drawn of one case.
+    """The numbers that are drawn of one case.
 
-    medians, rates: one value for each start, in us and in calls per second. values, fractions: the distribution of all
-    its calls' times in us. quantiles: what is known of each quantile. over: more was offered than could be done.
+    medians, rates: one value for each start, in us and in calls per second. values, fractions: the empirical CDF of all
+    its calls' times in us. quantiles: each quantile with its interval. over: the offered rate exceeds the capacity.
     """
 
     name: str
@@ -54,5 +54,5 @@ def rows(run: Run) -> list[Row]:
 
 
 def wrapped(names: Iterable[str]) -> list[str]:
-    """Return names in lines that leave room for what they stand beside."""
+    """Return names broken into lines of at most 24 letters, for the narrow space beside an axis."""
     return [textwrap.fill(name, 24) for name in names]

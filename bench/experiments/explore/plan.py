@@ -24,7 +24,7 @@ def plan(
     window_s: object = None,
     seed: object = 1,
 ) -> Plan:
-    """Plan the cases that mappings spell, each by itself: no floor and no instrument goes along."""
+    """Plan the cases that mappings spell, and nothing else: neither the baseline nor the instrument itself."""
     chosen = [case(each) for each in parameters.as_list(cases)]
     if not chosen:
         raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
@@ -32,7 +32,7 @@ def plan(
 
 
 def case(spelled: object) -> Case:
-    """Return the case that a mapping spells; with a ``rate`` its load is open, and ``clients`` are its connections."""
+    """Return the case that a mapping spells; with a ``rate`` its load is open, with ``clients`` connections."""
     given = parameters.mapping(spelled, "a case")
     for name in given:
         if name not in PARTS:

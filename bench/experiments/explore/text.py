@@ -1,41 +1,73 @@
-"""What the figure of cases side by side says."""
+"""Sentences of explore.ipynb: the shortest time, and which cases are distinguishable from it."""
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from bench import stats
-from bench.experiments.explore.findings import Row, rows
-from bench.run.frames import Run
-from bench.text import duration, listed
+from bench.experiments.case_ratios import confidence, ratio
+from bench.experiments.explore.findings import Row, rows, time_of
+from bench.run.frames import Run, column
+from bench.stats import intervals
+from bench.stats.intervals import Interval
+from bench.text import duration, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say which time is the shortest, and what is told from it; and whether the cases were measured in turns."""
-    apart = (
-        " These cases were measured one behind the other, not in turns: what changed in the machine meanwhile looks "
-        "like a difference between them. The page gives the command that measures them in turns."
+    """Return the shortest median and the ratio of every other case to it; a warning where cases did not take turns."""
+    if "collected" not in run.manifest:
+        return sentences(rows(run), paired(run))
+    return sentences(rows(run)) + (
+        " These cases were measured one after another, not in turns: a change of the machine in between looks like a "
+        "difference between cases. The page gives the command that measures them in turns."
     )
-    return sentences(rows(run)) + apart * ("collected" in run.manifest)
 
 
-def sentences(shown: Sequence[Row]) -> str:
-    """Say which time is the shortest, and which others were told from it: those whose starts do not overlap."""
-    over = [f"**{row.name}** is overloaded at its rate: no time is told." for row in shown if row.over]
-    known = [(row, *stats.across_starts(list(row.medians))) for row in shown if not row.over]
-    known = sorted((one for one in known if one[1] == one[1]), key=lambda one: one[1])
-    if not known:
+def paired(run: Run) -> dict[tuple[str, str], Interval]:
+    """Return the ratio of the medians of all pairs of cases with the same load, paired by block; by (base, other)."""
+    times = {case: column(0.5).replace("rtt", time_of(run.case(case))) for case in run.numbers}
+    return {
+        (run.labels[base], run.labels[other]): ratio(run, base, other, times[base]).interval
+        for base in run.numbers
+        for other in run.numbers
+        if base != other and times[base] == times[other]
+    }
+
+
+def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | None = None) -> str:
+    """Return the shortest median, and of every other its ratio to it with the 95 % interval.
+
+    known: ratios paired by block; for pairs that it lacks, starts are compared without pairing (Mann-Whitney).
+    """
+    over = [f"**{row.name}** is overloaded at its rate: no time is reported." for row in shown if row.over]
+    found = [(row, *stats.across_starts(list(row.medians))) for row in shown if not row.over]
+    found = sorted((one for one in found if one[1] == one[1]), key=lambda one: one[1])
+    if not found:
         return " ".join(over)
-    row, shortest, low, high = known[0]
-    first = "A call of" if len(known) == 1 else "The shortest is a call of"
-    said = [f"{first} **{row.name}**: {_with_range(shortest, low, high)}."]
-    said += [
-        f"**{row.name}** takes {_with_range(value, low, most)}, {value / shortest:.1f} times as long."
-        for row, value, low, most in known[1:]
-        if low > high
-    ]
-    if near := [row.name for row, _, low, _ in known[1:] if low <= high]:
-        said.append(f"Not told from the shortest, because their starts overlap: {listed(near)}.")
+    first, shortest, low, high = found[0]
+    said = [f"{'The' if len(found) == 1 else 'The shortest'} median is that of **{first.name}**: "
+            f"{_with_range(shortest, low, high)}."]  # fmt: skip
+    for row, value, least, most in found[1:]:
+        interval = (known or {}).get((first.name, row.name)) or unpaired(first, row)
+        said.append(f"**{row.name}**: {_with_range(value, least, most)}, {_ratio(interval)}.")
     return " ".join([*said, *over])
 
 
+def unpaired(base: Row, other: Row) -> Interval:
+    """Return the ratio of two results' start medians, not paired: Hodges-Lehmann with the Mann-Whitney interval."""
+    ours, theirs = np.log(other.medians), np.log(base.medians)
+    found = intervals.shift(ours, theirs)
+    middle = found.middle if found else float(np.median(np.subtract.outer(ours, theirs)))
+    ends = (math.exp(found.low), math.exp(found.high)) if found else (math.nan, math.nan)
+    return Interval(math.exp(middle), *ends, intervals.CONFIDENCE)
+
+
+def _ratio(interval: Interval) -> str:
+    """Return a ratio with its interval; where the interval holds 1, that the two are not distinguishable."""
+    text = f"{quantity(interval.middle)} times the shortest ({confidence(interval)})"
+    return f"{text}: not distinguishable from it" if interval.low <= 1 <= interval.high else text
+
+
 def _with_range(value: float, low: float, high: float) -> str:
-    return f"{duration(value)} (starts from {duration(low)} to {duration(high)})"
+    return f"{duration(value)} (range over starts {duration(low)} to {duration(high)})"

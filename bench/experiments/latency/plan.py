@@ -20,7 +20,7 @@ from bench.plan.cases import (
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
-CLASS_S = 0.4  # thousands of calls in each start; the first figure shall not keep a person waiting
+CLASS_S = 0.4  # thousands of calls in each start; the first figure is there within a minute
 
 
 def plan(

@@ -1,24 +1,24 @@
-"""What the figure of single round trips says."""
+"""Sentences of latency.ipynb: round trips, compared with raw sockets and with the instrument; CPU time per call."""
 
 import pandas as pd
 
 from bench import stats
+from bench.analysis.resources import total_cpu
+from bench.experiments.latency.findings import ratios
 from bench.experiments.words import P50, with_range
-from bench.run.frames import ROLES, Run, numbered
-from bench.text import duration
+from bench.run.frames import Run, numbered
+from bench.text import duration, listed, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say how long a round trip is, against raw sockets and against the instrument."""
-    cases = run.cases.dropna(subset=P50)
-    floors = cases[cases["system"] == "sockets"].set_index(["transport", "payload_bytes"])
+    """Return the median RTT of each system, its ratio to raw sockets, and the instrument's overhead."""
+    cases, compared = run.cases.dropna(subset=P50), {one.other: one for one in ratios(run)}
     sentences = []
-    for _, row in numbered(cases[~cases["system"].isin(["sockets", "loopback"])]):
-        text = f"A round trip of **{row['label']}** takes {with_range(row, P50)}"
-        key = (row["transport"], row["payload_bytes"])
-        if key in floors.index:
-            floor = floors.loc[key, P50]
-            text += f", {row[P50] / floor:.1f} times as long as raw sockets there ({duration(floor)})"
+    for case, row in numbered(cases[~cases["system"].isin(["sockets", "loopback"])]):
+        text = f"The median RTT of **{row['label']}** is {with_range(row, P50)}"
+        if one := compared.get(case):
+            base = cases.loc[one.base]
+            text += f". Raw sockets over {base['transport']} take {duration(base[P50])}; the ratio is {one}"
         sentences.append(text + ".")
     return " ".join([*sentences, _instrument(cases), _tail(run)])
 
@@ -27,35 +27,45 @@ def _instrument(cases: pd.DataFrame) -> str:
     own, rest = cases[cases["system"] == "loopback"], cases[cases["system"] != "loopback"]
     if own.empty or rest.empty:
         return ""
-    floor = own[P50].iloc[0]
-    return f"Of this, the instrument itself makes {duration(floor)}, {floor / rest[P50].min():.1%} of the shortest."
+    overhead = own[P50].iloc[0]
+    return (
+        f"The instrument overhead (`loopback`) is {duration(overhead)} per call: {overhead / rest[P50].min():.1%} of "
+        "the shortest median RTT."
+    )
 
 
 def _tail(run: Run) -> str:
-    """Say how much longer the slowest call in a thousand takes."""
+    """Return the largest ratio of p99.9 to the median of the same case."""
     needed = stats.needed_samples(0.999)
-    ratios = {
+    found = {
         run.labels[case]: stats.quantile(rtt, 0.999) / stats.quantile(rtt, 0.5)
-        for case in run.cases.index
+        for case in run.numbers
         if len(rtt := run.rtt_us(case)) >= needed and run.case(case).system != "loopback"
     }
-    if not ratios:
+    if not found:
         return ""
-    worst = max(ratios, key=lambda label: ratios[label])
-    return f"One call in a thousand takes at least {ratios[worst]:.1f} times its median over {worst}."
+    worst = max(found, key=lambda label: found[label])
+    return f"The largest tail is that of {worst}: its p99.9 is {quantity(found[worst])} times its median."
 
 
 def cpu(run: Run) -> str:
-    """Say what a call costs in CPU time, and how much of the round trip is not spent computing."""
+    """Return the CPU time per call over all roles, compared with the mean RTT."""
     cases = run.cases.dropna(subset=[P50, "server_cpu_us_per_call"])
-    sentences = []
-    for _, row in numbered(cases[cases["load"] == "closed"]):
-        every = row[[f"{role}_cpu_us_per_call" for role in ROLES]].sum()
-        share = every / row["mean_rtt_us"]
-        sentences.append(
-            f"{row['label']}: {duration(every)} of CPU for {duration(row['mean_rtt_us'])} of waiting ({share:.0%})"
+    cases = cases[cases["load"] == "closed"]
+    every = total_cpu(cases)
+    share = every / cases["mean_rtt_us"]
+    lines = [
+        f"- {row['label']}: {duration(every[case])} CPU time per call (all roles), {duration(row['mean_rtt_us'])} mean "
+        f"RTT: {share[case]:.0%}"
+        for case, row in numbered(cases)
+    ]
+    text = "\n".join(lines)
+    if over := [str(cases.loc[case, "label"]) for case in cases.index if round(share[case], 2) > 1]:
+        text += (
+            f"\n\nFor {listed(over)} the CPU time per call exceeds the RTT. CPU time covers the whole window: the "
+            "server's work after its reply has left, the client's work between a reply and its next request, and the "
+            "libraries' other threads. The RTT covers none of these."
         )
-    text = f"CPU of all sides against the mean RTT: {'; '.join(sentences)}." if sentences else ""
     if run.cases["target"].any():
-        text += " The target's own CPU time cannot be seen from here: it is absent, not zero."
-    return text
+        text += "\n\nThe CPU time of a server that was not started here is not known: it is absent, not zero."
+    return text.strip()

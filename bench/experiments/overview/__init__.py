@@ -1,1 +1,1 @@
-"""overview.ipynb: How much does each layer cost?"""
+"""overview.ipynb: How much does each RPC system add to a raw socket?"""

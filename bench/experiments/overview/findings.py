@@ -1,8 +1,12 @@
-"""The systems by their round trip, and what a second client brings to each."""
+"""The systems by their round trip, each compared with raw sockets, and what a second client adds."""
+
+from typing import Any
 
 import pandas as pd
 
-from bench.run.frames import Run, column, once
+from bench.analysis.resources import total_cpu
+from bench.experiments.case_ratios import RATE, Ratio, ratio
+from bench.run.frames import Run, column, number_of, numbered, once
 
 FLOOR = "sockets"
 
@@ -17,13 +21,47 @@ def ranked(run: Run) -> pd.DataFrame:
     return cases.dropna(subset=P50).groupby("system", sort=False).head(1).sort_values(P50)
 
 
+def baseline_of(run: Run, case: int) -> int | None:
+    """Return raw sockets' case with the transport, placement and clients of a case, or None if it was not measured."""
+    of = run.case(case)
+    return run.first(system=FLOOR, transport=of.transport, placement=of.placement, clients=of.clients)
+
+
+def over_sockets(run: Run, case: int) -> Ratio | None:
+    """Return a case's median RTT over raw sockets' with the same transport, or None where that was not measured."""
+    base = baseline_of(run, case)
+    return None if base is None else ratio(run, base, case, P50)
+
+
+def longer_than_cpu(run: Run) -> "pd.Series[float]":
+    """Return the mean RTT over the CPU time per call of all roles, for each of ``ranked``; index: case."""
+    rows = ranked(run)
+    return rows["mean_rtt_us"] / total_cpu(rows)
+
+
 @once
 def rates(run: Run) -> pd.DataFrame:
-    """Return calls per second with one client and with two under one placement, and their ranges; index: system."""
-    two = run.cases_with(clients=2).set_index("system")
-    one = run.cases[(run.cases["clients"] == 1) & (run.cases["system"] != "loopback")]
-    one = one[one["placement"].isin(two["placement"])].set_index("system")
-    found = {"placement": two["placement"]}
-    for name, rows in (("one", one), ("two", two)):
-        found |= {f"{name}{end}": rows[f"rate_per_s{end}"] for end in ("", "_low", "_high")}
-    return pd.DataFrame(found).dropna()
+    """Return calls per second with one client and with two under one placement, and their ranges; index: system.
+
+    ``gain`` is how many times one client's calls per second two clients make, ``ratio`` the same with its interval.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for case, two in numbered(run.cases_with(clients=2)):
+        of = run.case(case)
+        alone = run.first(system=of.system, transport=of.transport, placement=of.placement, clients=1)
+        if alone is None:
+            continue
+        one, found = run.cases.loc[alone], ratio(run, alone, case, RATE)
+        row: dict[str, Any] = {"placement": of.placement, "gain": found.value, "ratio": found}
+        for name, values in (("one", one), ("two", two)):
+            row |= {f"{name}{end}": values[f"rate_per_s{end}"] for end in ("", "_low", "_high")}
+        rows[of.system] = row
+    columns = ("placement", "gain", "ratio", *(f"{n}{end}" for n in ("one", "two") for end in ("", "_low", "_high")))
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).dropna()
+
+
+def ratios(run: Run) -> list[Ratio]:
+    """Return each system's round trip compared with raw sockets, then the gain of a second client."""
+    subjects = [number_of(case) for case in ranked(run).index]
+    found = [over_sockets(run, case) for case in subjects if run.case(case).system != FLOOR]
+    return [*(one for one in found if one), *rates(run)["ratio"]]

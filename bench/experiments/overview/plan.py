@@ -21,7 +21,7 @@ def plan(
     """Plan every installed system by its shortest way between two processes: one client, and then two.
 
     A system whose servers take seconds to start is measured if it is named, and left out of ``all``.
-    Two clients are held against one client under the placement of parallel work: one factor at a time.
+    Two clients are compared with one client under the placement of parallel work: one factor at a time.
     """
     size = payload(payload_bytes)
     chosen = chosen_systems(system)
@@ -35,5 +35,7 @@ def plan(
         by = "ipc" if "ipc" in systems.constant(name, "TRANSPORTS") else "tcp"
         cases += [Case(name, by, size, placement=where) for where in dict.fromkeys((one, two))]
         cases.append(Case(name, by, size, placement=two, clients=2))
+    if any(case.transport == "tcp" for case in cases):
+        cases.append(Case(FLOOR, "tcp", size, placement=one))  # systems are compared over the same transport
     cases.append(instrument(size, one))
     return make_plan("overview", cases, profile, starts, window_s, seed, absent)

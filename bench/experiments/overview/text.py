@@ -1,43 +1,69 @@
-"""What the figure of all systems says."""
-
-import pandas as pd
+"""Sentences of overview.ipynb: each system compared with raw sockets, CPU time per call, and a second client."""
 
 from bench.analysis.resources import total_cpu
-from bench.experiments.overview.findings import FLOOR, P50, ranked, rates
+from bench.experiments.overview.findings import FLOOR, P50, longer_than_cpu, over_sockets, ranked, rates
+from bench.experiments.words import why_not_more
 from bench.run.frames import Run, numbered
-from bench.text import duration, quantity
+from bench.text import duration, listed, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say what each system adds to the floor, what a call costs, and how much a second client brings."""
+    """Return each system's RTT, its ratio to raw sockets, its CPU time, and the gain of a second client."""
     cases = ranked(run)
-    floor = cases.loc[cases["system"] == FLOOR, P50].iloc[0]
-    cpu = total_cpu(cases)
+    every = total_cpu(cases)
     lines = [
-        f"- **{row['system']}** ({row['transport']}): {duration(row[P50])}, {row[P50] / floor:.1f} times the floor, "
-        f"for {duration(cpu.loc[case])} of CPU"
+        f"- **{row['system']}** ({row['transport']}): median RTT {duration(row[P50])}{_compared(run, case)}; "
+        f"{duration(every.loc[case])} CPU time per call"
         for case, row in numbered(cases)
     ]
-    return "\n".join([*lines, "", _two(run), *absent(run)])
+    return "\n".join([*lines, "", f"{cpu(run)} {_two(run)}", *absent(run)])
+
+
+def _compared(run: Run, case: int) -> str:
+    of = run.case(case)
+    if of.system == FLOOR:
+        return " (the baseline)"
+    found = over_sockets(run, case)
+    if found is None:
+        return f" (raw sockets over {of.transport} were not measured)"
+    return f", {found} that of raw sockets over {of.transport}"
+
+
+def cpu(run: Run) -> str:
+    """Return for how many systems the mean RTT is shorter than the CPU time per call, and what that means."""
+    share = longer_than_cpu(run).dropna()
+    if share.empty:
+        return ""
+    systems = run.cases.loc[share.index, "system"]
+    shorter, longer = listed(systems[share < 1]) if (share < 1).any() else "", systems[share >= 1]
+    text = f"The mean RTT is {share.min():.0%} to {share.max():.0%} of the CPU time per call over all roles."
+    if shorter:
+        text += (
+            f" It is shorter than the CPU time for {shorter}: part of the work happens outside the round trip, between "
+            "a reply and the next request, after the reply has left, or in other threads."
+        )
+    if len(longer):
+        text += f" It is longer for {listed(longer)}: there part of the round trip is waiting."
+    return text
 
 
 def _two(run: Run) -> str:
-    both = rates(run)
-    gain = (both["two"] / both["one"]).sort_values()
-    if gain.empty:
+    both = rates(run).sort_values("gain")
+    if both.empty:
         return ""
-    least, most = gain.index[0], gain.index[-1]
-    return (
-        f"A second client brings most to **{most}** ({_rates(both, most)}, × {gain.iloc[-1]:.2f}) and least to "
-        f"**{least}** ({_rates(both, least)}, × {gain.iloc[0]:.2f}), both with the placement "
-        f"{both['placement'].iloc[0]}. One client on one CPU together with its server is often quicker still."
-    )
+    least, most = both.index[0], both.index[-1]
+    case = both.loc[most, "ratio"].other
+    text = f"The gain of a second client (placement `{both['placement'].iloc[0]}`) is "
+    if least == most:
+        return f"{text}{_gain(run, most)}. {why_not_more(run, case)}"
+    return f"{text}largest for {_gain(run, most)}, and smallest for {_gain(run, least)}."
 
 
-def _rates(both: pd.DataFrame, system: str) -> str:
-    return f"{quantity(both.loc[system, 'one'])} to {quantity(both.loc[system, 'two'])} calls a second"
+def _gain(run: Run, system: str) -> str:
+    row = rates(run).loc[system]
+    return f"**{system}**: {row['ratio']}, from {quantity(row['one'])} to {quantity(row['two'])} calls/s"
 
 
 def absent(run: Run) -> list[str]:
-    """Say what could not be measured here, and what installs it."""
+    """Return what was not measured, and what installs it."""
     return [f"\n**{name}** was not measured: {reason}." for name, reason in run.plan.absent.items()]

@@ -1,1 +1,1 @@
-"""placement.ipynb: Which CPU did it run on?"""
+"""placement.ipynb: How does CPU placement change the round-trip time?"""

@@ -1,5 +1,6 @@
-"""What the figure of placements says."""
+"""Sentences of placement.ipynb: how much the placement changes a round trip, and which one repeats best."""
 
+from bench.experiments.placement.findings import ratios
 from bench.experiments.words import P50
 from bench.plan import placement
 from bench.run.frames import Run
@@ -7,19 +8,22 @@ from bench.text import duration
 
 
 def conclusion(run: Run) -> str:
-    """Say how much the placement changes a round trip, and which placement repeats best."""
+    """Return the fastest and the slowest placement of each system and transport, and the spread of each placement."""
     cases = run.cases.dropna(subset=P50)
-    sentences = []
-    for (system, transport), rows in cases.groupby(["system", "transport"], sort=False):
-        fast, slow = rows.loc[rows[P50].idxmin()], rows.loc[rows[P50].idxmax()]
-        sentences.append(
-            f"**{system} over {transport}**: {duration(fast[P50])} with placement {fast['placement']}, "
-            f"{duration(slow[P50])} with {slow['placement']}, a factor of {slow[P50] / fast[P50]:.1f}."
+    lines = []
+    for one in ratios(run):
+        fast, slow = cases.loc[one.base], cases.loc[one.other]
+        lines.append(
+            f"- **{fast['system']} over {fast['transport']}**: the median RTT is {duration(fast[P50])} with placement "
+            f"`{fast['placement']}` and {duration(slow[P50])} with `{slow['placement']}`: {one}."
         )
     spread = (cases[f"{P50}_high"] / cases[f"{P50}_low"]).groupby(cases["placement"]).median()
-    ranks = "; ".join(f"{name} {spread[name]:.2f}" for name in spread.sort_values().index)
-    sentences.append(
-        f"How well a start repeats (slowest start median over fastest, middle of the pairs): {ranks}. "
-        f"The defaults here: {placement.default()} for one caller, {placement.default(True)} for parallel work."
+    ranks = "; ".join(f"`{name}` {spread[name]:.2f}" for name in spread.sort_values().index)
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Spread between starts (slowest over fastest start median, median over the cases): {ranks}. Default "
+            f"placements: `{placement.default()}` for one caller, `{placement.default(True)}` for parallel clients.",
+        ]
     )
-    return " ".join(sentences)

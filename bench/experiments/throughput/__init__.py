@@ -1,1 +1,1 @@
-"""throughput.ipynb: How many messages per second?"""
+"""throughput.ipynb: How many messages and calls per second are possible?"""

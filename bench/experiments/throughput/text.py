@@ -1,19 +1,16 @@
-"""What the figure of rates says."""
+"""Sentences of throughput.ipynb: the highest one-way rates, the growth with clients, and its limit."""
 
 import pandas as pd
 
+from bench.experiments.throughput.findings import ends, growth, sweeps
 from bench.experiments.words import clients_of, why_not_more
-from bench.run.frames import Run, number_of
+from bench.run.frames import Run
 from bench.text import quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say how much gets through, and what the limit was."""
-    parts = [
-        _streams(run),
-        *(_limit(run, rows) for _, rows in run.round_trips().groupby("transport", sort=False)),
-    ]
-    return "\n\n".join(part for part in parts if part)
+    """Return the highest one-way rates, the growth with parallel clients over each transport, and what limited it."""
+    return "\n\n".join(part for part in [_streams(run), *(_limit(run, rows) for rows in sweeps(run))] if part)
 
 
 def _streams(run: Run) -> str:
@@ -22,22 +19,23 @@ def _streams(run: Run) -> str:
         return ""
     most, widest = cases.loc[cases["rate_per_s"].idxmax()], cases.loc[cases["rate_mbit_per_s"].idxmax()]
     return (
-        f"One way, the most messages arrive over {most['transport']} at {most['payload_bytes']:,} B: "
-        f"{quantity(most['rate_per_s'])} a second; the most bits over {widest['transport']} at "
-        f"{widest['payload_bytes']:,} B: {widest['rate_mbit_per_s']:,.0f} Mb/s."
+        f"One-way: the highest message rate is {quantity(most['rate_per_s'])} messages/s ({most['transport']}, "
+        f"{most['payload_bytes']:,} B); the highest bit rate is {widest['rate_mbit_per_s']:,.0f} Mb/s "
+        f"({widest['transport']}, {widest['payload_bytes']:,} B)."
     )
 
 
 def _limit(run: Run, rows: pd.DataFrame) -> str:
-    """Say how calls per second grew with the clients, and which CPU was the limit at the best point."""
-    one, best = rows.loc[rows["clients"].idxmin()], rows.loc[rows["rate_per_s"].idxmax()]
-    grown = (
-        f"Over **{one['target'] or one['transport']}**, {clients_of(one)} {'makes' if one['clients'] == 1 else 'make'} "
-        f"{quantity(one['rate_per_s'])} calls a second"
+    """Return how calls per second grow with the clients, and what limits them at the highest rate."""
+    fewest, best = ends(rows)
+    one, most = rows.loc[fewest], rows.loc[best]
+    text = (
+        f"**{one['target'] or one['transport']}**: {clients_of(one)} {'makes' if one['clients'] == 1 else 'make'} "
+        f"{quantity(one['rate_per_s'])} calls/s."
     )
-    if best["clients"] > one["clients"]:
-        factor = best["rate_per_s"] / one["rate_per_s"]
-        grown += (
-            f", and the most, {quantity(best['rate_per_s'])}, come with {clients_of(best)}: {factor:.1f} times as many"
+    if best != fewest:
+        text += (
+            f" The highest rate is {quantity(most['rate_per_s'])} calls/s with {clients_of(most)}: "
+            f"{growth(run, rows)} the rate of {clients_of(one)}."
         )
-    return f"{grown}. {why_not_more(run, number_of(best.name))}"
+    return f"{text} {why_not_more(run, best)}"

@@ -1,1 +1,1 @@
-"""wamp.ipynb: What does a router cost, and which part of it?"""
+"""wamp.ipynb: What does a router add to a call, and which factor matters most?"""

@@ -7,7 +7,10 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.run.frames import Run, column, once
+from bench.experiments.case_ratios import P50, Ratio, ratio
+from bench.experiments.published import wamp_replicas
+from bench.run.frames import Run, column, number_of, once
+from bench.stats import intervals
 
 FACTORS = {"transport": "ipc", "framing": "rawsocket", "serializer": "msgpack"}  # and the level compared with
 
@@ -17,7 +20,7 @@ class Effect:
     """What one level of a factor adds to the median RTT, against the factor's first level.
 
     us: for each block of starts, the mean difference over all combinations of the other factors. middle, low and high:
-    their median and range. ratio: the same as a factor (median over blocks of the mean ratio on logs).
+    their median and range. ratio: the same as a factor, the Hodges-Lehmann median of each block's mean ratio on logs.
     """
 
     factor: str
@@ -62,5 +65,34 @@ def effects(run: Run, system: str = "wamp_crossbar") -> list[Effect]:
 def _effect(table: pd.DataFrame, factor: str, level: str, first: str) -> Effect:
     one, other = table.xs(level, level=factor), table.xs(first, level=factor)
     us = (one - other).mean().to_numpy()
-    ratio = np.exp(np.log(one / other).mean()).median()
+    ratio = np.exp(intervals.walsh_median(np.log(one / other).mean().to_numpy()))
     return Effect(factor, level, first, us, *stats.across_starts(us), float(ratio))
+
+
+def quickest(run: Run) -> int | None:
+    """Return the routed case with the shortest median RTT, or None."""
+    routed = run.cases_with(system="wamp_crossbar").dropna(subset="router_cpu_us_per_call")
+    return None if routed.empty else number_of(routed[P50].idxmin())
+
+
+def combined(run: Run) -> Ratio | None:
+    """Return the median RTT of the origin's second combination over that of its first, or None if one is missing."""
+    found = list(wamp_replicas(run).values())
+    return ratio(run, found[0], found[1], P50) if len(found) == 2 else None
+
+
+def without_router(run: Run) -> list[Ratio]:
+    """Return the median RTT of the quickest routed case over each system's without a router, same transport."""
+    routed = quickest(run)
+    if routed is None:
+        return []
+    direct = [
+        case for case in run.find(transport=run.case(routed).transport) if run.case(case).system != "wamp_crossbar"
+    ]
+    return [one for case in direct if (one := ratio(run, case, routed, P50)).value == one.value]
+
+
+def ratios(run: Run) -> list[Ratio]:
+    """Return the origin's two combinations compared, and the quickest routed case compared with no router."""
+    two = combined(run)
+    return [*([two] if two else []), *without_router(run)]

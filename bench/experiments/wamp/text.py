@@ -1,25 +1,24 @@
-"""What the figure of routed calls says: which factor makes the difference, and what the router's share is."""
-
-import pandas as pd
+"""Sentences of wamp.ipynb: the effect of each factor, and the router's share of the CPU time."""
 
 from bench.analysis.resources import total_cpu
+from bench.experiments.case_ratios import Ratio
 from bench.experiments.published import wamp_replicas
 from bench.experiments.wamp import findings
 from bench.experiments.wamp.findings import Effect
 from bench.experiments.words import P50
-from bench.run.frames import Run, number_of, numbered
-from bench.text import duration, listed
+from bench.run.frames import Run
+from bench.text import duration, listed, quantity
 
 ORIGINS_FACTOR = 3.0  # 1.2 ms over 0.4 ms
 
 
 def conclusion(run: Run) -> str:
-    """Say how far apart the origin's two combinations are, which factor makes that, and what the router costs."""
+    """Return the ratio of the origin's two combinations, the effect of each factor, and the router's share."""
     return "\n\n".join(part for part in (factors(run), router(run)) if part)
 
 
 def factors(run: Run) -> str:
-    """Say how far apart the origin's two combinations are, and which factor makes that."""
+    """Return the ratio of the origin's two combinations, and the effect of each factor."""
     return "\n\n".join(part for part in (_two(run), _factors(run)) if part)
 
 
@@ -30,16 +29,17 @@ def _two(run: Run) -> str:
     fast, slow = (run.cases.loc[case, P50] for case in found.values())
     names = [name.replace(" ", " + ") for name in found]
     return (
-        f"A round trip by **{names[0]}** takes {duration(fast)}, by **{names[1]}** {duration(slow)}: "
-        f"{slow / fast:.1f} times as long (the origin: about {ORIGINS_FACTOR:g} times). Three factors changed at once."
+        f"The median RTT of **{names[0]}** is {duration(fast)}, of **{names[1]}** {duration(slow)}: "
+        f"{findings.combined(run)}. In the origin: about {ORIGINS_FACTOR:g} times (ratio of two averages). Three "
+        "factors changed at once."
     )
 
 
 def _factors(run: Run) -> str:
-    """Say what each factor adds, and which of them the origin's difference is made of."""
+    """Return what each factor adds, and which of them explains most of the origin's difference."""
     found = findings.effects(run)
     if not found:
-        return "One factor at a time was not measured here: give at least two levels of it, and all blocks."
+        return "No factor has two levels in this run (or a block is incomplete), so no effect is estimated."
     known = [one for one in found if one.low > 0 or one.high < 0]
     lines = [f"- {_effect(one)}" for one in sorted(found, key=lambda one: -abs(one.middle))]
     origin = [one for one in found if one.level in ("tcp", "websocket", "json")]
@@ -47,40 +47,41 @@ def _factors(run: Run) -> str:
     more = ""
     if largest is not None and largest in known:
         share = largest.middle / sum(max(0.0, one.middle) for one in origin)
-        more = f"\n\nMost of the difference is **{largest.factor}**: {share:.0%} of what the factors add together."
+        more = f"\n\nThe largest effect is **{largest.factor}**: {share:.0%} of the sum of the three effects."
         quiet = [one.factor for one in origin if one not in known]
-        more += f" What {listed(quiet)} adds cannot be told from nothing here." if quiet else ""
-    return "One factor at a time, averaged over all levels of the others:\n" + "\n".join(lines) + more
+        more += f" The effect of {listed(quiet)} is not distinguishable from zero in this run." if quiet else ""
+    return (
+        "Effect of each factor on the median RTT, averaged over all levels of the others (median over blocks):\n"
+        + "\n".join(lines)
+        + more
+    )
 
 
 def _effect(one: Effect) -> str:
-    certain = "" if one.low > 0 or one.high < 0 else "; the blocks do not agree on its sign"
+    certain = "" if one.low > 0 or one.high < 0 else "; its sign differs between blocks"
     sign = "+" if one.middle > 0 else "−"
     return (
-        f"{one.name}: {sign}{duration(abs(one.middle))} ({one.low:+.0f} to {one.high:+.0f} µs over the blocks, "
-        f"× {one.ratio:.2f}){certain}"
+        f"{one.name}: {sign}{duration(abs(one.middle))} (range over blocks {one.low:+.0f} to {one.high:+.0f} µs; ratio "
+        f"{quantity(one.ratio)}){certain}"
     )
 
 
 def router(run: Run) -> str:
-    """Say which part of a routed call is the router's, and what the same echo costs without one."""
-    routed = run.cases.dropna(subset="router_cpu_us_per_call")
-    direct = run.cases[(run.cases["system"] != "wamp_crossbar") & run.cases[P50].notna()]
-    if routed.empty:
+    """Return the router's share of the CPU time per call, and the ratio to the same echo without a router."""
+    case = findings.quickest(run)
+    if case is None:
         return ""
-    best = routed.loc[routed[P50].idxmin()]
-    every = float(total_cpu(routed).loc[number_of(best.name)])
+    best, every = run.cases.loc[case], float(total_cpu(run.cases).loc[case])
     controller = best["controller_cpu_us_per_call"]
     text = (
-        f"Of {duration(every)} of CPU for a call by the quickest combination, the router uses "
+        f"The fastest combination ({best['label']}) uses {duration(every)} CPU time per call: the router uses "
         f"{duration(best['router_cpu_us_per_call'])} ({best['router_cpu_us_per_call'] / every:.0%}), its controller "
-        f"{duration(controller) if controller else 'none'}. Each message passes two connections instead of one, and is "
-        f"read and written once more."
+        f"{duration(controller) if controller else 'none'}. Each message passes two connections instead of one, and "
+        "the router reads and writes it once more."
     )
-    return " ".join(
-        [text, *(_without(row, best) for _, row in numbered(direct[direct["transport"] == best["transport"]]))]
-    )
+    return " ".join([text, *(_without(run, one) for one in findings.without_router(run))])
 
 
-def _without(row: "pd.Series[float]", best: "pd.Series[float]") -> str:
-    return f"{row['label']} echoes in {duration(row[P50])}: {best[P50] / row[P50]:.0f} times sooner."
+def _without(run: Run, one: Ratio) -> str:
+    row = run.cases.loc[one.base]
+    return f"The median RTT of {row['label']} is {duration(row[P50])}; the routed call takes {one} as long."

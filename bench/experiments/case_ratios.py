@@ -1,0 +1,69 @@
+"""Ratios of two cases of a run: one estimator for sentences, tables, figures, scores and expected results."""
+
+import math
+from dataclasses import dataclass
+
+from bench.analysis.comparison import QUANTITIES, effect
+from bench.run.frames import Run, column
+from bench.stats.intervals import Interval
+from bench.text import quantity
+
+P50, RATE = column(0.5), "rate_per_s"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A quantity of one case divided by the same quantity of another, by ``comparison.effect``.
+
+    base, other: numbers of the cases; the ratio is other over base. name: a column of ``Run.starts``. interval: the
+    Hodges-Lehmann median of the ratios of each block, with its 95 % interval (NaN below six blocks).
+    """
+
+    base: int
+    other: int
+    name: str
+    interval: Interval
+
+    @property
+    def value(self) -> float:
+        """The ratio."""
+        return self.interval.middle
+
+    @property
+    def quantity(self) -> str:
+        """The quantity in words."""
+        return QUANTITIES[self.name][0]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval excludes 1: the two cases are distinguishable."""
+        return self.interval.low > 1 or self.interval.high < 1
+
+    @property
+    def range(self) -> str:
+        """The interval in words."""
+        return confidence(self.interval)
+
+    def __str__(self) -> str:
+        """Return the ratio with its interval: 1.53 times (95 % CI 1.41 to 1.66)."""
+        return f"{quantity(self.value)} times ({self.range})"
+
+
+def confidence(interval: Interval) -> str:
+    """Return the ends of an interval in words, or why there are none."""
+    if math.isnan(interval.low):
+        return "no 95 % CI from fewer than six blocks"
+    return f"95 % CI {quantity(interval.low)} to {quantity(interval.high)}"
+
+
+def ratio(run: Run, base: int, other: int, name: str) -> Ratio:
+    """Return the ratio of one quantity of two cases, other over base."""
+    return Ratio(base, other, name, effect(run, base, other, name))
+
+
+def load_of(run: Run, case: int) -> str:
+    """Return how many calls a case makes in a start: a burst and a whole window are different loads."""
+    of = run.case(case)
+    if of.is_short:
+        return f"{of.max_calls // of.clients} calls per client"
+    return "whole window"

@@ -1,0 +1,26 @@
+"""How calls per second grow with the clients."""
+
+import pandas as pd
+
+from bench.experiments.case_ratios import RATE, Ratio, ratio
+from bench.run.frames import Run, number_of
+
+
+def sweeps(run: Run) -> list[pd.DataFrame]:
+    """Return the cases of parallel clients, one frame for each transport."""
+    return [rows for _, rows in run.round_trips().groupby("transport", sort=False)]
+
+
+def ends(rows: pd.DataFrame) -> tuple[int, int]:
+    """Return the case with the fewest clients, and the one with the highest median rate."""
+    return number_of(rows["clients"].idxmin()), number_of(rows["rate_per_s"].idxmax())
+
+
+def growth(run: Run, rows: pd.DataFrame) -> Ratio:
+    """Return how many times the calls per second of the fewest clients the best number of clients makes."""
+    return ratio(run, *ends(rows), RATE)
+
+
+def ratios(run: Run) -> list[Ratio]:
+    """Return the growth over each transport that has one."""
+    return [growth(run, rows) for rows in sweeps(run) if len(set(ends(rows))) == 2]

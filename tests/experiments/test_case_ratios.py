@@ -1,0 +1,112 @@
+"""One question, one answer: sentence, table, score and expected results give the same ratio of two cases."""
+
+import re
+
+import numpy as np
+import pytest
+from handmade import handmade, reference
+
+from bench.analysis.comparison import effect
+from bench.apps.teaching import expected, predictions, questions, scores
+from bench.experiments import published, registry, tables, words
+from bench.experiments.clients.findings import best, bursts, gain, grown
+from bench.experiments.overview.findings import over_sockets, rates
+from bench.plan.case import Case
+
+SHOWN = re.compile(r"[\d.]+ times \(95 % CI [\d.]+ to [\d.]+\)")
+TEXTS = ("conclusion", "answers", "factors", "router")
+
+
+def sentences(notebook):
+    """Return all sentences that a notebook computes from its reference run."""
+    known = registry.text_of(notebook)
+    return "\n".join(words.text(reference(notebook), name) for name in TEXTS if hasattr(known, name))
+
+
+def asked(notebook):
+    """Return the questions of a notebook that ask for a ratio."""
+    return [one for one in questions.of(notebook) if one.unit == questions.RATIO]
+
+
+@pytest.mark.parametrize("notebook", tables.RATIOS)
+def test_sentences_and_table_give_the_same_ratios(notebook):
+    run = reference(notebook)
+    found = tables.RATIOS[notebook](run)
+    assert found
+    for one in found:
+        logs = [np.log(run.starts_of(case).set_index("block")[one.name]) for case in (one.base, one.other)]
+        each = (logs[1] - logs[0]).dropna().to_numpy()
+        means = [(a + b) / 2 for i, a in enumerate(each) for b in each[i:]]  # Hodges and Lehmann, written out
+        assert one.value == pytest.approx(np.exp(np.median(means)))
+        assert one.interval == effect(run, one.base, one.other, one.name)
+    said = SHOWN.findall(sentences(notebook))
+    assert said and set(said) <= {str(one) for one in found}
+    shown = tables.ratios(run)
+    assert [f"{row['ratio']} times ({row['interval']})" for _, row in shown.iterrows()] == list(map(str, found))
+
+
+@pytest.mark.parametrize("question", [one.name for n in tables.RATIOS for one in asked(n)])
+def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkeypatch):
+    one = questions.find(question)
+    run = reference(one.notebook)
+    value, low, high = map(one.shown, questions.measured(run, one))
+    if question != "latency q2":  # tcp and ipc of one system: the table compares with raw sockets
+        rows = tables.ratios(run)
+        assert (value, f"95 % CI {low} to {high}") in set(zip(rows["ratio"], rows["interval"], strict=True))
+    made = predictions.Prediction(1, 2, "because I say so", "2000-01-01T00:00:00+00:00")
+    assert f"measured {value} times (95 % CI {low} to {high})" in str(
+        scores.Score(one, made, "", questions.measured(run, one))
+    )
+    assert f"| {one.text} | {value} times | 95 % CI {low} to {high} |" in expected.table()
+
+
+def test_the_gain_of_a_second_client_is_one_number_for_each_load():
+    run = reference("clients")
+    burst, whole = gain(run, bursts(run), 2), gain(run, grown(run), 2)
+    loads = tables.ratios(run)["load"].to_list()
+    assert loads[:2] == ["100 calls per client", "whole window"]
+    text = words.text(run, "answers")
+    assert f"In bursts of 100 calls per client, two clients make {burst} " in text
+    assert f"in a whole window, {whole}" in text
+    assert questions.measured(run, questions.find("clients q1"))[0] == whole.value
+    assert questions.measured(run, questions.find("clients q2"))[0] == gain(run, grown(run), best(run)).value
+
+
+def test_a_ratio_in_the_labs_own_form_is_labelled():
+    (line,) = [line for line in published.lab_lines(reference("clients")).splitlines() if "2 clients / 1" in line]
+    assert "ratio of medians, as the lab computed it" in line and line.endswith("(the lab: 1.93)")
+
+
+def test_a_gain_that_was_not_measured_is_absent():
+    run = handmade([Case("grpc_sync", "tcp")], [100], notebook="clients")
+    assert gain(run, grown(run), 2) is None and tables.ratios(run).empty
+
+
+def test_fewer_than_six_blocks_give_a_ratio_without_an_interval():
+    run = handmade([Case("zeromq", "ipc"), Case("sockets", "ipc")], [100, 50], starts=5)
+    (row,) = tables.ratios(run).to_dict("records")
+    assert (row["ratio"], row["interval"]) == ("2.00", "no 95 % CI from fewer than six blocks")
+    assert row["distinguishable"] == "no"
+
+
+def test_systems_are_compared_with_raw_sockets_over_the_same_transport():
+    cases = [Case("sockets", "ipc"), Case("xmlrpc_c", "tcp"), Case("sockets", "tcp"), Case("zeromq", "ipc")]
+    run = handmade(cases, [10, 200, 20, 40], notebook="overview")
+    assert over_sockets(run, 1).base == 2 and over_sockets(run, 1).value == pytest.approx(10, rel=0.01)
+    assert over_sockets(run, 3).base == 0 and over_sockets(run, 3).value == pytest.approx(4, rel=0.01)
+    assert "10.0 times (95 % CI 10.0 to 10.0) that of raw sockets over tcp" in words.conclusion(run)
+    without = handmade(cases[:2], [10, 200], notebook="overview")
+    assert over_sockets(without, 1) is None and "raw sockets over tcp were not measured" in words.conclusion(without)
+
+
+def test_overview_measures_raw_sockets_over_every_transport_that_a_system_uses():
+    planned = registry.plan("overview", system="[sockets, http_stdlib]").cases
+    assert {case.transport for case in planned if case.system == "sockets"} == {"ipc", "tcp"}
+    assert {case.transport for case in registry.plan("overview", system="zeromq").cases} == {"ipc", "inproc"}
+
+
+def test_the_gains_of_overview_are_those_of_its_sentences():
+    run = reference("overview")
+    both = rates(run).sort_values("gain")
+    for system in (both.index[0], both.index[-1]):
+        assert f"**{system}**: {both.loc[system, 'ratio']}, from " in words.conclusion(run)
