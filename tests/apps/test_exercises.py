@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
@@ -15,6 +16,7 @@ from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.validation import checked
+from bench.stats import intervals
 from bench.systems import mystery as system
 
 NUMBERS = [one for one in EXERCISES if one.unit]
@@ -149,3 +151,16 @@ def test_a_server_that_leaves_is_an_error():
         with pytest.raises(TransportError):
             client.call(b"hello")
         client.close()
+
+
+def test_ranges_that_overlap_are_not_taught_to_decide():
+    """The starts of latency e2 overlap, and yet A and B are distinguishable: by the interval of the ratio."""
+    cells = json.loads((ROOT / "notebooks" / "latency.ipynb").read_text("utf-8"))["cells"]
+    (source,) = ["".join(cell["source"]) for cell in cells if '"latency e2"' in "".join(cell["source"])]
+    given: dict = {}
+    exec(source.splitlines()[0], given)
+    a, b = np.array(given["a_us"]), np.array(given["b_us"])
+    found = intervals.paired_shift(np.log(b / a))
+    assert max(a) > min(b) and found.low > 0
+    (exercise,) = [one for one in EXERCISES if one.name == "latency e2"]
+    assert exercise.answer == "yes" and "overlapping ranges show neither" in exercise.why

@@ -1,0 +1,75 @@
+"""The reader computes the headline number from the samples, and it agrees with the table."""
+
+import json
+import re
+
+import nbformat
+import pytest
+from conftest import ROOT
+from handmade import reference
+
+from bench.analysis.comparison import effect
+from bench.experiments.clients import findings as clients
+from bench.experiments.compare.findings import A, B
+from bench.run.frames import column
+
+P50 = column(0.5)
+MEDIANS = ("wamp", "placement", "overview", "explore")
+NOTEBOOKS = ("latency", "throughput", "clients", "compare", *MEDIANS)
+
+
+def printed(notebook, drawn):
+    """Return what the cell of the reader's own computation prints in a notebook drawn from its reference run."""
+    (cell,) = [cell for cell in nbformat.read(drawn(notebook) / "out.ipynb", 4).cells if cell.id == "byhand"]
+    return "".join(output["text"] for output in cell.outputs)
+
+
+def last_number(line):
+    return float(re.findall(r"[\d,.]+\d", line)[-1].replace(",", ""))
+
+
+def test_latencys_median(drawn):
+    assert last_number(printed("latency", drawn)) == pytest.approx(reference("latency").cases[P50].iloc[0], rel=1e-3)
+
+
+def test_throughputs_highest_rate(drawn):
+    rates = reference("throughput").round_trips()["rate_per_s"]
+    assert last_number(printed("throughput", drawn)) == pytest.approx(rates.max(), rel=1e-3)
+
+
+def test_the_largest_gain_of_clients(drawn):
+    run = reference("clients")
+    gain = clients.gain(run, clients.grown(run), clients.best(run))
+    assert last_number(printed("clients", drawn)) == pytest.approx(gain.value, rel=1e-3)
+
+
+def test_the_ratio_of_compare(drawn):
+    value = effect(reference("compare"), A, B, P50).middle
+    assert last_number(printed("compare", drawn)) == pytest.approx(value, rel=1e-3)
+
+
+@pytest.mark.parametrize("notebook", MEDIANS)
+def test_the_medians_of_all_cases(notebook, drawn):
+    cases = reference(notebook).cases
+    lines = [line for line in printed(notebook, drawn).splitlines() if not line.startswith("case")]
+    assert len(lines) == len(cases)
+    for line, (_, row) in zip(lines, cases.iterrows(), strict=True):
+        assert line.startswith(row["label"]) and last_number(line) == pytest.approx(row[P50], rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_plan_versions_and_source_are_shown(notebook, drawn):
+    (cell,) = [cell for cell in nbformat.read(drawn(notebook) / "out.ipynb", 4).cells if cell.id == "craft"]
+    shown = [output["data"] for output in cell.outputs if "data" in output]
+    assert sum("text/html" in data for data in shown) >= 2  # the plan and the versions
+    titles = [data["text/markdown"] for data in shown if "text/markdown" in data]
+    assert any("child/timed_loops.py, line" in title for title in titles)
+    assert any("systems/" in title for title in titles)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_an_exercise_works_on_the_readers_own_run(notebook):
+    cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))["cells"]
+    (why,) = ["".join(cell["source"]) for cell in cells if "## Exercises" in "".join(cell["source"])]
+    assert re.search(r"^\d\. On your own run: ", why, re.M)
+    assert "](../docs/reading-a-notebook.md)" in "".join(cells[0]["source"])
