@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import time
 from array import array
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -175,6 +176,9 @@ def test_the_freeze_takes_the_same_share_of_the_window_in_every_case_and_the_tex
     assert findings.freeze_share(run) == 0.1 and findings.delayed_share(run) == 0.2
     assert "100 ms, 10% of each window" in said and "20% of all: quantiles above p80 are set by this choice" in said
     assert "one slow call instead of 50" in said
+    late = [replace(one, options={**FREEZE, "freeze_after": 450}) for one in FROZEN]  # the window ends before the queue
+    run = handmade(late, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
+    assert findings.delayed_share(run) == pytest.approx(0.1) and "quantiles above p90" in text.freeze(run)
 
 
 def test_a_run_without_the_frozen_server_says_nothing_of_it():

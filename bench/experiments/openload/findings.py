@@ -68,8 +68,10 @@ def freeze_share(run: Run) -> float:
 def delayed_share(run: Run) -> float:
     """Return the share of users that the freeze delays: who arrives during it, or before its queue is empty.
 
-    At utilization u the queue takes u / (1 - u) times the freeze to empty: s / (1 - u) of the window in all.
+    At utilization u the queue takes u / (1 - u) times the freeze to empty: s / (1 - u) of the window in all, or what
+    is left of the window.
     """
     of = run.case(freeze_cases(run)["open"])
     utilization = of.offered_per_s * of.options["mean_us"] / 1e6
-    return min(1.0, freeze_share(run) / (1 - utilization)) if utilization < 1 else 1.0
+    left = max(0.0, 1 - of.options["freeze_after"] / of.offered_per_s / run.plan.window_s)
+    return min(left, freeze_share(run) / (1 - utilization)) if utilization < 1 else left
