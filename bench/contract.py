@@ -1,4 +1,4 @@
-"""What a system's file provides, and what it is given.
+"""The interface between a system's file and the laboratory.
 
 A file in ``bench/systems`` is one system; its stem is the system's name. It defines:
 

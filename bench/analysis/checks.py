@@ -74,7 +74,7 @@ def answers(run: Run) -> Check:
     count, unseen = int(run.ledger.loc[generators == "", "calls"].sum()), len(run.ledger) - len(known)
     outside = f"; {unseen} starts had no server of this run, so no count to compare with" if unseen else ""
     if not (generators != "").any():
-        return Check("answers", PASS, f"all {count:,} messages verified; the servers' counts agree{outside}")
+        return Check("answers", PASS, f"all {count:,} messages verified; servers counted the same{outside}")
     by = f"{listed(dict.fromkeys(generators[generators != '']))} did not verify its "
     by += f"{int(run.ledger['calls'].sum()) - count:,} replies"
     here = f"all {count:,} messages of the other starts verified; " if count else ""

@@ -1,6 +1,7 @@
-"""One caller: a client, its buffers of times, and what failed. A failed call is counted by kind, in no time or rate.
+"""One caller: a client, its buffers of times, and its failures.
 
-After a failure the client connects anew and goes on; where it cannot, or where failures are many, the start fails.
+A failed call is counted by kind, and excluded from times and rates. After a failure the client reconnects; where it
+cannot, or where failures are many, the start fails.
 """
 
 import bisect

@@ -128,7 +128,7 @@ class Arrived(Message):
 
 
 class Usage(Message):
-    """What a client's process used in the window; server_cpu_ns: of the server's thread in it, None without one."""
+    """Resource use of a client's process in the window; server_cpu_ns: of the server's thread in it, or None."""
 
     client_cpu_ns: int
     server_cpu_ns: int | None

@@ -1,4 +1,4 @@
-"""Meters in the parent: which processes there are, their CPU load and memory over time."""
+"""Meters in the parent: process trees, their CPU load and memory over time."""
 
 import contextlib
 import time

@@ -1,6 +1,6 @@
 """One start: its processes are started, made ready, measured over one window, and ended.
 
-What is known after each step is what the step returns: ``Spawned``, ``Prepared``, ``Window``, and at last a
+Each step returns what is known after it: ``Spawned``, ``Prepared``, ``Window``, and at last a
 ``StartRecord``.
 """
 
@@ -111,7 +111,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Window:
-    """What a window left: its beginning, the reports of both ends, the load by role, and what others used meanwhile."""
+    """The result of a window: its beginning, reports of both ends, load by role, and use by other processes."""
 
     utc: str
     go_ns: int
@@ -123,7 +123,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Start:
-    """What a start is given; nothing is started yet. environment: the folder of the system's own, made beforehand."""
+    """The specification of a start. environment: the folder of the system's own environment, made beforehand."""
 
     case: Case
     seed: int

@@ -1,4 +1,4 @@
-"""What users type, made into values: names, lists, sizes and counts, or an error that says what is wanted.
+"""Parsing of parameters: names, lists, sizes and counts, or an error that states the expected form.
 
 Notebook parameters may arrive as numbers, as lists, or (``papermill -p``) as strings that hold either.
 """

@@ -1,4 +1,4 @@
-"""A plan: which cases an experiment measures, how often and how long; fixed before the first start."""
+"""A plan: the cases of an experiment, their number of starts and window; fixed before the first start."""
 
 import hashlib
 import json

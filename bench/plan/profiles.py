@@ -1,4 +1,4 @@
-"""Profiles: how much is measured by default; and the plan that they and a notebook's cases make."""
+"""Profiles: default numbers of starts and windows; and the plan made from a profile and cases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LEAST_WINDOW_S = 0.01
 
 @dataclass(frozen=True)
 class Profile:
-    """How much to measure: starts of each case, and the window of each start.
+    """Default amount of measuring: starts of each case, and the window of each start.
 
     The window shrinks from ``window_s`` down to ``least_window_s`` where the cases would otherwise take
     more than ``measuring_s`` in all.

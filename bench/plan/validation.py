@@ -87,7 +87,9 @@ def _check_generator(case: Case, module: Any) -> None:
         known = ", ".join(systems.offering("url"))
         raise UsageError(f"{case.system} over {case.transport} has no engine {name}: over tcp {known} have one")
     if case.clients != 1:
-        raise UsageError(f"{name} holds all connections in one process: give callers, which they are, and clients 1")
+        raise UsageError(
+            f"{name} holds all connections in one process: give callers (one per connection) and clients 1"
+        )
     if case.max_calls < MOST_CALLS:
         raise UsageError(f"{name} runs for a time, not for a number of calls: give engine library or wire for those")
     try:

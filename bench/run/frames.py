@@ -1,4 +1,4 @@
-"""A run as frames: its tables in pandas, and what follows from them for each start and case."""
+"""A run as frames: its tables in pandas, and the values computed from them for each start and case."""
 
 import functools
 import json
@@ -27,7 +27,7 @@ ROLES = ("client", "server", "router", "controller")
 
 
 class Run:
-    """A run loaded from its folder; everything is read when it is first asked for, and nothing can be set.
+    """A run loaded from its folder; tables are read on first use, and nothing can be set.
 
     folder: where it is. manifest: as stored. id: its name. plan: what was to be measured.
     """

@@ -1,4 +1,4 @@
-"""Questions across runs, answered by DuckDB directly from the Parquet files."""
+"""SQL queries across runs, answered by DuckDB directly from the Parquet files."""
 
 import sys
 from pathlib import Path

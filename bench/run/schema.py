@@ -39,7 +39,9 @@ SAMPLES = _schema(
         _CLIENT,
         _field("t_send_ns", pa.int64(), "ns", "when the request was handed to the library"),
         _field("lag_ns", pa.int64(), "ns", "t_send minus the due time; 0 in a closed loop"),
-        _field("rtt_ns", pa.int64(), "ns", "request handed to the library until the whole reply is in hand"),
+        _field(
+            "rtt_ns", pa.int64(), "ns", "time from handing the request to the library until the whole reply is received"
+        ),
     ],
 )
 
@@ -73,7 +75,9 @@ REPORTS = _schema(
     "reports",
     [
         _START,
-        _field("name", pa.string(), "", "which number: rate, rtt_p99, ...; error_ and a kind: how many failed so"),
+        _field(
+            "name", pa.string(), "", "name of the number: rate, rtt_p99, ...; error_KIND: failed requests of a kind"
+        ),
         _field("value", pa.float64(), "see unit", "as reported"),
         _field("unit", pa.string(), "", "us, s, 1, 1/s, B, B/s or %"),
     ],
@@ -101,7 +105,7 @@ LEDGER = _schema(
     "ledger",
     [
         _START,
-        _field("block", pa.int32(), "", "every case is measured once in a block"),
+        _field("block", pa.int32(), "", "number of the block; every case is measured once per block, in random order"),
         _field("case", pa.int32(), "", "number of the case in the plan"),
         _field("system", pa.string(), "", "RPC or messaging stack"),
         _field("transport", pa.string(), "", "inproc, ipc or tcp"),
@@ -112,11 +116,11 @@ LEDGER = _schema(
         _field("server_cpus", pa.string(), "", "CPUs that the server might use; null: any"),
         _field("load", pa.string(), "", "closed, open, stream, or session: whole client processes"),
         _field("offered_per_s", pa.float64(), "1/s", "offered rate of an open load; else null"),
-        _field("arrivals", pa.string(), "", "how an open load's requests are spread: uniform or poisson; else null"),
-        _field("scheduled", pa.int64(), "1", "requests that an open load was to send; else null"),
+        _field("arrivals", pa.string(), "", "arrival process of an open load: uniform or poisson; else null"),
+        _field("scheduled", pa.int64(), "1", "requests scheduled by an open load; else null"),
         _field("clients", pa.int32(), "", "number of parallel client processes"),
         _field("callers", pa.int32(), "", "number of parallel callers in each of them; null: 1"),
-        _field("engine", pa.string(), "", "who made the calls: library, wire, wrk or h2load; null: library"),
+        _field("engine", pa.string(), "", "load generator: library, wire, wrk or h2load; null: library"),
         _field("router_cpus", pa.string(), "", "CPUs that the router might use; null: any, or no router"),
         _field("target", pa.string(), "", "address of a server not started here"),
         _field("utc", pa.string(), "", "when the window began"),

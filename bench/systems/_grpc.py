@@ -1,4 +1,4 @@
-"""What the two gRPC systems share: options, addresses, settings, serialization, errors."""
+"""Shared by the two gRPC systems: options, addresses, settings, serialization, errors."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""What the XML-RPC systems share: the method's name, documents made and read, and errors."""
+"""Shared by the XML-RPC systems: the method's name, documents made and read, and errors."""
 
 import xmlrpc.client
 from collections.abc import Callable

@@ -143,7 +143,7 @@ def test_errors_after_the_first_call_are_told_and_spoil_the_card(engine):
         ),
         ({"system": "sockets", "options": {}}, "sockets over tcp has no engine wrk"),
         ({"load": "open", "offered_per_s": 10.0, "callers": 1}, "wrk makes closed loads only"),
-        ({"clients": 2}, "give callers, which they are, and clients 1"),
+        ({"clients": 2}, "give callers .one per connection. and clients 1"),
         ({"max_calls": 100}, "wrk runs for a time, not for a number of calls"),
     ],
 )
