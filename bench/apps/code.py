@@ -59,7 +59,7 @@ def calls_of(system: str, verb: str = "call") -> list[Piece]:
     wanted = {"send": "Sender"}.get(verb, "Client")
     client = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == wanted), None)
     if client is None:
-        return []
+        return [piece for value in _assigned(tree, wanted) for piece in _inherited(value, verb)]
     methods = {node.name: node for node in client.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     if verb in methods and not methods[verb].decorator_list:
         return [_piece(file, methods[verb])]
@@ -69,8 +69,21 @@ def calls_of(system: str, verb: str = "call") -> list[Piece]:
     return [piece for base in client.bases for piece in _inherited(base, verb)]
 
 
+def _assigned(tree: ast.Module, name: str) -> list[ast.expr]:
+    """Return what a file assigns to a name at top level, alone or in a tuple: ``Client, url = sockets.Client, x``."""
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs += zip(target.elts, value.elts, strict=False)
+            else:
+                pairs.append((target, value))
+    return [value for target, value in pairs if isinstance(target, ast.Name) and target.id == name]
+
+
 def _inherited(base: ast.expr, verb: str) -> list[Piece]:
-    """Return the call of a base class that another system's file defines: ``sockets.Client``."""
+    """Return the call of a class that another system's file defines: ``sockets.Client``."""
     if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name) and base.value.id in systems.names():
         return calls_of(base.value.id, verb)
     return []
