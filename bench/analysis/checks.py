@@ -178,7 +178,8 @@ def client(run: Run) -> Check:
     case = int(busy.idxmax())
     found = f"clients used up to {busy.max():.0%} of their CPUs ({_and_others(run, [case, *busy.index.drop(case)])})"
     if not (limited := client_limited(run)):
-        return Check("client", CAUTION, found, "the clients may limit the rate: use a faster load generator")
+        advice = "the clients may be the limit, and the server's capacity higher: use a faster load generator"
+        return Check("client", CAUTION, found, advice)
     found += f"; {_capacity_at_least(run, limited)}"
     return Check("client", CAUTION, found, "more clients on these CPUs do not help: use a faster load generator")
 
@@ -195,7 +196,7 @@ def _limits_clients(run: Run, case: int) -> bool:
     found = resources(run, case)
     mine = [one for one in found if one.roles == ("client",)]
     others = [one for one in found if one.roles != ("client",)]
-    return any(one.busy > BUSY for one in mine) and not any(one.busy > FULL for one in others)
+    return any(one.busy > FULL for one in mine) and not any(one.busy > FULL for one in others)
 
 
 def _capacity_at_least(run: Run, limited: list[int]) -> str:
