@@ -46,7 +46,7 @@ benchmark: $(READY)
 calibrate: $(READY)
 	@$(BIN)/python -m bench calibrate
 
-REFERENCE := $(addsuffix :0.25,explore overview latency throughput placement clients wamp compare noise) \
+REFERENCE := overview:0.6 $(addsuffix :0.25,explore latency throughput placement clients wamp compare noise) \
   openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.2 scaleup:0.25 mystery:0.25 origins:0.5 marginal
 
 # The committed runs behind `-p source reference`: measured anew on this machine.

@@ -102,7 +102,7 @@ def test_every_notebook_is_a_page(site, stem):
     if stem == EXECUTED:
         run = reference(stem)
         assert run.id in note.get_text() and "Nothing was measured" in note.get_text()
-        assert pictures[-1]["alt"] == panels.described(stem) and len(pictures) == 5
+        assert pictures[-1]["alt"] == panels.described(stem, run=reference(stem)) and len(pictures) == 5
         assert 'source = "reference"' in shown.get_text() and "Nothing is measured: this is run" in shown.get_text()
     else:
         assert "without results" in note.get_text() and not pictures
@@ -112,7 +112,7 @@ def test_every_notebook_is_a_page(site, stem):
 def test_the_gallery_has_figure_claim_trust_card_and_command(site, stem):
     title = figure_of(stem).TITLE
     (section,) = [one for one in page(site / "gallery.html").select("section section") if one.h2.find(string=title)]
-    assert section.img["alt"] == panels.described(stem)
+    assert section.img["alt"] == panels.described(stem, run=reference(stem))
     assert (site / section.img["src"]).stat().st_size > 50_000
     claim = section.select_one(".claim").get_text()
     assert re.search(r"\d", claim) and "No conclusion" not in claim

@@ -29,11 +29,6 @@ class Prediction:
     rtt_us: Array
     limit: str
 
-    @property
-    def bound(self) -> Array:
-        """The asymptote by its former name."""
-        return self.asymptote
-
 
 @once
 def predict(run: Run) -> Prediction | None:

@@ -158,7 +158,7 @@ def show_frame(frame: pd.DataFrame, wrap: bool = False) -> None:
 def show(run: Run, *panels: str) -> None:
     """Show panels of the notebook's figure, named as the functions in its ``figure.py``."""
     for name in panels:
-        show_figure(figures.panel(run, name), figures.described(run.plan.notebook, name))
+        show_figure(figures.panel(run, name), figures.described(run.plan.notebook, name, run=run))
 
 
 def show_figure(figure: Figure, alt: str) -> None:
@@ -190,7 +190,7 @@ def lines(run: Run, origin: str) -> None:
 
 def save(run: Run) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
-    show_saved(figures.save(run), figures.described(run.plan.notebook))
+    show_saved(figures.save(run), figures.described(run.plan.notebook, run=run))
 
 
 def show_saved(files: list[Path], alt: str) -> None:

@@ -54,7 +54,10 @@ def offered(value: object, what: str) -> float:
 
 def offered_rates(value: object, what: str = "rates") -> list[float]:
     """Return the offered rates asked for, in requests per second, the lowest first."""
-    return sorted(offered(rate, what) for rate in parameters.as_list(value))
+    rates = sorted(offered(rate, what) for rate in parameters.as_list(value))
+    if not rates:
+        raise UsageError(f"{what} is an empty list: give at least one rate, in requests per second")
+    return rates
 
 
 def one_system(system: object) -> str:

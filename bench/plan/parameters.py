@@ -11,6 +11,8 @@ import yaml
 
 from bench.errors import UsageError, unknown
 
+LONGEST = 100  # characters of a value that an error quotes
+
 
 def literal(value: object) -> object:
     """Return the value that a string spells as YAML or JSON ("[1, 2]" is a list); others as they are."""
@@ -18,8 +20,9 @@ def literal(value: object) -> object:
         return value
     try:
         return yaml.safe_load(value)
-    except yaml.YAMLError as reason:
-        raise UsageError(f"cannot read {value!r}: write a name, a number or a list like [100, 1000]") from reason
+    except (yaml.YAMLError, ValueError, RecursionError) as reason:  # of a number too long, or of too many brackets
+        shown = repr(value) if len(value) <= LONGEST else f"{value[:LONGEST]!r}..."
+        raise UsageError(f"cannot read {shown}: write a name, a number or a list like [100, 1000]") from reason
 
 
 def as_list(value: object) -> list[object]:

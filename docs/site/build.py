@@ -211,7 +211,7 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path) -> str:
     if not drawn:
         panels.save(run)
     texts = {"claim": words.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
-    text, alt = FIGURE + CLAIM + WHERE, panels.described(stem)
+    text, alt = FIGURE + CLAIM + WHERE, panels.described(stem, run=run)
     return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **texts)
 
 

@@ -74,7 +74,7 @@ def throughput(run: Run, axes: Axes) -> None:
 
 
 def _model_lines(axes: Axes, model: Prediction) -> None:
-    axes.plot(model.clients, model.bound, color=ASYMPTOTE, lw=1.5, ls="--",
+    axes.plot(model.clients, model.asymptote, color=ASYMPTOTE, lw=1.5, ls="--",
               label="prediction from one client: asymptote")  # fmt: skip
     axes.plot(model.clients, model.rate, color=MODEL, lw=1.8, ls="-.", label="prediction from one client: MVA")
     axes.fill_between(model.clients, model.rate_low, model.rate_high, color=MODEL, alpha=0.18, lw=0)

@@ -12,7 +12,7 @@ SLOW_S = 1.0
 
 def plan(
     system: object = "all",
-    payload_bytes: object = 100,
+    payload_bytes: object = 1000,
     profile: str = "class",
     starts: object = None,
     window_s: object = None,
