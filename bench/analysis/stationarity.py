@@ -15,7 +15,7 @@ from bench.stats import Array, steady_state
 
 ALARMS = 0.05  # error of each test, shared by all cases of a run
 LEAST_STARTS = 3  # with fewer no change is common to the starts
-LEVEL_BINS = 50
+LEVEL_BINS = 100
 PARTS = 5  # a window is divided into so many parts
 STEP = 0.05  # a level that differs by less than this share is the same, as in ``steady_state``
 DRIFT = 0.02  # a drift of less than this share of the median is accepted
@@ -65,7 +65,7 @@ def _halves_differ(values: Array) -> bool:
     """Return whether the levels of the two halves of a series differ by more than ``STEP``."""
     if len(values) < 2 * steady_state.SHORTEST:
         return False
-    first, second = (_level(half) for half in np.array_split(values, 2))
+    first, second = (float(np.mean(half)) for half in np.array_split(_log_bins(values), 2))
     return abs(second - first) > math.log1p(STEP)
 
 
@@ -86,12 +86,17 @@ def _agreed_step(starts: Iterable[Array], cases: int) -> float:
 
 def _parts(values: Array) -> Array:
     """Return level of a part - level of the whole for the parts of a series, shape (``PARTS``,)."""
-    return np.array([_level(part) for part in np.array_split(values, PARTS)]) - _level(values)
+    logs = _log_bins(values)
+    return np.array([np.mean(part) for part in np.array_split(logs, PARTS)]) - float(np.mean(logs))
 
 
-def _level(values: Array) -> float:
-    """Return the mean of ln(median of a bin): steadier than a median where calls switch between two speeds."""
-    return float(np.mean(np.log(steady_state.bins(values, LEVEL_BINS)[0])))
+def _log_bins(values: Array) -> Array:
+    """Return ln(median) of up to ``LEVEL_BINS`` equal bins; their mean is the level of a series.
+
+    It is steadier than a median where calls switch between two speeds. The bins of a part are those of the whole: the
+    mean of ln(median) depends on how many calls a bin holds.
+    """
+    return np.asarray(np.log(steady_state.bins(values, LEVEL_BINS)[0]))
 
 
 def aa_allowance(starts: int, cases: int) -> float:

@@ -102,7 +102,13 @@ def stationary(series, number, cases=3, starts=6, calls=1000, spread=0.05):
         chance = np.random.default_rng([number, start])
         rtt = np.rint(1e5 * series(chance, calls) * np.exp(spread * chance.standard_normal())).astype("i8")
         sent = np.concatenate([[0], np.cumsum(rtt)[:-1]])
-        ledger = {"calls": calls, "server_calls": calls, "window_s": rtt.sum() / 1e9, "errors": 0, "scheduled": None}
+        ledger = {
+            "calls": len(rtt),
+            "server_calls": len(rtt),
+            "window_s": rtt.sum() / 1e9,
+            "errors": 0,
+            "scheduled": None,
+        }
         used = {"client_cpu_ns": 1, "server_cpu_ns": 1, "voluntary_switches": 1, "involuntary_switches": 0}
         known = ledger | used | {"gc_collections": 0, "first_rtt_ns": 1}
         record = StartRecord(known, [np.stack([sent, sent + rtt])])
@@ -127,7 +133,12 @@ def switching(chance, calls):
     return np.where(state % 2, 0.9, 1.0) * np.exp(0.02 * chance.standard_normal(calls))
 
 
-@pytest.mark.parametrize("series", [independent, correlated, switching])
+def exponential(chance, calls):
+    """Few calls with exponential times: a level of few calls must not depend on how they are binned."""
+    return 0.05 + chance.exponential(size=calls // 3)
+
+
+@pytest.mark.parametrize("series", [independent, correlated, switching, exponential])
 def test_stationary_runs_raise_no_more_alarms_than_the_checks_state(series):
     runs = [stationary(series, number) for number in range(20)]
     for name in ("settled", "noise", "independence", "samples", "starts", "little"):
