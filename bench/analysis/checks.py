@@ -241,7 +241,7 @@ def settled(run: Run) -> Check:
     """6. The level does not change after the warm-up: no drift, no step that the starts agree on, no unsteady starts.
 
     False-alarm rate: at most 5 % of stationary runs for the drift (which must also reach 2 % of the median) and 5 % for
-    the step (which must also reach 5 %). In simulation 0 to 10 % of runs in all, also with autocorrelated calls and with
+    the step (which must also reach 5 %). In simulation up to 10 % in all, also with autocorrelated calls and with
     levels that switch at random, as long as a level lasts no more than a twentieth of the window; 20 % where it lasts
     a fifth, for which longer windows are the right advice.
     """

@@ -94,7 +94,7 @@ def test_a_finding_that_changes_no_printed_number_is_no_caution(name, few):
     assert outcome(handmade(PAIR, [100, 50], shape=noisy, **few), name).verdict == PASS
 
 
-def stationary(series, number, cases=3, starts=6, calls=1000, spread=0.05):
+def stationary(series, number, cases=3, starts=6, calls=1000, spread=0.03):
     """A run of stationary cases: the starts differ by ``spread`` (normal ln), ``series`` makes the calls."""
     of = [Case("zeromq", "ipc", size) for size in range(1, cases + 1)]
     plan, tables = make_plan("latency", of, starts=starts, window_s=0.01), []
@@ -135,7 +135,7 @@ def switching(chance, calls):
 
 def exponential(chance, calls):
     """Few calls with exponential times: a level of few calls must not depend on how they are binned."""
-    return 0.05 + chance.exponential(size=calls // 3)
+    return 1 + chance.exponential(size=calls // 3)
 
 
 @pytest.mark.parametrize("series", [independent, correlated, switching, exponential])
