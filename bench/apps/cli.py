@@ -162,7 +162,7 @@ def calibrate(runs: int) -> int:
     for line in certificate(runs):
         click.echo(str(line))
         passed &= line.passed
-    click.echo(f"{'passed' if passed else 'FAILED'}: {runs} simulated runs per property in virtual time, fixed seeds")
+    click.echo(f"{'passed' if passed else 'FAILED'}: {runs} runs per property in virtual time, fixed seeds")
     return 0 if passed else 1
 
 
