@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/ready
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-fast lab app site lint benchmark calibrate reference student slides expected certificate lock proto clean
+.PHONY: figures test test-fast campaign lab app site lint benchmark calibrate reference student slides expected certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -m bench run --all
@@ -24,6 +24,10 @@ FAST := tests/analysis tests/child/test_timed_loops.py tests/plan/test_parameter
 # Arithmetic, plans, stored runs, the layout; of the systems loopback and sockets only.
 test-fast: $(READY)
 	$(BIN)/python -m pytest $(FAST) -k "(not test_contract or loopback or sockets) and not by_a_real_run"
+
+# Random alterations of a stored run, none of which may go unseen (docs/trust.md).
+campaign: $(READY)
+	ROUNDTRIP_TRIES=2000 $(BIN)/python -m pytest -n 0 tests/run/test_integrity.py -k mutation
 
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks

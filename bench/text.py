@@ -1,7 +1,9 @@
 """Numbers and lists in words: three digits and a unit that suits them; "a, b and c"."""
 
 import math
+import re
 from collections.abc import Iterable
+from typing import Any
 
 
 def duration(us: float) -> str:
@@ -49,3 +51,28 @@ def few(names: list[str], most: int = 4) -> str:
     """Return some names as prose, each once, and how many more there are."""
     each = list(dict.fromkeys(names))
     return listed(each if len(each) <= most else [*each[: most - 1], f"{len(each) - most + 1} more"])
+
+
+_CONTROL = {code: chr(0x2400 + code) for code in range(32)} | {127: "\u2421"} | dict.fromkeys(range(128, 160), "\ufffd")
+_DIRECTION = dict.fromkeys((*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF), "\ufffd")
+_MARKUP = {ord(sign): chr(ord(sign) + 0xFEE0) for sign in "`$|\\"}  # the same signs, as wide as a Chinese one
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_HARMLESS = _CONTROL | _DIRECTION | _MARKUP
+
+
+def harmless(text: str) -> str:
+    """Return a text of others without what a terminal, Markdown, HTML or a figure would obey.
+
+    Control characters and those that turn the direction of writing become visible signs, and the signs with which
+    markup begins their wide twins: what is written can still be read, and nothing else happens.
+    """
+    return _TAG.sub("\uff1c", text.translate(_HARMLESS)).replace("](", "\uff3d(")
+
+
+def all_harmless(value: Any) -> Any:
+    """Return what JSON held with all its texts harmless, names of fields included."""
+    if isinstance(value, str):
+        return harmless(value)
+    if isinstance(value, dict):
+        return {harmless(str(name)): all_harmless(item) for name, item in value.items()}
+    return [all_harmless(item) for item in value] if isinstance(value, list) else value

@@ -63,12 +63,13 @@ def prepare(names: tuple[str, ...], anew: bool) -> None:
 @cli.command()
 @click.argument("notebooks", nargs=-1, metavar="NOTEBOOK...")
 @click.option("--all", "every", is_flag=True, help="Run every notebook.")
+@click.option("--yes", is_flag=True, help="Agree to a plan that takes more than an hour.")
 @PARAMETER
-def run(notebooks: tuple[str, ...], every: bool, parameters: tuple[tuple[str, str], ...]) -> None:
+def run(notebooks: tuple[str, ...], every: bool, yes: bool, parameters: tuple[tuple[str, str], ...]) -> None:
     """Run notebooks with papermill, into data/executed and figures."""
     from bench.apps.unattended import execute
 
-    execute(list(notebooks), every, dict(parameters), click.echo)
+    execute(list(notebooks), every, dict(parameters), click.echo, yes)
 
 
 @cli.command()
@@ -179,11 +180,12 @@ def explain(figure: str) -> None:
 @click.argument("system")
 @click.argument("address")
 @click.option("-o", "--options", default="", help='The system\'s options, for example "{writes: 2}".')
-def serve(system: str, address: str, options: str) -> None:
+@click.option("--mode", default="600", show_default=True, help="Permissions of the socket file at ipc:///PATH, octal.")
+def serve(system: str, address: str, options: str, mode: str) -> None:
     """Serve SYSTEM at ADDRESS (tcp://HOST:PORT or ipc:///PATH) until Ctrl-C: a target for other machines."""
     from bench.measurement.serve import serve as serve_until_interrupted
 
-    serve_until_interrupted(system, address, options, click.echo)
+    serve_until_interrupted(system, address, options, click.echo, mode)
 
 
 @cli.command()

@@ -51,6 +51,7 @@ def measure(
     plan, again = registry.plan(notebook, **parameters), flag(resume, "resume")
     if literal(budget_s) is not None:
         plan = _budgeted(plan, budget_s, again, parameters)
+    estimate.refuse_too_long(plan)
     print(estimate.described(plan), flush=True)
     return _judged(_run(plan, _to_resume(plan) if again else None))
 

@@ -21,13 +21,18 @@ from bench.run.files import make_folder
 REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures
 
 
-def execute(names: list[str], every: bool, parameters: dict[str, str], say: Callable[[str], None]) -> None:
+def execute(
+    names: list[str], every: bool, parameters: dict[str, str], say: Callable[[str], None], is_agreed: bool = False
+) -> None:
     """Execute notebooks into ``data/executed``; raise BenchError at the first that fails.
 
-    ``say`` gets a line when a notebook begins, one when it ends, and one for each file of its figure.
+    A plan of more than an hour has to be agreed to. ``say`` gets a line when a notebook begins, one when it ends, and
+    one for each file of its figure.
     """
     notebooks = _chosen(names, every)
     _check_before(parameters)
+    if is_agreed:
+        os.environ[estimate.AGREED] = "1"  # the kernels see it
     say(f"{len(notebooks)} notebook{'s' * (len(notebooks) > 1)}: {', '.join(notebook.stem for notebook in notebooks)}")
     say(f"About {sum(expected_s(notebook, parameters) for notebook in notebooks):.0f} s in all")
     for number, notebook in enumerate(notebooks, 1):
@@ -110,6 +115,7 @@ def _seconds(plan: Plan | None, budget_s: object) -> float:
         return REST_S
     if budget_s is not None:
         return positive(budget_s, "budget_s", 86_400, whole=False) + REST_S
+    estimate.refuse_too_long(plan)
     return estimate.expected_s(plan) + REST_S
 
 

@@ -46,7 +46,14 @@ class Ratio:
 
     def __str__(self) -> str:
         """Return the ratio with its interval: 1.53 times (95 % CI 1.41 to 1.66)."""
-        return f"{quantity(self.value)} times ({self.range})"
+        return times(self.interval)
+
+
+def times(found: Interval) -> str:
+    """Return a ratio with its interval, as ``comparison.effect`` gives it: 1.53 times (95 % CI 1.41 to 1.66)."""
+    if math.isnan(found.middle):
+        return "an unknown number of times"
+    return f"{quantity(found.middle)} times ({confidence(found)})"
 
 
 def confidence(interval: Interval) -> str:

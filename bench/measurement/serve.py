@@ -1,8 +1,11 @@
 """A server for others to measure: started by hand, at an address that the user names."""
 
 import contextlib
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 from bench import systems
 from bench.channel import Count, Counted, Listening
@@ -13,17 +16,44 @@ from bench.measurement import routers
 from bench.measurement.child_process import Child, collect, private_directory, stop_all
 from bench.plan import parameters
 from bench.plan.validation import options_of
+from bench.systems.sockets import make_way
 
 
-def serve(system: str, address: str, options: str, say: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C (or the server's end, which is an error); then report how many requests were answered."""
+def serve(system: str, address: str, options: str, say: Callable[[str], None], mode: str = "600") -> None:
+    """Serve until Ctrl-C (or the server's end, which is an error); then report how many requests were answered.
+
+    ``mode`` holds the permissions of the socket file at an address ipc:///PATH, in octal digits.
+    """
     name = parameters.one_name(system, "system", systems.names())
     where = parse_address(address).transport
     if where == "inproc":
         raise UsageError("inproc cannot be reached from another process: serve at tcp://HOST:PORT or ipc:///PATH")
     parameters.names(where, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
     given = options_of(systems.load(name).Options, parameters.mapping(options, "options"), name)
+    permissions = _permissions(mode)
+    file = Path(parse_address(address).path) if where == "ipc" else None
+    if file is not None:
+        make_way(str(file))
     systems.prepare(name)
+
+    def listens(line: str) -> None:
+        if file is not None:
+            file.chmod(permissions)
+        say(line)
+
+    with _files_for_me():
+        _serve(name, where, given, address, listens, say)
+
+
+def _serve(
+    name: str,
+    where: str,
+    given: dict[str, Any],
+    address: str,
+    listens: Callable[[str], None],
+    say: Callable[[str], None],
+) -> None:
+    """Start a server, and its router if it has one; ``listens`` gets the line that names the address."""
     router = routers.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
     spec = ServerSpec(
         system=name,
@@ -39,7 +69,7 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
     try:
         (listening,) = collect(Listening, [server], 40, behind)
         where = re.sub(r"//(0\.0\.0\.0|\[::\]):", "//HOST:", listening.address)
-        say(f"{name} listens at {listening.address}; measure it with -p system {name} -p target {where}")
+        listens(f"{name} listens at {listening.address}; measure it with -p system {name} -p target {where}")
         with contextlib.suppress(KeyboardInterrupt):
             collect(Closed, [server], float("inf"), behind)
         server.send(Count())
@@ -51,3 +81,20 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None]) -
         ) from error
     finally:
         stop_all([server, *behind])
+
+
+def _permissions(mode: str) -> int:
+    """Return permissions from octal digits: "660"."""
+    if not re.fullmatch("[0-7]{3}", mode):
+        raise UsageError(f"mode must be three octal digits, for example 600 or 666, not {mode!r}")
+    return int(mode, 8)
+
+
+@contextlib.contextmanager
+def _files_for_me() -> Iterator[None]:
+    """Let the files that this process and its children make be nobody else's."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)

@@ -1,12 +1,17 @@
 """Estimates: how long a plan takes, and its description before it begins."""
 
+import os
+
 from bench import systems
 from bench.child import generators
+from bench.errors import UsageError
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 
 START_S = 0.065  # time of each process of a start in addition to the window: interpreter, connecting, writing
 ROUTER_S = 7.0
+AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
+MOST_HOURS = 24
 CALL_S = 0.0004  # per call, to estimate how long client processes take
 
 
@@ -30,6 +35,24 @@ def sessions_s(case: Case) -> float:
     """Return about how long the client processes of a load ``session`` take together, in seconds."""
     each_s = 0.1 + systems.constant(case.system, "START_S", START_S)
     return sum(each_s + CALL_S * calls for calls, _ in case.sessions)
+
+
+def refuse_too_long(plan: Plan) -> None:
+    """Raise UsageError for a plan of more than a day, and for one of more than an hour that nobody agreed to.
+
+    The profile ``full`` and the environment variable ``ROUNDTRIP_YES`` agree.
+    """
+    hours = expected_s(plan) / 3600
+    if hours > MOST_HOURS:
+        raise UsageError(
+            f"this plan takes about {hours:,.0f} hours: at most {MOST_HOURS} are measured in one run; ask for fewer "
+            "cases, starts (starts) or shorter windows (window_s)"
+        )
+    if hours > 1 and plan.profile != "full" and AGREED not in os.environ:
+        raise UsageError(
+            f"this plan takes about {hours:.1f} hours: if that is meant, choose -p profile full, or bench run --yes; "
+            "else ask for fewer cases, starts (starts) or shorter windows (window_s)"
+        )
 
 
 def described(plan: Plan) -> str:

@@ -18,6 +18,7 @@ from bench.plan.plan import Plan
 from bench.run import start_record
 from bench.run.folder import Folder
 from bench.stats import steady_state
+from bench.text import all_harmless, harmless
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -38,8 +39,8 @@ class Run:
     plan: Plan
 
     def __init__(self, folder: Folder) -> None:
-        """Read the manifest."""
-        manifest = folder.manifest()
+        """Read the manifest; what others may have written into it is made harmless before anybody shows it."""
+        manifest = all_harmless(folder.manifest())
         plan = Plan.from_dict(manifest["plan"])
         vars(self).update(folder=folder, manifest=manifest, id=manifest.get("id", folder.id), plan=plan)
 
@@ -134,9 +135,13 @@ class Run:
         DataError for a run without any complete start.
         """
         table = self.folder.read("ledger")
-        if wrong := start_record.misplaced(table, self.plan.cases):
-            raise DataError(f"run {self.id} contradicts itself: {wrong}; its files were exchanged: measure it anew")
+        if wrong := start_record.misplaced(table, self.folder.plan().cases):
+            raise DataError(
+                f"run {self.id} contradicts itself: {harmless(wrong)}; its files were exchanged: measure it anew"
+            )
         frame: pd.DataFrame = table.to_pandas().set_index("start")
+        for name in ("options", "target"):
+            frame[name] = frame[name].map(harmless, na_action="ignore")
         if frame.empty:
             raise DataError(f"run {self.id} has no complete start: measure it again with -p resume true")
         for role in ROLES:

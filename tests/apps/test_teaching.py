@@ -164,6 +164,15 @@ def test_the_class_has_its_commands(tmp_path):
     assert finished.returncode == 2 and finished.stderr.startswith("bench: unknown notebook 'nosuch': there are cal")
 
 
+def test_the_documents_that_a_copy_links_to_lie_beside_it_without_the_model_answers(written):
+    for place in copies.PLACES:
+        linked = set()
+        for file in (written / place).glob("*.ipynb"):
+            linked |= set(re.findall(r"\]\((\.\./docs/[\w-]+\.md)", file.read_text("utf-8")))
+        assert len(linked) >= 2 and all((written / place / link).is_file() for link in linked)
+        assert not (written / place).parent.joinpath("docs", copies.ANSWERS).exists()
+
+
 def test_the_plan_of_a_class_names_notebooks_that_there_are():
     text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
     weeks = text.partition("## Four weeks")[2].partition("## What should come out")[0]

@@ -35,7 +35,7 @@ def test_figures_carry_their_origin(run, saved):
     assert run.id in svg.read_text("utf-8")
     for file in saved:
         told = listing.figure_text(str(file))
-        assert run.id in told and "holds the same data" in told
+        assert run.id in told and "contains the same data" in told
         assert f"python -m bench run {run.plan.notebook} -p source reference" in told
 
 

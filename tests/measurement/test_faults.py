@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -207,6 +208,48 @@ def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_p
     assert process.returncode == 0
     assert wait_for(lambda: all(is_gone(child) for child in children))
     assert not (tmp_path / "served.sock").exists()
+
+
+def served(path, *words, system="zeromq"):
+    """Start to serve at a socket file, wait until it listens, and return the process."""
+    words = [sys.executable, "-m", "bench", "serve", system, f"ipc://{path}", *words]
+    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert "listens at" in process.stdout.readline()
+    return process
+
+
+@pytest.mark.parametrize("system", ["zeromq", "sockets", "grpc_sync", "http_aiohttp"])
+def test_a_served_socket_file_is_for_its_user_alone_unless_asked_otherwise(tmp_path, system):
+    for words, mode in (([], 0o600), (["--mode", "666"], 0o666)):
+        path = tmp_path / f"{mode}.sock"
+        with served(path, *words, system=system) as process:
+            assert stat.S_IMODE(path.stat().st_mode) == mode
+            process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("system", ["zeromq", "sockets", "wamp_crossbar"])
+def test_serving_never_replaces_what_is_there(command, tmp_path, system):
+    file, folder = tmp_path / "letter", tmp_path / "folder"
+    file.write_text("dear")
+    folder.mkdir()
+    for path in (file, folder):
+        finished = command("serve", system, f"ipc://{path}")
+        assert finished.returncode == 2 and "is not a socket: it is kept as it is" in finished.stderr
+        assert finished.stderr.count("\n") == 1
+    assert file.read_text() == "dear" and folder.is_dir()
+    busy = sockets.listen(sockets.parse_address(f"ipc://{tmp_path}/busy"))
+    assert "a server listens at" in command("serve", system, f"ipc://{tmp_path}/busy").stderr
+    busy.close()
+    assert command("serve", system, f"ipc://{tmp_path}/x", "--mode", "rw").returncode == 2
+
+
+def test_a_socket_that_a_server_left_is_used_again(tmp_path):
+    path = tmp_path / "left.sock"
+    sockets.listen(sockets.parse_address(f"ipc://{path}")).close()
+    assert path.is_socket()
+    with served(path) as process:
+        assert measure(Case("zeromq", "ipc", target=f"ipc://{path}"), 0.05, seed=1).ledger["calls"] > 0
+        process.send_signal(signal.SIGINT)
 
 
 def test_modules_in_the_users_folder_do_not_reach_servers(tmp_path, monkeypatch):

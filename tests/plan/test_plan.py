@@ -1,5 +1,7 @@
 """Plans: validated, repeatable, honest about their duration."""
 
+from dataclasses import replace
+
 import pytest
 
 from bench import systems
@@ -7,7 +9,7 @@ from bench.errors import UsageError
 from bench.experiments import panels, registry
 from bench.experiments.overview.text import absent
 from bench.measurement import runner
-from bench.plan import placement
+from bench.plan import estimate, placement
 from bench.plan.case import Case
 from bench.plan.estimate import described
 from bench.plan.plan import Plan
@@ -161,3 +163,37 @@ def test_what_is_not_installed_is_listed_with_its_command(with_systems):
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert "not measured: python -m pip install a-library-that-is-not-installed" in texts
     assert absent(run)[0].strip().startswith("**absent** was not measured")
+
+
+def long(profile="class", starts=100, window_s=60.0):
+    return replace(make_plan("latency", [Case("sockets", "ipc")], starts=starts, window_s=window_s), profile=profile)
+
+
+def test_hours_of_measuring_are_agreed_to_and_days_are_refused(monkeypatch):
+    monkeypatch.delenv(estimate.AGREED, raising=False)
+    with pytest.raises(UsageError, match=r"takes about 1\.7 hours: .* -p profile full, or .*--yes"):
+        estimate.refuse_too_long(long())
+    estimate.refuse_too_long(long(profile="full"))
+    estimate.refuse_too_long(long(starts=50))
+    monkeypatch.setenv(estimate.AGREED, "1")
+    estimate.refuse_too_long(long())
+    with pytest.raises(UsageError, match="takes about 1,000 hours: at most 24"):
+        estimate.refuse_too_long(long(starts=1000, window_s=3600.0))
+
+
+def test_a_long_plan_is_refused_before_a_kernel_is_started(command, monkeypatch):
+    monkeypatch.delenv(estimate.AGREED, raising=False)
+    finished = command("run", "latency", "-p", "starts", "1000", "-p", "window_s", "30")
+    assert finished.returncode == 2 and "hours" in finished.stderr and finished.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 1000 + "]" * 1000, "{a: " * 1000])
+def test_what_cannot_be_read_is_quoted_in_part(value):
+    with pytest.raises(UsageError, match=r"cannot read '.{100}'\.\.\.: write a name, a number") as refused:
+        registry.plan("latency", seed=value)
+    assert len(str(refused.value)) < 200
+
+
+def test_no_rates_are_refused_before_measuring():
+    with pytest.raises(UsageError, match="rates is an empty list"):
+        registry.plan("openload", rates="[]")

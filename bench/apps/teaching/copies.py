@@ -8,6 +8,7 @@ between its markers instead. The fields are those of nbgrader's cell metadata, s
 import copy
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +86,26 @@ def _graded(identity: str, solution: bool = False, points: int | None = None) ->
     return {"nbgrader": fields | ({} if points is None else {"points": points})}
 
 
+ANSWERS = "teaching-answers.md"
+PLACES = ("student", "nbgrader/source/roundtrip")
+
+
 def write(folder: Path, required: bool = False) -> list[Path]:
-    """Write students' copies into ``folder``/student, sources for nbgrader into ``folder``/nbgrader; return them."""
+    """Write students' copies into ``folder``/student, sources for nbgrader into ``folder``/nbgrader; return them.
+
+    The documents that notebooks link to are copied beside them, apart from the model answers.
+    """
     written = []
+    for place in PLACES:
+        documents = (folder / place).parent / "docs"
+        documents.mkdir(parents=True, exist_ok=True)
+        for document in (paths.home() / "docs").glob("*.md"):
+            if document.name != ANSWERS:
+                shutil.copy(document, documents)
     for notebook in notebooks():
         document = json.loads(notebook.read_text("utf-8"))
-        made = {"student": student(document, required), "nbgrader/source/roundtrip": assignment(document)}
-        written += [_write(folder / place / notebook.name, one) for place, one in made.items()]
+        made = (student(document, required), assignment(document))
+        written += [_write(folder / place / notebook.name, one) for place, one in zip(PLACES, made, strict=True)]
     return written
 
 

@@ -27,7 +27,9 @@ SECTIONS = (
     "## Predicted and measured",
     "## The numbers",
     "## The figure",
-    "## What else went on",
+    "## Disturbances recorded during the windows",
+    "## Compute it yourself",
+    "## How it was measured",
     "## Your diagnosis",
 )
 QUESTION = "## Before you look"  # what answers it is not to be seen beside it

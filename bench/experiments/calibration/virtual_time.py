@@ -7,6 +7,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,7 @@ class InMemory(Folder):
 
     def __init__(self, name: str, plan: Plan, starts: list[dict[str, pa.Table]]) -> None:
         """Keep the plan and the tables of each start."""
+        super().__init__(Path(name))
         self._name, self._plan, self._starts = name, plan, starts
 
     @property

@@ -2,12 +2,17 @@
 
 import numpy as np
 
-from bench.analysis import verdicts
+from bench.analysis import budget, verdicts
 from bench.analysis.comparison import DIFFERENT, SAME, Comparison
 from bench.experiments.compare.findings import A, B, pairs
 from bench.run.frames import Run, column
 from bench.stats import Array, variance
 from bench.text import listed
+
+
+def resolution(run: Run) -> str:
+    """Return which difference this run can detect, and the ``budget_s`` that detects the margin."""
+    return budget.resolution(run, pairs(run)["B"])
 
 
 def conclusion(run: Run) -> str:

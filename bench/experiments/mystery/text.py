@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench.analysis import comparison
 from bench.analysis.quantiles import quantile
-from bench.experiments import ratios
+from bench.experiments.case_ratios import times
 from bench.experiments.mystery.findings import P50, alone, boxes, name_of
 from bench.run.frames import Run, column, number_of
 from bench.text import duration
@@ -26,7 +26,7 @@ def seen(run: Run, box: str) -> str:
     several = rows[(rows["box"] == box) & (rows["callers"] > 1)]
     if len(several):
         gain = comparison.effect(run, int(row["case"]), number_of(several.index[0]), "rate_per_s")
-        parts.append(f"{several['callers'].iloc[0]} callers make {ratios.times(gain)} as many calls/s as one")
+        parts.append(f"{several['callers'].iloc[0]} callers make {times(gain)} as many calls/s as one")
     return "; ".join([*parts, *_payload(run, box), *_counted(run, int(row["case"]))])
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from bench import stats
 from bench.analysis import comparison, overload
-from bench.experiments import ratios
+from bench.experiments.case_ratios import times
 from bench.experiments.openload.findings import (
     alone,
     capacity,
@@ -47,8 +47,8 @@ def _growth(run: Run) -> str:
         ends = number_of(calm.index[0]), number_of(calm.index[-1])
         response, rtt = (comparison.effect(run, *ends, name) for name in ("p50_response_us", "p50_rtt_us"))
         text += (
-            f" Paired by block, it is {ratios.times(response)} as long at the higher rate; the median round trip, "
-            f"counted from sending, is {ratios.times(rtt)} as long."
+            f" Paired by block, it is {times(response)} as long at the higher rate; the median round trip, "
+            f"counted from sending, is {times(rtt)} as long."
         )
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)

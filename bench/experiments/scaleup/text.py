@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bench.analysis import comparison
-from bench.experiments import ratios
+from bench.experiments.case_ratios import times
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes
 from bench.experiments.words import why_not_more
 from bench.run.frames import Run, number_of
@@ -30,7 +30,7 @@ def _growth(run: Run) -> str:
             gain = comparison.effect(run, number_of(one.name), number_of(best.name), "rate_per_s")
             line += (
                 f"; {best['workers']} workers serve the most, {quantity(best['rate_per_s'])} "
-                f"({quantity(best['rate_per_s'] * best['payload_bytes'], 'B')}/s): {ratios.times(gain)} as many"
+                f"({quantity(best['rate_per_s'] * best['payload_bytes'], 'B')}/s): {times(gain)} as many"
             )
         else:
             line += f" ({quantity(one['rate_per_s'] * one['payload_bytes'], 'B')}/s), and more workers serve no more"
