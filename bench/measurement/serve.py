@@ -11,12 +11,11 @@ from bench import systems
 from bench.channel import Count, Counted, Listening
 from bench.child.spec import Closed, ServerSpec
 from bench.contract import parse_address
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement import routers
 from bench.measurement.child_process import Child, collect, private_directory, stop_all
 from bench.plan import parameters
 from bench.plan.validation import options_of
-from bench.systems.sockets import make_way
 
 
 def serve(system: str, address: str, options: str, say: Callable[[str], None], mode: str = "600") -> None:
@@ -33,7 +32,7 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None], m
     permissions = _permissions(mode)
     file = Path(parse_address(address).path) if where == "ipc" else None
     if file is not None:
-        make_way(str(file))
+        _make_way(file)
     systems.prepare(name)
 
     def listens(line: str) -> None:
@@ -88,6 +87,15 @@ def _permissions(mode: str) -> int:
     if not re.fullmatch("[0-7]{3}", mode):
         raise UsageError(f"mode must be three octal digits, for example 600 or 666, not {mode!r}")
     return int(mode, 8)
+
+
+def _make_way(file: Path) -> None:
+    """Remove a socket of this user at which nobody listens any more; UsageError for all else that is there."""
+    sockets: Any = systems.load("sockets")
+    try:
+        sockets.make_way(str(file))
+    except TransportError as reason:
+        raise UsageError(str(reason)) from reason
 
 
 @contextlib.contextmanager

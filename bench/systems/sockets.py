@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.contract import Address, Binding, Service, parse_address
-from bench.errors import TransportError, UsageError
+from bench.errors import TransportError
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -133,15 +133,15 @@ def listen(address: Address, backlog: int = 128, shared: bool = False) -> socket
 
 
 def make_way(path: str) -> None:
-    """Remove a socket of this user at which nobody listens any more; UsageError for all else that is there."""
+    """Remove a socket of this user at which nobody listens any more; TransportError for all else that is there."""
     try:
         found = os.lstat(path)
     except OSError:  # nothing is there; what else may be wrong with the path, the server says
         return
     if not stat.S_ISSOCK(found.st_mode):
-        raise UsageError(f"{path} exists and is not a socket: it is kept as it is; name another path")
+        raise TransportError(f"{path} exists and is not a socket: it is kept as it is; name another path")
     if found.st_uid != os.getuid():
-        raise UsageError(f"{path} is a socket of another user: name another path")
+        raise TransportError(f"{path} is a socket of another user: name another path")
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(1)
         try:
@@ -150,8 +150,10 @@ def make_way(path: str) -> None:
             os.unlink(path)  # noqa: PTH108
             return
         except OSError as reason:
-            raise UsageError(f"{path} is a socket in use ({reason.strerror or reason}): name another path") from reason
-    raise UsageError(f"a server listens at {path} already: end it, or name another path")
+            raise TransportError(
+                f"{path} is a socket in use ({reason.strerror or reason}): name another path"
+            ) from reason
+    raise TransportError(f"a server listens at {path} already: end it, or name another path")
 
 
 def cannot_listen(address: Address, reason: OSError) -> TransportError:
