@@ -240,10 +240,10 @@ def _explained(run: Run, case: int) -> bool:
 def settled(run: Run) -> Check:
     """6. The level does not change after the warm-up: no drift, no step that the starts agree on, no unsteady starts.
 
-    False-alarm rate: at most 5 % of stationary runs for the drift (which must also reach 2 % of the median) and 5 % for
-    the step (which must also reach 5 %). In simulation up to 10 % in all, also with autocorrelated calls and with
-    levels that switch at random, as long as a level lasts no more than a twentieth of the window; 20 % where it lasts
-    a fifth, for which longer windows are the right advice.
+    False-alarm rate: at most 5 % of stationary runs, for the drift (which must also reach 2 % of the median) and the
+    step (which must also reach 5 %) together; the certificate counts it. In simulation also with autocorrelated calls
+    and with levels that switch at random, as long as a level lasts no more than a twentieth of the window; more where
+    it lasts a fifth, for which longer windows are the right advice.
     """
     cases = sampled(run)
     if not cases:

@@ -1,6 +1,6 @@
 """Whether the level of a case changes over the measurement: inside a window, and from start to start.
 
-Every test shares an error of 5 % among the cases (and parts of a window) that it looks at (Bonferroni).
+An error of 5 % is shared by all cases of a run, by drift and step, and by the parts of a window (Bonferroni).
 """
 
 import math
@@ -13,7 +13,8 @@ from scipy import special
 from bench.run.frames import Run
 from bench.stats import Array, steady_state
 
-ALARMS = 0.05  # error of each test, shared by all cases of a run
+ALARMS = 0.05  # error of all tests of a run together
+TESTS = 2  # of a case, drift and step, which share the error
 LEAST_STARTS = 3  # with fewer no change is common to the starts
 LEVEL_BINS = 100
 PARTS = 5  # a window is divided into so many parts
@@ -54,11 +55,12 @@ def levels(run: Run, case: int, cases: int) -> Levels:
     if len(calls) < LEAST_STARTS:
         return Levels(0.0, 0.0, False)
     drifts = np.array([steady_state.drift(rtt_ns, send_ns) for rtt_ns, send_ns in calls])
-    drift = float(np.median(drifts)) if steady_state.agree(drifts, cases) else 0.0
+    drift = float(np.median(drifts)) if steady_state.agree(drifts, TESTS * cases) else 0.0
     labels = [run.settlings[start].label for start in starts if start in run.settlings]
     unsettled = labels.count(steady_state.UNSETTLED)
     uneven = sum(_halves_differ(rtt_ns) for rtt_ns, _ in calls)
-    return Levels(drift, _agreed_step([rtt_ns for rtt_ns, _ in calls], cases), 2 * min(unsettled, uneven) > len(labels))
+    step = _agreed_step([rtt_ns for rtt_ns, _ in calls], TESTS * cases)
+    return Levels(drift, step, 2 * min(unsettled, uneven) > len(labels))
 
 
 def _halves_differ(values: Array) -> bool:
@@ -69,17 +71,17 @@ def _halves_differ(values: Array) -> bool:
     return abs(second - first) > math.log1p(STEP)
 
 
-def _agreed_step(starts: Iterable[Array], cases: int) -> float:
+def _agreed_step(starts: Iterable[Array], tests: int) -> float:
     """Return the largest change of a part of the window on which the starts agree, as a ratio minus 1; else 0.
 
-    Student's t of level of the part - level of the start over the starts, 5 % shared by all parts and cases.
+    Student's t of level of the part - level of the start over the starts, 5 % shared by all parts and tests.
     """
     each = [_parts(values) for values in starts if len(values) >= PARTS * steady_state.SHORTEST]
     if len(each) < LEAST_STARTS:
         return 0.0
     changes = np.array(each)  # (starts, parts)
     means, errors = changes.mean(axis=0), changes.std(axis=0, ddof=1) / math.sqrt(len(each))
-    critical = special.stdtrit(len(each) - 1, 1 - ALARMS / 2 / (PARTS * cases))
+    critical = special.stdtrit(len(each) - 1, 1 - ALARMS / 2 / (PARTS * tests))
     agreed = means[(np.abs(means) > critical * errors) & (np.abs(means) > math.log1p(STEP))]
     return float(np.expm1(agreed[np.argmax(np.abs(agreed))])) if len(agreed) else 0.0
 
