@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict
+from datetime import datetime, timedelta
 
 import classes
 import nbformat
@@ -93,7 +94,8 @@ def test_with_fewer_than_three_machines_it_says_so(tmp_path, factors, count):
 
 def test_a_machine_counts_once_by_its_newest_run(tmp_path):
     folder = classes.a_class(tmp_path / "zips", [1.0, 1.1, 1.2])
-    told = classes.manifest(machine_id="00000001", created="2026-11-21T20:00:00+00:00")
+    later = datetime.fromisoformat(classes.manifest()["created"]) + timedelta(seconds=1)
+    told = classes.manifest(machine_id="00000001", created=later.isoformat())
     told["id"] = told["id"][:-1] + "0"
     (folder / "again.zip").write_bytes(classes.packed(told, classes.slower("zeromq", 2.0)))
     (folder / "copy.zip").write_bytes((folder / "student02.zip").read_bytes())

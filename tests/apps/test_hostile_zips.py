@@ -1,13 +1,16 @@
 """Zips come from strangers: whatever is in them there is a reason or a run, and nothing else happens."""
 
+import contextlib
 import io
 import json
 import os
 import pickle
+import random
 import stat
 import subprocess
 import sys
 import textwrap
+import time
 import warnings
 import zipfile
 from pathlib import Path
@@ -23,7 +26,7 @@ from hypothesis import strategies as st
 
 from bench.analysis.comparison import QUANTITIES
 from bench.apps import classroom
-from bench.apps.classroom import merging, ratios, reading, starts, zips
+from bench.apps.classroom import merging, ratios, reading, starts, survival, zips
 from bench.apps.classroom.zips import RefusedError
 
 RUN = "20260101T000000.000Z-latency-00000000"
@@ -289,7 +292,7 @@ TABLES = {
     "negative": (lambda: column("p50_rtt_us", [-1.0] * rows()), "above zero"),
     "zero": (lambda: column("cpu_us_per_call", [0.0] * rows()), "above zero"),
     "negative window": (lambda: column("window_s", [-1.0] * rows()), "negative"),
-    "start twice": (lambda: column("start", [0] * rows()), "told twice"),
+    "start twice": (lambda: column("start", [0] * rows()), "there twice"),
     "other case": (lambda: column("case", [99] * rows()), "none of the"),
     "case below zero": (lambda: column("case", [-1] * rows()), "negative"),
     "same block": (lambda: column("block", [0] * rows()), "two starts in a block"),
@@ -400,6 +403,25 @@ def test_random_bytes(data):
 @given(EDITS, st.floats(0, 1.2))
 def test_mutated_zips(edits, cut):
     outcome(mutated(classes.packed(), edits, cut))
+
+
+def test_a_look_that_ends_the_process_or_hangs_is_taken_by_a_copy(monkeypatch):
+    assert survival.survives(lambda: None) and survival.survives(lambda: 1 / 0)
+    assert not survival.survives(os.abort)
+    monkeypatch.setattr(survival, "PATIENCE_S", 0.2)
+    assert not survival.survives(lambda: time.sleep(60))
+
+
+def test_a_description_of_columns_that_ends_the_library_is_refused():
+    """Mutations by a fixed seed, among which are such."""
+    chance, rows, refused = random.Random(1), classes.real()[2], []
+    for _ in range(300):
+        data = bytearray(rows)
+        place = int(len(data) * chance.uniform(0.6, 1))  # the descriptions are at the end
+        data[min(place, len(data) - 1)] = chance.randrange(256)
+        with contextlib.suppress(RefusedError):
+            refused.append(bool(reading.read(classes.packed(rows=bytes(data)))))
+    assert len(refused) < 300
 
 
 @FREE

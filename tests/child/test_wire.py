@@ -167,7 +167,7 @@ def test_a_wrong_answer_ends_the_load(spoil, text, after):
 @pytest.mark.parametrize(("spoil", "text", "kind"), BROKEN)
 @pytest.mark.parametrize("load", ["closed", "open"])
 def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spoil, text, kind, load, poller):
-    paced = {"load": "open", "offered_per_s": 200, "window_s": 0.2} if load == "open" else {}
+    paced = {"load": "open", "offered_per_s": 40, "window_s": 1.0} if load == "open" else {}
     with served(spoilt(spoil, 5)) as address:
         made, report, blobs = load_of(address, callers=2, **paced)
     failed = sum(one.failures.kinds.total() for one in made.connections)
@@ -244,11 +244,11 @@ def test_nobody_there_is_an_error():
 
 def test_requests_leave_when_due_by_the_connection_that_is_free(poller):
     with served(echo) as address:
-        _, report, blobs = load_of(address, load="open", offered_per_s=200, window_s=0.2, callers=4)
+        _, report, blobs = load_of(address, load="open", offered_per_s=40, window_s=1.0, callers=4)
     assert (report.calls, report.errors, report.scheduled) == (40, 0, 40) and len(blobs) == 12
     sent, received, due = (np.concatenate([blobs[place] for place in range(which, 12, 3)]) for which in range(3))
     assert np.all(sent >= due) and np.all(received > sent) and len(set(due.tolist())) == 40
-    assert np.all(np.diff(np.sort(due)) == 5_000_000)
+    assert np.all(np.diff(np.sort(due)) == 25_000_000)
     assert min(len(blob) for blob in blobs) > 0
 
 

@@ -48,7 +48,7 @@ def run_of(rtt_us, **known):
 def test_the_conclusion_tells_growth_shares_and_limits():
     run = run_of([100, 60, 200, 150], server_worker_calls="[300, 100]")
     text = words.text(run, "conclusion")
-    assert "2 workers serve the most" in text and "1.67 times (95% CI 1.67 to 1.67) as many" in text
+    assert "2 workers serve the most" in text and "1.67 times (95 % CI 1.67 to 1.67) as many" in text
     assert "served 1.50 times an equal share" in words.text(run, "shares")
     assert "law is not fitted (2 numbers of workers; a fit needs 6)" in text
 
