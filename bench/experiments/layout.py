@@ -31,6 +31,7 @@ def settle(figure: Figure) -> None:
         wrapped = [_place(axes) for axes in figure.axes]
         if not any(wrapped):
             break
+    figure.set_layout_engine("none")  # what was settled stays: it is not worked out again for each file
 
 
 def _wrap(axes: Axes) -> bool:
