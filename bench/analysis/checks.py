@@ -6,7 +6,6 @@ Most checks compare a count or a share with a fixed bound, and have no false-ala
 
 import functools
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from bench.analysis.comparison import aa_ratio
 from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.resources import FULL, full, resources, stuck
 from bench.plan.case import LEAST_ACHIEVED
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, once
 from bench.stats import intervals
 from bench.text import few, listed
 
@@ -394,14 +393,10 @@ def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
     return (calls.groupby("start")["rtt_ns"].mean() + gap) / 1e9
 
 
-_MADE: WeakKeyDictionary[Run, list[Check]] = WeakKeyDictionary()
-
-
+@once
 def check(run: Run) -> list[Check]:
-    """Return the outcome of every check, in the order of the card; computed once for a run."""
-    if run not in _MADE:
-        _MADE[run] = [one(run) for one in ALL]
-    return list(_MADE[run])
+    """Return the outcome of every check, in the order of the card."""
+    return [one(run) for one in ALL]
 
 
 def tally(run: Run) -> Tally:

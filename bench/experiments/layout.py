@@ -18,7 +18,7 @@ BACKGROUND = 0.95  # what is drawn below this order is no data: shades, and line
 
 PAD = 4.0  # free pixels around a legend, at least
 
-MOST_ROWS = 3  # of a legend below the axes; a longer one stands beside them
+MOST_ROWS = 3  # of a legend below the axes; a longer one is drawn beside them
 
 
 def settle(figure: Figure) -> None:

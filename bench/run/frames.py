@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from bench import stats
 from bench.errors import DataError
@@ -134,7 +135,7 @@ class Run:
 
         DataError for a run without any complete start.
         """
-        table = self.folder.read("ledger")
+        table = self._ledger
         if wrong := start_record.misplaced(table, self.folder.plan().cases):
             raise DataError(
                 f"run {self.id} contradicts itself: {harmless(wrong)}; its files were exchanged: measure it anew"
@@ -175,8 +176,13 @@ class Run:
     @cached_property
     def _windows_s(self) -> "pd.Series[float]":
         """The length of each start's window, in s; index: start."""
-        ledger = self.folder.read("ledger")
-        return pd.Series(ledger["window_s"].to_pylist(), index=ledger["start"].to_pylist(), dtype=float)
+        stored = self._ledger
+        return pd.Series(stored["window_s"].to_pylist(), index=stored["start"].to_pylist(), dtype=float)
+
+    @cached_property
+    def _ledger(self) -> pa.Table:
+        """The ledger as stored; its frame and the bounds of the samples are made from it."""
+        return self.folder.read("ledger")
 
     @cached_property
     def settlings(self) -> dict[int, steady_state.Settling]:
