@@ -87,9 +87,10 @@ lock: $(READY)
 LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
   --no-header --no-annotate --no-emit-index-url --no-emit-find-links --upgrade -q
 
-# The generated code of the gRPC systems' messages.
+# The generated code of the gRPC systems' messages, and of the codec protobuf's.
 proto: $(READY)
 	$(BIN)/python -m grpc_tools.protoc -I bench/systems --python_out=bench/systems bench/systems/_grpc_echo.proto
+	$(BIN)/python -m grpc_tools.protoc -I bench/codecs --python_out=bench/codecs bench/codecs/_messages.proto
 
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 WITHOUT_UV = echo "uv could not be installed; without it: make INSTALLER=pip $(MAKECMDGOALS)"

@@ -23,6 +23,12 @@ the docstring's first line   what it is: the legend's and ``bench list``'s text
 ``Wire``                     requests and responses as bytes, for the engine ``wire``, if it is to have it (see below)
 ``url``                      ``url(options, address, payload_bytes) -> str``: what external load generators request
                              (``bench.child.generators``), over tcp; ValueError for options that a URL cannot carry
+``Options.codec``            an option of this name: the system carries structured messages as bytes, which a codec of
+                             ``bench.codecs`` makes around ``call`` and in ``service.answer``; its type names the codecs
+``coder``                    ``coder(options) -> bench.codecs.Coder``, for a system whose library encodes values itself:
+                             with a structured message, ``call`` and ``service.answer`` take and return dictionaries;
+                             ``encode`` and ``decode`` are the library's own, to be timed alone
+``FOR_MESSAGES``             options, a dictionary, that structured messages need; others are refused with them
 ``prepare``                  ``prepare()`` makes what must be there before any process is started, such as a
                              program to compile; it is called often, and quick when there is nothing to do
 ``ENVIRONMENT``              if the router or the server needs a Python environment of its own: its name; its lock
@@ -80,7 +86,7 @@ class Binding:
     Without an ``address`` from the user it listens on the loopback interface at a port that the system
     picks, or at a socket file in ``directory``, which is private (mode 0700) and removed at the end.
     ``router`` holds what the system's router announced, ``environment`` the folder of the environment that it or the
-    server needs.
+    server needs. ``message``: what requests carry, ``bytes`` or a kind of ``bench.messages``.
     """
 
     transport: str
@@ -88,6 +94,7 @@ class Binding:
     address: str | None = None
     router: Mapping[str, str] = field(default_factory=dict)
     environment: str = ""
+    message: str = "bytes"
 
     def endpoint(self) -> str:
         """Return the address to bind, with port 0 where the system shall pick one."""
@@ -108,7 +115,8 @@ class LoadReport:
     calls: answered, or sent one way. times: for each caller its send and receive times (and due times of an open load),
     int64 in ns, one buffer after the other; of a stream the sender's marks. errors: calls that failed. numbers: name,
     value and unit of what a load generator reported. scheduled: how many calls an open load was to make. window_s: as a
-    generator took it. sessions: whole client processes, in the order of running.
+    generator took it. sessions: whole client processes, in the order of running. codec: what the codec of structured
+    messages took alone, ``bench.child.carrying.Alone`` by name.
     """
 
     calls: int
@@ -118,12 +126,13 @@ class LoadReport:
     scheduled: int | None = None
     window_s: float | None = None
     sessions: Sequence[Any] = ()
+    codec: Mapping[str, float] = field(default_factory=dict)
 
 
 class Service(Protocol):
     """What ``serve`` is given: the application behind the system, and how to say "I listen"."""
 
-    answer: Callable[[bytes], bytes]
+    answer: Callable[[Any], Any]  # from bytes to bytes; with ``coder`` and a structured message, of dictionaries
 
     def adopt(self, pid: int) -> None:
         """Take care that a process group, begun with this process, ends when the server's process does."""

@@ -15,8 +15,9 @@ from conftest import ROOT
 from bench import systems
 
 BENCH = ROOT / "bench"
-MODULES = sorted(file for file in BENCH.rglob("*.py") if file.parent.name != "systems")
+MODULES = sorted(file for file in BENCH.rglob("*.py") if file.parent.name not in ("systems", "codecs"))
 SYSTEMS = sorted((BENCH / "systems").glob("[a-z]*.py"))
+CODECS = sorted((BENCH / "codecs").glob("[a-z]*.py"))
 RPC = {
     "zmq",
     "grpc",
@@ -30,6 +31,8 @@ RPC = {
     "crossbar",
     "twisted",
     "socket",
+    "orjson",
+    "msgspec",
 }
 
 
@@ -55,6 +58,13 @@ def test_rpc_libraries_are_imported_in_their_systems_file_and_nowhere_else():
         assert taken <= {"bench.systems.names"}, file
 
 
+@pytest.mark.parametrize("file", CODECS, ids=lambda file: file.stem)
+def test_a_codecs_library_is_imported_in_its_file_and_nowhere_else(file):
+    own = {"bench", "__future__", *sys.stdlib_module_names}
+    others = {name for other in CODECS if other != file for name in tops(other)} - own
+    assert tops(file) - own <= {"msgspec"} or not tops(file) & others
+
+
 @pytest.mark.parametrize("file", SYSTEMS, ids=lambda file: file.stem)
 def test_a_system_sees_the_contract_and_nothing_above_it(file):
     assert {name for name in imports(file) if name.startswith("bench")} <= {
@@ -78,7 +88,7 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
             "bench.process.Process",
         ),
         *("bench.errors.NotInstalledError", "bench.systems._workers", "bench.systems._http"),
-        *("bench.systems._crossbar", "bench.systems.http_aiohttp"),
+        *("bench.systems._crossbar", "bench.systems.http_aiohttp", "bench.codecs"),
     }
 
 

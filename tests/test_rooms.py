@@ -25,7 +25,8 @@ GROUND = {
     "programs",
 }
 FLOORS = (  # a room sees those on the floors below it, and itself
-    {"ground", "stats"},
+    {"ground", "stats", "messages"},
+    {"codecs"},
     {"systems"},
     {"child"},
     {"plan"},

@@ -181,11 +181,12 @@ def explain(figure: str) -> None:
 @click.argument("address")
 @click.option("-o", "--options", default="", help='The system\'s options, for example "{writes: 2}".')
 @click.option("--mode", default="600", show_default=True, help="Permissions of the socket file at ipc:///PATH, octal.")
-def serve(system: str, address: str, options: str, mode: str) -> None:
+@click.option("--message", default="bytes", show_default=True, help="What requests carry: items, FILE.json, ...")
+def serve(system: str, address: str, options: str, mode: str, message: str) -> None:
     """Serve SYSTEM at ADDRESS (tcp://HOST:PORT or ipc:///PATH) until Ctrl-C: a target for other machines."""
     from bench.measurement.serve import serve as serve_until_interrupted
 
-    serve_until_interrupted(system, address, options, click.echo, mode)
+    serve_until_interrupted(system, address, options, click.echo, mode, message)
 
 
 @cli.command()

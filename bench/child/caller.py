@@ -48,7 +48,7 @@ def answered(received: Buffer) -> int:
 class Caller:
     """A client and its buffers; ``run`` carries out what a client's method returns, where that is awaited."""
 
-    def __init__(self, make: Callable[[], Any], payloads: list[bytes], size: int, run: Callable[[Any], Any]) -> None:
+    def __init__(self, make: Callable[[], Any], payloads: list[Any], size: int, run: Callable[[Any], Any]) -> None:
         """Prepare a client that ``make`` returns, and room for the times of ``size`` calls."""
         self._make, self._payloads, self._run = make, payloads, run
         self._client = make()
@@ -62,7 +62,7 @@ class Caller:
         began = time.perf_counter_ns()
         reply = self._run(self._client.call(self._payloads[0]))
         took = time.perf_counter_ns() - began
-        if reply != self._payloads[0]:
+        if self._payloads[0] != reply:
             raise timed_loops.wrong_answer(self._payloads[0], reply, 0)
         return took
 

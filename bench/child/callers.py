@@ -3,9 +3,10 @@
 import functools
 import inspect
 from array import array
+from collections.abc import Callable
 from typing import Any
 
-from bench.child import timed_loops
+from bench.child import carrying, timed_loops
 from bench.child.caller import Caller, failed
 from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
@@ -31,9 +32,14 @@ class Callers:
         self._scheduled = len(self._due or ())
         self._is_async = inspect.iscoroutinefunction(system.Client.call)
         self._run = self._make_runner() if self._is_async else (lambda result: result)
-        payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
-        make = functools.partial(system.Client, address, options)
-        self._callers = [Caller(make, payloads, size, self._run) for _ in range(spec.callers)]
+        make: Callable[[], Any] = functools.partial(system.Client, address, options)
+        self._carried = carrying.carried(system, options, spec.message)
+        self._payloads: list[Any] = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
+        if self._carried is not None:
+            self._payloads = carrying.exchanges(self._carried, spec)
+            make = functools.partial(carrying.client, make, self._carried, self._is_async)
+        self._spec = spec
+        self._callers = [Caller(make, self._payloads, size, self._run) for _ in range(spec.callers)]
 
     @staticmethod
     def _make_runner() -> Any:
@@ -81,9 +87,17 @@ class Callers:
         both = ((caller.sent, caller.received) for caller in self._callers)
         times = [memoryview(one)[:n] for n, pair in zip(calls, both, strict=True) for one in pair]
         errors, numbers = failed([caller.failures for caller in self._callers])
+        codec = self._codec()
         if self._due is None:
-            return LoadReport(sum(calls), times, errors, numbers)
-        return LoadReport(sum(calls), [*times, memoryview(self._due)[: calls[0]]], errors, numbers, self._scheduled)
+            return LoadReport(sum(calls), times, errors, numbers, codec=codec)
+        times.append(memoryview(self._due)[: calls[0]])
+        return LoadReport(sum(calls), times, errors, numbers, self._scheduled, codec=codec)
+
+    def _codec(self) -> dict[str, float]:
+        """Return what the codec took alone; one client process times it, after the window."""
+        if self._carried is None or self._spec.share[0] > 0:
+            return {}
+        return carrying.alone(self._carried.coder, self._payloads, self._spec.window_s)._asdict()
 
     def close(self) -> None:
         """Disconnect."""

@@ -16,6 +16,7 @@ from bench import systems
 from bench.channel import Channel, fail, pin, run_child
 from bench.child import clocks, timed_loops
 from bench.child.callers import Callers, Streamer
+from bench.child.carrying import application, carried
 from bench.child.server import Echo, receive
 from bench.child.spec import ClientSpec, Close, Closed, Connect, Done, Go, Proceed, Ready, Sent, Usage
 from bench.contract import Binding
@@ -28,7 +29,8 @@ class Inside(threading.Thread):
         """Prepare; ``start`` serves."""
         super().__init__(name="server", daemon=True)
         self.outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.echo = Echo(lambda address, pids: self.outbox.put(address))
+        apply = application(carried(system, options, spec.message))
+        self.echo = Echo(lambda address, pids: self.outbox.put(address), apply=apply)
         self._channel, self._spec, self._system, self._options = channel, spec, system, options
         self._cpu_at_end: int | None = None
 
@@ -36,7 +38,7 @@ class Inside(threading.Thread):
         """Serve until the process ends, or receive one stream."""
         try:
             pin(self._spec.server_cpus)
-            self._serve(Binding("inproc", ""))
+            self._serve(Binding("inproc", "", message=self._spec.message))
             self._cpu_at_end = time.thread_time_ns()
         except BaseException as error:
             fail(self._channel, error)

@@ -10,6 +10,7 @@ from typing import Any
 
 from bench import systems
 from bench.channel import Channel, Counted, Listening, pin, run_child
+from bench.child.carrying import application, carried
 from bench.child.spec import Arrived, FirstArrived, ServerSpec
 from bench.child.timed_loops import Marks, make_payloads, receive_stream, wrong_answer
 from bench.contract import Binding
@@ -17,27 +18,40 @@ from bench.errors import SystemFailedError
 
 
 class Echo:
-    """The application behind every system: it returns its argument and counts."""
+    """The application behind every system: it answers and counts; opaque bytes it returns."""
 
     def __init__(
-        self, on_announce: Callable[[str, Mapping[str, int]], None], adopt: Callable[[int], None] = lambda pid: None
+        self,
+        on_announce: Callable[[str, Mapping[str, int]], None],
+        adopt: Callable[[int], None] = lambda pid: None,
+        apply: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Keep the callbacks for the address, and for process groups that end with the server."""
+        """Keep the callbacks for the address, and for process groups that end with the server.
+
+        ``apply``: what it does with a request that is more than bytes.
+        """
         self._on_announce = on_announce
         self.adopt = adopt
         self._calls = itertools.count()  # its ``next`` is atomic, whatever threads answer
         self._asked = 0
         self._counts: Callable[[], Sequence[int]] = tuple  # of workers elsewhere, if there are any
-        self.answer = self._make_answer()
+        self.answer = self._make_answer(apply)
 
-    def _make_answer(self) -> Callable[[bytes], bytes]:
+    def _make_answer(self, apply: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
         calls = self._calls
 
         def answer(payload: bytes) -> bytes:
             next(calls)
             return payload
 
-        return answer
+        if apply is None:
+            return answer
+
+        def respond(request: Any) -> Any:
+            next(calls)
+            return apply(request)
+
+        return respond
 
     def announce(
         self, address: str, pids: Mapping[str, int] | None = None, counts: Callable[[], Sequence[int]] | None = None
@@ -72,7 +86,7 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
             channel.socket_file = spec.bind.removeprefix("ipc://")  # ours from here on: it goes with this process
         channel.send(Listening(address=address, pids=dict(pids)))
 
-    echo = Echo(announce, channel.adopt)
+    echo = Echo(announce, channel.adopt, application(carried(system, options, spec.message)))
     channel.on_count = echo.count
     system.serve(binding, options, echo)
     raise SystemFailedError(f"serve() of {spec.system} returned instead of answering")
@@ -96,7 +110,7 @@ def main(channel: Channel) -> None:
     if (spec.transport == "ipc" and spec.bind is None) or spec.environment:
         channel.make_directory(spec.directory)
     options = system.Options(**spec.options)
-    binding = Binding(spec.transport, spec.directory, spec.bind, spec.router, spec.environment)
+    binding = Binding(spec.transport, spec.directory, spec.bind, spec.router, spec.environment, spec.message)
     serve = serve_stream if spec.load == "stream" else serve_calls
     serve(channel, spec, system, binding, options)
 

@@ -21,7 +21,8 @@ class SystemSpec(Message):
 class ServerSpec(SystemSpec):
     """Specification of a server.
 
-    load: ``stream`` for the receiver of one-way messages, which verifies ``payload_bytes`` made from ``seed``. cpus:
+    load: ``stream`` for the receiver of one-way messages, which verifies ``payload_bytes`` made from ``seed``. message:
+    what requests carry, as in ``Case``. cpus:
     where it is kept; None: anywhere. bind: the address that the user names. router: what the router announced.
     directory: the name of its private directory. environment: the folder of its own Python environment, or "".
     """
@@ -34,6 +35,7 @@ class ServerSpec(SystemSpec):
     router: Mapping[str, str] = {}
     directory: str = ""
     environment: str = ""
+    message: str = "bytes"
 
 
 class RouterSpec(SystemSpec):
@@ -49,7 +51,7 @@ class ClientSpec(SystemSpec):
 
     callers: how many it runs. max_calls: of each caller. share: its number among how many clients, which share the
     schedule of an open load that ``schedule_seed`` fixes. sessions: calls and payload in bytes of each client process.
-    server_cpus: where the server's thread is kept, for the transport inproc.
+    server_cpus: where the server's thread is kept, for the transport inproc. message, content: as in ``Case``.
     """
 
     load: str
@@ -66,6 +68,8 @@ class ClientSpec(SystemSpec):
     arrivals: str
     schedule_seed: int
     sessions: Sequence[Sequence[int]]
+    message: str = "bytes"
+    content: str = ""
 
 
 class SessionSpec(SystemSpec):
@@ -144,6 +148,7 @@ class Done(Usage):
     of a stream the sender's marks. errors: calls that failed. numbers: name, value and unit of what a load generator
     reported. scheduled: how many calls an open load was to make. window_s: as a generator took it. sessions: the client
     processes, each as ``bench.child.session.Session``. counted: requests that the server inside this process answered.
+    codec: ``bench.child.carrying.Alone`` of structured messages, by name.
     """
 
     calls: int
@@ -154,6 +159,7 @@ class Done(Usage):
     window_s: float | None = None
     sessions: Sequence[Sequence[int | None]] = ()
     counted: int | None = None
+    codec: Mapping[str, float] = {}
 
 
 class Closed(Message):

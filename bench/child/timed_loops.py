@@ -9,6 +9,7 @@ import itertools
 import time
 from array import array
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from bench.errors import SystemFailedError
 
@@ -28,22 +29,24 @@ def zeros(count: int) -> "array[int]":
     return array("q", bytes(8)) * count
 
 
-def wrong_answer(payload: bytes, reply: bytes, number: int) -> SystemFailedError:
-    """Return the error for an echo that differs."""
-    if len(reply) != len(payload):
+def wrong_answer(payload: Any, reply: Any, number: int) -> SystemFailedError:
+    """Return the error for a reply that differs from what was sent, or, to a structured message, from the expected."""
+    if not isinstance(payload, bytes):
+        what = payload.difference(reply)
+    elif len(reply) != len(payload):
         what = f"{len(reply)} bytes instead of {len(payload)}"
     else:
         first = next(i for i, (a, b) in enumerate(zip(payload, reply, strict=True)) if a != b)
         what = f"{len(reply)} bytes that differ from byte {first} on"
     return SystemFailedError(
-        f"request {number} was answered with {what}: the server does not echo; "
+        f"request {number} was answered with {what}: the server does not answer as it should; "
         "check that the right server listens there and that it was started by this version"
     )
 
 
 def closed(
-    call: Callable[[bytes], bytes],
-    payloads: Iterable[bytes],
+    call: Callable[[Any], Any],
+    payloads: Iterable[Any],
     sent: "array[int]",
     received: "array[int]",
     until_ns: int,
@@ -57,7 +60,7 @@ def closed(
         t_recv = clock()
         sent[index] = t_send
         received[index] = t_recv
-        if reply != payload:
+        if payload != reply:
             raise wrong_answer(payload, reply, index)
         if t_recv >= until_ns:
             break
@@ -65,8 +68,8 @@ def closed(
 
 
 async def closed_async(
-    call: Callable[[bytes], Awaitable[bytes]],
-    payloads: Iterable[bytes],
+    call: Callable[[Any], Awaitable[Any]],
+    payloads: Iterable[Any],
     sent: "array[int]",
     received: "array[int]",
     until_ns: int,
@@ -80,7 +83,7 @@ async def closed_async(
         t_recv = clock()
         sent[index] = t_send
         received[index] = t_recv
-        if reply != payload:
+        if payload != reply:
             raise wrong_answer(payload, reply, index)
         if t_recv >= until_ns:
             break
@@ -121,8 +124,8 @@ def schedule(rate_per_s: float, window_s: float, arrivals: str, seed: int) -> li
 
 
 def opened(
-    call: Callable[[bytes], bytes],
-    payloads: Iterable[bytes],
+    call: Callable[[Any], Any],
+    payloads: Iterable[Any],
     due: "array[int]",
     sent: "array[int]",
     received: "array[int]",
@@ -143,14 +146,14 @@ def opened(
         t_recv = clock()
         sent[index] = t_send
         received[index] = t_recv
-        if reply != payload:
+        if payload != reply:
             raise wrong_answer(payload, reply, index)
     return index + 1
 
 
 async def opened_async(
-    call: Callable[[bytes], Awaitable[bytes]],
-    payloads: Iterable[bytes],
+    call: Callable[[Any], Awaitable[Any]],
+    payloads: Iterable[Any],
     due: "array[int]",
     sent: "array[int]",
     received: "array[int]",
@@ -171,7 +174,7 @@ async def opened_async(
         t_recv = clock()
         sent[index] = t_send
         received[index] = t_recv
-        if reply != payload:
+        if payload != reply:
             raise wrong_answer(payload, reply, index)
     return index + 1
 

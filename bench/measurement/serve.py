@@ -15,20 +15,29 @@ from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement import routers
 from bench.measurement.child_process import Child, collect, private_directory, stop_all
 from bench.plan import parameters
-from bench.plan.validation import options_of
+from bench.plan.case import Case
+from bench.plan.validation import checked
 
 
-def serve(system: str, address: str, options: str, say: Callable[[str], None], mode: str = "600") -> None:
+def serve(
+    system: str,
+    address: str,
+    options: str,
+    say: Callable[[str], None],
+    mode: str = "600",
+    message: str = "bytes",
+) -> None:
     """Serve until Ctrl-C (or the server's end, which is an error); then report how many requests were answered.
 
-    ``mode`` holds the permissions of the socket file at an address ipc:///PATH, in octal digits.
+    ``mode`` holds the permissions of the socket file at an address ipc:///PATH, in octal digits. ``message``: what
+    requests carry, as in ``Case``.
     """
     name = parameters.one_name(system, "system", systems.names())
     where = parse_address(address).transport
     if where == "inproc":
         raise UsageError("inproc cannot be reached from another process: serve at tcp://HOST:PORT or ipc:///PATH")
     parameters.names(where, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
-    given = options_of(systems.load(name).Options, parameters.mapping(options, "options"), name)
+    case = checked(Case(name, where, options=parameters.mapping(options, "options"), message=message))
     permissions = _permissions(mode)
     file = Path(parse_address(address).path) if where == "ipc" else None
     if file is not None:
@@ -41,18 +50,17 @@ def serve(system: str, address: str, options: str, say: Callable[[str], None], m
         say(line)
 
     with _files_for_me():
-        _serve(name, where, given, address, listens, say)
+        _serve(case, address, listens, say)
 
 
 def _serve(
-    name: str,
-    where: str,
-    given: dict[str, Any],
+    case: Case,
     address: str,
     listens: Callable[[str], None],
     say: Callable[[str], None],
 ) -> None:
     """Start a server, and its router if it has one; ``listens`` gets the line that names the address."""
+    name, where, given = case.system, case.transport, case.options
     router = routers.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
     spec = ServerSpec(
         system=name,
@@ -62,6 +70,7 @@ def _serve(
         router=dict(router.addresses) if router else {},
         directory=private_directory(),
         environment=systems.environment(name),
+        message=case.message,
     )
     server = Child(f"{name} server", "bench.child.server", spec)
     behind = [router.child] if router else []

@@ -173,6 +173,7 @@ class Start:
             router=dict(self.router.addresses) if self.router else {},
             directory=private_directory(),
             environment=self.environment,
+            message=case.message,
         )
         return Child(f"{case.system} server", "bench.child.server", spec)
 
@@ -196,6 +197,8 @@ class Start:
             arrivals=case.arrivals,
             schedule_seed=self.seed,
             sessions=case.sessions,
+            message=case.message,
+            content=case.content,
         )
         return Child(f"{case.system} client", "bench.child.client", spec)
 
@@ -313,6 +316,7 @@ class Start:
             **{f"{role}_rss_bytes": meter.peak_rss(role) for role in prepared.pids if "+" not in role},
             **{name: total(name) for name in summed},
             **inside,
+            **window.done[0].codec,
             **window.used,
         }
 

@@ -23,7 +23,9 @@ class Case:
     ``clients`` are processes, with ``callers`` in each: threads, or tasks of one event loop, a connection each.
     ``engine`` makes the calls: the system's own ``library``, the ``wire``, bare connections in one loop, or a program
     of ``bench.child.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a
-    load ``session``, one after another: the calls that each makes, and their payload in bytes.
+    load ``session``, one after another: the calls that each makes, and their payload in bytes. ``message`` is what a
+    request carries: opaque ``bytes``, a kind of ``bench.messages``, or the name of a user's JSON file, whose text is
+    the ``content``; ``payload_bytes`` is then about its size as JSON.
     """
 
     system: str
@@ -41,6 +43,8 @@ class Case:
     fresh_router: bool = False
     max_calls: int = MOST_CALLS
     sessions: tuple[tuple[int, int], ...] = ()
+    message: str = "bytes"
+    content: str = ""
 
     @property
     def is_short(self) -> bool:

@@ -8,7 +8,8 @@ from bench import systems
 from bench.child import generators
 from bench.contract import Address, Binding, parse_address
 from bench.errors import UsageError, unknown
-from bench.plan import parameters
+from bench.messages import BYTES
+from bench.plan import carrying, parameters
 from bench.plan.case import ARRIVALS, ENGINES, MOST_CALLS, MOST_PER_S, Case
 
 
@@ -31,7 +32,9 @@ def checked(case: Case) -> Case:
     module = systems.load(case.system)
     if case.load == "stream" and not hasattr(module, "Receiver"):
         raise UsageError(f"{case.system} has no one-way streams (no Sender and Receiver in its file)")
-    case = replace(case, options=options_of(module.Options, case.options, case.system))
+    given = case.options
+    case = replace(case, options=options_of(module.Options, given, case.system))
+    case = carrying.bytes_only(case, given) if case.message == BYTES else carrying.carrying(case, given, module)
     if case.load == "session":
         _check_sessions(case)
     if case.engine == "wire":

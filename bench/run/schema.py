@@ -156,6 +156,14 @@ LEDGER = _schema(
         _field("tcp_segments_out", pa.int64(), "1", "TCP segments sent in the window, whole network namespace"),
         _field("tcp_connections", pa.int64(), "1", "TCP connections opened in the window, whole network namespace"),
         _field("gc_collections", pa.int64(), "1", "garbage collections in the clients during the window"),
+        _field("message", pa.string(), "", "what requests carry: bytes, a kind of message, or a file; null: bytes"),
+        _field("request_encode_ns", pa.int64(), "ns", "encoding a request by the codec alone, median; null: no codec"),
+        _field("request_decode_ns", pa.int64(), "ns", "decoding a request by the codec alone, median"),
+        _field("reply_encode_ns", pa.int64(), "ns", "encoding a reply by the codec alone, median"),
+        _field("reply_decode_ns", pa.int64(), "ns", "decoding a reply by the codec alone, median"),
+        _field("verify_ns", pa.int64(), "ns", "comparing a reply with the expected one, after the clock, median"),
+        _field("request_bytes", pa.float64(), "B", "encoded size of a request, mean"),
+        _field("reply_bytes", pa.float64(), "B", "encoded size of a reply, mean"),
     ],
 )
 

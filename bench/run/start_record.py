@@ -53,7 +53,10 @@ def _joined(name: str, parts: list[pa.Table]) -> pa.Table:
 
 def _factors(case: Case) -> dict[str, Any]:
     paced = {"offered_per_s": case.offered_per_s, "arrivals": case.arrivals} if case.load == "open" else {}
-    same = ("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "engine", "target")
+    same = (
+        *("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "engine", "target"),
+        "message",
+    )
     return paced | {name: getattr(case, name) for name in same} | {"options": json.dumps(case.options, sort_keys=True)}
 
 

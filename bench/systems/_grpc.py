@@ -25,12 +25,14 @@ class Options:
     rpc: unary is one RPC for each call; stream sends every call through one bidirectional RPC.
     connections: own gives each caller of a client process a channel; shared makes them use one.
     max_message_bytes: the largest message that either side accepts (the library's own limit is the default).
+    codec: how structured messages become bytes, in gRPC's own place for that; not used for opaque bytes.
     """
 
     serialization: Literal["protobuf", "bytes"] = "protobuf"
     rpc: Literal["unary", "stream"] = "unary"
     connections: Literal["own", "shared"] = "own"
     max_message_bytes: int = 4 * 1024 * 1024
+    codec: str = "protobuf"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out."""

@@ -46,6 +46,17 @@ def response(document: bytes, answer: Callable[[bytes], bytes]) -> bytes:
     return xmlrpc.client.dumps(reply, methodresponse=True).encode()
 
 
+def encode(value: Any) -> bytes:
+    """Return the XML of a reply that holds one value of any type."""
+    return xmlrpc.client.dumps((value,), methodresponse=True).encode()
+
+
+def decode(document: bytes) -> Any:
+    """Return the one value in the XML of a reply."""
+    (value,), _ = xmlrpc.client.loads(document, use_builtin_types=True)
+    return value
+
+
 def result(document: bytes) -> bytes:
     """Return the payload in the XML of a reply; TransportError for a fault, and for what is no reply."""
     values, _ = read(document)

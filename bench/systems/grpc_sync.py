@@ -16,6 +16,7 @@ from bench.systems import _grpc
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
 REQUIRES = ("grpcio", "protobuf")
+FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
 
 STREAMS = 256  # each holds a thread of the server for as long as it lasts
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import aiohttp
 from aiohttp import web
 
+from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import NotInstalledError, TransportError
 from bench.systems import _http, _http_wire, _workers, sockets
@@ -23,6 +24,7 @@ from bench.systems import _http, _http_wire, _workers, sockets
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
 REQUIRES = ("aiohttp",)
+FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 
 MOST_WORKERS = 256
 
@@ -39,6 +41,7 @@ class Options:
     backlog: connections that may wait to be accepted, for each worker; the kernel's limit is net.core.somaxconn.
     event_loop: asyncio or uvloop (python -m pip install uvloop), of the server; the client's is asyncio's.
     keep_alive: whether a client keeps its connection; if not, it makes one for each call.
+    codec: how structured messages become bytes; not used for opaque bytes.
     """
 
     resource: Literal["echo", "bytes", "json", "static"] = "echo"
@@ -47,6 +50,7 @@ class Options:
     backlog: int = 2048
     event_loop: Literal["asyncio", "uvloop"] = "asyncio"
     keep_alive: bool = True
+    codec: str = "json"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out."""
@@ -64,16 +68,20 @@ class Options:
 
 
 class Resources:
-    """What is served, and how many requests were answered."""
+    """What is served, and how many requests were answered.
 
-    def __init__(self) -> None:
+    ``respond`` makes the response's body of a request's that holds a structured message; None: an echo.
+    """
+
+    def __init__(self, respond: Callable[[bytes], bytes] | None) -> None:
         """Begin to count."""
         self.calls = 0
+        self._respond = respond
 
     def routes(self) -> list[web.RouteDef]:
         """Return which method answers which request."""
         return [
-            web.post("/echo", self.echo),
+            web.post("/echo", self.echo if self._respond is None else self.message),
             web.get("/resource", self.some_bytes),
             web.get("/json", self.value),
             web.get("/", self.file),
@@ -82,6 +90,13 @@ class Resources:
     async def echo(self, request: web.Request) -> web.Response:
         """Return the body of the request."""
         body = await request.read()
+        self.calls += 1
+        return web.Response(body=body)
+
+    async def message(self, request: web.Request) -> web.Response:
+        """Return the answer to the message in the request's body."""
+        assert self._respond is not None
+        body = self._respond(await request.read())
         self.calls += 1
         return web.Response(body=body)
 
@@ -110,25 +125,36 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.workers > 1:
         if binding.transport != "tcp":
             raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
-        with _workers.Workers("bench.systems.http_aiohttp", endpoint, asdict(options)) as workers:
+        given = asdict(options) | {"message": binding.message}
+        with _workers.Workers("bench.systems.http_aiohttp", endpoint, given) as workers:
             service.announce(workers.address, counts=workers.counts)
             workers.wait()
     if options.pin:
         os.sched_setaffinity(0, _workers.own_cpu(0))
     listener = _workers.listen(endpoint, options.backlog, shared=False)
     address = sockets.announced(listener, endpoint)
-    _answer(listener, options, lambda counted: service.announce(address, counts=lambda: [counted()]))
+
+    def announce(counted: Callable[[], int]) -> None:
+        service.announce(address, counts=lambda: [counted()])
+
+    _answer(listener, options, announce, binding.message)
 
 
-def _answer(listener: socket, options: Options, announce: _workers.Announce) -> None:
+def _work(listener: socket, given: dict[str, Any], announce: _workers.Announce) -> None:
+    """Answer as one of several workers."""
+    message = given.pop("message")
+    _answer(listener, Options(**given), announce, message)
+
+
+def _answer(listener: socket, options: Options, announce: _workers.Announce, message: str) -> None:
     """Answer the requests that come by a listening socket, until the process ends."""
     module = importlib.import_module(options.event_loop)
     with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
-        runner.run(_answer_all(listener, options.backlog, announce))
+        respond = None if message == "bytes" else codecs.around(codecs.load(options.codec, message))
+        runner.run(_answer_all(listener, options.backlog, announce, Resources(respond)))
 
 
-async def _answer_all(listener: socket, backlog: int, announce: _workers.Announce) -> None:
-    resources = Resources()
+async def _answer_all(listener: socket, backlog: int, announce: _workers.Announce, resources: Resources) -> None:
     application = web.Application(client_max_size=0)  # a payload of any size
     application.add_routes(resources.routes())
     runner = web.AppRunner(application, access_log=None)
@@ -232,4 +258,4 @@ class Wire(_http.Wire):
 
 
 if __name__ == "__main__":
-    _workers.work(lambda listener, options, announce: _answer(listener, Options(**options), announce))
+    _workers.work(_work)

@@ -20,11 +20,13 @@ class Options:
 
     client_nodelay, server_nodelay: set TCP_NODELAY there; the library's own server does not.
     writes: 1 sends head and body in one write, 2 in one each, as the library's own server and client do.
+    codec: how structured messages become bytes; not used for opaque bytes.
     """
 
     client_nodelay: bool = True
     server_nodelay: bool = True
     writes: Literal[1, 2] = 1
+    codec: str = "json"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out."""

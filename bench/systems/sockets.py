@@ -30,11 +30,13 @@ class Options:
     client_nodelay, server_nodelay: set TCP_NODELAY there, so that Nagle's algorithm does not
     delay small writes; not on ipc.
     writes: 1 sends length and payload in one write, 2 in one write each.
+    codec: how structured messages become bytes; not used for opaque bytes.
     """
 
     client_nodelay: bool = True
     server_nodelay: bool = True
     writes: Literal[1, 2] = 1
+    codec: str = "json"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out."""

@@ -15,6 +15,7 @@ from autobahn.wamp.exception import ApplicationError, Error, SerializationError,
 from autobahn.wamp.serializer import SERID_TO_SER
 from autobahn.wamp.types import ComponentConfig
 
+from bench import codecs
 from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
 from bench.systems import _crossbar
@@ -34,7 +35,7 @@ class Options:
     """How both sides speak with the router.
 
     framing: rawsocket puts a length before each message; websocket a frame, after a handshake by HTTP.
-    serializer: json, msgpack or cbor. The payload travels as one argument; json carries bytes as base64 text.
+    serializer: json, msgpack or cbor. The payload travels as one argument; json carries opaque bytes as base64 text.
     """
 
     framing: Literal["rawsocket", "websocket"] = "rawsocket"
@@ -49,6 +50,12 @@ class Options:
         if self.serializer not in SERID_TO_SER:
             package = PACKAGES[self.serializer]
             raise ValueError(f"serializer {self.serializer} needs a package: python -m pip install {package}")
+
+
+def coder(options: Options) -> codecs.Coder:
+    """Return how autobahn's serializer encodes and decodes a value, without the WAMP message around it."""
+    serializer = SERID_TO_SER[options.serializer]()._serializer
+    return codecs.Coder(serializer.serialize, lambda data: serializer.unserialize(data)[0])
 
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from socketserver import ThreadingMixIn
 from typing import Any, Literal
 
+from bench import codecs
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
 from bench.systems import _http_wire, _xmlrpc, sockets
@@ -35,6 +36,11 @@ class Options:
         """Refuse what cannot be carried out."""
         if self.http not in ("1.0", "1.1"):
             raise ValueError(f'http must be "1.0" or "1.1", not {self.http!r}')
+
+
+def coder(options: Options) -> codecs.Coder:
+    """Return how the library encodes and decodes a value, in the document of a reply."""
+    return codecs.Coder(_xmlrpc.encode, _xmlrpc.decode)
 
 
 class _Server(ThreadingMixIn, xmlrpc.server.SimpleXMLRPCServer):

@@ -20,10 +20,12 @@ class Options:
 
     copy: hand message bytes over by copying; False uses zero-copy frames (pays off for large messages).
     high_water_mark: messages queued on each side of a one-way stream before its sender has to wait.
+    codec: how structured messages become bytes; not used for opaque bytes.
     """
 
     copy: bool = True
     high_water_mark: int = 1000
+    codec: str = "json"
 
     def __post_init__(self) -> None:
         """Refuse what would mean "unlimited" to the library."""

@@ -1,0 +1,156 @@
+"""Structured messages around a system's own call: objects in, objects out; and the codec's work, timed alone.
+
+A system whose ``Options`` have a ``codec`` carries bytes: its requests are encoded and its replies decoded here, as a
+user of it would write, inside the timed call. A system that defines ``coder`` encodes values itself: its ``call`` takes
+and returns them.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from bench import codecs, messages
+from bench.child.spec import ClientSpec
+from bench.codecs import Coder
+from bench.errors import BenchError
+
+SHARE = 0.08  # of a window's length: how long a codec is timed alone, for each start
+ROUNDS = (5, 2000)  # the fewest and the most
+
+
+class Carried(NamedTuple):
+    """How a system carries a kind of message. is_native: its own call takes objects, and nothing is put around it."""
+
+    coder: Coder
+    is_native: bool
+
+
+def carried(system: Any, options: Any, message: str) -> Carried | None:
+    """Return how a system carries a message; None for opaque bytes, and UsageError where it cannot."""
+    if message == messages.BYTES:
+        return None
+    if hasattr(system, "coder"):
+        return Carried(replace(system.coder(options), answer=messages.answerer(message)), True)
+    return Carried(codecs.load(options.codec, message), False)
+
+
+def application(how: Carried | None) -> Callable[[Any], Any] | None:
+    """Return what a server does with a request; None for an echo of bytes."""
+    if how is None:
+        return None
+    return how.coder.answer if how.is_native else codecs.around(how.coder)
+
+
+def exchanges(how: Carried, spec: ClientSpec) -> list[messages.Exchange]:
+    """Return the requests of a client and the replies expected to them."""
+    made = messages.make(spec.message, spec.payload_bytes, spec.seed, spec.content)
+    return [how.coder.exchange(one) for one in made]
+
+
+def client(make: Callable[[], Any], how: Carried, is_async: bool) -> Any:
+    """Return a new client of a system that takes exchanges."""
+    return (AsyncCarrier if is_async else Carrier)(make(), how)
+
+
+class Carrier:
+    """A client whose ``call`` takes an ``Exchange`` and returns the reply as an object."""
+
+    def __init__(self, client: Any, how: Carried) -> None:
+        """Keep the system's client."""
+        self._client, self._how = client, how
+        self.call: Callable[[messages.Exchange], Any]
+
+    def open(self) -> None:
+        """Connect, and put the codec around the client's own call."""
+        self._client.open()
+        inner, encode, decode = self._client.call, self._how.coder.encode, self._how.coder.decode
+
+        def call(exchange: messages.Exchange) -> Any:
+            try:
+                return decode(inner(encode(exchange.request)))
+            except BenchError:
+                raise
+            except Exception as reason:  # codecs raise what they like
+                raise codecs.failed(reason) from reason
+
+        def call_native(exchange: messages.Exchange) -> Any:
+            return inner(exchange.request)
+
+        self.call = call_native if self._how.is_native else call
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._client.close()
+
+
+class AsyncCarrier:
+    """A ``Carrier`` for a client whose methods are awaited."""
+
+    def __init__(self, client: Any, how: Carried) -> None:
+        """Keep the system's client."""
+        self._client, self._how = client, how
+        self.call: Callable[[messages.Exchange], Any]
+
+    async def open(self) -> None:
+        """Connect, and put the codec around the client's own call."""
+        await self._client.open()
+        inner, encode, decode = self._client.call, self._how.coder.encode, self._how.coder.decode
+
+        async def call(exchange: messages.Exchange) -> Any:
+            try:
+                return decode(await inner(encode(exchange.request)))
+            except BenchError:
+                raise
+            except Exception as reason:  # codecs raise what they like
+                raise codecs.failed(reason) from reason
+
+        def call_native(exchange: messages.Exchange) -> Any:
+            return inner(exchange.request)
+
+        self.call = call_native if self._how.is_native else call
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._client.close()
+
+
+class Alone(NamedTuple):
+    """What a codec's work took without a system, medians in ns; sizes of the encoded messages, means in bytes."""
+
+    request_encode_ns: int
+    request_decode_ns: int
+    reply_encode_ns: int
+    reply_decode_ns: int
+    verify_ns: int
+    request_bytes: float
+    reply_bytes: float
+
+
+def alone(coder: Coder, some: list[messages.Exchange], window_s: float) -> Alone:
+    """Time encoding and decoding of the same objects by the same codec, in turn, for a share of a window's length."""
+    clock, end = time.perf_counter_ns, time.perf_counter_ns() + int(SHARE * window_s * 1e9)
+    times: list[list[int]] = [[], [], [], [], []]
+    sizes = []
+    for number in range(ROUNDS[1]):
+        exchange = some[number % len(some)]
+        instants = [clock()]
+        request = coder.encode(exchange.request)
+        instants.append(clock())
+        coder.decode(request)
+        instants.append(clock())
+        reply = coder.encode(exchange.reply)
+        instants.append(clock())
+        decoded = coder.decode(reply)
+        instants.append(clock())
+        exchange != decoded  # noqa: B015 - what a timed loop does between two calls
+        instants.append(clock())
+        for place, column in enumerate(times):
+            column.append(instants[place + 1] - instants[place])
+        sizes.append((len(request), len(reply)))
+        if number + 1 >= ROUNDS[0] and instants[-1] >= end:
+            break
+    requests, replies = zip(*sizes, strict=True)
+    medians = [sorted(column)[len(column) // 2] for column in times]
+    means = [sum(requests) / len(sizes), sum(replies) / len(sizes)]
+    return Alone._make([*medians, *means])

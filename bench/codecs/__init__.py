@@ -1,0 +1,113 @@
+"""Codecs: how a structured message becomes bytes and back. One file each, found by looking; its stem is its name.
+
+A file defines ``coder(kind)`` for a kind of ``bench.messages`` ("" for a message of the user's own), ``REQUIRES``, and
+its docstring's first line describes it. **A codec's library is imported in its file and nowhere else.**
+"""
+
+import ast
+import glob
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bench import messages
+from bench.errors import NotInstalledError, TransportError, UsageError, unknown
+
+
+@dataclass(frozen=True)
+class Coder:
+    """A codec, ready for one kind of message.
+
+    encode: an object to bytes. decode: bytes to an object. natural: a message to the object that a user of this codec
+    works with (a dictionary, or an instance of a declared type), made before any clock runs. answer: the application,
+    from the decoded request to the reply, both such objects; it may change the request.
+    """
+
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes], Any]
+    natural: Callable[[messages.Message], Any] = messages.same
+    answer: Callable[[Any], Any] = messages.same
+
+    def exchange(self, message: messages.Message) -> messages.Exchange:
+        """Return a request and the reply that is expected to it."""
+        request = self.natural(message)
+        return messages.Exchange(request, self.answer(self.decode(self.encode(request))))
+
+
+def names() -> list[str]:
+    """Return the names of all codecs, in alphabetical order, without importing any."""
+    return sorted(file.removesuffix(".py") for file in glob.glob("[a-z]*.py", root_dir=__path__[0]))  # noqa: PTH207
+
+
+def describe(name: str) -> str:
+    """Return the first line of a codec's docstring, without importing it."""
+    with open(os.path.join(__path__[0], f"{name}.py"), "rb") as source:  # noqa: PTH118, PTH123
+        return (ast.get_docstring(ast.parse(source.read())) or name).splitlines()[0]
+
+
+def load(name: str, kind: str) -> Coder:
+    """Return a codec for a kind of message.
+
+    UsageError for a codec that is not there, and for a kind that it has no types for; NotInstalledError names the
+    package that it lacks.
+    """
+    if name not in names():
+        raise unknown("codec", name, names())
+    try:
+        return importlib.import_module(f"bench.codecs.{name}").coder(kind if kind in messages.KINDS else "")
+    except ImportError as missing:
+        package = str(missing.name).split(".")[0]
+        raise NotInstalledError(
+            f"codec {name!r} cannot be imported ({missing}); install it: python -m pip install {package}"
+        ) from missing
+
+
+def no_types(name: str, kind: str) -> UsageError:
+    """Return the error for a codec that needs declared types and has none for this kind."""
+    what = f"the message {kind!r}" if kind else "a message of your own"
+    return UsageError(f"codec {name} needs declared types, and there are none for {what}: use json, msgpack or cbor")
+
+
+def refuse_what_cannot_be_carried(coder: Coder, name: str, message: messages.Message, label: str) -> None:
+    """Raise UsageError if a codec cannot encode a message, or gives back another one than it was given."""
+    try:
+        request = coder.natural(message)
+        back = coder.decode(coder.encode(request))
+    except Exception as reason:  # codecs raise what they like
+        raise UsageError(f"codec {name} cannot carry the message {label!r}: {_words(reason)}") from reason
+    if back != coder.natural(message):
+        raise UsageError(f"codec {name} gives back the message {label!r} altered")
+
+
+def around(coder: Coder) -> Callable[[bytes], bytes]:
+    """Return what a server does with a request's bytes: decode, answer, encode; TransportError for other bytes."""
+    encode, decode, answer = coder.encode, coder.decode, coder.answer
+
+    def respond(data: bytes) -> bytes:
+        try:
+            return encode(answer(decode(data)))
+        except Exception as reason:  # codecs raise what they like
+            raise TransportError(f"a request is not the expected message: {_words(reason)}", "decode") from reason
+
+    return respond
+
+
+def failed(reason: Exception) -> TransportError:
+    """Return the error for a reply that could not be decoded, or a request that could not be encoded."""
+    return TransportError(f"the codec failed: {_words(reason)}", "codec")
+
+
+def _words(reason: Exception) -> str:
+    text = " ".join(str(reason).split())[:300]
+    return f"{type(reason).__name__}: {text}" if text else type(reason).__name__
+
+
+def coders(kind: str) -> Iterator[tuple[str, Coder]]:
+    """Yield each codec that is installed and carries a kind of message, with its name."""
+    for name in names():
+        try:
+            yield name, load(name, kind)
+        except (UsageError, NotInstalledError):
+            continue

@@ -1,0 +1,80 @@
+"""The messages as msgspec's types."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from bench.messages import Message
+
+
+class Record(msgspec.Struct):
+    """One record."""
+
+    id: int
+    user: str
+    session: str
+    region: str
+    created: float
+    amount: float
+    score: float
+    retries: int
+    priority: int
+    active: bool
+    label: str
+    shards: list[int]
+
+
+class Records(msgspec.Struct):
+    """The message ``record``."""
+
+    records: list[Record]
+
+
+class Item(msgspec.Struct, omit_defaults=True):
+    """One item; the reply sets its total."""
+
+    id: int
+    name: str
+    price: int
+    quantity: int
+    tags: list[str]
+    total: int = 0
+
+
+class Items(msgspec.Struct):
+    """The message ``items``."""
+
+    m: int
+    items: list[Item]
+
+
+class Node(msgspec.Struct, omit_defaults=True):
+    """One node of a tree; what is None or empty is not sent."""
+
+    title: str
+    version: int
+    weight: float | None = None
+    open: bool | None = None
+    children: "list[Node]" = []
+
+
+class Trees(msgspec.Struct):
+    """The message ``tree``."""
+
+    trees: list[Node]
+
+
+class Numbers(msgspec.Struct):
+    """The message ``numbers``."""
+
+    numbers: list[float]
+
+
+TYPES: dict[str, Any] = {"record": Records, "items": Items, "tree": Trees, "numbers": Numbers}
+
+
+def maker(kind: str) -> Callable[[Message], Any]:
+    """Return what makes an instance from a message."""
+    return functools.partial(msgspec.convert, type=TYPES[kind])

@@ -1,0 +1,13 @@
+"""CBOR, by cbor2."""
+
+import cbor2
+
+from bench import messages
+from bench.codecs import Coder
+
+REQUIRES = ("cbor2",)
+
+
+def coder(kind: str) -> Coder:
+    """Return the codec for any kind of message: dictionaries."""
+    return Coder(cbor2.dumps, cbor2.loads, answer=messages.answerer(kind))

@@ -1,0 +1,13 @@
+"""JSON, by orjson."""
+
+import orjson
+
+from bench import messages
+from bench.codecs import Coder
+
+REQUIRES = ("orjson",)
+
+
+def coder(kind: str) -> Coder:
+    """Return the codec for any kind of message: dictionaries."""
+    return Coder(orjson.dumps, orjson.loads, answer=messages.answerer(kind))

@@ -1,0 +1,75 @@
+"""Whether a case's system can carry its message: opaque bytes, a kind of ``bench.messages``, or a user's file."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from bench import codecs, messages, systems
+from bench.child.carrying import carried
+from bench.errors import UsageError, unknown
+from bench.plan.case import Case
+
+
+def bytes_only(case: Case, given: Mapping[str, Any]) -> Case:
+    """Return a case of opaque bytes without the option ``codec``; UsageError if one was asked for."""
+    if "codec" in given and given["codec"] != systems.load(case.system).Options.codec:
+        raise UsageError("opaque bytes need no codec: give a message, such as items, with codec " + str(given["codec"]))
+    return replace(case, options={name: value for name, value in case.options.items() if name != "codec"})
+
+
+def carrying(case: Case, given: Mapping[str, Any], module: Any) -> Case:
+    """Return a case of a structured message, with the text of a user's own; UsageError if it cannot be carried."""
+    if case.load not in ("closed", "open") or case.engine != "library" or hasattr(module, "Load"):
+        raise UsageError(
+            f"the message {case.message!r} is carried by a system's own Python library, in closed and open loads: "
+            "give engine library, another system, or message bytes"
+        )
+    if not (hasattr(module, "coder") or "codec" in case.options):
+        raise UsageError(f"{case.system} carries opaque bytes only: messages are carried by {', '.join(carriers())}")
+    case = _with_options(_with_content(case), given, module)
+    how = carried(module, module.Options(**case.options), case.message)
+    assert how is not None
+    some = messages.make(case.message, case.payload_bytes, 1, case.content)[0]
+    codecs.refuse_what_cannot_be_carried(how.coder, codec_of(case), some, case.message)
+    return case
+
+
+def _with_content(case: Case) -> Case:
+    """Return the case with the JSON text of a message of the user's own, and its size."""
+    if case.message in messages.KINDS:
+        return case
+    if case.content:
+        return replace(case, payload_bytes=len(case.content.encode()))
+    if not case.message.endswith(".json"):
+        raise unknown("message", case.message, [messages.BYTES, *messages.KINDS, "FILE.json"])
+    file = Path(case.message)
+    try:
+        text = file.read_bytes()
+    except OSError as reason:
+        raise UsageError(f"the message {case.message} cannot be read: {reason.strerror or reason}") from reason
+    content = messages.read_own(text, file.name)
+    return replace(case, message=file.name, content=content, payload_bytes=len(content.encode()))
+
+
+def _with_options(case: Case, given: Mapping[str, Any], module: Any) -> Case:
+    """Return the case with the options that structured messages need; UsageError if others were asked for."""
+    needed: Mapping[str, Any] = getattr(module, "FOR_MESSAGES", {})
+    for name, value in needed.items():
+        if given.get(name, value) != value:
+            raise UsageError(f"{case.system}: structured messages need {name} {value}")
+    return replace(case, options=case.options | dict(needed))
+
+
+def codec_of(case: Case) -> str:
+    """Return the name of the codec of a case: its option ``codec`` or ``serializer``, or else the system's name."""
+    return str(case.options.get("codec") or case.options.get("serializer") or case.system)
+
+
+def carriers() -> list[str]:
+    """Return the systems that carry structured messages."""
+    found = set(systems.offering("coder"))
+    for name in systems.offering("Options"):
+        if any(field.name == "codec" for field in fields(systems.load(name).Options)):
+            found.add(name)
+    return sorted(found)

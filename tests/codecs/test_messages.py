@@ -1,0 +1,93 @@
+"""Messages: sizes, what is in them, the application's answers, and files of the user's."""
+
+import json
+import random
+
+import pytest
+
+from bench import messages
+from bench.errors import UsageError
+from bench.messages import items, numbers, record, tree
+
+
+@pytest.mark.parametrize("kind", ["record", "items", "tree"])
+@pytest.mark.parametrize("wanted", [500, 2000, 20_000, 200_000])
+def test_sizes_follow_the_payload_by_whole_items(kind, wanted):
+    sizes = [messages.size(one) for one in messages.make(kind, wanted, seed=3)]
+    assert abs(sum(sizes) / len(sizes) - wanted) < 0.2 * wanted
+
+
+def test_numbers_count_eight_bytes_each():
+    assert len(numbers.make(8000, random.Random(1))["numbers"]) == 1000
+    assert len(numbers.make(1, random.Random(1))["numbers"]) == 1
+
+
+@pytest.mark.parametrize("kind", messages.KINDS)
+def test_messages_differ_and_a_seed_repeats_them(kind):
+    some = messages.make(kind, 1000, seed=1)
+    assert len(some) == 16 and all(one != some[0] for one in some[1:])
+    assert some == messages.make(kind, 1000, seed=1) != messages.make(kind, 1000, seed=2)
+    assert len(messages.make(kind, 5_000_000, seed=1)) == 2
+
+
+def test_a_record_has_twelve_fields_of_all_usual_types():
+    (one,) = record.make(200, random.Random(1))["records"]
+    assert len(one) == 12 and len(one["shards"]) == 4
+    assert {type(value) for value in one.values()} == {int, float, str, bool, list}
+
+
+def test_an_answer_to_items_holds_each_total():
+    request = {"m": 3, "items": [{"price": 250, "quantity": 4}, {"price": 1, "quantity": 1}]}
+    assert [item["total"] for item in items.answer(request)["items"]] == [3000, 3]
+
+
+def nodes(node):
+    return [node, *(below for child in node.get("children", ()) for below in nodes(child))]
+
+
+def depth(node):
+    return 1 + max(map(depth, node.get("children", ())), default=0)
+
+
+def test_a_tree_has_four_levels_optional_fields_and_text_beyond_ascii():
+    (one,) = tree.make(tree.EXAMPLE_BYTES, random.Random(1))["trees"]
+    found = nodes(one)
+    assert len(found) == 85 and depth(one) == 4
+    for optional in ("weight", "open"):
+        assert 0 < sum(optional in node for node in found) < 85
+    assert any(not node["title"].isascii() for node in found)
+
+
+def test_a_smaller_tree_is_cut_to_its_nodes():
+    (one,) = tree.make(tree.EXAMPLE_BYTES // 5, random.Random(1))["trees"]
+    assert len(nodes(one)) == 17
+
+
+def test_an_exchange_equals_the_expected_reply_only():
+    exchange = messages.Exchange({"a": 1}, {"a": 2})
+    assert exchange == {"a": 2}
+    assert exchange != {"a": 1}
+    assert exchange.difference({"a": 3}) == "a message with \"{'a': 3}\" where \"{'a': 2}\" was expected"
+
+
+def test_a_message_of_the_users_own_is_kept_as_compact_json():
+    assert messages.read_own(b' {"a": [1, "\xc3\xbc"]} ', "mine.json") == '{"a":[1,"ü"]}'
+    assert messages.make("mine.json", 1, 1, '{"a":1}') == [{"a": 1}, {"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"", "mine.json is not JSON"),
+        (b"\xff", "mine.json is not JSON"),
+        (b"[1]", "outermost value of a message is an object"),
+        (b"{}", "outermost value of a message is an object"),
+        (b'{"a": NaN}', "NaN is not a number in JSON"),
+        (b'{"a": "\\ud800"}', "cannot be sent as text"),
+        (b"[" * 100_000, "mine.json is not JSON"),
+        (json.dumps({"a": "x" * 100_000}).encode(), "a message of your own has at most 100,000"),
+    ],
+)
+def test_a_file_that_is_no_message_is_refused_in_one_sentence(text, words):
+    with pytest.raises(UsageError, match=words):
+        messages.read_own(text, "mine.json")

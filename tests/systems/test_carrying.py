@@ -1,0 +1,159 @@
+"""Every system that can carries structured messages, over each of its transports, in the real pipeline."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from specs import server_spec
+from test_contract import PAIRS, installed, routing  # noqa: F401
+
+from bench import messages, systems
+from bench.channel import Listening
+from bench.child import carrying
+from bench.codecs import Coder
+from bench.errors import SystemFailedError, UsageError
+from bench.measurement.child_process import Child, collect, private_directory, stop_all
+from bench.measurement.start import measure
+from bench.plan.carrying import carriers
+from bench.plan.case import Case
+from bench.plan.validation import checked
+
+CARRIERS = [
+    "grpc_aio",
+    "grpc_sync",
+    "http_aiohttp",
+    "http_stdlib",
+    "sockets",
+    "wamp_crossbar",
+    "xmlrpc_stdlib",
+    "zeromq",
+]
+CODEC_NS = ["request_encode_ns", "request_decode_ns", "reply_encode_ns", "reply_decode_ns"]
+
+
+def test_the_carriers_are_known():
+    assert [name for name in carriers() if name != "oracle"] == CARRIERS
+
+
+@pytest.mark.parametrize("kind", ["items", "tree"])
+@pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[0] in CARRIERS))
+def test_messages_are_answered_verified_and_counted(name, transport, kind, routing):  # noqa: F811
+    measured = measure(checked(Case(name, transport, 500, message=kind, max_calls=5)), 2.0, 1, routing)
+    ledger = measured.ledger
+    assert ledger["calls"] == ledger["server_calls"] == 5 and ledger["errors"] == 0
+    assert all(ledger[column] > 0 for column in CODEC_NS)
+    assert ledger["request_bytes"] > 100
+    assert (ledger["reply_bytes"] > ledger["request_bytes"]) == (kind == "items")
+    (times,) = measured.calls
+    assert np.all(times[1] > times[0])
+
+
+@pytest.mark.parametrize("serializer", ["json", "msgpack", "cbor"])
+def test_wamp_carries_native_values_by_each_serializer(serializer, routers):
+    case = checked(Case("wamp_crossbar", "tcp", 800, {"serializer": serializer}, message="numbers", max_calls=3))
+    assert measure(case, 2.0, 1, routers).ledger["calls"] == 3
+
+
+@pytest.mark.parametrize("codec", ["pickle", "protobuf", "arrow"])
+def test_workers_decode_too(codec):
+    case = Case("http_aiohttp", "tcp", 500, {"workers": 2, "codec": codec}, message="items", max_calls=5)
+    ledger = measure(checked(case), 2.0, 1).ledger
+    assert ledger["calls"] == ledger["server_calls"] == 5
+
+
+def test_an_open_load_carries_messages():
+    case = Case("zeromq", "ipc", 500, {"codec": "orjson"}, message="record", load="open", offered_per_s=100.0)
+    ledger = measure(checked(case), 0.2, 1).ledger
+    assert ledger["calls"] == ledger["scheduled"] == 20 and ledger["request_encode_ns"] > 0
+
+
+def test_only_the_first_client_times_the_codec_and_all_are_counted():
+    ledger = measure(checked(Case("sockets", "ipc", 500, message="record", clients=2, max_calls=6)), 2.0, 1).ledger
+    assert ledger["calls"] == 6 and ledger["request_decode_ns"] > 0
+
+
+def test_opaque_bytes_have_no_codec():
+    case = checked(Case("sockets", "ipc", 100, max_calls=3))
+    assert "codec" not in case.options
+    assert "request_encode_ns" not in measure(case, 2.0, 1).ledger
+
+
+def test_a_server_without_the_application_is_found_out(monkeypatch):
+    """The request that comes back as it was sent has no totals: that server did not decode it."""
+    case = checked(Case("sockets", "ipc", 500, message="items"))
+    echo = dataclasses.replace(case, message="bytes", options={})
+    server = Child("server", "bench.child.server", server_spec("sockets", "ipc", directory=private_directory()))
+    try:
+        address = collect(Listening, [server], 20)[0].address
+        assert measure(dataclasses.replace(echo, target=address, max_calls=2), 1.0, 1).ledger["calls"] == 2
+        with pytest.raises(SystemFailedError, match=r"answered with a message with .* was expected"):
+            measure(dataclasses.replace(case, target=address), 1.0, 1)
+    finally:
+        stop_all([server])
+
+
+@pytest.fixture
+def own(tmp_path):
+    def write(value):
+        file = tmp_path / "mine.json"
+        file.write_text(json.dumps(value), "utf-8")
+        return str(file)
+
+    return write
+
+
+def test_a_message_of_the_users_own_goes_through_a_system(own):
+    case = checked(Case("zeromq", "ipc", message=own({"a": ["ü", 1, None]})))
+    assert case.message == "mine.json" and json.loads(case.content) == {"a": ["ü", 1, None]}
+    assert case.payload_bytes == len('{"a":["ü",1,null]}'.encode())
+    assert checked(case) == case, "the file is not asked for again"
+    assert measure(dataclasses.replace(case, max_calls=3), 2.0, 1).ledger["calls"] == 3
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        (Case("oracle", "ipc", message="items"), "oracle carries opaque bytes only: messages are carried by grpc_aio"),
+        (Case("sockets", "ipc", message="item"), "items"),
+        (Case("sockets", "ipc", message="items", engine="wire"), "give engine library"),
+        (Case("zeromq", "ipc", message="items", load="stream"), "closed and open loads"),
+        (Case("sockets", "ipc", message="/nowhere/mine.json"), "/nowhere/mine.json cannot be read: No such file"),
+        (Case("sockets", "ipc", options={"codec": "jason"}, message="items"), "json"),
+        (Case("sockets", "ipc", options={"codec": "orjson"}), "opaque bytes need no codec"),
+        (Case("sockets", "ipc", options={"codec": "arrow"}, message="tree"), "none for the message 'tree'"),
+        (Case("http_aiohttp", "tcp", options={"resource": "json"}, message="items"), "need resource echo"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused_before_measuring(case, words):
+    with pytest.raises(UsageError, match=words):
+        checked(case)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "value", "words"),
+    [
+        ("xmlrpc_stdlib", {}, {"a": 2**40}, "codec xmlrpc_stdlib cannot carry the message 'mine.json': OverflowError"),
+        ("xmlrpc_stdlib", {}, {"a": None}, "codec xmlrpc_stdlib cannot carry the message 'mine.json': TypeError"),
+        ("zeromq", {"codec": "orjson"}, {"a": 2**70}, "codec orjson cannot carry the message 'mine.json'"),
+        ("grpc_sync", {}, {"a": 1}, "codec protobuf needs declared types"),
+    ],
+)
+def test_a_message_beyond_a_codec_is_refused_with_both_names(name, options, value, words, own):
+    with pytest.raises(UsageError, match=words):
+        checked(Case(name, "tcp", options=options, message=own(value)))
+
+
+def test_a_message_beyond_grpcs_limit_is_an_error_with_its_remedy():
+    case = checked(Case("grpc_sync", "tcp", 6_000_000, {"codec": "json"}, message="numbers"))
+    with pytest.raises(SystemFailedError, match="max_message_bytes"):
+        measure(case, 0.2, 1)
+
+
+def test_encoding_and_decoding_alone_are_bounded_in_time():
+    calls = []
+    coder = Coder(lambda value: calls.append("encode") or b"12", lambda data: calls.append("decode"))
+    found = carrying.alone(coder, [messages.Exchange(1, None)], window_s=0.0)
+    assert calls == ["encode", "decode"] * 2 * carrying.ROUNDS[0]
+    assert found.request_bytes == found.reply_bytes == 2
+    assert systems.load("sockets").Options().codec == "json"
