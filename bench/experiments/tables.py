@@ -15,6 +15,7 @@ from bench.experiments.case_ratios import Ratio, load_of
 from bench.experiments.clients import findings as clients
 from bench.experiments.latency import findings as latency
 from bench.experiments.marginal import findings as marginal
+from bench.experiments.messages import findings as carried
 from bench.experiments.origins import findings as origins
 from bench.experiments.overview import findings as overview
 from bench.experiments.placement import findings as placement
@@ -32,6 +33,7 @@ RATIOS: dict[str, Callable[[Run], list[Ratio]]] = {
     "wamp": wamp.ratios,
     "placement": placement.ratios,
     "overview": overview.ratios,
+    "messages": carried.ratios,
 }
 
 
@@ -109,6 +111,7 @@ def plan(run: Run) -> pd.DataFrame:
                 "clients": clients,
                 "engine": case.engine,
                 "placement": case.placement,
+                "message": case.message,
                 "options": ", ".join(f"{name}={value}" for name, value in case.options.items()),
             }
         )
@@ -142,6 +145,33 @@ def calls(run: Run) -> pd.DataFrame:
         entry["calls/s [range over starts]"] = _with_range(row, "rate_per_s", quantity)
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def messages(run: Run) -> pd.DataFrame:
+    """Return one row for each case of structured messages: RTT, the codec's four times alone, its share, the sizes."""
+    rows = []
+    for case in (case for case in run.numbers if carried.is_message(run, case)):
+        of, found = run.case(case), carried.split(run, case)
+        codec = run.starts_of(case).median(numeric_only=True)
+        there, back = carried.encoded_bytes(run, case)
+        rows.append(
+            {
+                "case": f"{of.system} {of.transport} {carried.codec(run, case)}",
+                "message [B as JSON]": of.payload_bytes,
+                "encoded [B]": f"{there:,.0f} + {back:,.0f}",
+                "median RTT": duration(found.rtt.middle),
+                "client: encode + decode": _sum(codec, carried.CLIENT),
+                "server: decode + encode": _sum(codec, carried.SERVER),
+                "codec's share [range over starts]": (
+                    f"{found.share.middle:.0%} [{found.share.low:.0%}, {found.share.high:.0%}]"
+                ),
+            }
+        )
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def _sum(times: "pd.Series[float]", names: tuple[str, str]) -> str:
+    return " + ".join(duration(times[name] / 1e3) for name in names)
 
 
 def loads(run: Run) -> pd.DataFrame:

@@ -10,6 +10,8 @@ from bench.child.carrying import carried
 from bench.errors import UsageError, unknown
 from bench.plan.case import Case
 
+OWN = "own"
+
 
 def bytes_only(case: Case, given: Mapping[str, Any]) -> Case:
     """Return a case of opaque bytes without the option ``codec``; UsageError if one was asked for."""
@@ -31,7 +33,8 @@ def carrying(case: Case, given: Mapping[str, Any], module: Any) -> Case:
     how = carried(module, module.Options(**case.options), case.message)
     assert how is not None
     some = messages.make(case.message, case.payload_bytes, 1, case.content)[0]
-    codecs.refuse_what_cannot_be_carried(how.coder, codec_of(case), some, case.message)
+    name = codec_of(case).replace(OWN, f"of {case.system}")
+    codecs.refuse_what_cannot_be_carried(how.coder, name, some, case.message)
     return case
 
 
@@ -62,8 +65,8 @@ def _with_options(case: Case, given: Mapping[str, Any], module: Any) -> Case:
 
 
 def codec_of(case: Case) -> str:
-    """Return the name of the codec of a case: its option ``codec`` or ``serializer``, or else the system's name."""
-    return str(case.options.get("codec") or case.options.get("serializer") or case.system)
+    """Return the name of a case's codec: its option ``codec`` or ``serializer``; ``own`` where there is no choice."""
+    return str(case.options.get("codec") or case.options.get("serializer") or OWN)
 
 
 def carriers() -> list[str]:

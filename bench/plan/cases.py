@@ -23,6 +23,7 @@ COMPARED = (
     "clients",
     "callers",
     "engine",
+    "message",
 )  # parts of a case as typed
 _ALL_PRESENT = ContextVar("all systems count as present", default=False)
 

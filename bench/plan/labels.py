@@ -21,6 +21,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         return "loopback (no server)"
     words = {
         "offered_per_s": f"{case.offered_per_s:g}/s" if case.load == "open" else "",
+        "message": case.message,
         "payload_bytes": f"{case.payload_bytes:,} B",
         "placement": case.placement,
         "clients": f"{case.clients} client{'s' * (case.clients > 1)}",

@@ -350,7 +350,7 @@ def column(p: float) -> str:
 
 FACTORS = (
     *("system", "transport", "payload_bytes", "placement", "load", "offered_per_s", "clients", "callers", "engine"),
-    "target",
+    *("target", "message"),
 )
 COLUMNS = tuple(column(p).replace("rtt", time) for time in ("rtt", "response") for p in stats.QUANTILES)
 TAILS = tuple(name for name in COLUMNS if not name.startswith("p50"))

@@ -7,6 +7,7 @@ from bench.analysis.resources import resources
 from bench.apps.documents.blocks import table
 from bench.apps.documents.results import is_capacity, limit, spread, times
 from bench.apps.teaching.expected import reference
+from bench.experiments.messages import findings as carried
 from bench.experiments.overview.findings import ranked, rates
 from bench.run.frames import Run, column, numbered
 from bench.stats.intervals import Interval
@@ -154,12 +155,24 @@ def nodelay(run: Run) -> str:
     return f"two writes for each message: {on} calls/s with TCP_NODELAY on both sides, {off} calls/s with it on neither"
 
 
+def serializer(run: Run) -> str:
+    """Return the carrier's call with the slowest codec and with the fastest one, and the codec's share of each."""
+    cases = carried.by_codec(run)
+    said = []
+    for case in (cases[-1], cases[0]):
+        found = carried.split(run, case)
+        said.append(f"{carried.codec(run, case)} {duration(found.rtt.middle)} ({found.share.middle:.0%} codec)")
+    of = run.case(cases[0])
+    return f"`{of.system}` {of.transport}, {of.message} of {carried.middle(run):,} B: {', '.join(said)}"
+
+
 CLAIMS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("Shortest median RTT after raw sockets", "overview", shortest),
     ("RTT relative to raw sockets over the same transport", "overview", layers),
     ("Least CPU time per call after raw sockets", "overview", cheapest),
     ("gRPC: threads or asyncio?", "overview", servers),
     ("Which server did two clients saturate?", "overview", second_client),
+    ("The serializer or the transport?", "messages", serializer),
     ("Unix domain socket or TCP, on one machine?", "latency", transport),
     ("How many calls per second from one gRPC server?", "clients", clients),
     ("How long is the first call?", "clients", first_call),

@@ -10,6 +10,7 @@ from bench.analysis.comparison import effect
 from bench.errors import unknown
 from bench.experiments.case_ratios import RATE
 from bench.experiments.clients.findings import best, gain, grown
+from bench.experiments.messages import findings as carried
 from bench.experiments.nodelay.findings import combinations
 from bench.experiments.openload.findings import capacity, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
@@ -97,6 +98,23 @@ def _case(run: Run, **wanted: object) -> int:
 
 def _subject(run: Run, transport: str) -> int:
     return _case(run, system=run.case(0).system, transport=transport)
+
+
+def _of_codec(run: Run, name: str) -> int:
+    """Return the carrier's case with a codec at the middle size; LookupError if it was not measured."""
+    found = [case for case in carried.by_codec(run) if carried.codec(run, case) == name]
+    if not found:
+        raise LookupError(f"codec {name} was not measured")
+    return found[0]
+
+
+def _codec_percent(run: Run, name: str) -> Answer:
+    middle, low, high = carried.split(run, _of_codec(run, name)).share
+    return 100 * middle, 100 * low, 100 * high
+
+
+def _of_fastest(run: Run, name: str) -> Answer:
+    return _times(run, carried.by_codec(run)[0], _of_codec(run, name), P50)
 
 
 def _held(run: Run, sides: tuple[str, ...]) -> Answer:
@@ -190,6 +208,18 @@ ALL = (
         "And with neither side setting TCP_NODELAY?",
         "calls/s",
         lambda run: _held(run, ("neither",)),
+    ),
+    Question(
+        "messages q1",
+        "What share of the carrier's call is its codec, with json, at the middle size, in percent?",
+        "%",
+        lambda run: _codec_percent(run, "json"),
+    ),
+    Question(
+        "messages q2",
+        "How many times the median RTT of the carrier's fastest codec is that of json?",
+        "times",
+        lambda run: _of_fastest(run, "json"),
     ),
     Question(
         "openload q1",

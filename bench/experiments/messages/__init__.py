@@ -1,0 +1,1 @@
+"""messages.ipynb: What does the message cost?"""

@@ -1,0 +1,87 @@
+"""What is measured for messages.ipynb: calls that carry structured messages, by system, codec and size."""
+
+from dataclasses import replace
+
+from bench import codecs, messages
+from bench.errors import UsageError
+from bench.plan import parameters, validation
+from bench.plan.case import Case
+from bench.plan.cases import absent_of, chosen_systems, instrument, one_system, payloads, placement_of
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
+
+SYSTEMS = ("sockets", "zeromq", "grpc_sync", "http_aiohttp", "wamp_crossbar", "xmlrpc_stdlib")
+CODECS = ("json", "orjson", "msgpack", "pickle", "protobuf")
+CLASS_S = 0.1  # hundreds of calls in each start; RTT and codec are both medians
+BYTES_OPTIONS = {"grpc_sync": {"serialization": "bytes"}, "grpc_aio": {"serialization": "bytes"}}  # nothing around them
+
+
+def plan(
+    message: object = "items",
+    system: object = SYSTEMS,
+    transport: object = "tcp",
+    codec: object = CODECS,
+    carrier: object = "zeromq",
+    payload_bytes: object = (200, 2000, 20_000),
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan each system with its default codec and with opaque bytes, at the middle size; one carrier with each codec.
+
+    The carrier is measured at every size. A codec or a system that cannot carry the message is named as absent.
+    """
+    kind = str(message)
+    if kind == messages.BYTES:
+        raise UsageError(f"message {kind} has no codec: give {', '.join(messages.KINDS)}, or a JSON file of your own")
+    is_own = kind not in messages.KINDS
+    sizes = sorted(set(payloads(payload_bytes)))
+    middle = sizes[len(sizes) // 2]
+    sizes = [middle] if is_own else sizes
+    by = parameters.one_name(transport, "transport", ("ipc", "tcp"))
+    where = placement_of(placement)
+    chosen, wanted = chosen_systems(system), parameters.names(codec, "codec", codecs.names())
+    sweep = one_system(carrier)
+    absent = absent_of(list(dict.fromkeys([*chosen, sweep])))
+    cases: list[Case] = []
+    for name in chosen:
+        found = _carried(Case(name, by, middle, message=kind, placement=where), absent, is_own)
+        if found is not None:
+            cases += [_bytes(found), found]
+    for name in wanted:
+        for size in sizes:
+            one = Case(sweep, by, size, {"codec": name}, message=kind, placement=where)
+            found = _carried(one, absent, is_own=False, label=f"{sweep} {name}")
+            cases += [found] if found is not None and found not in cases else []
+    if not cases:
+        raise UsageError(" ".join(absent.values()))
+    made = make_plan("messages", [*cases, instrument(middle, where)], profile, starts, window_s, seed, absent)
+    if window_s is None and made.profile == "class":
+        made = replace(made, window_s=min(made.window_s, CLASS_S))
+    return made
+
+
+def _carried(case: Case, absent: dict[str, str], is_own: bool, label: str = "") -> Case | None:
+    """Return the validated case; None, and the reason in ``absent``, if its system or codec cannot carry the message.
+
+    The default codec may need declared types, which a message of the user's own has not: it then is JSON.
+    """
+    if case.system in absent:
+        return None
+    module_options = {"codec": "json"} if is_own and case.system.startswith("grpc") else {}
+    try:
+        return validation.checked(replace(case, options=case.options | module_options))
+    except UsageError as reason:
+        if "cannot carry" not in str(reason) and "needs declared types" not in str(reason):
+            raise
+        absent[label or case.system] = str(reason)
+        return None
+
+
+def _bytes(case: Case) -> Case:
+    """Return the same call with opaque bytes instead of a message."""
+    kept = {name: value for name, value in case.options.items() if name != "codec"}
+    options = kept | BYTES_OPTIONS.get(case.system, {})
+    return replace(case, message=messages.BYTES, content="", options=options)

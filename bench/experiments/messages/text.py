@@ -1,0 +1,78 @@
+"""Sentences of messages.ipynb: the serializer or the transport, and from which size on."""
+
+from bench.experiments.case_ratios import P50, ratio
+from bench.experiments.messages import findings
+from bench.experiments.messages.findings import DOMINANT, LITTLE
+from bench.run.frames import Run
+from bench.text import duration, listed, quantity
+
+
+def conclusion(run: Run) -> str:
+    """Return the codec's share of the calls, what another codec changes, and the sizes at which the codec dominates."""
+    return "\n\n".join(part for part in (systems(run), best(run), sizes(run)) if part)
+
+
+def systems(run: Run) -> str:
+    """Return, for each system, the codec's share of the call and the call's ratio to one with opaque bytes."""
+    lines = [_system(run, base, case) for base, case in findings.by_system(run)]
+    if not lines:
+        return ""
+    of = run.case(findings.by_system(run)[0][1])
+    return f"Calls with the message {of.message} ({quantity(findings.middle(run), 'B')} as JSON):\n" + "\n".join(lines)
+
+
+def _system(run: Run, base: int | None, case: int) -> str:
+    found, compared = findings.split(run, case), findings.of_message(run, base, case)
+    against = f"; the call takes {compared} as long as with opaque bytes" if compared is not None else ""
+    return (
+        f"- **{run.case(case).system}, codec {findings.codec(run, case)}**: {duration(found.rtt.middle)}, of which the "
+        f"codec takes {duration(found.client.middle)} in the client and {duration(found.server.middle)} in the server: "
+        f"{found.share.middle:.0%} of the call (starts from {found.share.low:.0%} to {found.share.high:.0%}){against}"
+    )
+
+
+def best(run: Run) -> str:
+    """Return which codec is fastest over the carrier, what it saves, and which part of a call is the larger one."""
+    cases = findings.by_codec(run)
+    if not cases:
+        return ""
+    first, last = cases[0], cases[-1]
+    found = findings.split(run, first)
+    codec_us = found.client.middle + found.server.middle
+    text = (
+        f"Serializer or transport? Over {findings.carrier(run)}, the fastest codec is "
+        f"**{findings.codec(run, first)}**: codec {duration(codec_us)}, everything else {duration(found.rest_us)}."
+    )
+    if last == first:
+        return text
+    slow = findings.split(run, last)
+    part = "the codec" if slow.share.middle > DOMINANT else "everything else"
+    there, back = findings.encoded_bytes(run, last)
+    few, less = findings.encoded_bytes(run, first)
+    return (
+        f"{text} With **{findings.codec(run, last)}**, the slowest, {part} is the larger part "
+        f"({slow.share.middle:.0%} codec), and the median RTT is {ratio(run, first, last, P50)} as long. On the wire, "
+        f"request and reply take {quantity(there + back, 'B')} with {findings.codec(run, last)} and "
+        f"{quantity(few + less, 'B')} with {findings.codec(run, first)}."
+    )
+
+
+def sizes(run: Run) -> str:
+    """Return at which sizes each codec takes little of the call, and from which size on it takes most of it."""
+    known = {name: cases for name, cases in findings.sweeps(run).items() if len(cases) > 1}
+    return "\n".join(f"- {_sizes(run, name, cases)}" for name, cases in known.items())
+
+
+def _sizes(run: Run, name: str, cases: list[int]) -> str:
+    shares = [findings.split(run, case).share.middle for case in cases]
+    least, most = run.case(cases[0]).payload_bytes, run.case(cases[-1]).payload_bytes
+    ends = f"{shares[0]:.0%} of the call at {quantity(least, 'B')}, {shares[-1]:.0%} at {quantity(most, 'B')}"
+    said = [_crossing(run, cases, shares, level, words) for level, words in ((LITTLE, "a tenth"), (DOMINANT, "half"))]
+    return f"**{name}**: {ends}; {listed(said)}"
+
+
+def _crossing(run: Run, cases: list[int], shares: list[float], level: float, words: str) -> str:
+    at = findings.crossing_bytes(run, cases, level)
+    if at == at:
+        return f"{words} of the call at about {quantity(at, 'B')}"
+    return f"{'more' if min(shares) > level else 'less'} than {words} at every size"
