@@ -20,15 +20,19 @@ def bytes_only(case: Case, given: Mapping[str, Any]) -> Case:
     return replace(case, options={name: value for name, value in case.options.items() if name != "codec"})
 
 
-def carrying(case: Case, given: Mapping[str, Any], module: Any) -> Case:
-    """Return a case of a structured message, with the text of a user's own; UsageError if it cannot be carried."""
+def refuse_if_no_carrier(case: Case, module: Any) -> None:
+    """Raise UsageError for a structured message where only opaque bytes are carried."""
     if case.load not in ("closed", "open") or case.engine != "library" or hasattr(module, "Load"):
         raise UsageError(
             f"the message {case.message!r} is carried by a system's own Python library, in closed and open loads: "
             "give engine library, another system, or message bytes"
         )
-    if not (hasattr(module, "coder") or "codec" in case.options):
+    if not _carries(module):
         raise UsageError(f"{case.system} carries opaque bytes only: messages are carried by {', '.join(carriers())}")
+
+
+def carrying(case: Case, given: Mapping[str, Any], module: Any) -> Case:
+    """Return a case of a structured message, with the text of a user's own; UsageError if it cannot be carried."""
     case = _with_options(_with_content(case), given, module)
     how = carried(module, module.Options(**case.options), case.message)
     assert how is not None
@@ -71,8 +75,8 @@ def codec_of(case: Case) -> str:
 
 def carriers() -> list[str]:
     """Return the systems that carry structured messages."""
-    found = set(systems.offering("coder"))
-    for name in systems.offering("Options"):
-        if any(field.name == "codec" for field in fields(systems.load(name).Options)):
-            found.add(name)
-    return sorted(found)
+    return [name for name in systems.offering("Options") if _carries(systems.load(name))]
+
+
+def _carries(module: Any) -> bool:
+    return hasattr(module, "coder") or any(field.name == "codec" for field in fields(module.Options))

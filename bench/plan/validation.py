@@ -33,6 +33,8 @@ def checked(case: Case) -> Case:
     if case.load == "stream" and not hasattr(module, "Receiver"):
         raise UsageError(f"{case.system} has no one-way streams (no Sender and Receiver in its file)")
     given = case.options
+    if case.message != BYTES:
+        carrying.refuse_if_no_carrier(case, module)
     case = replace(case, options=options_of(module.Options, given, case.system))
     case = carrying.bytes_only(case, given) if case.message == BYTES else carrying.carrying(case, given, module)
     if case.load == "session":

@@ -133,7 +133,12 @@ def test_what_cannot_be_carried_is_refused_before_measuring(case, words):
 @pytest.mark.parametrize(
     ("name", "options", "value", "words"),
     [
-        ("xmlrpc_stdlib", {}, {"a": 2**40}, "codec of xmlrpc_stdlib cannot carry the message 'mine.json': OverflowError"),
+        (
+            "xmlrpc_stdlib",
+            {},
+            {"a": 2**40},
+            "codec of xmlrpc_stdlib cannot carry .*: OverflowError",
+        ),
         ("xmlrpc_stdlib", {}, {"a": None}, "codec of xmlrpc_stdlib cannot carry the message 'mine.json': TypeError"),
         ("zeromq", {"codec": "orjson"}, {"a": 2**70}, "codec orjson cannot carry the message 'mine.json'"),
         ("grpc_sync", {}, {"a": 1}, "codec protobuf needs declared types"),
