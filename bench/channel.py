@@ -1,10 +1,9 @@
-"""Messages between a measuring process and its children, and the child's end of that conversation.
+"""Messages between the measuring process and its children, and the child's end of the channel.
 
-A message is a frozen class with typed fields; its name is its kind. It travels as one line of JSON, on the child's
-standard input and output; behind it come as many raw bytes as its field ``blobs`` holds. What libraries print goes to
-the log instead. When the input ends, the parent is gone or wants the child gone: the child leaves at once and removes
-its private directory. (Linux's parent-death signal would not do: it fires when the *thread* that started the child
-ends.)
+A message is a frozen class with typed fields; its name is its kind. It is sent as one line of JSON on the child's
+standard input or output, followed by the raw bytes of its field ``blobs``. Output of libraries goes to the log. When
+the input ends, the parent has ended or wants the child to end: the child exits at once and removes its private
+directory. (Linux's parent-death signal is no substitute: it fires when the *thread* that started the child ends.)
 """
 
 import contextlib
@@ -24,20 +23,20 @@ from bench.errors import BenchError, SystemFailedError
 class Message:
     """Base of all messages: a subclass lists its fields, as a dataclass does, and is registered by its name.
 
-    Checkers see frozen dataclasses. Nothing is generated at run time: the code that ``dataclasses`` makes would cost
-    every process half a millisecond for each kind, at its start.
+    Type checkers see frozen dataclasses. Nothing is generated at run time: the code that ``dataclasses`` makes would
+    cost each process half a millisecond per kind when it starts.
     """
 
     kinds: ClassVar[dict[str, type["Message"]]] = {}
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        """Register a kind of message, with its own fields behind those of its base."""
+        """Register a kind of message, with its own fields after those of its base."""
         cls._fields = (*cls._fields, *vars(cls).get("__annotations__", ()))
         Message.kinds[cls.__name__] = cls
 
     def __init__(self, **values: Any) -> None:
-        """Keep the fields; SystemFailedError for one that is missing, or that this kind of message does not have."""
+        """Set the fields; SystemFailedError for a missing or an unknown one."""
         if unknown := [name for name in values if name not in self._fields]:
             raise _foreign(f"the message {type(self).__name__} has an unknown field {unknown[0]!r}")
         if missing := [name for name in self._fields if name not in values and not hasattr(type(self), name)]:
@@ -45,7 +44,7 @@ class Message:
         vars(self).update(values)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: a message is what was said."""
+        """Raise AttributeError: a message is immutable."""
         raise AttributeError(f"{type(self).__name__} cannot be changed")
 
 
@@ -64,7 +63,7 @@ def encode(message: Message) -> Iterator[Any]:
 
 
 def decode(head: dict[str, Any], blobs: Sequence[bytes] = ()) -> Message:
-    """Return the message of a line that was read as JSON, and of the bytes behind it."""
+    """Return the message made of a parsed JSON line and the bytes after it."""
     values = {name: value for name, value in head.items() if name not in ("kind", "sizes")}
     kind = Message.kinds.get(str(head.get("kind")))
     if kind is None:
@@ -73,7 +72,7 @@ def decode(head: dict[str, Any], blobs: Sequence[bytes] = ()) -> Message:
 
 
 def read_line(line: bytes) -> dict[str, Any]:
-    """Return the JSON of a line; SystemFailedError quotes one that is none."""
+    """Return the parsed JSON of a line; SystemFailedError quotes a line that is not JSON."""
     try:
         head = json.loads(line)
     except ValueError:
@@ -84,14 +83,14 @@ def read_line(line: bytes) -> dict[str, Any]:
 
 
 class Reader:
-    """Makes messages of bytes, in whatever pieces they come."""
+    """Decoder of messages from a byte stream that arrives in pieces of any size."""
 
     def __init__(self) -> None:
-        """Begin with nothing read."""
+        """Start with an empty buffer."""
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Yield the messages that are whole once ``data`` has come."""
+        """Append ``data`` and yield each message that is now complete."""
         self._buffer += data
         while (end := self._buffer.find(b"\n") + 1) > 0:
             head = read_line(bytes(memoryview(self._buffer)[:end]))
@@ -113,7 +112,7 @@ class Failed(Message):
 
 
 class Adopted(Message):
-    """The child started a process group, which has to end with it."""
+    """The child started a process group that must end with the child."""
 
     group: int
 
@@ -126,11 +125,11 @@ class Listening(Message):
 
 
 class Count(Message):
-    """How many requests have been answered so far?"""
+    """Query for the number of requests answered so far."""
 
 
 class Counted(Message):
-    """So many, and so many of them by each worker, where there are workers."""
+    """Number of requests answered so far, in total and by each worker, if there are workers."""
 
     count: int
     workers: Sequence[int] | None = None
@@ -143,7 +142,7 @@ class Channel:
     """The child's end: receives commands and sends reports; ``on_count`` answers ``Count`` at once, from its thread."""
 
     def __init__(self) -> None:
-        """Take over standard input and output, and begin to listen."""
+        """Take over standard input and output, and start reading messages."""
         self._input = open(os.dup(0), "rb")  # noqa: SIM115, PTH123 - lives as long as the process
         self._output = open(os.dup(1), "wb")  # noqa: SIM115, PTH123
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123
@@ -171,7 +170,7 @@ class Channel:
         self.leave(0)
 
     def receive(self, kind: type[Kind]) -> Kind:
-        """Return the next command, which has to be of this kind; waits for it."""
+        """Wait for the next command and return it; it must be of this kind."""
         message = self._inbox.get()
         if isinstance(message, BaseException):
             raise message
@@ -187,17 +186,17 @@ class Channel:
             self._output.flush()
 
     def make_directory(self, path: str) -> None:
-        """Create the private directory for socket files; it goes when this process goes."""
+        """Create the private directory for socket files; it is removed when this process ends."""
         os.mkdir(path, mode=0o700)  # noqa: PTH102 - pathlib would cost the child 10 ms to import
         self.directory = path
 
     def adopt(self, group: int) -> None:
-        """Take care that a process group ends with this process; the parent is informed in case of a sudden end."""
+        """End a process group with this process; the parent is informed in case this process is killed."""
         self._groups.append(group)
         self.send(Adopted(group=group))
 
     def leave(self, status: int) -> NoReturn:
-        """End this process now, whatever its other threads do, leaving neither helpers nor a directory behind."""
+        """End this process now, whatever its other threads do; end its helpers and remove its directory."""
         for group in self._groups:
             with contextlib.suppress(OSError):
                 os.killpg(group, signal.SIGKILL)
@@ -213,7 +212,7 @@ class Channel:
 
 
 def fail(channel: Channel, error: BaseException) -> NoReturn:
-    """Report an error to the parent and leave; the log gets the traceback of an unforeseen one."""
+    """Report an error to the parent and exit; write the traceback of an unexpected error to the log."""
     if isinstance(error, BenchError):
         channel.send(Failed(text=str(error)))
     else:
@@ -225,7 +224,7 @@ def fail(channel: Channel, error: BaseException) -> NoReturn:
 
 
 def run_child(work: Callable[[Channel], None]) -> NoReturn:
-    """Run ``work`` with a channel; report what it raises; leave."""
+    """Run ``work`` with a channel, report the error that it raises, if any, and exit."""
     channel = Channel()
     try:
         work(channel)
@@ -235,6 +234,6 @@ def run_child(work: Callable[[Channel], None]) -> NoReturn:
 
 
 def pin(cpus: Sequence[int] | None) -> None:
-    """Keep the calling thread, and what it starts, on the given CPUs (Linux); None leaves it free."""
+    """Pin the calling thread, and what it starts, to the given CPUs (Linux); None leaves it free."""
     if cpus:
         os.sched_setaffinity(0, cpus)

@@ -1,4 +1,4 @@
-"""What runs inside measured processes: servers, clients, routers, and the loops that take the time.
+"""Code that runs inside measured processes: servers, clients, routers and the timed loops.
 
 These files are imported by every server and client, so they use the standard library alone, and little of it.
 """

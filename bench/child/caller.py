@@ -21,35 +21,35 @@ Buffer = Any  # array("q"), or a part of one
 
 
 class Failures:
-    """What failed in a window, by kind."""
+    """Failed calls of a window, counted by kind."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start without failures."""
         self.kinds: Counter[str] = Counter()
 
     def add(self, error: TransportError) -> None:
-        """Count one; TransportError when there are too many."""
+        """Count one failure; TransportError when there are too many."""
         self.kinds[error.kind] += 1
         if (count := self.kinds.total()) >= MOST_FAILURES:
             raise TransportError(f"{error} (and {count - 1} more calls of this caller failed)", error.kind) from error
 
 
 def failed(each: Sequence[Failures]) -> tuple[int, list[tuple[str, float, str]]]:
-    """Return how many calls of a process's callers failed, and the numbers (name, count, unit) by kind."""
+    """Return the number of failed calls of a process's callers, and (name, count, unit) of each kind of failure."""
     kinds = sum((one.kinds for one in each), Counter[str]())
     return kinds.total(), [(f"error_{kind}", count, "1") for kind, count in kinds.items()]
 
 
 def answered(received: Buffer) -> int:
-    """Return how many calls a loop made before one failed: their times are there, the others are 0."""
+    """Return how many calls a loop made before one failed: their times are set, the others are 0."""
     return bisect.bisect_left(range(len(received)), True, key=lambda number: received[number] == 0)
 
 
 class Caller:
-    """A client and its buffers; ``run`` carries out what a client's method returns, where that is awaited."""
+    """A client and its buffers; ``run`` executes the coroutines of an asynchronous client."""
 
     def __init__(self, make: Callable[[], Any], payloads: list[Any], size: int, run: Callable[[Any], Any]) -> None:
-        """Prepare a client that ``make`` returns, and room for the times of ``size`` calls."""
+        """Create a client with ``make``, and buffers for the times of ``size`` calls."""
         self._make, self._payloads, self._run = make, payloads, run
         self._client = make()
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
@@ -85,7 +85,7 @@ class Caller:
                 await self._renew_async(error, room[1])
 
     def opened(self, due: "array[int]", until_ns: int) -> None:
-        """Call when requests are due; ``due`` loses those that failed, and keeps those that were not sent."""
+        """Call when requests are due; remove failed requests from ``due``, but not unsent ones."""
         while room := self._room(until_ns):
             try:
                 self.calls += timed_loops.opened(self._client.call, self._payloads, due[self.calls :], *room, until_ns)
@@ -106,7 +106,7 @@ class Caller:
                 due.pop(self.calls)
 
     def _room(self, until_ns: int) -> tuple[Buffer, Buffer] | None:
-        """Return the buffers behind what was measured; None if they are full, or time is over after a failure."""
+        """Return the unused part of the buffers; None if they are full, or if the window ended after a failure."""
         if self.failures.kinds and time.perf_counter_ns() >= until_ns:
             return None
         if not self.calls:
@@ -116,14 +116,14 @@ class Caller:
         return memoryview(self.sent)[self.calls :], memoryview(self.received)[self.calls :]
 
     def _replace(self, error: TransportError, received: Buffer) -> Any:
-        """Count a failure, and put a new client, not open yet, in the place of the one that is returned."""
+        """Count a failure, replace the client by a new one that is not open yet, and return the old one."""
         self.calls += answered(received)
         self.failures.add(error)
         old, self._client = self._client, self._make()
         return old
 
     def _renew(self, error: TransportError, received: Buffer) -> None:
-        """Connect anew after a failure; where that is not possible, the failure was the server's end: raise it."""
+        """Reconnect after a failure; if that fails, the server has ended: raise the failure."""
         old = self._replace(error, received)
         with contextlib.suppress(TransportError, OSError):
             old.close()

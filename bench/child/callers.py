@@ -1,4 +1,4 @@
-"""The loads that a client process can make: callers that wait (closed), callers that are paced (open), a stream."""
+"""The loads that a client process can make: closed loop, open loop (paced), one-way stream."""
 
 import functools
 import inspect
@@ -13,14 +13,14 @@ from bench.contract import LoadReport
 
 
 def schedule(spec: ClientSpec) -> "array[int]":
-    """Return a process's share of the common schedule, in ns after *go*: every n-th request of n clients."""
+    """Return a process's share of the common schedule (every n-th request of n clients), in ns after *go*."""
     number, clients = spec.share
     dues = timed_loops.schedule(spec.offered_per_s, spec.window_s, spec.arrivals, spec.schedule_seed)
     return array("q", dues[number::clients])
 
 
 class Callers:
-    """The closed load of a process: each caller calls, waits, calls again, over a connection of its own.
+    """The closed-loop load of a process: each caller calls, waits, calls again, over a connection of its own.
 
     Several callers are threads, or tasks of one event loop where the system's ``call`` is ``async def``.
     """
@@ -67,7 +67,7 @@ class Callers:
                 list(threads.map(lambda caller: caller.closed(until_ns), self._callers))
 
     def _opened(self, caller: Caller, due: "array[int]", at_ns: int, until_ns: int) -> None:
-        """Run the one caller of an open load; it may finish late, by a fifth of the window."""
+        """Run the one caller of an open load; it may finish late by up to a fifth of the window."""
         for place in range(len(due)):
             due[place] += at_ns
         limit_ns = until_ns + (until_ns - at_ns) // 5
@@ -82,7 +82,7 @@ class Callers:
             await asyncio.gather(*(caller.closed_async(until_ns) for caller in self._callers))
 
     def report(self) -> LoadReport:
-        """Return the number of calls, what failed, and the times of each caller."""
+        """Return the number of calls, the failures, and the times of each caller."""
         calls = [caller.calls for caller in self._callers]
         both = ((caller.sent, caller.received) for caller in self._callers)
         times = [memoryview(one)[:n] for n, pair in zip(calls, both, strict=True) for one in pair]
@@ -128,5 +128,5 @@ class Streamer:
         return LoadReport(self._marks.messages[-1], [self._marks.times, self._marks.messages])
 
     def close(self) -> None:
-        """Disconnect when everything has left."""
+        """Disconnect when all messages have been sent."""
         self._sender.close()

@@ -1,7 +1,7 @@
 """The client's process: ``python -m bench.child.client``, started by ``bench.measurement`` with a specification.
 
 It connects, makes one verified call, reports that it is ready, waits for *go*, runs the timed loop, and hands
-over its samples as raw int64. For the transport ``inproc`` the server is a thread in here.
+over its samples as raw int64. For the transport ``inproc`` the server is a thread of this process.
 """
 
 import gc
@@ -23,7 +23,7 @@ from bench.contract import Binding
 
 
 class Inside(threading.Thread):
-    """The server (or a stream's receiver) as a thread of this process: what ``inproc`` means."""
+    """The server (or a stream's receiver) as a thread of this process, for the transport ``inproc``."""
 
     def __init__(self, channel: Channel, spec: ClientSpec, system: Any, options: Any) -> None:
         """Prepare; ``start`` serves."""
@@ -53,7 +53,7 @@ class Inside(threading.Thread):
         return self.outbox.put(marks)
 
     def cpu_ns(self) -> int | None:
-        """Return the CPU time that the thread has used so far, or in all."""
+        """Return the CPU time that the thread has used so far, in ns; its total once it has ended."""
         if self.is_alive() and self.ident is not None:
             return time.clock_gettime_ns(time.pthread_getcpuclockid(self.ident))
         return self._cpu_at_end
@@ -67,7 +67,7 @@ class Meter:
     """
 
     def __init__(self, inside: Inside | None, pids: Sequence[int] = ()) -> None:
-        """Read the counters that are slow to read, before the window; ``pids``: further processes of the client."""
+        """Read the slow counters before the window; ``pids``: further processes of the client."""
         self._inside = inside if inside is not None and inside.is_alive() else None
         self._pids = pids
         self._collections = self._collected()
@@ -79,7 +79,7 @@ class Meter:
         self._server_ns, self._process_ns = self._server(), self._process()
 
     def stop(self) -> Usage:
-        """Return what was used since ``start``; the server's part is None where it has a process of its own."""
+        """Return the resources used since ``start``; the server's part is None if it has its own process."""
         process_ns = self._process() - self._process_ns
         voluntary, involuntary = self._switches()
         server_ns = self._server() - self._server_ns if self._inside else None
@@ -183,7 +183,7 @@ def main(channel: Channel) -> None:
     channel.receive(Close)
     load.close()
     channel.send(Closed())
-    channel.receive(Close)  # never comes: the end of the input ends this process
+    channel.receive(Close)  # no such message exists: the end of the input ends this process
 
 
 if __name__ == "__main__":

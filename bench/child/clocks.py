@@ -1,6 +1,6 @@
 """CPU clocks and context switches of processes, read from outside without disturbing them.
 
-Clients use them as well, and do without psutil and pathlib: what takes long to import is imported where it is needed.
+Clients use them too, without psutil and pathlib: slow imports are made where they are needed.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 
 def process_ns(pid: int) -> int:
-    """Return the CPU time that a process has used so far, in ns; ProcessLookupError if it is gone."""
+    """Return the CPU time that a process has used so far, in ns; ProcessLookupError if it has ended."""
     if sys.platform == "linux":
         try:
             return time.clock_gettime_ns(((~pid) << 3) | 2)  # CPUCLOCK_SCHED of that process
@@ -27,7 +27,7 @@ def process_ns(pid: int) -> int:
 
 
 def total_ns(pids: Iterable[int]) -> int:
-    """Return the CPU time of several processes together; one that has ended counts nothing more."""
+    """Return the CPU time of several running processes together, in ns; processes that have ended are left out."""
     total = 0
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):

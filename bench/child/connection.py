@@ -1,8 +1,8 @@
-"""One connection of the engine ``wire``: a generator that sends a request and yields until something has come.
+"""One connection of the load generator ``wire``: a Python generator that sends a request and yields until data arrive.
 
-A response is compared with one that was verified before, for the same payload; only what differs is parsed. A request's
-time ends with the read that brought the last byte, before it is verified; what was not verified is never counted. A
-connection that the server ends between two responses is opened again, before the next request's time begins.
+A response is compared with an earlier verified one for the same payload; only a response that differs is parsed.
+A request's time ends with the read that returned the last byte, before verification; unverified responses are never
+counted. A connection that the server ends between two responses is opened again before the next request's time begins.
 """
 
 import itertools
@@ -28,7 +28,7 @@ Talk = Generator[None, int | None, None]
 
 
 class Script:
-    """What all connections say and have to hear: payloads, their requests, and responses that were verified."""
+    """Payloads, their requests and their verified responses, shared by all connections."""
 
     def __init__(self, wire: Wire, payloads: list[bytes]) -> None:
         """Prepare the requests."""
@@ -38,19 +38,19 @@ class Script:
         self.most = [READ_BYTES] * len(payloads)  # to read at once: a verified response and, were it there, one byte
 
     def turns(self, count: int) -> Iterable[Turn]:
-        """Return ``count`` requests, numbered, rotating through the payloads."""
+        """Return ``count`` numbered requests that rotate through the payloads."""
         return zip(range(count), itertools.cycle(enumerate(self.requests)))
 
 
 class Connection:
     """One connection.
 
-    calls: how many requests were begun, of a closed load; reopened: how often it was opened again; failures: the
-    requests that failed; steps: ``send`` of each of its talks.
+    calls: number of requests begun (closed load). reopened: number of reconnections. failures: failed requests.
+    steps: the ``send`` methods of its talks.
     """
 
     def __init__(self, make: Callable[[], Wire], script: Script, poller: Epoll | Selector) -> None:
-        """Keep what is needed; ``make`` returns what reads one connection, ``open`` connects."""
+        """Keep the arguments; ``make`` returns the ``Wire`` of one connection; ``open`` connects."""
         self._make = make
         self._wire = make()
         self._script = script
@@ -82,9 +82,9 @@ class Connection:
     ) -> Talk:
         """Make one call for each turn, until one is answered at or after ``until_ns``; yield while waiting.
 
-        It is sent the events of its connection. Where there is ``idle``, it goes there before each call, and waits
-        until it is sent None. Times go where the request's number says. TransportError where a connection fails while a
-        request is under way, SystemFailedError for a wrong answer.
+        The generator receives the events of its connection. With ``idle``, it appends itself to that queue before each
+        call and waits until it is sent None. A request's number is the index of its times. TransportError if the
+        connection fails during a request, SystemFailedError for a wrong answer.
         """
         self._turns, self._limits = turns, (sent, received, until_ns, idle)
         clock, fd, read, write = time.perf_counter_ns, self.fd, os.read, os.write  # the socket's own cost 0.4 us more
@@ -122,7 +122,7 @@ class Connection:
     def again(self, error: TransportError) -> Talk:
         """Return a talk that continues with the next turn, on a new connection, after a failed request.
 
-        The times of that request stay 0. TransportError where no connection can be made, or too many requests failed.
+        The times of that request stay 0. TransportError if no connection can be made or too many requests failed.
         """
         self.failures.add(error)
         self._wire = self._make()
@@ -133,9 +133,9 @@ class Connection:
         return self.talk(self._turns, *self._limits)
 
     def _rest(self, idle: deque[Step]) -> Talk:
-        """Wait for the order to send; meanwhile the server may close the connection, but send nothing.
+        """Wait for the order to send; meanwhile the server may close the connection, but must send nothing.
 
-        No request has failed if it does, so SystemFailedError is raised, which ends the start.
+        Unrequested data and a failed reconnection are no failed calls: SystemFailedError, which ends the start.
         """
         idle.append(self.steps[-1])
         while (yield) is not None:
@@ -151,9 +151,9 @@ class Connection:
                 raise SystemFailedError(str(reason)) from reason
 
     def _send_again(self, request: bytes, reason: OSError, t_send: int) -> tuple[int, int]:
-        """Return when a request left that could not, and how much of it: on a new connection if the old one is gone.
+        """Return the send time of a request whose first send failed, and its bytes sent; reconnect if necessary.
 
-        Not one byte of it had left, so that nothing is asked twice.
+        No byte of it had been sent, so the server does not receive it twice.
         """
         if isinstance(reason, BlockingIOError):
             return t_send, 0
@@ -171,7 +171,7 @@ class Connection:
     def _open_again(self) -> None:
         """Replace a connection that the server has ended.
 
-        The new one takes the old one's file descriptor, so that whoever holds that goes on.
+        The new one takes the old one's file descriptor, so users of the descriptor need no change.
         """
         fresh = self._wire.connect()
         fresh.setblocking(False)
@@ -182,7 +182,7 @@ class Connection:
         self.reopened += 1
 
     def _push(self, request: bytes, gone: int) -> Generator[None, int | None, bytes]:
-        """Send what did not fit into the kernel's buffer; return what came meanwhile."""
+        """Send the rest that did not fit into the kernel's buffer; return the data received meanwhile."""
         rest, early = memoryview(request)[gone:], bytearray()
         self._poller.also_write(self.fd, True)
         while rest:
@@ -198,7 +198,7 @@ class Connection:
         return bytes(early)
 
     def _read(self, had: int) -> bytes:
-        """Return what has come, which is something; TransportError for an end after ``had`` bytes of a response."""
+        """Return the received bytes, at least one; TransportError if the connection ended after ``had`` bytes."""
         try:
             data = self._socket.recv(MORE_BYTES)
         except OSError as reason:
@@ -210,7 +210,7 @@ class Connection:
     def _finish(
         self, data: bytes, t_recv: int, event: int | None, place: int, number: int
     ) -> Generator[None, int | None, tuple[int, int | None]]:
-        """Gather the rest of a response, verify it; return when it was all there, and the last event.
+        """Receive and verify the rest of a response; return the time of its last byte and the last event.
 
         The event is not READ where the connection ends with this response.
         """
@@ -229,7 +229,7 @@ class Connection:
         return t_recv, 0 if wire.last else event
 
     def _verify(self, response: bytes, place: int, number: int) -> None:
-        """Compare a response's payload with its request's; the next like it is known by its bytes."""
+        """Compare a response's payload with its request's; remember the bytes to recognize equal responses."""
         payload, body = self._script.payloads[place], self._wire.body(response, self._script.payloads[place])
         if body != payload:
             raise timed_loops.wrong_answer(payload, body, number)
@@ -239,7 +239,7 @@ class Connection:
 
 
 def _broken(had: int, reason: OSError | None = None) -> TransportError:
-    """Return the error for a connection that failed when ``had`` bytes of a response had come."""
+    """Return the error for a connection that failed after ``had`` bytes of a response."""
     how = f"failed ({reason})" if reason else "was closed by the server"
     return TransportError(
         f"a connection {how} while a request was under way; {had} bytes of its response had come", "read"

@@ -1,16 +1,16 @@
-"""Waiting for many connections at once: epoll where there is one (Linux), else the best that ``selectors`` has."""
+"""Wait for many connections at once: epoll on Linux, elsewhere the best of ``selectors``."""
 
 import select
 import selectors
 
-# As epoll has it: something came; there is room to write; the other side sends no more.
+# As in epoll: data arrived; there is room to write; the other side sends no more.
 READ, WRITE, ENDED = 1, 4, 0x2000
 
 Events = list[tuple[int, int]]
 
 
 class Epoll:
-    """Linux's: ``poll(timeout_s, most)`` returns (file descriptor, READ | ENDED | WRITE) of those that are ready."""
+    """epoll (Linux): ``poll(timeout_s, most)`` returns (file descriptor, READ | ENDED | WRITE) of each ready one."""
 
     def __init__(self) -> None:
         """Begin with no connections."""
@@ -18,15 +18,15 @@ class Epoll:
         self.poll = self._epoll.poll
 
     def add(self, fd: int) -> None:
-        """Wait for what a connection sends."""
+        """Watch a connection for incoming data."""
         self._epoll.register(fd, READ | ENDED)
 
     def also_write(self, fd: int, yes: bool) -> None:
-        """Wait for room to write as well, or no longer."""
+        """Watch a connection for room to write as well, or stop doing so."""
         self._epoll.modify(fd, READ | ENDED | WRITE * yes)
 
     def remove(self, fd: int) -> None:
-        """Wait for a connection no longer."""
+        """Stop watching a connection."""
         self._epoll.unregister(fd)
 
     def wait(self, seconds: float) -> None:
@@ -34,12 +34,12 @@ class Epoll:
         select.select([self._epoll], [], [], seconds)
 
     def close(self) -> None:
-        """Release what is held."""
+        """Release the file descriptor."""
         self._epoll.close()
 
 
 class Selector:
-    """The same where there is no epoll."""
+    """The same interface for systems without epoll."""
 
     def __init__(self) -> None:
         """Begin with no connections."""
@@ -53,15 +53,15 @@ class Selector:
         ]
 
     def add(self, fd: int) -> None:
-        """Wait for what a connection sends."""
+        """Watch a connection for incoming data."""
         self._selector.register(fd, selectors.EVENT_READ)
 
     def also_write(self, fd: int, yes: bool) -> None:
-        """Wait for room to write as well, or no longer."""
+        """Watch a connection for room to write as well, or stop doing so."""
         self._selector.modify(fd, selectors.EVENT_READ | selectors.EVENT_WRITE * yes)
 
     def remove(self, fd: int) -> None:
-        """Wait for a connection no longer."""
+        """Stop watching a connection."""
         self._selector.unregister(fd)
 
     def wait(self, seconds: float) -> None:
@@ -69,7 +69,7 @@ class Selector:
         self._selector.select(seconds)
 
     def close(self) -> None:
-        """Release what is held."""
+        """Release the file descriptor."""
         self._selector.close()
 
 

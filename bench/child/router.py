@@ -1,6 +1,6 @@
 """The router's process: ``python -m bench.child.router``, started by ``bench.measurement`` with a specification.
 
-It holds the system's router as a child of its own, and ends it when the measuring process ends or says so.
+It runs the system's router as a child process, and ends it when the measuring process ends or orders it.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from bench.errors import SystemFailedError
 
 
 class Held:
-    """What a system's ``route`` is given; see ``bench.contract.RouterService``."""
+    """Argument of a system's ``route``; see ``bench.contract.RouterService``."""
 
     def __init__(self, channel: Channel) -> None:
         """Keep the channel to report to."""
@@ -22,7 +22,7 @@ class Held:
         self.adopt = channel.adopt
 
     def announce(self, addresses: Mapping[str, str], pids: Mapping[str, int]) -> None:
-        """Tell that the router is ready."""
+        """Report that the router is ready."""
         self._channel.send(Routing(addresses=dict(addresses), pids=dict(pids)))
 
 

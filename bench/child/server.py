@@ -1,6 +1,6 @@
 """The server's process: ``python -m bench.child.server``, started by ``bench.measurement`` with a specification.
 
-Light on purpose: it imports the one system that it serves, and nothing that analyses or draws.
+It imports the one system that it serves, and no module for analysis or figures.
 """
 
 import itertools
@@ -63,12 +63,12 @@ class Echo:
     def count(self) -> Counted:
         """Return how many requests were answered so far, and how many of them by each worker, if there are any."""
         here, workers = next(self._calls) - self._asked, list(self._counts())
-        self._asked += 1  # asking counts, too
+        self._asked += 1  # reading the counter increments it
         return Counted(count=here + sum(workers), workers=workers or None)
 
 
 def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Marks:
-    """Verify the first message, report it, and receive the stream behind it."""
+    """Verify and report the first message, then receive the rest of the stream."""
     first = receiver.receive()
     if first != payload:
         raise wrong_answer(payload, first, 0)
@@ -83,7 +83,7 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
 
     def announce(address: str, pids: Mapping[str, int]) -> None:
         if spec.bind and spec.transport == "ipc" and not spec.router:
-            channel.socket_file = spec.bind.removeprefix("ipc://")  # ours from here on: it goes with this process
+            channel.socket_file = spec.bind.removeprefix("ipc://")  # from here on it is removed with this process
         channel.send(Listening(address=address, pids=dict(pids)))
 
     echo = Echo(announce, channel.adopt, application(carried(system, options, spec.message)))

@@ -26,8 +26,8 @@ NEVER_NS = 2**62
 class Session(NamedTuple):
     """One client process; times in ns of ``perf_counter_ns``, None where a native program does not report them.
 
-    interpreted_ns: its first line ran. prepared_ns: it had imported its system. answered_ns: the first reply was
-    there. called_ns: the last reply was there. end_ns: it had ended.
+    interpreted_ns: its first line ran. prepared_ns: its system was imported. answered_ns: the first reply arrived.
+    called_ns: the last reply arrived. end_ns: it had ended.
     """
 
     calls: int
@@ -53,7 +53,7 @@ class Sessions:
         self._at_ns = 0
 
     def first(self) -> int:
-        """Run one process with one call, which brings all files into memory; return how long that took in ns."""
+        """Run one process with one call, so that all files are in the page cache; return its duration in ns."""
         session = self._run(1, self._spec.payload_bytes)
         return session.answered_ns - (session.prepared_ns or session.begin_ns)
 
@@ -107,23 +107,23 @@ class Sessions:
         return None, None, answered, called
 
     def report(self) -> LoadReport:
-        """Return the number of calls and the processes, in the order of their running."""
+        """Return the number of calls, and the processes in the order in which they ran."""
         calls = sum(one.calls for one in self._done)
         window_s = (self._done[-1].end_ns - self._at_ns) / 1e9
         return LoadReport(calls, window_s=window_s, sessions=self._done)
 
     def close(self) -> None:
-        """Have nothing left to disconnect."""
+        """Do nothing: each process has disconnected."""
 
 
 def _children_ns() -> int:
-    """Return the CPU time of all processes that were started from here and have ended."""
+    """Return the CPU time of all ended child processes, in ns."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return int((used.ru_utime + used.ru_stime) * 1e9)
 
 
 def _leave_with_parent() -> None:
-    """End this process when its input ends, which comes with the end of the process that started it."""
+    """End this process when its input ends, that is when its parent ends."""
     os.read(0, 1)
     os._exit(1)
 
@@ -153,7 +153,7 @@ def main() -> None:
 
 
 def _loop(client: Any) -> tuple[Any, Any]:
-    """Return the timed loop for a client's kind of calls, and what runs what it returns."""
+    """Return the timed loop for a client's kind of calls, and the function that runs it."""
     import inspect
 
     if not inspect.iscoroutinefunction(type(client).call):

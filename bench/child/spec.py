@@ -1,7 +1,7 @@
 """Messages between parent and children: the specification that a child gets first, orders, and reports.
 
 A child is started, gets its specification, and says when it is ready; *go* begins the window at one instant for all;
-what it measured comes back as raw int64 behind the last report. All instants are of ``perf_counter_ns``, in ns.
+the measured times follow the last report as raw int64. All instants are of ``perf_counter_ns``, in ns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ class SystemSpec(Message):
 class ServerSpec(SystemSpec):
     """Specification of a server.
 
-    load: ``stream`` for the receiver of one-way messages, which verifies ``payload_bytes`` made from ``seed``. message:
-    what requests carry, as in ``Case``. cpus:
-    where it is kept; None: anywhere. bind: the address that the user names. router: what the router announced.
-    directory: the name of its private directory. environment: the folder of its own Python environment, or "".
+    load: ``stream`` for the receiver of one-way messages, which verifies ``payload_bytes`` made from ``seed``. cpus:
+    the CPUs to which it is pinned; None: not pinned. bind: the address that the user names. router: the addresses that
+    the router announced. directory: its private directory. environment: the folder of its Python environment, or "".
+    message: what requests carry, as in ``Case``.
     """
 
     load: str = "closed"
@@ -49,9 +49,9 @@ class RouterSpec(SystemSpec):
 class ClientSpec(SystemSpec):
     """Specification of a client.
 
-    callers: how many it runs. max_calls: of each caller. share: its number among how many clients, which share the
-    schedule of an open load that ``schedule_seed`` fixes. sessions: calls and payload in bytes of each client process.
-    server_cpus: where the server's thread is kept, for the transport inproc. message, content: as in ``Case``.
+    callers: number of callers. max_calls: limit of each caller. share: (index, number) of the clients that share the
+    schedule of an open load, fixed by ``schedule_seed``. sessions: calls and payload in bytes of each client process.
+    server_cpus: the CPUs of the server's thread, for the transport inproc. message, content: as in ``Case``.
     """
 
     load: str
@@ -82,7 +82,7 @@ class SessionSpec(SystemSpec):
 
 
 class Connect(Message):
-    """Order to a client: the server listens there; its processes, where the client reads their CPU time itself."""
+    """Order to a client: the server's address, and its processes if the client has to read their CPU time."""
 
     address: str
     pids: Sequence[int] = ()
@@ -96,7 +96,7 @@ class Go(Message):
 
 
 class Proceed(Message):
-    """Order to a client: all that was sent one way has arrived."""
+    """Order to a client: all one-way messages have arrived."""
 
 
 class Close(Message):
@@ -115,7 +115,7 @@ class FirstArrived(Message):
 
 
 class Ready(Message):
-    """A client has made its first call, which was verified: how long that took; further processes that are its own."""
+    """A client has made its first verified call: its duration, and further processes of the client."""
 
     first_ns: int | None
     pids: Sequence[int]
@@ -126,7 +126,7 @@ class Sent(Message):
 
 
 class Arrived(Message):
-    """A receiver has received its stream. blobs: times of its marks, and how many messages had come."""
+    """A receiver has received its stream. blobs: times of its marks, and the number of messages received at each."""
 
     blobs: Sequence[Any]
 
@@ -142,7 +142,7 @@ class Usage(Message):
 
 
 class Done(Usage):
-    """A client's window is over: what it made, what it used, what the server's thread in it counted.
+    """A client's window is over: its calls, its resource use, and the count of a server thread in it.
 
     calls: answered, or sent one way. blobs: for each caller its send and receive times, and due times of an open load;
     of a stream the sender's marks. errors: calls that failed. numbers: name, value and unit of what a load generator
@@ -167,7 +167,7 @@ class Closed(Message):
 
 
 class SessionDone(Message):
-    """When a whole client process ran its first line, had imported its system, its first reply, and its last."""
+    """Times of a whole client process: first line, system imported, first reply, last reply."""
 
     interpreted_ns: int
     prepared_ns: int

@@ -1,4 +1,4 @@
-"""The timed loops, independent of the system under test.
+"""The timed loops, the same for every system under test.
 
 Times are ``time.perf_counter_ns``. Callers own the preallocated ``array("q")`` buffers, so that nothing
 grows while the clock runs. Requests rotate through a few payloads that differ, so that a reply to an
@@ -17,7 +17,7 @@ END = b""  # ends a one-way stream: no payload is empty
 
 
 def make_payloads(size: int, seed: int) -> list[bytes]:
-    """Return payloads of ``size`` bytes that do not compress and differ where size allows it: 16, or 16 MB of them."""
+    """Return incompressible payloads of ``size`` bytes, different where the size allows it: 16, or 16 MB in all."""
     import random
 
     source = random.Random(seed)
@@ -101,7 +101,7 @@ def wait_until(instant_ns: int) -> None:
 
 
 def punctual() -> None:
-    """Let this thread's sleeps end when they are due: Linux may otherwise add 50 us to each, to save power."""
+    """Set this thread's timer slack to the minimum: by default Linux may end each sleep 50 us late."""
     import ctypes
     import sys
 
@@ -204,7 +204,7 @@ def send_stream(send: Callable[[bytes], object], payload: bytes, until_ns: int) 
     now = clock()
     marks.add(now, 0)
     while True:
-        for _ in itertools.repeat(None, batch):  # not map(): Python calls its own functions faster
+        for _ in itertools.repeat(None, batch):  # not map(): calls of Python functions are faster here
             send(payload)
         count += batch
         now = clock()

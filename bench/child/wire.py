@@ -1,7 +1,7 @@
-"""The engine ``wire``: prepared bytes on many connections in one loop, so that the server is measured, not the client.
+"""The load generator ``wire``: prepared bytes on many connections in one loop, to measure the server, not the client.
 
-Two ways to drive the connections (``bench.child.connection``): each asks again as soon as it is answered, or the
-idle ones are ordered, in turn, to send when a request is due.
+Two ways to drive the connections (``bench.child.connection``). Closed loop: each sends the next request as soon as
+it has the reply. Open loop: idle connections send in turn when a request is due.
 """
 
 import functools
@@ -25,14 +25,14 @@ NEVER_NS = 1 << 62
 
 
 class Talks:
-    """The talks of some connections, each advanced by the events of its own until it has ended."""
+    """The talks of some connections, each advanced by the events of its connection until it has ended."""
 
     def __init__(
         self, poller: Epoll | Selector, talks: Iterable[tuple[Connection, Talk]], persistent: bool = True
     ) -> None:
-        """Begin all of them: each sends its first request, or waits for the order to.
+        """Begin all talks: each sends its first request, or waits for the order to send.
 
-        If ``persistent``, a connection whose request fails counts that and goes on; else the error is raised.
+        If ``persistent``, a connection counts a failed request and continues; else the error is raised.
         """
         self.poller = poller
         self._persistent = persistent
@@ -69,7 +69,7 @@ class Talks:
             )
 
     def __len__(self) -> int:
-        """Return how many have not ended."""
+        """Return the number of talks that have not ended."""
         return len(self._steps)
 
     def _end(self, fd: int) -> None:
@@ -77,7 +77,7 @@ class Talks:
         self.poller.remove(fd)
 
     def run(self) -> None:
-        """Return when all have ended."""
+        """Advance the talks until all have ended."""
         steps, poll, most = self._steps, self.poller.poll, max(1, len(self._steps))
         while steps:
             try:
@@ -90,7 +90,7 @@ class Talks:
                 self._again(self._connections[fd], error)
 
     def advance(self, timeout_s: float | None) -> None:
-        """Wait for events, no longer than that, and act on them."""
+        """Wait up to ``timeout_s`` for events and handle them."""
         for fd, event in self.poller.poll(timeout_s, max(1, len(self))):
             try:
                 self._steps[fd](event)
@@ -100,15 +100,16 @@ class Talks:
                 self._again(self._connections[fd], error)
 
     def stop(self) -> None:
-        """End those that still wait for an order to send."""
+        """End the talks that still wait for an order to send."""
         for fd in list(self._steps):
             self._end(fd)
 
 
 def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) -> list[Step]:
-    """Let the connection that has been idle longest send each request when it is due; return who sent which.
+    """Send each request when it is due on the connection that has been idle longest; return the sender of each request.
 
-    A request that is due while all wait is sent by the first that is free. What is unsent at ``limit_ns`` is dropped.
+    A request that is due while no connection is idle is sent by the next idle one. Requests not sent by ``limit_ns``
+    are dropped.
     """
     clock, senders = time.perf_counter_ns, list[Step]()
     while True:
@@ -177,7 +178,7 @@ class WireLoad:
         talks.stop()
 
     def report(self) -> LoadReport:
-        """Return the number of calls, what failed, and each connection's send and receive times; if open, due times."""
+        """Return the calls, the failures, and each connection's send and receive times (open load: also due times)."""
         errors, numbers = failed([connection.failures for connection in self.connections])
         if self._due is None:
             pairs = zip(self.connections, self._times, strict=True)
@@ -187,7 +188,7 @@ class WireLoad:
         return LoadReport(sum(map(len, times)) // 3, times, errors, numbers, scheduled=len(self._due))
 
     def _dealt(self, due: "array[int]") -> list[Any]:
-        """Return for each connection when its requests were sent, answered and due."""
+        """Return the send, receive and due times of each connection's requests."""
         columns = (*self._times[0], due)
         mine: list[list[int]] = [[] for _ in self.connections]
         owners = {step: place for place, connection in enumerate(self.connections) for step in connection.steps}

@@ -48,21 +48,21 @@ class Case:
 
     @property
     def is_short(self) -> bool:
-        """Whether the window ends early: the calls are limited, or nothing has to be waited for."""
+        """Whether the window ends early: the number of calls is limited, or nothing is awaited."""
         return self.max_calls < MOST_CALLS or self.system == "loopback" or self.load == "session"
 
     @property
     def generator(self) -> str:
-        """The load generator that makes the calls and reports them; empty where samples are taken here."""
+        """The external load generator that makes and reports the calls; empty if samples are taken by the client."""
         return self.engine if self.engine in GENERATORS else ""
 
     def factor(self, name: str) -> Any:
-        """Return a field or a property by its name, or else the option of that name; None if the system lacks it."""
+        """Return the field, property or option of that name; None if the system lacks it."""
         return getattr(self, name) if name in _FACTORS else self.options.get(name)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the case that a manifest holds; DataError for a field that there is not."""
+        """Return the case that a manifest holds; DataError for an unknown field."""
         if strange := [name for name in stored if name not in _FIELDS]:
             raise DataError(f"a case has the field {strange[0]!r}, which this version does not know: update Roundtrip")
         try:

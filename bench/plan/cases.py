@@ -12,8 +12,8 @@ from bench.plan import parameters, placement
 from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
 
 FLOOR = "sockets"  # the baseline: the system that others are compared with
-INSTRUMENT = "loopback"  # no server at all: what is left is the instrument
-MADE_UP = (INSTRUMENT, "oracle", "pause", "mystery")  # systems that try the laboratory, not themselves
+INSTRUMENT = "loopback"  # no server: the rest is the instrument overhead
+MADE_UP = (INSTRUMENT, "oracle", "pause", "mystery")  # systems that test the laboratory
 COMPARED = (
     "system",
     "transport",
@@ -39,7 +39,7 @@ def payloads(value: object, what: str = "payload_bytes") -> list[int]:
 
 
 def client_count(value: object, what: str = "clients") -> int:
-    """Return the one number of clients asked for, or of their callers, or of connections."""
+    """Return the one number asked for of clients, callers or connections."""
     return int(parameters.positive(value, what, MOST_CLIENTS))
 
 
@@ -88,7 +88,7 @@ def instrument(payload_bytes: int, where: str) -> Case:
 
 
 def absent_of(chosen: list[str]) -> dict[str, str]:
-    """Return which of these systems cannot be measured here, and what to do about each."""
+    """Return the systems that cannot be measured here, each with its remedy."""
     return {name: reason for name in chosen if (reason := why_absent(name))}
 
 
@@ -138,7 +138,7 @@ def all_present() -> Iterator[None]:
 
 
 def why_absent(name: str) -> str | None:
-    """Return what to do before a system can be measured, or None if it can; make what it lacks."""
+    """Return the remedy for a system that cannot be measured, None if it can; prepare it first."""
     if _ALL_PRESENT.get():
         return None
     try:
@@ -151,7 +151,7 @@ def why_absent(name: str) -> str | None:
 
 
 def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
-    """Return the case that a mapping spells: system, transport, and what is to differ from the shared parameters."""
+    """Return the case of a mapping: system, transport, and the values that replace shared parameters."""
     given = parameters.mapping(text, what)
     for name in given:
         if name not in COMPARED:

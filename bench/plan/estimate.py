@@ -38,7 +38,7 @@ def sessions_s(case: Case) -> float:
 
 
 def refuse_too_long(plan: Plan) -> None:
-    """Raise UsageError for a plan of more than a day, and for one of more than an hour that nobody agreed to.
+    """Raise UsageError for a plan of more than a day, and for one of more than an hour without consent.
 
     The profile ``full`` and the environment variable ``ROUNDTRIP_YES`` agree.
     """
@@ -56,7 +56,7 @@ def refuse_too_long(plan: Plan) -> None:
 
 
 def described(plan: Plan) -> str:
-    """Return a description of what will be measured, with the time it takes."""
+    """Return a description of the plan with its expected duration."""
     processes = max(len(case.sessions) for case in plan.cases)
     each = f"{processes} client processes in each" if processes else f"windows of {plan.window_s:g} s"
     many = f"{len(plan.cases)} cases x {plan.starts} starts, {each}"

@@ -33,6 +33,6 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     shown = [text for name, text in words.items() if text and (name in varied or (paced and name == "offered_per_s"))]
     mine = [peer.options for peer in peers if peer.system == case.system]
     turned = {name: value for name, value in case.options.items() if len({str(o.get(name)) for o in mine}) > 1}
-    named = {name: value for name, value in turned.items() if value or value is False}  # 0 and "" mean: not at all
+    named = {name: value for name, value in turned.items() if value or value is False}  # 0 and "" mean: not set
     shown += [value if isinstance(value, str) else f"{name}={value}" for name, value in named.items()]
     return " ".join([case.system, case.target or case.transport, *shown])

@@ -19,7 +19,7 @@ class Objective:
 
 
 def objective(text: str) -> Objective:
-    """Return the objective that "p99<=5ms" or "p99<5ms" spells; UsageError says how one is written."""
+    """Parse an objective such as "p99<=5ms" or "p99<5ms"; UsageError states the form."""
     found = re.fullmatch(r"\s*p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(us|ms|s)\s*", text)
     if not found or not 0 < float(found[1]) < 100 or not float(found[2]) > 0:
         raise UsageError(f"{text!r} is not an objective: write for example p99<=5ms")

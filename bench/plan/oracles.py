@@ -1,6 +1,6 @@
 """Options of the oracle in a plan: which of its two servers is measured, and a freeze that takes a share of the window.
 
-With the same share in every case, a freeze decides the same quantiles in each of them, whatever the profile.
+With the same share in every case, a freeze changes the same quantiles in every case and profile.
 """
 
 from typing import Any

@@ -15,7 +15,7 @@ LONGEST = 100  # characters of a value that an error quotes
 
 
 def literal(value: object) -> object:
-    """Return the value that a string spells as YAML or JSON ("[1, 2]" is a list); others as they are."""
+    """Return the value of a string parsed as YAML or JSON ("[1, 2]" is a list); other values unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -26,7 +26,7 @@ def literal(value: object) -> object:
 
 
 def as_list(value: object) -> list[object]:
-    """Return a list of what may be one value, a list, or a string that spells either."""
+    """Return a list, from one value, a list, or a string of either."""
     value = literal(value)
     if isinstance(value, str) and "," in value:
         return [part.strip() for part in value.split(",")]
@@ -66,7 +66,7 @@ def positive(value: object, what: str, at_most: float, whole: bool = True) -> fl
 
 
 def positives(value: object, what: str, at_most: float) -> list[int]:
-    """Return a list of whole numbers, each once; takes one number, a list, or a string that spells either."""
+    """Return a list of whole numbers, each once; takes one number, a list, or a string of either."""
     numbers = [int(positive(item, what, at_most)) for item in as_list(value)]
     if not numbers:
         raise UsageError(f"{what} is an empty list: give at least one number")
@@ -82,7 +82,7 @@ def flag(value: object, what: str) -> bool:
 
 
 def mapping(value: object, what: str) -> dict[str, Any]:
-    """Return a mapping, as given or as a string spells it ("{writes: 2}"); nothing is an empty one."""
+    """Return a mapping, given as such or as a string ("{writes: 2}"); an empty string is an empty mapping."""
     found = literal(value)
     if found in (None, ""):
         return {}

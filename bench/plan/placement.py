@@ -54,10 +54,10 @@ def why_not() -> str | None:
 def default(parallel: bool = False) -> str:
     """Return the placement used when the user names none: ``same`` for one caller, ``split`` for ``parallel`` work.
 
-    One caller: the placement whose starts repeat best. Standard deviation of ln(start median), 24 starts of each
-    case on a virtual machine with 2 CPUs: sockets ipc 0.04 same, 0.24 split, 0.20 free; sockets tcp 0.01, 0.05,
-    0.10; zeromq ipc 0.01, 0.09, 0.08; zeromq tcp 0.01, 0.08, 0.10. Streams and parallel clients: the question is
-    what both sides do at once, which one CPU cannot show.
+    One caller: the placement with the smallest deviation between starts. Standard deviation of ln(start median), 24
+    starts of each case on a virtual machine with 2 CPUs: sockets ipc 0.04 same, 0.24 split, 0.20 free; sockets tcp
+    0.01, 0.05, 0.10; zeromq ipc 0.01, 0.09, 0.08; zeromq tcp 0.01, 0.08, 0.10. Streams and parallel clients: both
+    sides must work at the same time, which one CPU cannot show.
     """
     if why_not():
         return "free"
@@ -65,7 +65,7 @@ def default(parallel: bool = False) -> str:
 
 
 def assign(placement: str, clients: int, router: bool = False) -> Placement:
-    """Return the CPUs for one server, some clients and perhaps a router; UsageError where the machine cannot do it.
+    """Return the CPUs for one server, some clients and perhaps a router; UsageError if the machine cannot do it.
 
     The lowest CPU, which tends to take interrupts, goes to the clients in ``split`` and stays unused in ``same``.
     """
@@ -82,7 +82,7 @@ def assign(placement: str, clients: int, router: bool = False) -> Placement:
 
 
 def move(pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
-    """Keep running processes, with all their threads, on the given CPUs; None lets them use all (Linux)."""
+    """Pin running processes, with all their threads, to the given CPUs; None: all CPUs (Linux)."""
     if not hasattr(os, "sched_setaffinity"):
         return
     for pid in pids:

@@ -29,7 +29,7 @@ class Plan:
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:8]
 
     def order(self) -> Iterator[tuple[int, int, int]]:
-        """Yield (start, block, case index): every case once a block, in a random order that the seed fixes."""
+        """Yield (start, block, case index): every case once per block, in random order fixed by the seed."""
         chance = random.Random(self.seed)
         indices = list(range(len(self.cases)))
         for block in range(self.starts):
@@ -43,7 +43,7 @@ class Plan:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the plan that a manifest holds; DataError if it is not one. Its systems need not be here."""
+        """Return the plan that a manifest holds; DataError if it is not one. Its systems need not be installed."""
         cases = tuple(map(Case.from_dict, stored["cases"]))
         try:
             return cls(**{**stored, "cases": cases})

@@ -1,4 +1,4 @@
-"""Validation: whether a case can be measured with the systems that are here. Stored cases are not asked."""
+"""Validation: whether a case can be measured with the installed systems. Stored cases are not validated."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -16,7 +16,7 @@ from bench.plan.case import ARRIVALS, ENGINES, MOST_CALLS, MOST_PER_S, Case
 def checked(case: Case) -> Case:
     """Return the case with all of its system's options; UsageError for a combination that cannot be measured.
 
-    NotInstalledError where the system's library, or the program that makes the calls, is not here.
+    NotInstalledError if the system's library, or the program that makes the calls, is missing.
     """
     provided = systems.constant(case.system, "TRANSPORTS")
     if case.transport not in provided:
@@ -84,7 +84,7 @@ def _check_wire(case: Case, module: Any) -> None:
 
 
 def _check_generator(case: Case, module: Any) -> None:
-    """Refuse a case that its load generator cannot carry out; NotInstalledError if the program is not here."""
+    """Refuse a case that its load generator cannot carry out; NotInstalledError if the program is missing."""
     name = case.engine
     if case.load != "closed":
         raise UsageError(f"{name} makes closed loads only: give load closed, or engine library")
@@ -105,7 +105,7 @@ def _check_generator(case: Case, module: Any) -> None:
 
 
 def options_of(kind: type[Any], given: Mapping[str, Any], system: str) -> dict[str, Any]:
-    """Return all options of a system with their values; UsageError says which options or values there are."""
+    """Return all options of a system with their values; UsageError lists the known options or values."""
     known = {field.name: field for field in fields(kind)}
     if not known and given:
         raise UsageError(f"{system} has no options, so {', '.join(given)} cannot be set")

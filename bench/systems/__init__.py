@@ -1,4 +1,4 @@
-"""Systems under test: one file each, found by looking in the folder, imported only when asked for.
+"""Systems under test: one file each, found by listing the folder, imported only when used.
 
 More folders can be named in the environment variable ``ROUNDTRIP_SYSTEMS`` (separated as in ``PATH``):
 a system of your own needs no change here. ``bench/contract.py`` defines what a file must contain.
@@ -34,7 +34,7 @@ def names() -> list[str]:
 
 
 def file_of(name: str) -> str:
-    """Return a system's file; UsageError, with the nearest name, for one that there is not."""
+    """Return a system's file; UsageError, with the nearest name, for an unknown one."""
     try:
         return _files()[name]
     except KeyError:
@@ -42,7 +42,7 @@ def file_of(name: str) -> str:
 
 
 def tree_of(name: str) -> ast.Module:
-    """Return a system's file, parsed; anew if it has changed."""
+    """Return the syntax tree of a system's file; parse it again if it has changed."""
     file = file_of(name)
     return _parsed(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
 
@@ -78,7 +78,7 @@ def defines(name: str, function: str) -> bool:
 
 
 def load(name: str) -> System:
-    """Import one system; NotInstalledError names the command that installs what it lacks."""
+    """Import one system; NotInstalledError names the command that installs missing packages."""
     file_of(name)
     try:
         return cast(System, importlib.import_module(f"bench.systems.{name}"))
@@ -90,7 +90,7 @@ def load(name: str) -> System:
 
 
 def offering(what: str) -> list[str]:
-    """Return the names of the systems here whose file defines ``what``; it imports all of them."""
+    """Import all systems; return the names of those whose file defines ``what``."""
     found = []
     for name in names():
         with contextlib.suppress(NotInstalledError):
@@ -99,12 +99,12 @@ def offering(what: str) -> list[str]:
 
 
 def prepare(name: str) -> None:
-    """Make what a system needs before its processes are started; NotInstalledError says why that is not possible."""
+    """Run the system's ``prepare``, if it has one; NotInstalledError says why it failed."""
     getattr(load(name), "prepare", lambda: None)()
 
 
 def environment(name: str) -> str:
-    """Return the folder of the Python environment that a system asks for, made if need be; "" if it asks for none."""
+    """Return the folder of the Python environment that a system asks for, created if missing; "" if it needs none."""
     wanted = constant(name, "ENVIRONMENT", None)
     if wanted is None:
         return ""

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 from bench.contract import parse_address
 from bench.errors import TransportError
 
-ENVIRONMENT = "crossbar"  # the node cannot live in one environment with JupyterLab
-EXCEPTION = re.compile(r"[\w.]+\.\w*(Error|Exception|Failure)\b")  # a traceback's last line begins so
+ENVIRONMENT = "crossbar"  # the node and JupyterLab cannot share an environment
+EXCEPTION = re.compile(r"[\w.]+\.\w*(Error|Exception|Failure)\b")  # begins the last line of a traceback
 READY = "NODE_BOOT_COMPLETE"  # in the node's log, once all its endpoints listen
 
 
@@ -66,7 +66,7 @@ _reserved: dict[int, socket.socket] = {}
 
 
 def reserve_port(host: str = "127.0.0.1") -> int:
-    """Return a port that nobody listens at, and that the kernel gives to nobody else while this process runs.
+    """Return a free port that the kernel gives to no other process while this one runs.
 
     The node cannot pick one itself, and takes seconds to listen: on Linux a socket that is bound and does not listen
     keeps the port meanwhile, and the node shares it (SO_REUSEPORT, see ``endpoint``).
@@ -84,7 +84,7 @@ def reserve_port(host: str = "127.0.0.1") -> int:
 
 
 def endpoint(address: str) -> dict[str, Any]:
-    """Return where to listen, as the node's configuration says it."""
+    """Return the endpoint to listen at, in the form of the node's configuration."""
     where = parse_address(address)
     if where.transport == "ipc":
         return {"type": "unix", "path": where.path}

@@ -1,6 +1,6 @@
 """Twisted Web resources for Crossbar.io's Web service, and a count of requests.
 
-Loaded by the node's workers, in their own environment: it imports nothing of the laboratory.
+Loaded by the node's workers in their own environment, so it imports nothing of this package.
 """
 
 import functools
@@ -18,7 +18,7 @@ COUNT_BYTES = 8
 
 
 class _Count:
-    """How many requests this worker has answered, in a file that others read."""
+    """Number of requests that this worker has answered, in a file that other processes read."""
 
     def __init__(self, directory: str) -> None:
         file = Path(directory, f"requests-{os.getpid()}")
@@ -33,7 +33,7 @@ class _Count:
 
 
 def _count_all(directory: str) -> None:
-    """Count each request of this worker before whatever service it is for answers it."""
+    """Count each request of this worker before its service answers it."""
     count, process = _Count(directory), server.Request.process
 
     def counted(request: server.Request) -> None:

@@ -21,7 +21,7 @@ CHOICES = {
 class Options:
     """How calls are made.
 
-    serialization: protobuf wraps the payload in a message of its own; bytes hands it over as it is.
+    serialization: protobuf wraps the payload in a message of its own; bytes sends it unchanged.
     rpc: unary is one RPC for each call; stream sends every call through one bidirectional RPC.
     connections: own gives each caller of a client process a channel; shared makes them use one.
     max_message_bytes: the largest message that either side accepts (the library's own limit is the default).
@@ -35,7 +35,7 @@ class Options:
     codec: str = "protobuf"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out."""
+        """Raise ValueError for impossible values."""
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be {' or '.join(allowed)}, not {getattr(self, name)!r}")
@@ -44,7 +44,7 @@ class Options:
 
 
 def place(address: str) -> str:
-    """Return an address as gRPC writes it."""
+    """Return an address in gRPC's form."""
     where: Address = parse_address(address)
     if where.transport == "ipc":
         return f"unix:{where.path}"
@@ -57,7 +57,7 @@ def _limits(options: Options) -> list[tuple[str, int]]:
 
 
 def server_settings(options: Options) -> list[tuple[str, int]]:
-    """Return a server's settings; its port is its own, so that no stale server can take half of the connections."""
+    """Return a server's settings; it does not share its port, so a stale server cannot take half of the connections."""
     return [*_limits(options), ("grpc.so_reuseport", 0)]
 
 
@@ -75,7 +75,7 @@ def payload_type() -> Any:
 
 
 def serializers(options: Options) -> tuple[Any, Any]:
-    """Return how a message becomes bytes and how bytes become a message; None hands bytes over as they are."""
+    """Return serializer and deserializer of a message; None passes bytes unchanged."""
     if options.serialization == "bytes":
         return None, None
     return payload_type().SerializeToString, payload_type().FromString

@@ -27,12 +27,12 @@ def refuse_unknown(resource: str) -> None:
 
 @functools.lru_cache(maxsize=8)
 def content(count: int) -> bytes:
-    """Return the bytes of which ``/resource?count=COUNT`` consists: 0 to 255, over and over."""
+    """Return the body of ``/resource?count=COUNT``: the bytes 0 to 255, repeated."""
     return (bytes(range(256)) * (count // 256 + 1))[:count]
 
 
 def fault_of(resource: str) -> Fault:
-    """Return what finds the fault in an answer; that of an echo is found by the timed loop."""
+    """Return the function that finds the fault in a response; echoes are verified by the timed loop."""
     page = STATIC.read_bytes()
     faults: dict[str, Fault] = {
         "echo": lambda body, payload: "",
@@ -44,17 +44,17 @@ def fault_of(resource: str) -> Fault:
 
 
 def url(resource: str, address: str, count: int) -> str:
-    """Return where a resource is got from a tcp address; ValueError for one that is not asked for by a URL alone."""
+    """Return the URL of a resource at a tcp address; ValueError for one that needs more than a URL."""
     if resource == "echo":
         raise ValueError("an echo needs a request body, which a URL has not: give resource bytes, json or static")
     return f"http://{_http_wire.authority(parse_address(address))}{TARGETS[resource].format(count=count)}"
 
 
 class Wire(_http_wire.Responses):
-    """Requests for a resource and their answers, for the engine ``wire``; one instance for each connection."""
+    """Requests for a resource and their responses, for the load generator ``wire``; one instance per connection."""
 
     def __init__(self, resource: str, address: str) -> None:
-        """Keep where to connect, and what to ask for."""
+        """Keep the address and the resource."""
         super().__init__()
         self._where, self._resource, self._fault = parse_address(address), resource, fault_of(resource)
 
@@ -71,7 +71,7 @@ class Wire(_http_wire.Responses):
         return f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload, as the server sent it or because its answer was right; TransportError otherwise."""
+        """Return the payload, as sent by the server or implied by a correct response; TransportError otherwise."""
         found = _http_wire.content(response)
         if fault := self._fault(found, payload):
             raise TransportError(f"{TARGETS[self._resource]} was answered wrongly: {fault}", "body")

@@ -1,7 +1,7 @@
-"""HTTP/1.1 as bytes: requests made, responses found in what was received; for systems that describe their wire.
+"""HTTP/1.1 as bytes: requests to send, responses found in received data; for systems with a ``Wire``.
 
-Stricter than many readers, because a benchmark needs no tolerance: lines end with CRLF, a length is given once, and
-what is too large is refused before it is held. A response that only its connection's end would delimit is an error.
+Stricter than many parsers, because a benchmark needs no tolerance: lines end with CRLF, a length is given once, and
+too large a message is refused before it is stored. A response that only its connection's end would delimit is an error.
 Source: RFC 9112, sections 2 to 7.
 """
 
@@ -87,7 +87,7 @@ def _head(minor: int, status: int, reason: str, start: int, fields: dict[str, li
 
 
 def _size(fields: dict[str, list[str]]) -> int | None:
-    """Return a body's length, None if it comes in chunks; TransportError if it is not known or too large."""
+    """Return a body's length, None if chunked; TransportError if it is unclear or too large."""
     coding, lengths = fields.get("transfer-encoding", []), fields.get("content-length", [])
     if coding and not lengths and [value.lower() for value in coding] == ["chunked"]:
         return None
@@ -103,7 +103,7 @@ def _fits(size: int) -> int:
 
 
 def chunks(buffer: Buffer, at: int, length: int) -> Iterator[tuple[int, int]]:
-    """Yield where the data of each whole chunk begins and ends, from a chunk's beginning on; the last one is empty."""
+    """Yield (begin, end) of the data of each complete chunk; the last one is empty."""
     size = -1
     while size and (line := _line(buffer, at, length, MOST_LINE)) is not None:
         match = CHUNK.fullmatch(line)
@@ -119,7 +119,7 @@ def chunks(buffer: Buffer, at: int, length: int) -> Iterator[tuple[int, int]]:
 
 
 def _line(buffer: Buffer, at: int, length: int, most: int) -> bytes | None:
-    """Return the line that begins there without its end, None if it is not all there."""
+    """Return the line that begins there, without CRLF; None if it is incomplete."""
     stop = buffer.find(b"\r\n", at, min(length, at + most))
     if stop < 0 and length - at >= most:
         raise TransportError(f"a line of a chunked response is longer than {most:,} bytes")
@@ -127,7 +127,7 @@ def _line(buffer: Buffer, at: int, length: int, most: int) -> bytes | None:
 
 
 def _after_trailers(buffer: Buffer, at: int, length: int) -> int:
-    """Return where a chunked response ends, whose trailer fields begin there; 0 if not all of them are there."""
+    """Return the end of a chunked response, given where its trailer fields begin; 0 if they are incomplete."""
     first = at
     while (line := _line(buffer, at, length, MOST_HEAD - (at - first))) is not None:
         at += len(line) + 2
@@ -138,7 +138,7 @@ def _after_trailers(buffer: Buffer, at: int, length: int) -> int:
 
 
 class Responses:
-    """Finds the end of one response after another; one instance for each connection: it remembers where it was.
+    """Finder of the ends of successive responses; one instance for each connection: it keeps its position.
 
     last: whether the server ends the connection after the response whose end was found last.
     """
@@ -150,7 +150,7 @@ class Responses:
         self._at = 0  # where the first chunk begins that was not all there
 
     def end(self, buffer: Buffer, length: int) -> int:
-        """Return how many of ``length`` bytes the first response takes, 0 if it is not all there.
+        """Return how many of ``length`` bytes the first response takes, 0 if it is incomplete.
 
         The buffer begins with the same bytes until a response is complete. TransportError if malformed or too large.
         """
@@ -176,7 +176,7 @@ class Responses:
 
 
 def content(response: bytes) -> bytes:
-    """Return the body of a whole response; TransportError for any status but 200, with its number and words."""
+    """Return the body of a whole response; TransportError for any status but 200, with code and reason."""
     head = read_head(response, len(response))
     if head is None:
         raise TransportError("this is no whole response")

@@ -1,8 +1,8 @@
 """Processes that share one TCP port: started, counted and ended together with the server's process.
 
 The kernel spreads connections over them (SO_REUSEPORT, Linux 3.9 or newer). Each is a fresh interpreter that runs the
-system's own file; the end of its standard input ends it, and that comes with the end of the server's process, however
-sudden. Systems that use this call ``work`` where their file is run as a program; its argument is the worker's name.
+system's own file; it ends when its standard input ends, that is at the latest when the server's process ends. Systems
+that use this call ``work`` where their file is run as a program; its argument is the worker's name.
 """
 
 import functools
@@ -37,7 +37,7 @@ Serve = Callable[[socket.socket, dict[str, Any], Announce], None]
 
 
 class Work(Message):
-    """Order to a worker: where to listen, the system's options, and the CPUs where it is kept."""
+    """Order to a worker: where to listen, the system's options, and its CPUs."""
 
     endpoint: str
     options: dict[str, Any]
@@ -45,7 +45,7 @@ class Work(Message):
 
 
 class Workers:
-    """Some workers at one TCP port, all of which accept; a context manager that ends them."""
+    """Workers that accept at one TCP port; a context manager that ends them."""
 
     def __init__(self, module: str, endpoint: str, options: dict[str, Any]) -> None:
         """Start ``options["workers"]`` processes of ``python -m MODULE``; TransportError quotes the one that fails.
@@ -63,13 +63,13 @@ class Workers:
             raise
 
     def _listen(self, endpoint: str, options: dict[str, Any]) -> str:
-        """Let the first worker pick the port if need be, and then all others listen there; return the address."""
+        """Let the first worker listen (and pick the port if none is given), then the others; return the address."""
         (address,) = self._begin([0], endpoint, options)
         self._begin(range(1, len(self._workers)), address, options)
         return address
 
     def _begin(self, numbers: Iterable[int], endpoint: str, options: dict[str, Any]) -> list[str]:
-        """Return where these workers listen, once all of them do."""
+        """Return the addresses of these workers once all of them listen."""
         chosen = [(self._workers[number], own_cpu(number) if options["pin"] else None) for number in numbers]
         for worker, cpus in chosen:
             worker.send(Work(endpoint=endpoint, options=options, cpus=cpus))
@@ -82,7 +82,7 @@ class Workers:
         return [worker.hear(Counted).count for worker in self._workers]
 
     def wait(self) -> NoReturn:
-        """Wait until a worker ends, which none should: raise TransportError."""
+        """Wait until a worker ends unexpectedly; raise TransportError."""
         raise self._ended.get()
 
     def __enter__(self) -> "Workers":
@@ -106,7 +106,7 @@ class _Worker(Process):
         self._ear.start()
 
     def _listen(self) -> None:
-        """Pass on what the worker says, and last that it has ended, and why."""
+        """Pass on the worker's messages, and at last its end with the reason."""
         why = ""
         for line in self.output:
             message = decode(read_line(line))
@@ -127,7 +127,7 @@ class _Worker(Process):
         return heard
 
     def end(self) -> int:
-        """End its input, and wait until it has left."""
+        """Close its input and wait until it has ended."""
         self.ask_to_leave()
         status = self.wait()
         self._ear.join()
@@ -157,12 +157,12 @@ def refuse_if_taken(endpoint: str) -> None:
 
 
 def listen(endpoint: str, backlog: int, shared: bool) -> socket.socket:
-    """Return a listening socket, whose port others may share; TransportError says why that is not possible."""
+    """Return a listening socket, whose port others may share; TransportError says why not."""
     return sockets.listen(parse_address(endpoint), backlog, shared)
 
 
 def work(serve: Serve) -> NoReturn:
-    """Be a worker: listen as ordered, let ``serve(listener, options, announce)`` answer, leave with the server."""
+    """Run as a worker: listen as ordered, answer with ``serve(listener, options, announce)``, end with the server."""
     run_child(functools.partial(_work, serve))
 
 

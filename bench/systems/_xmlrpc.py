@@ -10,15 +10,15 @@ METHOD = "echo"
 
 
 class Parser(xmlrpc.client.ExpatParser):
-    """The library's parser, which refuses document types.
+    """The library's parser, with document types refused.
 
     They can define entities that multiply (a few lines become gigabytes), and XML-RPC has no use for them.
     """
 
-    _parser: Any  # which the library's types leave out
+    _parser: Any  # missing in the library's types
 
     def __init__(self, target: Any) -> None:
-        """Pass what is read to the target, an ``xmlrpc.client.Unmarshaller``."""
+        """Pass parsed elements to the target, an ``xmlrpc.client.Unmarshaller``."""
         super().__init__(target)
         self._parser.StartDoctypeDeclHandler = _refuse
 
@@ -28,7 +28,7 @@ def _refuse(*_: object) -> None:
 
 
 library: Any = xmlrpc.client
-library.FastParser = Parser  # it takes this one, if there is one, wherever it reads XML
+library.FastParser = Parser  # the library uses this attribute, if set, wherever it reads XML
 
 
 def request(payload: bytes) -> bytes:
@@ -37,7 +37,7 @@ def request(payload: bytes) -> bytes:
 
 
 def response(document: bytes, answer: Callable[[bytes], bytes]) -> bytes:
-    """Return the XML that answers a call: a value, or a fault if it is not for us; TransportError if it is no call."""
+    """Return the XML that answers a call: a value, or a fault for an unknown method; TransportError for no call."""
     values, method = read(document)
     if method == METHOD and len(values) == 1 and isinstance(values[0], bytes):
         reply: Any = (answer(values[0]),)
@@ -58,7 +58,7 @@ def decode(document: bytes) -> Any:
 
 
 def result(document: bytes) -> bytes:
-    """Return the payload in the XML of a reply; TransportError for a fault, and for what is no reply."""
+    """Return the payload in the XML of a reply; TransportError for a fault and for anything that is no reply."""
     values, _ = read(document)
     if len(values) != 1:
         raise TransportError(f"the reply holds {len(values)} values instead of one")

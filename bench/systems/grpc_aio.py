@@ -33,7 +33,7 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
 
 
 def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, Any]:
-    """Return what answers a unary call, and what answers a stream."""
+    """Return the handlers of unary calls and of streams."""
     wrap, unwrap = _wrapping(options)
 
     async def call(request: Any, context: Any) -> Any:
@@ -47,7 +47,7 @@ def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, 
 
 
 def _wrapping(options: Options) -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]]:
-    """Return how bytes become a message, and how they are taken out of it."""
+    """Return two functions: bytes to message and message to bytes."""
     if options.serialization == "bytes":
         return bytes, bytes  # which return the very object they are given
     payload = _grpc.payload_type()
@@ -64,7 +64,7 @@ class Client:
     """One channel; the first call connects it."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect and how."""
+        """Keep address and options."""
         self._target = _grpc.place(address)
         self._options = options
         self._own: Any = None

@@ -25,13 +25,13 @@ STREAMS = 256  # each holds a thread of the server for as long as it lasts
 class Options(_grpc.Options):
     """How calls are made and answered.
 
-    threads: the most threads that answer unary calls.
+    threads: maximum number of threads that answer unary calls.
     """
 
     threads: int = 10
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out."""
+        """Raise ValueError for impossible values."""
         super().__post_init__()
         if not 1 <= self.threads <= 1000:
             raise ValueError("threads must be from 1 to 1000")
@@ -52,7 +52,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 
 def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, Any]:
-    """Return what answers a unary call, and what answers a stream."""
+    """Return the handlers of unary calls and of streams."""
     if options.serialization == "protobuf":
         payload = _grpc.payload_type()
 
@@ -81,7 +81,7 @@ class Client:
     """One channel; the first call connects it."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect and how."""
+        """Keep address and options."""
         self._target = _grpc.place(address)
         self._options = options
         self._end: Callable[[], object] = lambda: None

@@ -31,7 +31,7 @@ MOST_WORKERS = 256
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, and what answers.
+    """The resource requested, and the server.
 
     resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has; json gets a small
         JSON value; static gets a file. Of the last two the size does not depend on the payload's.
@@ -53,7 +53,7 @@ class Options:
     codec: str = "json"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out."""
+        """Raise ValueError for impossible values."""
         _http.refuse_unknown(self.resource)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
@@ -68,18 +68,18 @@ class Options:
 
 
 class Resources:
-    """What is served, and how many requests were answered.
+    """The resources, and the number of requests answered.
 
-    ``respond`` makes the response's body of a request's that holds a structured message; None: an echo.
+    ``respond`` returns the response's body for a request's that holds a structured message; None: an echo.
     """
 
     def __init__(self, respond: Callable[[bytes], bytes] | None) -> None:
-        """Begin to count."""
+        """Start with a count of zero."""
         self.calls = 0
         self._respond = respond
 
     def routes(self) -> list[web.RouteDef]:
-        """Return which method answers which request."""
+        """Return the routes: method, path and handler."""
         return [
             web.post("/echo", self.echo if self._respond is None else self.message),
             web.get("/resource", self.some_bytes),
@@ -109,7 +109,7 @@ class Resources:
         return web.Response(body=_http.content(int(count)))
 
     async def value(self, request: web.Request) -> web.Response:
-        """Return the value as JSON, written anew for each request."""
+        """Return the value as JSON, serialized for each request."""
         self.calls += 1
         return web.json_response(_http.JSON)
 
@@ -147,7 +147,7 @@ def _work(listener: socket, given: dict[str, Any], announce: _workers.Announce) 
 
 
 def _answer(listener: socket, options: Options, announce: _workers.Announce, message: str) -> None:
-    """Answer the requests that come by a listening socket, until the process ends."""
+    """Answer the requests at a listening socket until the process ends."""
     module = importlib.import_module(options.event_loop)
     with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
         respond = None if message == "bytes" else codecs.around(codecs.load(options.codec, message))
@@ -161,14 +161,14 @@ async def _answer_all(listener: socket, backlog: int, announce: _workers.Announc
     await runner.setup()
     await web.SockSite(runner, listener, backlog=backlog).start()
     announce(lambda: resources.calls)
-    await asyncio.Event().wait()  # that nobody sets
+    await asyncio.Event().wait()  # an event that nobody sets
 
 
 class Client:
     """One session with at most one connection at a time; the first call connects it."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect, and what to ask for."""
+        """Keep the address and the resource."""
         self._address = address
         self._options = options
         self._is_echo = options.resource == "echo"
@@ -181,13 +181,13 @@ class Client:
             base, connector = "http://localhost", aiohttp.UnixConnector(where.path, force_close=close, limit=0)
         else:
             base, connector = f"http://{_http_wire.authority(where)}", aiohttp.TCPConnector(force_close=close, limit=0)
-        no_limit = aiohttp.ClientTimeout(total=None)  # the laboratory has its own, without a timer for each call
+        no_limit = aiohttp.ClientTimeout(total=None)  # this package has its own deadlines, without a timer per call
         self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
         self._ask, self._fault = self._prepared(base), _http.fault_of(self._options.resource)
 
     def _prepared(self, base: str) -> Callable[[bytes], Any]:
-        """Return what makes a request for a payload."""
+        """Return the function that starts a request for a payload."""
         post = functools.partial(self._session.post, allow_redirects=False)
         get = functools.partial(self._session.get, allow_redirects=False)
         return {
@@ -198,7 +198,7 @@ class Client:
         }[self._options.resource]
 
     async def call(self, payload: bytes) -> bytes:
-        """Make one request and return the payload: as the server sent it, or because its answer was right."""
+        """Make one request and return the payload: as sent by the server or implied by a correct response."""
         try:
             async with self._ask(payload) as reply:
                 body = await reply.read()
@@ -224,14 +224,14 @@ class Client:
 
 
 def _refused(reply: aiohttp.ClientResponse, fault: str) -> TransportError:
-    """Return the error for an answer that is not the right one."""
+    """Return the error for a wrong response."""
     request = f"{reply.method} {reply.url.raw_path_qs}"
     kind = f"status {reply.status}" if reply.status != 200 else "body"
     return TransportError(f"{request} was answered with status {reply.status} {reply.reason}: {fault}", kind)
 
 
 def _ports() -> str:
-    """Return why the ports of this machine are used up, with the kernel's own numbers."""
+    """Return why this machine has no free port left, with the kernel's settings."""
     files = [Path("/proc/sys/net/ipv4", name) for name in ("ip_local_port_range", "tcp_tw_reuse")]
     found = [f"{one.name} is {' '.join(one.read_text().split()) if one.exists() else 'unknown'}" for one in files]
     return (
@@ -241,17 +241,17 @@ def _ports() -> str:
 
 
 def url(options: Options, address: str, payload_bytes: int) -> str:
-    """Return what load generators ask for; ValueError for options that they cannot carry out."""
+    """Return the URL for load generators; ValueError for options that they do not support."""
     if not options.keep_alive:
         raise ValueError("load generators keep their connections: give keep_alive true")
     return _http.url(options.resource, address, payload_bytes)
 
 
 class Wire(_http.Wire):
-    """The same requests on bare connections."""
+    """The same requests for the load generator ``wire``."""
 
     def __init__(self, options: Options, address: str) -> None:
-        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if not options.keep_alive:
             raise ValueError("the engine wire keeps its connections: give keep_alive true")
         super().__init__(options.resource, address)

@@ -12,7 +12,7 @@ from bench.errors import TransportError
 from bench.systems import _crossbar, _http, _workers, http_aiohttp
 
 TRANSPORTS = ("ipc", "tcp")
-START_S = 3.0  # a node takes twice as long, its client little
+START_S = 3.0  # the node takes twice as long, its client is fast
 REQUIRES = ("aiohttp",)
 ENVIRONMENT = "crossbar"
 
@@ -24,13 +24,13 @@ RESOURCES = "_crossbar_resources"  # the module of the Twisted resources, which 
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, and what answers. The client is the one of http_aiohttp.
+    """The resource requested, and the server. The client is the one of http_aiohttp.
 
     resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has; json gets a small
         JSON value, which the node writes once; static gets a file. Of the last two the size does not depend on the
         payload's.
     workers: router workers, a process each, that share one TCP port (SO_REUSEPORT). Connections, not requests, are
-        spread over them, by a hash. The node's controller is a further process of the server; it has nothing to do
+        spread over them, by a hash. The node's controller is a further process of the server; it has no work
         in a window.
     pin: keep each worker on one CPU, in turn, out of those that the server may use (Linux).
     backlog: connections that may wait to be accepted, for each worker; the kernel's limit is net.core.somaxconn.
@@ -44,7 +44,7 @@ class Options:
     keep_alive: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out."""
+        """Raise ValueError for impossible values."""
         _http.refuse_unknown(self.resource)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
@@ -91,7 +91,7 @@ def _configuration(address: str, options: Options, directory: str) -> dict[str, 
 
 
 def _paths(directory: str, cpus: list[int] | None) -> dict[str, Any]:
-    """Return what a worker serves; it stays on the given CPUs, if any."""
+    """Return the paths that a worker serves; it is pinned to the given CPUs, if any."""
     extra = {"directory": directory, "most_bytes": _http.MOST_BYTES, "cpus": cpus}
     return {
         "/": {"type": "static", "directory": f"{directory}/static"},

@@ -29,7 +29,7 @@ class Options:
     codec: str = "json"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out."""
+        """Raise ValueError for impossible values."""
         if self.writes not in (1, 2):
             raise ValueError("writes must be 1 or 2")
 
@@ -51,13 +51,13 @@ def _handler(options: Options, service: Service) -> type[BaseHTTPRequestHandler]
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     return Handler
 
 
 class _Server(ThreadingHTTPServer):
-    """The library's server, which ignores that a client disconnected."""
+    """The library's server; it ignores disconnecting clients."""
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore the error."""
@@ -74,10 +74,10 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 
 class Client:
-    """One connection that is kept."""
+    """One persistent connection."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect and how."""
+        """Keep address and options."""
         self._where = parse_address(address)
         self._options = options
 
@@ -107,10 +107,10 @@ class Client:
 
 
 class Wire(_http_wire.Responses):
-    """The same requests on bare connections; one instance for each: it remembers what it has read."""
+    """The same requests for the load generator ``wire``; one instance for each connection: it keeps its position."""
 
     def __init__(self, options: Options, address: str) -> None:
-        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         super().__init__()
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")

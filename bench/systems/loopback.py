@@ -14,18 +14,18 @@ class Options:
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Announce, and leave: nothing is ever sent."""
+    """Announce an address and return; nothing is ever sent."""
     service.announce(binding.endpoint())
 
 
 class Client:
-    """A client whose call returns its argument; the measurement pipeline is the real one."""
+    """A client whose call returns its argument; the rest of the measurement is unchanged."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Take what every client takes."""
+        """Accept the arguments of every client."""
 
     def open(self) -> None:
-        """Connect to nothing."""
+        """Do nothing: there is no server."""
 
     def call(self, payload: bytes) -> bytes:
         """Return the payload."""

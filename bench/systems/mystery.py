@@ -22,7 +22,7 @@ TRANSPORTS = ("tcp",)
 REQUIRES = ()
 START_S = 0.13
 
-# What is wrong with each box, so written that nobody reads it by accident: look at the figures first.
+# The fault of each box, encoded so that nobody reads it by accident: look at the figures first.
 _SEALED = {
     "a": "AEtrIfrJnHjTtIwGOZ13FARMrRukJeaHInYSXk7PbLHZ",
     "b": "K3BmVnuy4rI6ZxRxGGyxWU3DR/Ykmt+dDerlL1gRfJvp",
@@ -38,7 +38,7 @@ PACKED = 1 << 31  # marks a length
 
 @dataclass(frozen=True)
 class Options:
-    """Which box.
+    """The box to serve.
 
     box: a to f, or sound.
     """
@@ -46,14 +46,14 @@ class Options:
     box: str = "sound"
 
     def __post_init__(self) -> None:
-        """Refuse what is no box."""
+        """Raise ValueError for an unknown box."""
         if self.box not in BOXES:
             raise ValueError(f"box must be {', '.join(BOXES)}, not {self.box!r}")
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a box does its work: how many processes, how replies are handed over, what a request waits for."""
+    """How a box works: number of processes, how replies are sent, what a request waits for."""
 
     workers: int = 1
     slow: tuple[int, ...] = ()
@@ -66,7 +66,7 @@ class Way:
 
 
 def way(box: str) -> Way:
-    """Return how a box does its work."""
+    """Return how a box works."""
     if box not in _SEALED:
         return Way(workers=2)
     sealed = base64.b64decode(_SEALED[box])
@@ -75,7 +75,7 @@ def way(box: str) -> Way:
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Let one process or two answer, which share a port, until this one ends."""
+    """Serve with one process, or two that share a port, until this one ends."""
     arguments = {"box": options.box, "workers": way(options.box).workers, "pin": False, "backlog": 128}
     with _workers.Workers("bench.systems.mystery", binding.endpoint(), arguments) as workers:
         service.announce(workers.address, counts=workers.counts)
@@ -93,7 +93,7 @@ class _Server:
 
     def answered(self) -> int:
         """Return how many requests were answered so far."""
-        self._asked += 1  # asking counts, too
+        self._asked += 1  # reading the counter increments it
         return next(self._calls) - self._asked + 1
 
     def accept(self, listener: socket.socket) -> None:
@@ -124,7 +124,7 @@ class _Server:
 
 
 class Client:
-    """The client that goes with the box: it knows as much of its ways as it needs."""
+    """The client of a box; it knows only the protocol details that it needs."""
 
     def __init__(self, address: str, options: Options) -> None:
         """Keep the address."""

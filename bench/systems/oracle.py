@@ -1,7 +1,7 @@
 """Oracle: raw sockets whose server takes known service times, one request at a time; for testing the instrument itself.
 
 The server is a small program in C, compiled on first use, or the same in Python where there is no compiler. Python
-adds time of its own to each request, which varies: measurements of the instrument's error use the program.
+adds time of its own to each request, which varies, so measurements of the instrument's error use the C program.
 """
 
 import math
@@ -34,8 +34,8 @@ class Options:
 
     law: constant; exponential; bimodal (nine of ten requests take half the mean, the tenth five and a half times it).
     mean_us: the mean of the distribution.
-    freeze_after: the number of the request during which the server stops; 0 for never.
-    freeze_ms: for how long.
+    freeze_after: the number of the request during which the server freezes; 0 for never.
+    freeze_ms: the duration of the freeze.
     server: c, a program that is compiled on first use, or python.
     """
 
@@ -46,7 +46,7 @@ class Options:
     server: Literal["python", "c"] = "python"
 
     def __post_init__(self) -> None:
-        """Refuse unknown names, and times out of range."""
+        """Raise ValueError for unknown names and times out of range."""
         if self.law not in LAWS:
             raise ValueError(f"law must be {', '.join(LAWS)}, not {self.law!r}")
         if not 1 <= self.mean_us <= 10_000_000:
@@ -58,14 +58,14 @@ class Options:
 
 
 def best_server() -> str:
-    """Return the server with the smaller error of its own: "c" where there is a compiler, else "python"."""
+    """Return the server with the smaller timing error: "c" where there is a compiler, else "python"."""
     from bench import programs
 
     return "c" if shutil.which(programs.COMPILER) else "python"
 
 
 def prepare() -> None:
-    """Compile the server in C, if there is a compiler and the program is not there yet."""
+    """Compile the server in C, if there is a compiler and the program is missing."""
     if best_server() == "c":
         program()
 
@@ -93,7 +93,7 @@ def service_times(options: Options, seed: int = SEED) -> Iterator[float]:
 
 
 def _work(us: float) -> None:
-    """Take this long: spin, as a busy server does; of more than 10 ms, sleep the beginning.
+    """Work for a given time: spin, as a busy server does; sleep first if it is more than 10 ms.
 
     A CPU that went idle needs time to wake up, which would be added to the service time.
     """
@@ -132,7 +132,7 @@ def _serve_by_program(binding: Binding, options: Options, service: Service) -> N
         server.write(b"count\n")
         return [int(said())]
 
-    said()  # that it is ready
+    said()  # it is ready
     service.announce(address, counts=count)
     raise TransportError(f"the oracle's program ended with status {server.wait()}")
 
@@ -157,7 +157,7 @@ def _serve_here(binding: Binding, options: Options, service: Service) -> None:
 def _answer(
     both: tuple[sockets.Send, sockets.Receive], answer: Callable[[bytes], bytes], times: Iterator[float]
 ) -> bool:
-    """Answer one request after its time; return whether the client is still there."""
+    """Answer one request after its service time; return whether the client is still connected."""
     send, receive = both
     try:
         payload = receive()

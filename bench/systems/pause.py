@@ -27,12 +27,12 @@ while True: pass
 
 @dataclass(frozen=True)
 class Options:
-    """How to wait, and beside whom.
+    """How to wait, and beside which load.
 
-    us: the time that each wait is to take.
-    way: sleep (the kernel's timer); asyncio (a timer of its event loop); spin (sleep to 150 us before, without the
-    50 us that Linux may add, then look at the clock again and again: how open loads are paced).
-    beside: nobody; same (a process that computes without pause on the same CPU); others (one on every other CPU).
+    us: the intended time of each wait.
+    way: sleep (the kernel's timer); asyncio (a timer of its event loop); spin (sleep until 150 us before, without the
+    50 us of timer slack of Linux, then poll the clock: how open loads are paced).
+    beside: nobody; same (a busy process on the same CPU); others (a busy process on each other CPU).
     """
 
     us: int = 1000
@@ -40,7 +40,7 @@ class Options:
     beside: Literal["nobody", "same", "others"] = "nobody"
 
     def __post_init__(self) -> None:
-        """Refuse what is no wait."""
+        """Raise ValueError for an unknown way to wait or a time out of range."""
         if not 1 <= self.us <= 10_000_000:
             raise ValueError("us must be from 1 to 10 000 000")
         if self.way not in WAYS:
@@ -50,7 +50,7 @@ class Options:
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Announce, and leave: nothing is ever sent."""
+    """Announce an address and return; nothing is ever sent."""
     service.announce(binding.endpoint())
 
 
@@ -58,7 +58,7 @@ class Client:
     """A client whose call waits, and returns its argument."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Take what every client takes."""
+        """Accept the arguments of every client."""
         self._options = options
         self._wait = self._spin if options.way == "spin" else self._sleep
         self._neighbours: list[subprocess.Popen[bytes]] = []

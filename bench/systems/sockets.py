@@ -39,13 +39,13 @@ class Options:
     codec: str = "json"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out."""
+        """Raise ValueError for impossible values."""
         if self.writes not in (1, 2):
             raise ValueError("writes must be 1 or 2")
 
 
 def stream(connection: socket.socket, nodelay: bool = True, writes: int = 1) -> tuple[Send, Receive]:
-    """Return two functions that send and receive whole messages, each behind its length (4 bytes, big-endian).
+    """Return two functions that send and receive whole messages, each after its length (4 bytes, big-endian).
 
     The second returns None when the other side has closed between two messages. Closures, not methods: as the baseline,
     this must cost no more than a bare loop.
@@ -75,7 +75,7 @@ def stream(connection: socket.socket, nodelay: bool = True, writes: int = 1) -> 
 
 
 def caller(connection: socket.socket, options: Options) -> Callable[[bytes], bytes]:
-    """Return a function that sends a request and returns its reply; the usual way is written out, see ``stream``."""
+    """Return a function that sends a request and returns its reply; the common case is inlined, see ``stream``."""
     send, _ = stream(connection, options.client_nodelay, options.writes)
     sendall, recv, in_one = connection.sendall, connection.recv, options.writes == 1
 
@@ -100,7 +100,7 @@ def caller(connection: socket.socket, options: Options) -> Callable[[bytes], byt
 
 
 def _rest(data: bytes, recv: Callable[[int], bytes]) -> bytes:
-    """Receive what is missing of a message that did not come in one piece."""
+    """Receive the rest of a message that did not arrive in one piece."""
     while len(data) < PREFIX:
         data += _more(65536, recv)
     chunks, missing = [data], unpack(data)[0] + PREFIX - len(data)
@@ -135,10 +135,10 @@ def listen(address: Address, backlog: int = 128, shared: bool = False) -> socket
 
 
 def make_way(path: str) -> None:
-    """Remove a socket of this user at which nobody listens any more; TransportError for all else that is there."""
+    """Remove a stale socket of this user; TransportError for anything else at that path."""
     try:
         found = os.lstat(path)
-    except OSError:  # nothing is there; what else may be wrong with the path, the server says
+    except OSError:  # nothing is there; other errors of the path are reported by the server
         return
     if not stat.S_ISSOCK(found.st_mode):
         raise TransportError(f"{path} exists and is not a socket: it is kept as it is; name another path")
@@ -237,12 +237,12 @@ class Client:
 
 
 class Wire:
-    """Requests and responses as bytes; nothing is kept, so that connections could share an instance."""
+    """Requests and responses as bytes; it has no state, so connections could share an instance."""
 
     last = False
 
     def __init__(self, options: Options, address: str) -> None:
-        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
         self._where, self._options = parse_address(address), options
@@ -256,7 +256,7 @@ class Wire:
         return pack(len(payload)) + payload
 
     def end(self, buffer: bytes | bytearray, length: int) -> int:
-        """Return how many bytes the first response takes, 0 if it is not all there; TransportError if too large."""
+        """Return how many bytes the first response takes, 0 if it is incomplete; TransportError if too large."""
         if length < PREFIX:
             return 0
         stop = PREFIX + unpack(buffer)[0]

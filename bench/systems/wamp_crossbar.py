@@ -32,7 +32,7 @@ PACKAGES = {"json": "autobahn", "msgpack": "msgpack", "cbor": "cbor2"}
 
 @dataclass(frozen=True)
 class Options:
-    """How both sides speak with the router.
+    """Protocol between both sides and the router.
 
     framing: rawsocket puts a length before each message; websocket a frame, after a handshake by HTTP.
     serializer: json, msgpack or cbor. The payload travels as one argument; json carries opaque bytes as base64 text.
@@ -42,7 +42,7 @@ class Options:
     serializer: Literal["msgpack", "cbor", "json"] = "msgpack"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out here."""
+        """Raise ValueError for impossible values."""
         if self.framing not in FRAMINGS:
             raise ValueError(f"framing must be rawsocket or websocket, not {self.framing!r}")
         if self.serializer not in PACKAGES:
@@ -82,7 +82,7 @@ def _endpoints(binding: Binding, options: Options) -> Iterator[tuple[str, str]]:
 
 
 def _configuration(addresses: dict[str, str]) -> dict[str, Any]:
-    """Return the node's configuration: one worker, one realm in which everybody may register and call."""
+    """Return the node's configuration: one worker, one realm in which every client may register and call."""
     anyone = {"name": "anonymous", "permissions": [{"uri": "", "match": "prefix", "allow": _ALLOWED}]}
     worker = {
         "type": "router",
@@ -162,7 +162,7 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
 
 
 class Client:
-    """One WAMP session that calls the procedure; an address may name another one behind "#"."""
+    """One WAMP session that calls the procedure; an address may name another procedure after "#"."""
 
     def __init__(self, address: str, options: Options) -> None:
         """Keep the router's address and the procedure's name."""

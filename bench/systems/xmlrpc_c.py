@@ -13,7 +13,7 @@ from bench.errors import TransportError
 from bench.process import Process
 from bench.systems import sockets
 
-TRANSPORTS = ("tcp",)  # its HTTP client knows no Unix domain sockets
+TRANSPORTS = ("tcp",)  # its HTTP client has no Unix domain sockets
 START_S = 0.12
 REQUIRES = ()
 
@@ -37,18 +37,18 @@ class Options:
     server_nodelay: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out."""
+        """Raise ValueError for impossible values."""
         if self.protocol not in ("http", "pstream"):
             raise ValueError(f"protocol must be http or pstream, not {self.protocol!r}")
 
 
 def prepare() -> None:
-    """Compile the program that serves and calls, if it is not there yet."""
+    """Compile the program that serves and calls, if it is missing."""
     programs.ensure(SOURCE, FLAGS)
 
 
 class _Program(Process):
-    """The program in one of its roles, with which lines are exchanged; it ends with its input, hence with us."""
+    """The program in one of its roles, controlled by lines of text; it ends when its input, or this process, ends."""
 
     def __init__(self, words: Sequence[object], connections: Sequence[socket.socket]) -> None:
         """Start it; ``connections`` are handed on to it."""
@@ -56,7 +56,7 @@ class _Program(Process):
         super().__init__(command, pass_fds=[one.fileno() for one in connections])
 
     def hear(self, kind: str = "") -> list[str]:
-        """Return the words of its next line behind ``kind``; TransportError if it says something else."""
+        """Return the words after ``kind`` in its next line; TransportError for any other line."""
         line = self.output.readline().decode()
         if not line or line.startswith("error "):
             status = self.wait()
@@ -65,7 +65,7 @@ class _Program(Process):
         return line.removeprefix(kind).split()
 
     def read(self, count: int) -> "array[int]":
-        """Return so many int64 of its output."""
+        """Return that many int64 of its output."""
         numbers = array("q")
         numbers.frombytes(self.output.read(8 * count))
         return numbers
@@ -113,7 +113,7 @@ class Load:
         places = [str(one.fileno()) for one in connections] or [_url(where)]
         self._program = _Program([*words, *places], connections)
         for one in connections:
-            one.close()  # the program's alone
+            one.close()  # owned by the program
         self._program.write(b"".join(payloads))
         (first_ns,) = self._program.hear("first")
         return int(first_ns)
@@ -140,7 +140,7 @@ def _url(where: Address) -> str:
 
 
 class Client:
-    """The client in Python that speaks the same protocol: for loads that the program does not make."""
+    """The client in Python that speaks the same protocol: for the loads that the program lacks."""
 
     def __init__(self, address: str, options: Options) -> None:
         """Choose by protocol; each is imported only when it is needed."""
@@ -169,7 +169,7 @@ class Client:
 
 
 def Wire(options: Options, address: str) -> Any:  # noqa: N802 - stands for the classes of both protocols
-    """Return the requests and responses of the protocol as bytes, for the engine ``wire``."""
+    """Return the requests and responses of the protocol as bytes, for the load generator ``wire``."""
     if options.protocol == "http":
         from bench.systems import xmlrpc_stdlib
 

@@ -41,7 +41,7 @@ class Options:
     writes: Literal[1, 2, 3] = 1
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out."""
+        """Raise ValueError for impossible values."""
         if self.writes not in (1, 2, 3):
             raise ValueError("writes must be 1, 2 or 3")
 
@@ -56,12 +56,12 @@ def _parts(document: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 class Unpacker:
-    """Takes bytes as they come and returns the packets in them; ``feed`` raises TransportError on what is malformed."""
+    """Decoder of packets from a byte stream; ``feed`` raises TransportError for malformed input."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        """Begin between two packets; larger packets than ``most_bytes`` are refused before they are held."""
+        """Begin between two packets; packets larger than ``most_bytes`` are refused before they are stored."""
         self._most_bytes = most_bytes
-        self._tail = b""  # ESC and up to two bytes: a control word whose rest has not come
+        self._tail = b""  # ESC and up to two bytes: an incomplete control word
         self._packet = bytearray()
         self._inside = False
 
@@ -71,7 +71,7 @@ class Unpacker:
         return not self._inside and not self._tail
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take the next bytes of the stream; return the packets that they complete, often none or one."""
+        """Process the next bytes of the stream; return the packets that they complete, often none or one."""
         if (
             self.between
             and data[:4] == OPEN
@@ -119,7 +119,7 @@ class Unpacker:
 
 
 def sender(connection: socket.socket, nodelay: bool, writes: int) -> Callable[[bytes], None]:
-    """Return a function that sends a document as a packet, in so many writes."""
+    """Return a function that sends a document as a packet in the given number of writes."""
     if connection.family != socket.AF_UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
     sendall = connection.sendall
@@ -136,7 +136,7 @@ def sender(connection: socket.socket, nodelay: bool, writes: int) -> Callable[[b
 
 
 def _answer_all(connection: socket.socket, options: Options, answer: Callable[[bytes], bytes]) -> None:
-    """Serve one connection until its client leaves, or sends what is malformed."""
+    """Serve one connection until its client leaves, or sends malformed data."""
     unpacker, send = Unpacker(), sender(connection, options.server_nodelay, options.writes)
     with connection, contextlib.suppress(OSError, TransportError):
         while data := connection.recv(READ_BYTES):
@@ -157,7 +157,7 @@ class Client:
     """One connection to the server."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect and how."""
+        """Keep address and options."""
         self._address = address
         self._options = options
         self._unpacker = Unpacker()
@@ -176,7 +176,7 @@ class Client:
             raise _xmlrpc.failed(reason) from reason
 
     def _receive(self) -> bytes:
-        """Return the one packet that comes next."""
+        """Return the next packet."""
         packets: list[bytes] = []
         while not packets:
             data = self._connection.recv(READ_BYTES)
@@ -193,12 +193,12 @@ class Client:
 
 
 class Wire:
-    """Calls and their answers as packets; one instance for each connection: it remembers what it has read."""
+    """Calls and their replies as packets; one instance for each connection: it keeps its position."""
 
     last = False
 
     def __init__(self, options: Options, address: str) -> None:
-        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
         self._where, self._options = parse_address(address), options
@@ -216,7 +216,7 @@ class Wire:
         return pack(_xmlrpc.request(payload))
 
     def end(self, buffer: bytes | bytearray, length: int) -> int:
-        """Return how many bytes the first packet takes, 0 if it is not all there; TransportError if it is malformed."""
+        """Return how many bytes the first packet takes, 0 if it is incomplete; TransportError if it is malformed."""
         found = buffer.find(END, max(0, self._seen - 3), length)
         stop = length if found < 0 else found + len(END)
         packets = self._unpacker.feed(bytes(buffer[self._seen : stop]))

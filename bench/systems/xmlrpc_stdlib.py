@@ -23,7 +23,7 @@ GZIP_BYTES = 1400  # the library's own threshold for replies
 
 @dataclass(frozen=True)
 class Options:
-    """How documents travel.
+    """How documents are sent.
 
     http: "1.1" keeps the connection; "1.0", the library's own default, makes one for each call.
     gzip: compress requests and replies above 1400 bytes of XML (the library refuses what unpacks to over 20 MiB).
@@ -33,7 +33,7 @@ class Options:
     gzip: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out."""
+        """Raise ValueError for impossible values."""
         if self.http not in ("1.0", "1.1"):
             raise ValueError(f'http must be "1.0" or "1.1", not {self.http!r}')
 
@@ -61,7 +61,7 @@ def _handler(options: Options, transport: str) -> type[xmlrpc.server.SimpleXMLRP
         encode_threshold: Any = GZIP_BYTES if options.gzip else None
 
         def log_message(self, format: str, *args: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     return Handler
 
@@ -78,7 +78,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         use_builtin_types=True,
     )
     server.socket.close()
-    server.socket = listener  # its own would take five connections at a time, and no other family of addresses
+    server.socket = listener  # the library's own allows five pending connections and one address family
     answer: Any = service.answer
     server.register_function(answer, _xmlrpc.METHOD)
     service.announce(sockets.announced(listener, binding.endpoint()))
@@ -120,7 +120,7 @@ class Client:
     """One client of the library's, with its connection."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect and how."""
+        """Keep address and options."""
         self._address = address
         self._options = options
 
@@ -149,10 +149,10 @@ class Client:
 
 
 class Wire(_http_wire.Responses):
-    """Calls and their answers over HTTP/1.1; one instance for each connection: it remembers what it has read."""
+    """Calls and their replies over HTTP/1.1; one instance for each connection: it keeps its position."""
 
     def __init__(self, options: Options, address: str) -> None:
-        """Keep where to connect; ValueError for options that this engine cannot carry out."""
+        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         super().__init__()
         if options.http != "1.1" or options.gzip:
             raise ValueError(

@@ -28,7 +28,7 @@ class Options:
     codec: str = "json"
 
     def __post_init__(self) -> None:
-        """Refuse what would mean "unlimited" to the library."""
+        """Raise ValueError for 0, which means "unlimited" to the library."""
         if self.high_water_mark < 1:
             raise ValueError("high_water_mark must be at least 1")
 
@@ -51,7 +51,7 @@ def _bind(socket: Any, binding: Binding) -> str:
 
 
 def _verbs(socket: Any, options: Options) -> tuple[Callable[[bytes], object], Callable[[], bytes]]:
-    """Return the socket's own send and receive, or those that do without copying."""
+    """Return the socket's send and receive, or their zero-copy variants."""
     if options.copy:
         return socket.send, socket.recv
     return partial(socket.send, copy=False), lambda: socket.recv(copy=False).bytes
@@ -109,7 +109,7 @@ class Sender(_Connection):
     """The sending end of a one-way stream: a PUSH socket."""
 
     kind = zmq.PUSH
-    linger = -1  # until everything has left
+    linger = -1  # until all messages have been sent
 
     @property
     def send(self) -> Callable[[bytes], object]:
