@@ -104,7 +104,7 @@ $(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@$(if $(UV_LOCK),$(PIP) --require-hashes -r $(UV_LOCK) || { $(WITHOUT_UV); exit 1; })
 	@$(BIN)/python -m bench.installer requirements/lab.txt $(UV_LOCK)
 	@$(if $(UV_LOCK),$(BIN)/uv pip install -q --offline --python $(BIN)/python,$(PIP)) --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q bench  # a process compiles nothing again, even where Python is told to keep no bytecode
+	@$(BIN)/python -m compileall -q bench  # a process compiles nothing again, even where Python is set to write no bytecode
 	@touch $(READY)
 
 clean:

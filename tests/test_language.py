@@ -1,25 +1,36 @@
-"""Documents are written in plain technical English: without the retired words, without measured numbers by hand."""
+"""Text for readers is plain technical English: without the retired words, without measured numbers typed by hand.
 
+Tested are documents, notebooks, files of parameters and of teaching, all docstrings, comments and strings of the
+package, and the text that each notebook shows when it draws its reference run.
+"""
+
+import ast
+import io
 import json
 import re
-import shutil
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
 
+import nbformat
 import pytest
 from conftest import ROOT
-from handmade import handmade
-from retired_words import RETIRED, found
+from papermilling import outputs
+from retired_words import INTRODUCED, RULES, found
 
-from bench.analysis import comparison
-from bench.analysis.resources import Resource
-from bench.apps.documents import __main__ as documents
-from bench.apps.documents import blocks, choosing, results, trust
-from bench.apps.teaching import copies
-from bench.errors import DataError
-from bench.experiments.calibration import certificate
-from bench.plan.case import Case
-from bench.stats.intervals import Interval
+from bench.apps.documents import blocks
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("[a-z]*.ipynb") if not file.stem.startswith("out"))
+DRAWN = [file for file in NOTEBOOKS if (ROOT / "data" / "reference" / file.stem).is_dir()]
+WRITTEN = sorted(
+    [
+        *(ROOT / "papermill_params").glob("*.yaml"),
+        *(file for kind in ("*.yaml", "*.j2", "*.html") for file in (ROOT / "bench").rglob(kind)),
+        *(ROOT / "data").glob("*.md"),
+    ]
+)
+CODE = sorted((ROOT / "bench").rglob("*.py"))
 TEACHING = re.compile(r"<!-- expected: begin.*?<!-- expected: end -->", re.S)
 OURS = ("README.md", "docs/choosing.md", "docs/trust.md", "docs/using.md", "docs/site/index.md")
 MEASURED = re.compile(
@@ -33,51 +44,136 @@ MEASURED = re.compile(
 ALLOWED = {"95 %", "100 %"}  # the level of every interval, and what saturated means
 
 
+def path_of(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+def cells(notebook: Path) -> list[str]:
+    """Return the source of each cell of a notebook, code and comments of parameters included."""
+    return ["".join(cell["source"]) for cell in json.loads(notebook.read_text("utf-8"))["cells"]]
+
+
+def texts(source: str) -> Iterator[str]:
+    """Yield each docstring, comment, f-string, and string of more than a word; a field of an f-string is a dash."""
+    tree = ast.parse(source)
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "-" for part in node.values)
+        elif isinstance(node, ast.Constant) and id(node) not in parts and re.search(r"\S[\s/]+\S", str(node.value)):
+            yield str(node.value)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+@pytest.mark.parametrize("file", [*DOCUMENTS, *WRITTEN], ids=path_of)
+def test_documents_and_files_of_teaching_use_no_retired_word(file):
+    assert found(file.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=path_of)
+def test_notebooks_use_no_retired_word(notebook):
+    assert found(*cells(notebook)) == []
+
+
+@pytest.mark.parametrize("notebook", DRAWN, ids=path_of)
+def test_what_a_notebook_shows_uses_no_retired_word(notebook, drawn):
+    executed = drawn(notebook.stem) / "out.ipynb"
+    shown = outputs(executed)
+    assert len(shown) > 1000 and found(shown) == []
+    assert sum(len(cell.get("outputs", [])) for cell in nbformat.read(executed, 4).cells) > 5
+
+
+@pytest.mark.parametrize("file", CODE, ids=path_of)
+def test_docstrings_comments_and_strings_use_no_retired_word(file):
+    assert found(*texts(file.read_text("utf-8"))) == []
+
+
+def test_the_files_are_there_and_not_few():
+    assert len(CODE) > 150 and len(DRAWN) >= 17 and len(NOTEBOOKS) >= 18 and len(WRITTEN) > 30 and len(DOCUMENTS) > 8
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=path_of)
+def test_words_that_stay_as_names_of_parameters_are_introduced_where_they_stand(notebook):
+    for name, words in INTRODUCED.items():
+        for comment in re.findall(rf"^{name}: .*?#(.*)$", "\n".join(cells(notebook)), re.M):
+            assert words in comment, comment
+
+
+def test_a_start_is_introduced_as_a_fork():
+    assert "JMH calls it a *fork*" in (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    assert "".join(cells(ROOT / "notebooks" / "latency.ipynb")).count("*fork* in JMH") == 1
+
+
+SENTENCES = {
+    "foretold, foretells": ["Foretold from the starts", "what the model foretells"],
+    "told apart": ["the two were not told apart", "which cannot be told from zero", "tell the cases apart"],
+    "told, tells (of a value)": ["no quantile told of it", "a rate tells how fast it is", "was told the address"],
+    "middle (of starts)": ["the middle of the starts", "their middles", "the start in the middle decides"],
+    "stroke, tick on top": ["the stroke is the median", "a tick on top"],
+    "line, wait in line": ["calls wait in line", "where does the line grow without end"],
+    "full (a CPU)": ["no CPU is full", "the server is full at that rate", "without time left in some case"],
+    "law (of a server)": ["a server of known law", "the service law", "the law of the server"],
+    "kept, lost, kept up (an objective)": ["is kept up to 9,000 a second", "the SLO is lost", "keeps an SLO"],
+    "expanded (closed loop)": ["the closed loop, expanded"],
+    "sleeps (counts)": ["sleeps/call", "sleeps per call", "it counts sleeps"],
+    "floor": ["the instrument's floor", "above the floor of raw sockets"],
+    "service (seen from a client)": ["service p50", "service and response times"],
+    "response (from when due)": ["response p99", "response from when due"],
+    "is gone on with": ["an unfinished run is gone on with", "go on with the latest run"],
+    "quick and dear": ["quick and dear", "at what CPU price"],
+    "lies, stands, is held against": ["is held against the margin", "lies within the noise", "hold side by side"],
+    "found no level, no steady state": ["most starts found no level"],
+    "moods of the machine": ["users in moods"],
+    "drawn by lot": ["in an order drawn by lot"],
+    "of a call": ["the CPU time of a call"],
+    "shares out": ["how the kernel shares connections out"],
+    "bell curve": ["a bell curve is assumed"],
+    "no user's waiting, nothing is paced": ["nothing is paced, and no user's waiting", "users do not wait"],
+    "may you believe it": ["and may you believe it?", "May it be believed?"],
+    "is absent (a value)": ["what a program does not give is absent"],
+    "riddle": ["a riddle"],
+    "against itself": ["A against itself", "a case is up to 5% from itself"],
+}
+
+
+def test_every_rule_has_its_sentences():
+    assert list(SENTENCES) == [rule.retired for rule in RULES]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.retired)
+def test_a_retired_word_is_found_in_prose_docstrings_and_strings(rule):
+    for sentence in SENTENCES[rule.retired]:
+        for source in (f'say("{sentence}")', f'def f():\n    """{sentence}."""', f'say(f"{{x}} {sentence}: {{y}}")'):
+            assert any(one.endswith(f"write {rule.write}") for one in found(*texts(source))), (sentence, source)
+    assert found(*texts(f"x = 1  # {SENTENCES[rule.retired][0]}")) and rule.write and rule.retired
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Little's law ties them together; Amdahl's law and the universal scalability law.",
+        "profile full measures longer; the full reply is verified; the queue is full.",
+        "The command line starts a run; a line in the figure shows it; the line is the running median.",
+        "Start two clients at 100 % utilization: two CPUs are saturated.",
+        "A disturbance in the middle of the run affects all cases.",
+        "Each start is kept on disk; no packet is lost; the file is kept.",
+        "The service time is the server's own, the response time begins at the scheduled send time.",
+        "It sleeps until shortly before; a sleep of 1 ms takes longer.",
+        "bench.tell(run) shows the conclusion; the interval holds the true value.",
+        "A lock held by the process; the starts of a block; ESC stands for a byte.",
+        "The CPU time per call; the reply of the server.",
+    ],
+)
+def test_technical_uses_of_the_same_words_pass(sentence):
+    assert found(sentence) == []
+
+
 def prose(text: str) -> str:
     """Return what of a document is written by hand, without code."""
     without = TEACHING.sub("", blocks.outside(text))
     return re.sub(r"```.*?```|`[^`\n]*`", "", without, flags=re.S)
-
-
-@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
-def test_documents_use_no_retired_word(file):
-    assert found(prose(file.read_text("utf-8"))) == []
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Foretold from the starts",
-        "the two were not told apart",
-        "no CPU is full",
-        "The server is full at that rate",
-        "users do not wait",
-        "which system, how fast, at what CPU price, and may you believe it?",
-        "95 % within 5 ms is kept up to 9,000 a second",
-        "most starts found no level",
-        "calls follow each other's moods",
-        "a bell curve is assumed",
-        "where does the line grow without end",
-    ],
-)
-def test_a_retired_word_is_found(sentence):
-    assert found(sentence)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Little's law ties them together.",
-        "profile full measures longer; the full reply is verified.",
-        "The command line starts a run; a line in the figure shows it.",
-        "Start two clients at 100 % utilization.",
-        "A disturbance in the middle of the run affects all cases.",
-        "Each start is kept on disk; no packet is lost.",
-        "The service time is the server's own.",
-    ],
-)
-def test_a_word_in_another_sense_is_left_alone(sentence):
-    assert found(sentence) == [] and len(RETIRED) > 20
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -95,147 +191,3 @@ def test_a_measured_number_is_found(text):
 
 def test_six_starts_and_two_cpus_are_no_measured_numbers():
     assert not MEASURED.search("At least 6 starts, 2 CPUs, Python 3.11, HTTP/1.1, 1 kB, p99 and h2load.")
-
-
-@pytest.mark.parametrize("name", documents.FROM_RUNS)
-def test_what_documents_quote_is_what_the_reference_runs_say(name):
-    text = (ROOT / name).read_text("utf-8")
-    assert blocks.filled(text, documents.FROM_RUNS[name]) == text, "make expected writes the blocks anew"
-
-
-def test_every_block_has_a_maker_and_every_maker_a_block():
-    for name in {*documents.FROM_RUNS, *documents.BY_TRYING}:
-        makers = {**documents.FROM_RUNS.get(name, {}), **documents.BY_TRYING.get(name, {})}
-        assert sorted(blocks.names((ROOT / name).read_text("utf-8"))) == sorted(makers)
-    others = [file for file in DOCUMENTS if str(file.relative_to(ROOT)) not in documents.FROM_RUNS]
-    assert [file.name for file in others if blocks.names(file.read_text("utf-8"))] == []
-
-
-@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
-def test_every_row_of_a_table_has_as_many_cells_as_its_head(file):
-    for lines in re.findall(r"(?:^\|.*\n)+", file.read_text("utf-8"), re.M):
-        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines.splitlines()}) == 1, lines[:100]
-
-
-def test_the_certificate_in_the_document_is_of_todays_properties(monkeypatch):
-    text = (ROOT / "docs" / "trust.md").read_text("utf-8")
-    printed = re.search(r"generated: certificate.*?```text\n(.*?)```", text, re.S)[1].splitlines()
-    today = [(line.tried, line.wanted) for line in certificate.certificate(20)]
-    lines = [re.fullmatch(r"pass  (.+?)\s{2,}\S.*?   wanted (.+)", line) for line in printed[:-1]]
-    assert [(line[1].strip(), line[2]) for line in lines] == today
-    assert printed[-1].startswith(f"passed: {certificate.RUNS} runs")
-
-
-def test_a_failed_property_is_shown_in_the_certificate(monkeypatch):
-    monkeypatch.setattr(trust, "certificate", lambda runs: [certificate.Line("this", "1", "0", False)])
-    assert "FAIL  this" in trust.tried(20) and "FAILED: 20 runs" in trust.tried(20)
-
-
-def test_a_block_is_filled_and_the_rest_is_left():
-    text = "a\n<!-- generated: x (make expected) -->old<!-- generated: end -->\nb"
-    made = blocks.filled(text, {"x": lambda: "new"})
-    assert made == "a\n<!-- generated: x (make expected) -->\n\nnew\n\n<!-- generated: end -->\nb"
-    assert blocks.outside(made) == "a\n\nb" and blocks.filled(made, {"x": lambda: "new"}) == made
-    assert blocks.filled(text, {}) == text
-    with pytest.raises(DataError, match="no place for y"):
-        blocks.filled(text, {"y": str})
-    with pytest.raises(DataError, match="lacks its first or its last marker"):
-        blocks.filled(text.replace("<!-- generated: end -->", ""), {})
-
-
-def resource(roles: tuple[str, ...], busy: float) -> Resource:
-    return Resource(f"the {roles[0]}'s CPU", roles, 1, None, busy)
-
-
-def test_a_rate_is_the_servers_capacity_only_if_the_server_is_saturated_and_the_clients_are_not():
-    idle, clients = resource(("server",), 0.5), resource(("client",), 0.99)
-    server, shared = resource(("server",), 0.95), resource(("client", "server"), 0.99)
-    assert results.is_capacity([server, resource(("client",), 0.6)])
-    assert not any(map(results.is_capacity, ([idle, clients], [server, clients], [shared], [idle])))
-    assert results.limit([idle, clients]) == "**clients** (server 50% and clients 99%)"
-    assert (
-        results.limit([idle]) == "none saturated (server 50%)" and results.limit([shared]) == "**clients + server 99%**"
-    )
-
-
-def test_a_ratio_is_written_as_the_one_estimator_gives_it():
-    run = handmade([Case("sockets", "ipc"), Case("sockets", "tcp")], [100, 150])
-    ratio = comparison.effect(run, 0, 1, "p50_rtt_us")
-    assert results.times(ratio) == "×\u00a01.50 [1.50, 1.50]"
-    few = handmade([Case("sockets", "ipc"), Case("sockets", "tcp")], [100, 150], starts=3)
-    assert results.times(comparison.effect(few, 0, 1, "p50_rtt_us")) == "×\u00a01.50"
-
-
-def test_ends_repeat_the_unit_only_where_it_differs():
-    assert results.ends(646, 622, 1490) == " [622, 1.49 ms]" and results.ends(646, 622, 700) == " [622, 700]"
-    assert results.ends(2.0, float("nan"), 3) == results.ends(2, 1, float("nan")) == ""
-
-
-def test_two_cases_are_ordered_only_where_the_interval_excludes_one():
-    ratio = Interval(1.3, 1.1, 1.5, 0.95)
-    words = ("A", "B", "is slower than", "is faster than")
-    assert choosing.found(ratio, *words) == "B is slower than A: ×\u00a01.30 [1.10, 1.50]"
-    assert choosing.found(Interval(0.8, 0.7, 0.9, 0.95), *words) == "B is faster than A: ×\u00a00.80 [0.70, 0.90]"
-    for low, high in ((0.9, 1.5), (float("nan"), float("nan"))):
-        assert "B and A are not distinguishable" in choosing.found(Interval(1.3, low, high, 0.95), *words)
-
-
-def test_every_link_of_a_document_leads_to_a_file():
-    for file in DOCUMENTS:
-        folder = ROOT if file.parent.name == "site" else file.parent
-        for target in re.findall(r"\]\(([^)#\s]+)", prose(file.read_text("utf-8"))):
-            made_by_the_site = file.parent.name == "site" and target in {"gallery.md", "api.md"}
-            assert "://" in target or made_by_the_site or (folder / target).exists(), (file.name, target)
-
-
-def _text(file):
-    """Return a file's text; a notebook's on one line, as its cells hold it."""
-    text = file.read_text("utf-8")
-    return json.dumps(json.loads(text), ensure_ascii=False) if file.suffix == ".ipynb" else text
-
-
-def test_students_copies_hold_no_model_answers(tmp_path):
-    text = (ROOT / "docs" / "teaching-answers.md").read_text("utf-8")
-    copies.write(tmp_path)
-    made = [file for file in tmp_path.rglob("*") if file.is_file()]
-    assert len(made) > 30 and not [file for file in made if "answers" in file.name]
-    answers = re.findall(r"^\d+\. (.{40,})$", text, re.M)
-    written = "\n".join(_text(file) for file in made)
-    assert len(answers) > 50 and [line for line in answers if line in written] == []
-
-
-def test_every_open_exercise_has_a_model_answer():
-    text = (ROOT / "docs" / "teaching-answers.md").read_text("utf-8")
-    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.M | re.S))
-    for notebook in copies.notebooks():
-        cells = json.loads(notebook.read_text("utf-8"))["cells"]
-        asked = "\n".join("".join(cell["source"]) for cell in cells).partition("## Exercises")[2].partition("\n## ")[0]
-        questions = [line for line in re.findall(r"^\d+\. (.*)$", asked, re.M) if not line.startswith("Below:")]
-        assert len(re.findall(r"^\d+\. ", sections[notebook.stem], re.M)) >= len(questions) > 0, notebook.stem
-
-
-def test_expected_writes_the_documents_in_place(tmp_path, monkeypatch):
-    for name in ("README.md", "docs/choosing.md", "docs/trust.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    monkeypatch.setattr(documents.paths, "home", lambda: tmp_path)
-    documents.write({"README.md": {"results": lambda: "| new |"}})
-    text = (tmp_path / "README.md").read_text("utf-8")
-    assert "| new |" in text and text.count("generated: origins") == 1
-
-
-def prerequisites(name: str) -> list[str]:
-    """Return the notebooks that a notebook's card asks for."""
-    first = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8"))["cells"][0]
-    return re.findall(r"`(\w+)\.ipynb`", re.search(r"^\| You need \|(.*)$", "".join(first["source"]), re.M)[1])
-
-
-@pytest.mark.parametrize("title", ["One lab", "Four weeks"])
-def test_a_course_schedules_the_prerequisites_of_each_notebook_before_it(title):
-    text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
-    section = re.search(rf"^## {title}.*?\n(.*?)(?=^## )", text, re.M | re.S)[1]
-    stems = [file.stem for file in copies.notebooks()]
-    order = [name for name in dict.fromkeys(re.findall(r"`(\w+)`", section)) if name in stems]
-    assert len(order) >= 6
-    late = [(name, one) for at, name in enumerate(order) for one in prerequisites(name) if one not in order[:at]]
-    assert late == []

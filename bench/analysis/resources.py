@@ -1,4 +1,4 @@
-"""The CPUs that a case can use, as resources: the roles that share them, the demand of a call, the utilization."""
+"""The CPUs that a case can use, as resources: the roles that share them, the demand per call, the utilization."""
 
 from dataclasses import dataclass
 

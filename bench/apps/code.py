@@ -1,6 +1,7 @@
 """The source code behind a number: the loop that timed it, and the call that was timed."""
 
 import ast
+import itertools
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +31,16 @@ class Piece:
 
 
 def of_run(run: Run, system: str = "") -> list[Piece]:
-    """Return the loop that timed a run's calls and the timed call, of the first system or of the one named."""
-    subjects = [case for case in run.plan.cases if case.system == system or (not system and case.system != "loopback")]
-    return of_case(subjects[0] if subjects else run.plan.cases[0])
+    """Return the loops that timed a run's calls (one for each kind of load), then the timed calls, each once.
+
+    Of the first system, or of the one named.
+    """
+    cases = run.plan.cases
+    first = system or next((case.system for case in cases if case.system != "loopback"), cases[0].system)
+    subjects = [case for case in cases if case.system == first] or [cases[0]]
+    pieces = [of_case(case) for case in {case.load: case for case in reversed(subjects)}.values()]
+    loops, calls = [found[:1] for found in reversed(pieces)], [found[1:] for found in reversed(pieces)]
+    return list(dict.fromkeys(itertools.chain(*loops, *calls)))
 
 
 def of_case(case: Case) -> list[Piece]:

@@ -19,7 +19,7 @@ def figure_of(notebook: str) -> ModuleType:
 
 
 def text_of(notebook: str) -> ModuleType:
-    """Return the module that tells what a notebook's figure says: its ``conclusion`` and other texts."""
+    """Return the module that says what a notebook's figure shows: its ``conclusion`` and other texts."""
     return _part(notebook, "text")
 
 

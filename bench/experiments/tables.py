@@ -190,14 +190,14 @@ def loads(run: Run) -> pd.DataFrame:
         for p in stats.QUANTILES[:3]:
             entry[f"RTT p{100 * p:g}"] = instead or str(quantiles.quantile(run, case, p))
             late = str(quantiles.quantile(run, case, p, "response")) if paced else "no schedule"
-            entry[f"response p{100 * p:g}"] = instead or late
+            entry[f"response time p{100 * p:g}"] = instead or late
         entry["send lag p99"] = str(quantiles.quantile(run, case, 0.99, "lag")) if paced else ""
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
 
 def comparisons(run: Run) -> pd.DataFrame:
-    """Return one row for each quantity of B against A, and of A against itself."""
+    """Return one row for each quantity of B over A, and of A over A (the A/A ratio)."""
     rows = [
         {
             "quantity": one.quantity,
@@ -215,15 +215,15 @@ def comparisons(run: Run) -> pd.DataFrame:
 
 
 def costs(run: Run) -> pd.DataFrame:
-    """Return one row for each closed-loop case: first call, CPU time and voluntary switches per call, memory."""
+    """Return one row for each closed-loop case: first call, CPU time and context switches per call, memory."""
     rows = [
         {
             "case": row["label"],
             "first call (cold)": duration(row["first_rtt_ns"] / 1e3),
             "client CPU/call": _with_range(row, "client_cpu_us_per_call", duration),
             "server CPU/call": _of_server(row, duration, "server_cpu_us_per_call", ranged=True),
-            "client voluntary switches/call": f"{row['client_sleeps_per_call']:.2f}",
-            "server voluntary switches/call": _of_server(row, "{:.2f}".format, "server_sleeps_per_call"),
+            "client voluntary context switches/call": f"{row['client_sleeps_per_call']:.2f}",
+            "server voluntary context switches/call": _of_server(row, "{:.2f}".format, "server_sleeps_per_call"),
             **_of_router(row),
             "client memory": quantity(row["client_rss_bytes"], "B"),
             "server memory": _of_server(row, lambda value: quantity(value, "B"), "server_rss_bytes"),
@@ -254,7 +254,7 @@ def processes(run: Run) -> pd.DataFrame:
 
 
 def marginal_costs(run: Run) -> pd.DataFrame:
-    """Return the cost of a process start, of a call and of a kilobyte in each case: time, and CPU time by role."""
+    """Return the cost per process start, per call and per kilobyte in each case: time, and CPU time by role."""
     rows = []
     for case, kind in itertools.product(run.numbers, marginal.KINDS):
         start, _, byte = marginal.costs(run, case, kind)

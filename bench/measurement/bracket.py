@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bench.plan.case import MOST_PER_S
 
 RATIO = 1.1  # the bracket is narrowed to this
-STARTS = 6  # fresh starts at its lower end, of which most have to keep the objective
+STARTS = 6  # fresh starts at its lower end, most of which must meet the objective
 MOST_PROBES = 60
 
 

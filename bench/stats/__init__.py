@@ -15,7 +15,7 @@ from bench.stats.quantiles import (
     needed_samples,
     quantile,
 )
-from bench.stats.rates import closed_rate, expanded, stream_rate, warm_up_ns
+from bench.stats.rates import closed_rate, corrected, stream_rate, warm_up_ns
 
 __all__ = [
     "LEAST_STARTS",
@@ -24,9 +24,9 @@ __all__ = [
     "across_starts",
     "carried",
     "closed_rate",
+    "corrected",
     "coverage",
     "distribution",
-    "expanded",
     "needed_samples",
     "quantile",
     "stream_rate",

@@ -18,7 +18,7 @@ def quantile(values: Array, p: float) -> float:
 
     The inverse of the empirical distribution function (Hyndman & Fan 1996, definition 1): always a value
     that occurred. NaN for no values. Not ``np.quantile(method="inverted_cdf")``: where p n is a whole number but its
-    floating-point product lies above it (0.07 of 100), that one returns the next larger value.
+    floating-point product is above it (0.07 of 100), that one returns the next larger value.
     """
     values = np.asarray(values)
     if values.size == 0:

@@ -38,7 +38,7 @@ def stream_rate(t_ns: Array, messages: Array) -> float:
     return float(messages[-1] - messages[0]) / (float(t_ns[-1] - t_ns[0]) / 1e9)
 
 
-def expanded(rtt: Array, interval: float) -> Array:
+def corrected(rtt: Array, interval: float) -> Array:
     """Return round trips corrected for coordinated omission, shape (n + added,), in the unit of ``rtt``.
 
     interval: the time E between two requests of the load one asks about. For each value v above E also v - E,

@@ -16,14 +16,14 @@ BINS = 250
 SHORTEST = 5  # bins of a segment
 PENALTY = 15.0  # times ln(bins), for unit noise
 SAME = 0.05  # segments whose levels differ by less than this share are one
-FLAT, WARM_UP, SLOW_DOWN, UNSETTLED = "flat", "warm-up", "slow-down", "no steady state"
+FLAT, WARM_UP, SLOW_DOWN, UNSETTLED = "flat", "warm-up", "slow-down", "not in steady state"
 
 
 @dataclass(frozen=True)
 class Settling:
     """Steady state of one start: its label, the first call of the steady part, and the level (median) of each segment.
 
-    cut: index of a call, 0 where all of it is steady. levels: in the unit of the values, first to last.
+    cut: index of the first steady call, 0 where all are steady. levels: in the unit of the values, first to last.
     """
 
     label: str

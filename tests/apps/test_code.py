@@ -48,3 +48,15 @@ def test_a_notebook_shows_the_first_system_or_the_one_that_is_named():
     (loop, call) = code.of_run(run)
     assert loop.file == ROOT / "bench/child/timed_loops.py" and call.file == ROOT / "bench/systems/zeromq.py"
     assert code.of_run(run, "sockets")[-1].file == ROOT / "bench/systems/sockets.py"
+
+
+@pytest.mark.parametrize(
+    ("notebook", "names"),
+    [
+        ("openload", ["closed", "opened", "caller", "Client"]),
+        ("calibration", ["closed", "opened", "caller", "Client"]),
+        ("throughput", ["send_stream", "closed", "Sender", "call"]),
+    ],
+)
+def test_the_loop_of_each_kind_of_load_is_shown_and_each_call_once(notebook, names):
+    assert [defined(piece) for piece in code.of_run(reference(notebook))] == names

@@ -33,7 +33,7 @@ BROKEN = {
         lambda: certificate.within_a_start(0.5, 0.8, 100),
     ),
     "open loop": (stats, "quantile", lambda values, p: float(values.mean()), lambda: certificate.open_loop(0.7, 30)),
-    "expansion": (stats, "expanded", lambda values, interval: values, certificate.expansion),
+    "correction": (stats, "corrected", lambda values, interval: values, certificate.correction),
     "warm-up": (
         steady_state,
         "settle",

@@ -133,16 +133,16 @@ def test_queueing_theory_with_known_answers():
 
 
 def test_the_correction_adds_v_minus_k_e_down_to_e():
-    assert sorted(stats.expanded([1, 10], 3)) == [1, 4, 7, 10]
-    assert sorted(stats.expanded([1, 9], 3)) == [1, 3, 6, 9]  # E itself is the last
-    assert sorted(stats.expanded([0.1, 0.7], 0.1)) == pytest.approx([0.1, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
-    assert stats.expanded([1, 2, 3], 3).tolist() == [1, 2, 3] and stats.expanded([], 3).size == 0
-    assert sorted(stats.expanded([5, 9], 2)) == [5, 5, 7, 9]  # never below the smallest measured value
+    assert sorted(stats.corrected([1, 10], 3)) == [1, 4, 7, 10]
+    assert sorted(stats.corrected([1, 9], 3)) == [1, 3, 6, 9]  # E itself is the last
+    assert sorted(stats.corrected([0.1, 0.7], 0.1)) == pytest.approx([0.1, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+    assert stats.corrected([1, 2, 3], 3).tolist() == [1, 2, 3] and stats.corrected([], 3).size == 0
+    assert sorted(stats.corrected([5, 9], 2)) == [5, 5, 7, 9]  # never below the smallest measured value
 
 
 @given(some.lists(some.floats(0.01, 1e4), min_size=1, max_size=50), some.floats(1, 1e4))
 def test_no_corrected_value_is_below_the_smallest_measured_one_and_short_ones_change_nothing(rtt, interval):
-    corrected = stats.expanded(rtt, interval)
+    corrected = stats.corrected(rtt, interval)
     assert corrected[: len(rtt)].tolist() == rtt and np.all(corrected[len(rtt) :] >= interval * (1 - 1e-6))
     assert corrected.min() >= min(rtt) * (1 - 1e-6)
     assert max(rtt) > interval or len(corrected) == len(rtt)
@@ -150,10 +150,10 @@ def test_no_corrected_value_is_below_the_smallest_measured_one_and_short_ones_ch
 
 def test_the_interval_is_the_plan_s_and_jitter_of_a_closed_loop_adds_nothing():
     rtt = np.concatenate([np.full(500, 1000.0), np.full(500, 1010.0)])  # its own median gap lies between the two
-    assert len(stats.expanded(rtt, 2000.0)) == 1000
+    assert len(stats.corrected(rtt, 2000.0)) == 1000
     run = handmade(FROZEN, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
     p99 = float(stats.quantile(run.samples_of(0)["rtt_ns"].to_numpy() / 1e3, 0.99))
-    assert len(findings.expanded(run.samples_of(0), 1e6 / 500)) == len(run.samples_of(0))
+    assert len(findings.corrected(run.samples_of(0), 1e6 / 500)) == len(run.samples_of(0))
     assert f"{p99 / 1e3:.2f} ms in the closed loop corrected" in text.freeze(run)
 
 
@@ -214,7 +214,7 @@ def test_the_correction_of_a_freeze_is_close_to_what_users_wait():
     users = simulated(takes, every * np.arange(n))
     assert stats.quantile(takes, 0.99) == 1 < 100 < stats.quantile(users, 0.99)
     for p in (0.99, 0.999):
-        assert stats.quantile(stats.expanded(takes, every), p) == pytest.approx(stats.quantile(users, p), rel=0.1)
+        assert stats.quantile(stats.corrected(takes, every), p) == pytest.approx(stats.quantile(users, p), rel=0.1)
 
 
 def test_simulated_users_wait_as_theory_says():
@@ -261,4 +261,4 @@ def test_windows_in_which_nothing_was_due_are_complete_and_said():
     assert run.labels == ["sockets ipc 0.01/s", "sockets ipc"]
     (found,) = [one for one in checks.check(run) if one.name == "pacing"]
     assert found.verdict == checks.INVALID and "no request was due" in found.found
-    assert tables.loads(run)["response p50"].iloc[0] == "n/a (needs 6 samples, has 0)"
+    assert tables.loads(run)["response time p50"].iloc[0] == "n/a (needs 6 samples, has 0)"

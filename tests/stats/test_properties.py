@@ -23,7 +23,7 @@ ORDERLESS = {  # what it is called: a function of a sample that knows no order
     "paired shift": lambda x: _ends(intervals.paired_shift(x - 3e5)),
     "shift": lambda x: _ends(intervals.shift(x, x[: len(x) // 2 + 1])),
     "signed rank": lambda x: intervals.signed_rank_p(x - 3e5),
-    "expanded": lambda x: np.sort(stats.expanded(x, 2e5)),
+    "corrected": lambda x: np.sort(stats.corrected(x, 2e5)),
 }
 SCALING = ("p50", "p99", "over starts", "interval of p50")  # what is in the unit of the data
 UNITLESS = {  # what does not know the unit

@@ -28,7 +28,7 @@ LIMITS = {"thrift_string_size_limit": 1_000_000, "thrift_container_size_limit": 
 
 
 def of(run: Run) -> pa.Table:
-    """Return the table of a run: the ledger's numbers, quantiles (us), rate (1/s) and CPU of a call (us)."""
+    """Return the table of a run: the ledger's numbers, quantiles (us), rate (1/s) and CPU time per call (us)."""
     ledger = schema.conform(run.folder.read("ledger"), "ledger").select(LEDGER)
     known = run.starts.assign(cpu_us_per_call=np.nan)
     for case, rows in run.starts.groupby("case"):

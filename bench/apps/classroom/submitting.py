@@ -24,10 +24,10 @@ class Submission:
     name: str
 
     def __str__(self) -> str:
-        """Say what is in it, what it tells of the machine, and what stays here."""
+        """Return its contents, what it reports about the machine, and what is left out."""
         sizes = [f"  {name:75} {quantity(len(data), 'B')}" for name, data in sorted(self.members.items())]
         lines = [f"A zip of {quantity(len(self.data), 'B')} with {len(sizes)} files:", *sizes]
-        lines += ["What it tells of this machine:", f"  {json.dumps(manifests.report(self.runs[-1])['machine'])}"]
+        lines += ["What it reports about this machine:", f"  {json.dumps(manifests.report(self.runs[-1])['machine'])}"]
         rest = "and of each run: when it was measured, its plan, packages, revision, and its checks.\nLeft out:"
         return "\n".join([*lines, rest, *(f"  {run.id}: {_left_out(run)}" for run in self.runs)])
 

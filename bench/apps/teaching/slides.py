@@ -23,7 +23,7 @@ from bench.errors import BenchError, NotInstalledError, unknown
 TEMPLATE = Path(__file__).parent / "slides_template"
 CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(")  # not for a lecture
 SECTIONS = (
-    "## May it be believed?",
+    "## How far to trust it",
     "## Predicted and measured",
     "## The numbers",
     "## The figure",

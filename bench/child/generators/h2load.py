@@ -107,14 +107,14 @@ def _bytes(found: tuple[str, ...]) -> int:
 def _spreads(lines: Lines) -> dict[str, Number]:
     """Return the table of times, and that of the rates of the connections."""
     lines.take(r" +min +max +mean +sd +\+/- sd")
-    told: dict[str, Number] = {}
+    reported: dict[str, Number] = {}
     for name, title in TIMED.items():
         found = lines.take(rf"{WIDE}{title}: +{TIME} +{TIME} +{TIME} +{TIME} +{PERCENT}")
-        told |= {f"{name}_{what}": (_time_us(found[2 * at : 2 * at + 2]), "us") for at, what in enumerate(SPREAD)}
-        told[f"{name}_within_sd"] = float(found[8]), "%"
+        reported |= {f"{name}_{what}": (_time_us(found[2 * at : 2 * at + 2]), "us") for at, what in enumerate(SPREAD)}
+        reported[f"{name}_within_sd"] = float(found[8]), "%"
     rates = lines.take(rf"{WIDE}req/s +: +{REAL} +{REAL} +{REAL} +{REAL} +{PERCENT}")
-    told |= {f"connection_rate_{what}": (float(rates[at]), "1/s") for at, what in enumerate(SPREAD)}
-    return told | {"connection_rate_within_sd": (float(rates[4]), "%")}
+    reported |= {f"connection_rate_{what}": (float(rates[at]), "1/s") for at, what in enumerate(SPREAD)}
+    return reported | {"connection_rate_within_sd": (float(rates[4]), "%")}
 
 
 def _errors(requests: dict[str, int], statuses: dict[str, int], complained: str) -> dict[str, int]:

@@ -72,8 +72,8 @@ def _spread(lines: Lines, name: str, title: str, amount: str, scales: dict[str, 
     """Return mean, standard deviation, maximum, and the share within one standard deviation."""
     found = lines.take(rf"{WIDE}    {title} +{amount} +{amount} +{amount} +{PERCENT}")
     values = [_amount(found[at : at + 2], scales) for at in (0, 2, 4)]
-    told = {f"{name}_{what}": (value, unit) for what, value in zip(("mean", "sd", "max"), values, strict=True)}
-    return told | {f"{name}_within_sd": (float(found[6]), "%")}
+    reported = {f"{name}_{what}": (value, unit) for what, value in zip(("mean", "sd", "max"), values, strict=True)}
+    return reported | {f"{name}_within_sd": (float(found[6]), "%")}
 
 
 def _errors(lines: Lines) -> dict[str, int]:

@@ -1,1 +1,1 @@
-"""calibration.ipynb: Can this instrument be trusted?"""
+"""calibration.ipynb: How accurate are this instrument's quantiles?"""

@@ -48,7 +48,7 @@ def certificate(runs: int = RUNS) -> Iterator[Line]:
     yield from verdicts(runs)
     for used in (0.3, 0.7):
         yield open_loop(used, runs)
-    yield expansion()
+    yield correction()
     yield from warm_up(runs)
 
 
@@ -155,7 +155,7 @@ def open_loop(used: float, runs: int) -> Line:
     return _at_most(f"open load at {used:.0%} of the capacity: p99 of the response is off M/M/1's by", off, OFF)
 
 
-def expansion() -> Line:
+def correction() -> Line:
     """Correction for coordinated omission gives the users' response times where utilization is low."""
     worst = 0.0
     for freeze_ms in (100, 200, 400, 800):
@@ -164,7 +164,7 @@ def expansion() -> Line:
         (calls,) = virtual_time.measured(case, 4, 1, 1, AROUND_US).calls
         due, recorded = (calls[1] - calls[2]) / 1e3, (calls[1] - calls[0]) / 1e3
         truth = stats.quantile(due, 0.99)
-        worst = max(worst, abs(stats.quantile(stats.expanded(recorded, 2000.0), 0.99) / truth - 1))
+        worst = max(worst, abs(stats.quantile(stats.corrected(recorded, 2000.0), 0.99) / truth - 1))
     return _at_most("correction for coordinated omission, 5 % utilization: p99 off by", worst, OFF)
 
 

@@ -101,7 +101,7 @@ def freeze(run: Run, axes: Axes) -> None:
         ("RTT, as recorded", recorded, GREY, ":"),
         (
             "corrected for coordinated omission",
-            pd.Series(stats.expanded(recorded.to_numpy(), 1e6 / PACED_PER_S)),
+            pd.Series(stats.corrected(recorded.to_numpy(), 1e6 / PACED_PER_S)),
             THEORY,
             "-.",
         ),

@@ -14,7 +14,7 @@ WEIGHED = "constant, closed"  # what the overhead was taken from
 
 def conclusion(run: Run) -> str:
     """Say how many quantiles are within the margin of the truth, what the instrument adds, and what a freeze shows."""
-    return "\n\n".join((accuracy(run), expansion(run)))
+    return "\n\n".join((accuracy(run), correction(run)))
 
 
 def accuracy(run: Run) -> str:
@@ -72,7 +72,7 @@ def instrument(run: Run) -> str:
     )
 
 
-def expansion(run: Run) -> str:
+def correction(run: Run) -> str:
     """Say what the correction for coordinated omission makes of the recorded times, beside what users experienced."""
     case = frozen(run)
     rows = run.samples_of(case)
@@ -80,8 +80,8 @@ def expansion(run: Run) -> str:
     due = (rows["rtt_ns"] + rows["lag_ns"]).to_numpy() / 1e3
     other = virtual(run).samples_of(case)
     true = ((other["rtt_ns"] + other["lag_ns"]) / 1e3).to_numpy()
-    expanded = stats.expanded(recorded, 1e6 / PACED_PER_S)
-    p99 = [duration(stats.quantile(values, 0.99)) for values in (recorded, expanded, due, true)]
+    corrected = stats.corrected(recorded, 1e6 / PACED_PER_S)
+    p99 = [duration(stats.quantile(values, 0.99)) for values in (recorded, corrected, due, true)]
     of = run.case(case)
     share = of.options["freeze_ms"] / 1e3 / run.plan.window_s
     return (

@@ -1,1 +1,1 @@
-"""capacity.ipynb: How many users can it serve in time?"""
+"""capacity.ipynb: What is the highest rate that meets a service level objective?"""

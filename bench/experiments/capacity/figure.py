@@ -41,7 +41,7 @@ def against_rate(run: Run, axes: Axes) -> None:
     """Draw the quantile of the response time at each rate that was tried, and the limit of the SLO."""
     rows, found = probes(run), searched(run)
     for met, colour, marker, word in OUTCOMES:
-        mine = rows[(rows["kept"] == met) & rows["quantile_us"].notna()]
+        mine = rows[(rows["met"] == met) & rows["quantile_us"].notna()]
         axes.plot(mine["rate"], mine["quantile_us"], marker, ms=7, mec="white", mew=0.8, color=colour, label=word)
     unknown = rows[rows["quantile_us"].isna()]
     top = max(float(rows["quantile_us"].max()), found["limit_us"])
@@ -65,7 +65,7 @@ def in_order(run: Run, axes: Axes) -> None:
     rows = probes(run)
     axes.plot(range(1, len(rows) + 1), rows["rate"], color="#bbbbbb", lw=1)
     for met, colour, marker, word in OUTCOMES:
-        mine = rows[rows["kept"] == met]
+        mine = rows[rows["met"] == met]
         axes.plot(mine.index + 1, mine["rate"], marker, ms=7, mec="white", mew=0.8, color=colour, label=word)
     _band(run, axes.axhspan)
     axes.set_yscale("log")

@@ -15,9 +15,9 @@ def searched(run: Run) -> dict[str, Any]:
 
 @once
 def probes(run: Run) -> pd.DataFrame:
-    """Return one row for each probe, in order: rate, quantile_us (NaN if not known), achieved, server_cpu_us, kept."""
-    frame = pd.DataFrame(searched(run)["probes"])
-    return frame.astype({"rate": float, "quantile_us": float, "achieved": float, "server_cpu_us": float, "kept": bool})
+    """Return one row for each probe, in order: rate, quantile_us (NaN if not known), achieved, server_cpu_us, met."""
+    frame = pd.DataFrame(searched(run)["probes"]).rename(columns={"kept": "met"})
+    return frame.astype({"rate": float, "quantile_us": float, "achieved": float, "server_cpu_us": float, "met": bool})
 
 
 def bracket(run: Run) -> tuple[float, float]:

@@ -23,13 +23,13 @@ def conclusion(run: Run) -> str:
         return f"The {goal} is violated at every rate down to {quantity(high)}/s: relax it, or find another cause."
     if not found["confirmed"]:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
-    kept = int((rows["kept"] & (rows["rate"] == low)).sum())
+    met = int((rows["met"] & (rows["rate"] == low)).sum())
     text = (
-        f"The {goal} is met at **{low:,.0f} requests/s** (in {kept} of {evidence(run)} fresh starts) and violated at "
+        f"The {goal} is met at **{low:,.0f} requests/s** (in {met} of {evidence(run)} fresh starts) and violated at "
         f"**{high:,.0f} requests/s**; the search took {len(rows)} starts."
     )
-    lost = rows[~rows["kept"] & (rows["achieved"] > 0)]
-    if (lost["achieved"] < LEAST_ACHIEVED).any():
+    violated = rows[~rows["met"] & (rows["achieved"] > 0)]
+    if (violated["achieved"] < LEAST_ACHIEVED).any():
         text += " At some higher rates, not all requests could be sent on time."
     return " ".join([text, _cost(run, low)])
 

@@ -16,12 +16,12 @@ def resolution(run: Run) -> str:
 
 
 def conclusion(run: Run) -> str:
-    """Return the verdict on each quantity of B over A, and a warning where A differs from itself."""
+    """Return the verdict on each quantity of B over A, and a warning where A and A again differ."""
     found = pairs(run)
     names = f"A is **{run.labels[A]}**, B is **{run.labels[B]}**."
     alarms = [one.quantity for one in found["A again"] if one.verdict == DIFFERENT]
     warning = (
-        f" Warning: {listed(alarms)} of A differs from itself in this run, so a difference there means nothing."
+        f" Warning: {listed(alarms)} of A and of A again differ in this run, so no difference of B can be shown there."
         if alarms
         else ""
     )
@@ -42,7 +42,7 @@ def _said(one: Comparison) -> str:
 
 
 def effort(run: Run) -> str:
-    """Return the share of the variance that lies between starts, and the detectable difference."""
+    """Return the share of the variance between starts, and the detectable difference."""
     shares = {}
     for case in (A, B):
         rows = run.samples_of(case, warm=True)
@@ -55,7 +55,7 @@ def effort(run: Run) -> str:
     advice = "add starts, not calls" if max(shares.values()) > 0.5 else "longer windows help as much as more starts"
     now, four = (variance.detectable(deviation, n) for n in (run.plan.starts, 4 * run.plan.starts))
     return (
-        f"Share of the variance that lies between starts: {between}. To detect a smaller difference, {advice}. With "
+        f"Share of the variance between starts: {between}. To detect a smaller difference, {advice}. With "
         f"{run.plan.starts} starts per case the smallest detectable difference of the p50 is {now:.1%}, with "
         f"{4 * run.plan.starts} starts {four:.1%}."
     )

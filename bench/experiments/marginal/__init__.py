@@ -1,1 +1,1 @@
-"""marginal.ipynb: What does one more call cost?"""
+"""marginal.ipynb: What does one more call cost a client process?"""

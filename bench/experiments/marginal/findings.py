@@ -1,7 +1,7 @@
 """What one more call costs, three ways: the origin's difference of two processes, a regression, a stopwatch inside.
 
 T = a + b n + c n s: T is what a client process took that made n calls with s bytes each; a is the cost of starting
-and connecting, b of a call, c of a byte. Each start gives its own a, b and c by least squares; the median of the
+and connecting, b per call, c per byte. Each start gives its own a, b and c by least squares; the median of the
 starts is the estimate, their range its interval (``stats.coverage``).
 """
 
@@ -26,7 +26,7 @@ class Spread(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What starting (us), one call (us), and one byte of a call (ns) cost."""
+    """Marginal costs: per process start (us), per call (us), and per byte of payload (ns)."""
 
     start: Spread
     call: Spread

@@ -1,1 +1,1 @@
-"""mystery.ipynb: What is wrong with this server?"""
+"""mystery.ipynb: Which fault does each server have?"""

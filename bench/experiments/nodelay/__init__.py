@@ -1,1 +1,1 @@
-"""nodelay.ipynb: Where do forty milliseconds come from?"""
+"""nodelay.ipynb: How much time do Nagle's algorithm and delayed ACKs add to a call?"""

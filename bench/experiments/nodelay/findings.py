@@ -21,7 +21,7 @@ class Combination:
 
     @property
     def stalls(self) -> int:
-        """How many writes of a call wait for a delayed ACK."""
+        """How many writes per call wait for a delayed ACK."""
         held = {"both": 0, "server only": 1, "client only": 1, "neither": 2}[self.sides]
         return held if self.writes > 1 else 0
 

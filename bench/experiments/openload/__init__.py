@@ -1,1 +1,1 @@
-"""openload.ipynb: How does it behave when users do not wait?"""
+"""openload.ipynb: What do users experience under open-loop load?"""

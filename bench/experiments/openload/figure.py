@@ -19,7 +19,7 @@ from bench.experiments.axes import (
     reach,
     time_axis,
 )
-from bench.experiments.openload.findings import capacity, expanded, frozen, predicted, sweep
+from bench.experiments.openload.findings import capacity, corrected, frozen, predicted, sweep
 from bench.run.frames import Run, numbered
 from bench.text import duration, listed, quantity
 
@@ -53,7 +53,7 @@ def against_load(run: Run, axes: Axes) -> None:
 
 
 def _scales(axes: Axes, run: Run, cases: pd.DataFrame, time: str) -> None:
-    """Shade what lies above the capacity, and name both axes."""
+    """Shade rates above the capacity, and name both axes."""
     most = capacity(run)
     right = 1.05 * max(cases["offered_per_s"].max(), most)
     axes.axvspan(most, right, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label="above the capacity")
@@ -113,7 +113,7 @@ def three_ways(run: Run, axes: Axes) -> None:
     closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
     shown = {
         "closed loop, RTT": (closed, RTT, "-"),
-        "closed loop, corrected for coordinated omission": (expanded(rows["closed"], 1e6 / rate), MODEL, "-."),
+        "closed loop, corrected for coordinated omission": (corrected(rows["closed"], 1e6 / rate), MODEL, "-."),
         f"open loop at {rate:g}/s, response time": (
             (rows["open"]["lag_ns"] + rows["open"]["rtt_ns"]).to_numpy() / 1e3,
             RESPONSE,

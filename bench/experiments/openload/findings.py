@@ -48,9 +48,9 @@ def predicted(run: Run, rates: stats.Array) -> stats.Array | None:
     return around + queueing.response(np.asarray(rates) / 1e6, busy, scv)
 
 
-def expanded(rows: pd.DataFrame, interval_us: float) -> stats.Array:
+def corrected(rows: pd.DataFrame, interval_us: float) -> stats.Array:
     """Return a closed loop's round trips in us, corrected for coordinated omission at a load of this interval."""
-    return stats.expanded(rows["rtt_ns"].to_numpy() / 1e3, interval_us)
+    return stats.corrected(rows["rtt_ns"].to_numpy() / 1e3, interval_us)
 
 
 def freeze_cases(run: Run) -> dict[str, int]:

@@ -8,8 +8,8 @@ from bench.experiments.case_ratios import times
 from bench.experiments.openload.findings import (
     alone,
     capacity,
+    corrected,
     delayed_share,
-    expanded,
     freeze_cases,
     freeze_share,
     predicted,
@@ -110,7 +110,7 @@ def freeze(run: Run) -> str:
     closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
     users = (rows["open"]["lag_ns"] + rows["open"]["rtt_ns"]).to_numpy() / 1e3
     every_us = 1e6 / of.offered_per_s
-    p99 = [duration(stats.quantile(values, 0.99)) for values in (closed, users, expanded(rows["closed"], every_us))]
+    p99 = [duration(stats.quantile(values, 0.99)) for values in (closed, users, corrected(rows["closed"], every_us))]
     due = round(of.offered_per_s * of.options["freeze_ms"] / 1e3)
     return (
         f"{_share(run)}\n\np99 of the frozen server: {p99[0]} in the closed loop; {p99[1]} for users, from the "

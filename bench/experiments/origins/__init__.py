@@ -1,1 +1,1 @@
-"""origins.ipynb: What did they measure, and what do we get?"""
+"""origins.ipynb: How do published numbers compare with those measured here?"""

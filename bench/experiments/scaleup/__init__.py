@@ -1,1 +1,1 @@
-"""scaleup.ipynb: How far do more workers carry?"""
+"""scaleup.ipynb: How does throughput scale with the number of server workers?"""
