@@ -108,7 +108,7 @@ RULES = (
         r"\busers?'?s? waiting\b|\busers do not wait\b|\bnothing is paced\b",
     ),
     Rule("may you believe it", "how far to trust it", r"\bmay (?:you|I|it|they|we) (?:be )?believed?\b"),
-    Rule("is absent (a value)", "is left blank, is not reported", r"\bdoes not give is absent\b"),
+    Rule("is absent (a value)", "is left blank, is not reported", r"\bis absent\b|\babsent, not zero\b"),
     Rule("riddle", "unexplained", r"\briddles?\b"),
     Rule("against itself", "A/A ratio", r"\bfrom itself\b|\bagainst itself\b"),
 )

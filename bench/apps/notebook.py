@@ -171,7 +171,7 @@ def show_figure(figure: Figure, alt: str) -> None:
 
 
 def source(run: Run, system: str = "") -> None:
-    """Show the loop that timed the calls of a run's first system, or of the one named, and the call that it timed."""
+    """Show the timed loop of each kind of load, and the timed call, of a run's first system or of the one named."""
     pieces = code.of_run(run, system)
     if not pieces:
         print("An external load generator timed these calls; its source is not part of this project.")

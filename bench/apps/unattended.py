@@ -45,7 +45,7 @@ def execute(
 
 
 def _check_before(parameters: dict[str, str]) -> None:
-    """Raise DataError, before a kernel is started, for a run that is not there or a folder that cannot be written."""
+    """Raise DataError, before a kernel is started, for a missing run or a folder that cannot be written."""
     source = parameters.get("source", "measure")
     if source not in ("measure", "reference"):
         stored.find(source)

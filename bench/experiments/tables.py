@@ -22,7 +22,7 @@ from bench.experiments.placement import findings as placement
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
 from bench.experiments.throughput import findings as throughput
 from bench.experiments.wamp import findings as wamp
-from bench.experiments.words import UNKNOWN, limit_of
+from bench.experiments.words import UNKNOWN, factor, limit_of
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.text import duration, quantity
 
@@ -259,10 +259,10 @@ def marginal_costs(run: Run) -> pd.DataFrame:
     for case, kind in itertools.product(run.numbers, marginal.KINDS):
         start, _, byte = marginal.costs(run, case, kind)
         call = marginal.call_us(run, case, kind)
-        names = ("start, connect, end", "one more call", "one more kB in a call")
+        names = ("per process", "per call", "per kB of payload")
         each = (f"{duration(one.middle)} ({duration(one.low)} to {duration(one.high)})" for one in (start, call, byte))
         what = {"wall": "time", "client": "client CPU", "server": "server CPU"}[kind]
-        rows.append({"case": run.labels[case], "of": what} | dict(zip(names, each, strict=True)))
+        rows.append({"case": run.labels[case], "quantity": what} | dict(zip(names, each, strict=True)))
     return pd.DataFrame(rows).set_index("case")
 
 
@@ -274,7 +274,7 @@ def published(run: Run) -> pd.DataFrame:
         theirs = " to ".join(text(value) for value in dict.fromkeys(one.theirs))
         here = f"{text(one.here.middle)} ({text(one.here.low)} to {text(one.here.high)})"
         entry = {"origin": one.origin, "number": one.name, "theirs": theirs, "here": here}
-        rows.append(entry | {"as fast here": f"{one.ratio:.2g} times"})
+        rows.append(entry | {"speed, here / there": factor(one.ratio)})
     return pd.DataFrame(rows).set_index("origin") if rows else pd.DataFrame()
 
 
@@ -307,7 +307,7 @@ def disturbances(run: Run) -> pd.DataFrame:
     """Return one row for each case: disturbances in its windows, as shares of one CPU (median of its starts)."""
     room, names = run.starts["window_s"] * 1e9, ("steal_ns", "pressure_ns", "throttled_ns", "other_cpu_ns")
     middle = run.starts[[*names]].div(room, axis=0).groupby(run.starts["case"]).median()
-    words = ("stolen by other guests", "some task waited for a CPU", "held back by a limit", "used by others")
+    words = ("steal (other guests)", "CPU pressure (some task waited)", "throttled by a CPU limit", "other processes")
     found = pd.DataFrame({word: middle[name].map(_share) for word, name in zip(words, names, strict=True)})
     return found.set_axis(pd.Index([run.labels[number_of(case)] for case in found.index], name="case"))
 
@@ -321,11 +321,11 @@ def truths(run: Run) -> pd.DataFrame:
     rows = [
         {
             "case": one.label,
-            "quantile": f"p{100 * one.p:g} of {'response' if one.time == 'response' else 'round trip'}",
+            "quantile": f"p{100 * one.p:g} of {'response time' if one.time == 'response' else 'round trip'}",
             "true": duration(one.true),
             "measured": duration(one.measured)
             + (f" [{duration(one.low)}, {duration(one.high)}]" if one.low == one.low else ""),
-            "off by": f"{one.off:+.1%}",
+            "error": f"{one.off:+.1%}",
         }
         for one in calibration.truths(run)
     ]
@@ -358,5 +358,5 @@ def results(run: Run) -> list[pd.DataFrame]:
 
 def card(outcomes: list[Check]) -> pd.DataFrame:
     """Return one row for each check."""
-    rows = [{"check": c.name, "verdict": c.verdict, "found": c.found, "try": c.advice} for c in outcomes]
+    rows = [{"check": c.name, "verdict": c.verdict, "finding": c.found, "advice": c.advice} for c in outcomes]
     return pd.DataFrame(rows).set_index("check")

@@ -20,6 +20,11 @@ def with_range(row: "pd.Series[float]", name: str) -> str:
     return f"{duration(row[name])} (range over starts {low} to {high})"
 
 
+def factor(value: float) -> str:
+    """Return a factor with two digits, never as a power of ten: 0.13, 1.9, 18, 104."""
+    return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
+
+
 def clients_of(row: "pd.Series[float]") -> str:
     """Return "1 client" or "4 clients"."""
     return f"{row['clients']:.0f} client{'s' if row['clients'] > 1 else ''}"

@@ -67,3 +67,10 @@ def test_overview_computes_how_round_trip_and_cpu_time_compare():
     assert "shorter" not in longer and "It is longer for sockets and zeromq:" in longer
     shorter = overview.cpu(handmade(CASES, [20, 25], notebook="overview"))
     assert "longer for" not in shorter and "shorter than the CPU time for zeromq and sockets" in shorter
+
+
+@pytest.mark.parametrize(
+    ("value", "words_"), [(0.127, "0.13"), (1.94, "1.9"), (18.2, "18"), (104, "104"), (2150, "2,150")]
+)
+def test_a_factor_is_no_power_of_ten(value, words_):
+    assert words.factor(value) == words_

@@ -82,7 +82,7 @@ def test_the_limit_of_parallel_clients_is_named():
 def test_absent_cpu_is_absent_not_zero():
     run = handmade([Case("zeromq", "tcp", target="tcp://127.0.0.1:5")], [100], server_cpu_ns=None, server_calls=None)
     assert tables.costs(run)["server CPU/call"].iloc[0] == "not known"
-    assert "absent, not zero" in cpu(run)
+    assert "left blank, not zero" in cpu(run)
 
 
 def test_labels_tell_what_differs():

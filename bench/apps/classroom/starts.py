@@ -1,7 +1,7 @@
-"""The table of a submitted run: one row for each start, numbers only, so that reading it takes no more than they need.
+"""The table of a submitted run: one row for each start, numbers only, so that reading it is safe and fast.
 
-It holds the numbers of the ledger (``bench/run/schema.py``) and what the calls of each start come to. The calls
-themselves stay at home: they are most of a run's bytes, and a comparison repeats over starts.
+It holds the numbers of the ledger (``bench/run/schema.py``) and summary numbers of each start's calls. The calls
+themselves are not submitted: they are most of a run's bytes, and a comparison repeats over starts.
 """
 
 import io
@@ -22,7 +22,7 @@ from bench.run.frames import Run, column, number_of
 MOST_ROWS, MOST_GROUPS = 2000, 8
 LEAST, MOST = 1e-3, 1e9  # of reported numbers: from a nanosecond, in us, to a thousand million calls per second
 QUANTILES = tuple(column(p) for p in stats.QUANTILES)
-REPORTED = (*QUANTILES, "rate_per_s", "cpu_us_per_call")  # what the calls come to: us, 1/s, us
+REPORTED = (*QUANTILES, "rate_per_s", "cpu_us_per_call")  # summary of the calls: us, 1/s, us
 LEDGER = tuple(f.name for f in schema.LEDGER if pa.types.is_integer(f.type) or pa.types.is_floating(f.type))
 LIMITS = {"thrift_string_size_limit": 1_000_000, "thrift_container_size_limit": 100_000}
 

@@ -1,4 +1,4 @@
-"""The course that stands on the laboratory: predictions before a measurement, exercises after it, copies for students.
+"""The functions for teaching: predictions before a measurement, exercises after it, copies for students.
 
 Nothing outside this folder imports it; notebooks use it by ``bench.predict``, ``bench.require``, ``bench.score`` and
 ``bench.check``.

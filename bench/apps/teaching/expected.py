@@ -1,4 +1,4 @@
-"""The results to expect in class: computed from the reference runs, so that they cannot go stale."""
+"""The results to expect in class: computed from the reference runs, so that they are always current."""
 
 import pandas as pd
 

@@ -1,7 +1,6 @@
 """Predictions: locked before a measurement, scored after it.
 
-Each question has a file of its own in ``data/runs/predictions``, a list of what was predicted, the first at its front:
-nothing is ever taken out of it.
+Each question has a file of its own in ``data/runs/predictions``, a list of its predictions in order; none is removed.
 """
 
 import json

@@ -67,5 +67,5 @@ def cpu(run: Run) -> str:
             "libraries' other threads. The RTT covers none of these."
         )
     if run.cases["target"].any():
-        text += "\n\nThe CPU time of a server that was not started here is not known: it is absent, not zero."
+        text += "\n\nThe CPU time of a server that was not started here cannot be measured: it is left blank, not zero."
     return text.strip()

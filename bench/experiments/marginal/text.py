@@ -2,7 +2,7 @@
 
 from bench.experiments.marginal.findings import KINDS, Spread, call_us, cases, costs, difference_us, stopwatch_us
 from bench.run.frames import Run
-from bench.text import duration, listed, quantity
+from bench.text import duration, quantity
 
 
 def conclusion(run: Run) -> str:
@@ -36,7 +36,8 @@ def _shares(run: Run, case: int) -> str:
     cpu = f", of which client CPU {client / wall:.0%} and server CPU {server / wall:.0%}"
     if client + server > 1.01 * wall:
         return f"{cpu} (together more than the call: part of the work runs at the same time, or after the reply)"
-    return f"{cpu}; the remaining {max(0.0, 1 - (client + server) / wall):.0%} is waiting"
+    waiting = max(0.0, 1 - (client + server) / wall)
+    return f"{cpu}; the remaining {waiting:.0%} is waiting" if waiting >= 0.005 else f"{cpu}; none of it is waiting"
 
 
 def _spread(one: Spread) -> str:
@@ -49,17 +50,17 @@ def _pairs(run: Run) -> str:
     """Say how HTTP compares with a packet stream, and Python with C++, where both were measured."""
     found = {_name(run, case): call_us(run, case, "wall").middle for case in cases(run)}
     pairs = (
-        ("HTTP against packet stream, both in C++", "xmlrpc_c http", "xmlrpc_c pstream"),
-        ("HTTP against packet stream, both in Python", "xmlrpc_stdlib", "xmlrpc_pstream"),
-        ("Python against C++, both over HTTP", "xmlrpc_stdlib", "xmlrpc_c http"),
-        ("Python against C++, both over packet stream", "xmlrpc_pstream", "xmlrpc_c pstream"),
+        ("in C++, HTTP over packet stream", "xmlrpc_c http", "xmlrpc_c pstream"),
+        ("in Python, HTTP over packet stream", "xmlrpc_stdlib", "xmlrpc_pstream"),
+        ("with HTTP, Python over C++", "xmlrpc_stdlib", "xmlrpc_c http"),
+        ("with the packet stream, Python over C++", "xmlrpc_pstream", "xmlrpc_c pstream"),
     )
     said = [
-        f"{words}: {found[more] / found[less]:.1f}"
+        f"{words} {found[more] / found[less]:.1f}"
         for words, more, less in pairs
         if more in found and less in found and found[more] > 0 and found[less] > 0
     ]
-    return f"Time per call, ratio of the medians: {listed(said)}." if said else ""
+    return f"Time per call (ratios of medians): {'; '.join(said)}." if said else ""
 
 
 def _name(run: Run, case: int) -> str:

@@ -103,7 +103,7 @@ def by_callers(run: Run, axes: Axes) -> None:
 
 
 def _case_of(rows: pd.DataFrame, box: str, run: Run) -> int:
-    """Return the number of the case that stands for a box in these rows."""
+    """Return the number of the case of a box in these rows."""
     return run.find(box=box, callers=int(rows.loc[box, "callers"]))[0]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bench.experiments.origins.findings import Relation, relations, replicas
+from bench.experiments.words import factor
 from bench.run.frames import Run
 
 NEAR = 1.5  # two ratios within this factor count as the same
@@ -18,7 +19,7 @@ def _faster(run: Run) -> str:
     for origin in dict.fromkeys(one.origin for one in replicas(run)):
         mine = [one for one in replicas(run) if one.origin == origin]
         ratios = sorted(one.ratio for one in mine)
-        span = f"{ratios[0]:.2g}" if len(ratios) == 1 else f"{ratios[0]:.2g} to {ratios[-1]:.2g}"
+        span = " to ".join(dict.fromkeys(factor(ratio) for ratio in (ratios[0], ratios[-1])))
         lines.append(f"- **{origin}**: {span} times as fast here ({len(mine)} numbers, ratios of medians)")
     return "\n".join(lines)
 
