@@ -65,3 +65,8 @@ def text_of(file) -> str:
 @pytest.mark.parametrize("file", [*DOCUMENTS, *NOTEBOOKS], ids=lambda file: file.name)
 def test_every_link_into_the_glossary_leads_to_a_term(file):
     assert [anchor for anchor in LINK.findall(text_of(file)) if anchor not in {*FIELD, *OURS}] == []
+
+
+@pytest.mark.parametrize("term", FIELD)
+def test_every_term_of_the_field_is_linked_where_it_is_used(term):
+    assert [file.name for file in (*DOCUMENTS, *NOTEBOOKS) if term in LINK.findall(text_of(file))]

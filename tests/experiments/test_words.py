@@ -70,7 +70,7 @@ def test_overview_computes_how_round_trip_and_cpu_time_compare():
 
 
 @pytest.mark.parametrize(
-    ("value", "words_"), [(0.127, "0.13"), (1.94, "1.9"), (18.2, "18"), (104, "104"), (2150, "2,150")]
+    ("value", "said"), [(0.127, "0.13"), (1.94, "1.9"), (18.2, "18"), (104, "104"), (2150, "2,150")]
 )
-def test_a_factor_is_no_power_of_ten(value, words_):
-    assert words.factor(value) == words_
+def test_a_factor_is_no_power_of_ten(value, said):
+    assert words.factor(value) == said

@@ -111,11 +111,11 @@ def test_a_standard_error_from_an_interval_is_that_of_the_mean(starts):
 @pytest.mark.parametrize("machines", [3, 6, 12])
 def test_intervals_and_predictions_cover(machines, tau):
     """The whole way, from six starts of each machine: of 600 classes at least 92 in 100 are right."""
-    chance, covered, foretold, runs = np.random.default_rng(machines), 0, 0, 600
+    chance, covered, predicted, runs = np.random.default_rng(machines), 0, 0, 600
     for _ in range(runs):
         truths = 0.7 + tau * chance.normal(size=machines)
         found = [intervals.paired_shift(truth + 0.1 * chance.normal(size=6)) for truth in truths]
         pooled = pool([one.middle for one in found], [standard_error(one, 6) for one in found])
         covered += pooled.low <= 0.7 <= pooled.high
-        foretold += pooled.predicted[0] <= 0.7 + tau * chance.normal() <= pooled.predicted[1]
-    assert covered / runs >= 0.92 and foretold / runs >= 0.89
+        predicted += pooled.predicted[0] <= 0.7 + tau * chance.normal() <= pooled.predicted[1]
+    assert covered / runs >= 0.92 and predicted / runs >= 0.89
