@@ -14,6 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from papermilling import outputs, papermill_here
 from PIL import Image
+from retired_words import found
 
 from bench.analysis import comparison
 from bench.apps import classroom, listing
@@ -235,7 +236,7 @@ def test_the_notebook_runs_with_every_scenario(scenario, tmp_path):
     papermill_here(NOTEBOOK.name, str(tmp_path / "out.ipynb"), *words)
     text = outputs(tmp_path / "out.ipynb")
     assert "Nothing is measured" in text and "classroom.svg and " in text and not stored.all_runs()
-    assert ("calls per second" in text) == (scenario == "every-quantity")
+    assert ("calls per second" in text) == (scenario == "every-quantity") and found(text) == []
     assert (tmp_path / "figures" / "classroom.png").stat().st_size > 50_000
 
 
