@@ -12,6 +12,8 @@ Programs exit with ``exit_status``; notebooks show the message alone, without a 
 
 from collections.abc import Iterable
 
+LONGEST = 100  # characters of a name that an error quotes
+
 
 class BenchError(Exception):
     """Base of all errors raised on purpose by this package."""
@@ -59,6 +61,8 @@ def unknown(what: str, name: object, known: Iterable[str]) -> UsageError:
     import difflib
 
     known = list(known)
-    near = difflib.get_close_matches(str(name), known, n=1)
+    near = difflib.get_close_matches(str(name)[:LONGEST], known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return UsageError(f"unknown {what} {name!r}: there are {', '.join(known)}{hint}")
+    shown = repr(name)
+    shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
+    return UsageError(f"unknown {what} {shown}: there are {', '.join(known)}{hint}")

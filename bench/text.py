@@ -47,6 +47,11 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
+def quoted(text: str, most: int = 100) -> str:
+    """Return a text that a person typed, in quotes and on one line, cut where it is too long for a sentence."""
+    return repr(text) if len(text) <= most else f"{text[:most]!r}..."
+
+
 def few(names: list[str], most: int = 4) -> str:
     """Return some names as prose, each once, and how many more there are."""
     each = list(dict.fromkeys(names))

@@ -9,6 +9,7 @@ from bench import environments, paths, systems
 from bench.errors import DataError, NotInstalledError
 from bench.run import stored
 from bench.run.folder import Folder
+from bench.text import quoted
 
 
 def systems_text() -> str:
@@ -117,7 +118,7 @@ def provenance(figure: Path) -> dict[str, str]:
         content = figure.read_bytes()
     except OSError as reason:
         raise DataError(
-            f"cannot read {figure}: {reason.strerror}; figures are in {paths.shown(paths.figures())}"
+            f"cannot read {quoted(str(figure))}: {reason.strerror}; figures are in {paths.shown(paths.figures())}"
         ) from reason
     found = re.search(_PROVENANCE, content)
     if not found:

@@ -1,9 +1,10 @@
 """The notebooks by name: each has a folder here of the same stem, with its plan, findings, figure and text."""
 
-import importlib
+import importlib.util
 from types import ModuleType
 from typing import Any
 
+from bench.errors import DataError
 from bench.plan.plan import Plan
 
 
@@ -24,4 +25,6 @@ def text_of(notebook: str) -> ModuleType:
 
 
 def _part(notebook: str, part: str) -> ModuleType:
+    if importlib.util.find_spec(f"bench.experiments.{notebook}") is None:
+        raise DataError(f"there is no notebook {notebook!r} in this version: update Roundtrip, or measure anew")
     return importlib.import_module(f"bench.experiments.{notebook}.{part}")

@@ -17,12 +17,13 @@ CALL_S = 0.0004  # per call, to estimate how long client processes take
 
 def expected_s(plan: Plan) -> float:
     """Return how long all starts of a plan will take, in seconds."""
-    routed = {case.system for case in plan.cases if systems.defines(case.system, "route")}
+    here = set(systems.names())  # a stored plan may name others
+    routed = {case.system for case in plan.cases if case.system in here and systems.defines(case.system, "route")}
     return plan.starts * sum(_start_s(case, plan.window_s) for case in plan.cases) + ROUTER_S * len(routed)
 
 
 def _start_s(case: Case, window_s: float) -> float:
-    each_s = systems.constant(case.system, "START_S", START_S)
+    each_s = _process_s(case)
     if case.generator:
         window_s = generators.module(case.generator).seconds(window_s)
     if case.is_short:  # until its calls are made, or all of its window if they are slow
@@ -31,9 +32,15 @@ def _start_s(case: Case, window_s: float) -> float:
     return float(window_s + each_s * (1 + case.clients) + sessions_s(case))
 
 
+def _process_s(case: Case) -> float:
+    """Return how long a process of a case's system takes to start, in seconds; that system need not be here."""
+    known = case.system in systems.names()
+    return float(systems.constant(case.system, "START_S", START_S)) if known else START_S
+
+
 def sessions_s(case: Case) -> float:
     """Return about how long the client processes of a load ``session`` take together, in seconds."""
-    each_s = 0.1 + systems.constant(case.system, "START_S", START_S)
+    each_s = 0.1 + _process_s(case)
     return sum(each_s + CALL_S * calls for calls, _ in case.sessions)
 
 

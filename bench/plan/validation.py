@@ -10,7 +10,8 @@ from bench.contract import Address, Binding, parse_address
 from bench.errors import UsageError, unknown
 from bench.messages import BYTES
 from bench.plan import carrying, parameters
-from bench.plan.case import ARRIVALS, ENGINES, MOST_CALLS, MOST_PER_S, Case
+from bench.plan.case import ARRIVALS, ENGINES, MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S, Case
+from bench.plan.placement import PLACEMENTS
 
 
 def checked(case: Case) -> Case:
@@ -18,6 +19,7 @@ def checked(case: Case) -> Case:
 
     NotInstalledError if the system's library, or the program that makes the calls, is missing.
     """
+    case = _of_kinds(case)
     provided = systems.constant(case.system, "TRANSPORTS")
     if case.transport not in provided:
         raise UsageError(f"{case.system} has no transport {case.transport!r}: it has {', '.join(provided)}")
@@ -27,8 +29,7 @@ def checked(case: Case) -> Case:
         _check_target(case, parse_address(case.target))
     if case.load == "open":
         _check_open(case)
-    if case.engine not in ENGINES:
-        raise unknown("engine", case.engine, ENGINES)
+    parameters.one_name(case.engine, "engine", ENGINES)
     module = systems.load(case.system)
     if case.load == "stream" and not hasattr(module, "Receiver"):
         raise UsageError(f"{case.system} has no one-way streams (no Sender and Receiver in its file)")
@@ -44,6 +45,18 @@ def checked(case: Case) -> Case:
     if case.generator:
         _check_generator(case, module)
     return case
+
+
+def _of_kinds(case: Case) -> Case:
+    """Return the case with numbers, options and placement of their kinds, also where texts spell them."""
+    return replace(
+        case,
+        options=parameters.mapping(case.options, f"options of {case.system}"),
+        payload_bytes=int(parameters.positive(case.payload_bytes, "payload_bytes", MOST_BYTES)),
+        clients=int(parameters.positive(case.clients, "clients", MOST_CLIENTS)),
+        callers=int(parameters.positive(case.callers, "callers", MOST_CLIENTS)),
+        placement=parameters.one_name(case.placement, "placement", list(PLACEMENTS)),
+    )
 
 
 def _check_target(case: Case, where: Address) -> None:

@@ -15,7 +15,9 @@ from bench import paths
 from bench.errors import DataError
 from bench.plan.plan import Plan
 from bench.run import integrity, schema
+from bench.run import manifest as manifests
 from bench.run.files import as_table, read_bytes, table_bytes, unreadable, write_bytes, write_json
+from bench.text import harmless
 
 
 class Folder:
@@ -53,6 +55,11 @@ class Folder:
             ) from reason
         if version > schema.VERSION:
             raise DataError(f"run {self.id} was written by a newer Roundtrip; update this one")
+        if wrong := manifests.problem(content):
+            raise DataError(
+                f"{paths.shown(self.path / 'manifest.json')} cannot be used: {harmless(wrong)}; take the run from "
+                "where it came from again, or move the folder away"
+            )
         if version >= integrity.SINCE and content.get("digest") != integrity.of_manifest(content):
             self._differs("manifest.json")
         if "data_digest" in content and content["data_digest"] != self._data_digest():
@@ -100,6 +107,8 @@ class Folder:
             found = as_table(content, table)
             if file.stem.isdecimal() and set(found["start"].unique().to_pylist()) - {int(file.stem)}:
                 raise ValueError("it holds rows of another start")
+            if table == "ledger" and len(found["start"].unique()) < len(found):
+                raise ValueError("it holds a start twice")
         except (OSError, ValueError) as reason:
             raise unreadable(file, _in_words(reason)) from reason
         name = f"{table}/{file.name}"

@@ -137,9 +137,7 @@ class Run:
         """
         table = self._ledger
         if wrong := start_record.misplaced(table, self.folder.plan().cases):
-            raise DataError(
-                f"run {self.id} contradicts itself: {harmless(wrong)}; its files were exchanged: measure it anew"
-            )
+            raise self._contradiction(harmless(wrong))
         frame: pd.DataFrame = table.to_pandas().set_index("start")
         for name in ("options", "target"):
             frame[name] = frame[name].map(harmless, na_action="ignore")
@@ -165,19 +163,25 @@ class Run:
     def _calls(self) -> pd.DataFrame:
         """All calls as stored, in the order of sending within each start."""
         frame: pd.DataFrame = self.folder.read("samples").to_pandas()
-        starts, windows_s = frame["start"].to_numpy(), self._windows_s
-        most_ns = windows_s.reindex(range(int(windows_s.index.max()) + 1)).to_numpy()[starts] * 1e9 + BEYOND_NS
+        ledger = self._ledger.select(["start", "case", "window_s", "calls", "errors"]).to_pandas().sort_values("start")
+        starts, known = frame["start"].to_numpy(), ledger["start"].to_numpy()
+        rows = np.searchsorted(known, starts)  # of the ledger: it is read with the starts that are complete
+        most_ns = ledger["window_s"].to_numpy()[rows] * 1e9 + BEYOND_NS
         beyond = (frame["t_send_ns"].to_numpy() > most_ns) | (frame["rtt_ns"].to_numpy() > most_ns)
         if beyond.any():
-            where = starts[beyond.argmax()]
-            raise DataError(f"run {self.id} contradicts itself: start {where} has times beyond its window")
+            raise self._contradiction(f"start {starts[beyond.argmax()]} has times beyond its window")
+        sampled = ledger["case"].isin([at for at, case in enumerate(self.plan.cases) if _is_sampled(case)]).to_numpy()
+        counted = np.bincount(rows, minlength=len(known))
+        wrong = sampled & (counted != ledger["calls"].to_numpy()) & ~(ledger["errors"].to_numpy() > 0)
+        if self.folder.is_verified and wrong.any():
+            at = wrong.argmax()
+            what = f"start {known[at]} has {counted[at]:,} samples of {ledger['calls'].iloc[at]:,} calls"
+            raise self._contradiction(what)
         return frame.sort_values(["start", "t_send_ns"], kind="stable") if frame["client"].any() else frame
 
-    @cached_property
-    def _windows_s(self) -> "pd.Series[float]":
-        """The length of each start's window, in s; index: start."""
-        stored = self._ledger
-        return pd.Series(stored["window_s"].to_pylist(), index=stored["start"].to_pylist(), dtype=float)
+    def _contradiction(self, what: str) -> DataError:
+        """Return the error for a run whose files do not belong together."""
+        return DataError(f"run {self.id} contradicts itself: {what}; its files were exchanged: measure it anew")
 
     @cached_property
     def _ledger(self) -> pa.Table:
@@ -327,6 +331,11 @@ REPORTED = {  # columns of a start, in us and per second: the names in the repor
     "mean_rtt_us": "rtt_mean",
     "rate_per_s": "rate",
 }
+
+
+def _is_sampled(case: Case) -> bool:
+    """Return whether each call of a case leaves a sample: it is made here, one by one, and answered."""
+    return case.load in ("closed", "open") and not case.generator
 
 
 def _fill_in(starts: pd.DataFrame, reports: pd.DataFrame) -> None:

@@ -194,11 +194,15 @@ def problem(table: pa.Table, name: str) -> str | None:
     version = int(table.schema.metadata.get(b"roundtrip.version", b"0"))
     if version > VERSION:
         return f"its schema version {version} is newer than this program's ({VERSION}); update Roundtrip"
+    if lacking := [column for column in PLAUSIBLE[name] if column not in table.schema.names]:
+        return f"its column {lacking[0]} is missing"
+    if len(set(table.schema.names)) < len(table.schema.names):
+        return "two of its columns have the same name"
     for wanted in TABLES[name]:
         if wanted.name in table.schema.names and table.schema.field(wanted.name).type != wanted.type:
             return f"its column {wanted.name} is {table.schema.field(wanted.name).type}, not {wanted.type}"
-    known = [column for column in PLAUSIBLE[name] if column in table.schema.names]
-    return next(filter(None, (_implausible(table, column) for column in known)), None) or _negative(table, name)
+    found = filter(None, (_implausible(table, column) for column in PLAUSIBLE[name]))
+    return next(found, None) or _negative(table, name) or _unbounded(table, name)
 
 
 MAY_BE_NEGATIVE = (  # what counts from *go*, is a number of others, or lost the count of a thread or server that ended
@@ -217,6 +221,13 @@ def _negative(table: pa.Table, name: str) -> str | None:
         if least is not None and least < 0:
             return f"its column {field.name} is negative"
     return None
+
+
+def _unbounded(table: pa.Table, name: str) -> str | None:
+    """Return which column holds an infinite number, or None."""
+    columns = [field.name for field in TABLES[name] if pa.types.is_floating(field.type)]
+    infinite = (one for one in columns if one in table.schema.names and pc.any(pc.is_inf(table[one])).as_py())
+    return next((f"its column {column} has an infinite number" for column in infinite), None)
 
 
 def _implausible(table: pa.Table, column: str) -> str | None:

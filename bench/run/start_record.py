@@ -67,8 +67,13 @@ def misplaced(ledger: pa.Table, cases: Sequence[Case]) -> str:
             return f"start {row['start']} is of case {row['case']}, and the plan has {len(cases)} cases"
         for name, value in _factors(cases[row["case"]]).items():
             if row[name] is not None and row[name] != value:
-                return f"start {row['start']} has the {name} {row[name]!r}, and its case in the plan {value!r}"
+                here, planned = _short(row[name]), _short(value)
+                return f"start {row['start']} has the {name} {here}, and its case in the plan {planned}"
     return ""
+
+
+def _short(value: object) -> str:
+    return text if len(text := repr(value)) <= 80 else f"{text[:80]}..."
 
 
 def _samples(start: int, client: int, times: Times) -> pa.Table:

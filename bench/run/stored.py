@@ -1,5 +1,6 @@
 """The runs on disk: made, found, listed, kept."""
 
+import contextlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from bench.errors import DataError
 from bench.plan.plan import Plan
 from bench.run import integrity, schema
 from bench.run.folder import Folder
+from bench.text import quoted
 
 
 def create(plan: Plan, facts: dict[str, Any]) -> Folder:
@@ -51,11 +53,13 @@ def all_runs() -> list[Folder]:
 def find(name: str) -> Folder:
     """Return a run by its id, the beginning or a part of it, a path, "latest", or "reference/NOTEBOOK"."""
     for path in (Path(name), paths.runs() / name, paths.home() / "data" / name):
-        if name and (path / "manifest.json").is_file():
-            return Folder(path)
+        with contextlib.suppress(OSError):  # of a name too long, or in a folder that is closed to this user
+            if name and (path / "manifest.json").is_file():
+                return Folder(path)
     found = [folder for folder in all_runs() if name in ("", "latest") or name in folder.id]
     if not found:
-        raise DataError(f"no run {name!r} in {paths.shown(paths.runs())}; `python -m bench runs` lists those there are")
+        where = paths.shown(paths.runs())
+        raise DataError(f"no run {quoted(name)} in {where}; `python -m bench runs` lists those there are")
     return found[-1]
 
 
@@ -71,15 +75,21 @@ def unfinished(plan: Plan) -> Folder | None:
 
 def keep(folder: Folder, target: Path) -> Folder:
     """Copy a run into a folder that holds nothing else, with one file for each table."""
-    if target.exists() and any(target.iterdir()) and not _is_kept(target):
-        raise DataError(f"{paths.shown(target)} holds other files: name a folder that does not exist yet")
-    if target.resolve() == folder.path.resolve():
-        raise DataError(f"{paths.shown(target)} is the run itself: name another folder")
+    try:
+        if target.exists() and any(target.iterdir()) and not _is_kept(target):
+            raise DataError(f"{paths.shown(target)} holds other files: name a folder that does not exist yet")
+        if target.resolve() == folder.path.resolve():
+            raise DataError(f"{paths.shown(target)} is the run itself: name another folder")
+    except OSError as reason:
+        raise DataError(f"cannot use {quoted(str(target))}: {reason.strerror}; name another folder") from reason
     tables = {name: folder.read(name) for name in schema.TABLES}
     kept = Folder(target)
-    for name in tables:
-        (target / name / "all.parquet").unlink(missing_ok=True)
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        for name in tables:
+            (target / name / "all.parquet").unlink(missing_ok=True)
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise DataError(f"cannot make {quoted(str(target))}: {reason.strerror}; name another folder") from reason
     kept.write_all(tables)
     manifest = {"id": folder.id} | folder.manifest() | {"version": schema.VERSION}
     kept.write_manifest(manifest | {"data_digest": integrity.of_folder(target)})

@@ -181,6 +181,17 @@ def test_quantities_and_claims_are_chosen_by_name(room, tmp_path):
             classroom.gather(**({"folder": folder} | wrong))
 
 
+def test_a_folder_of_other_files_holds_no_submissions(tmp_path):
+    (tmp_path / "passwd").write_text("x")
+    for folder, words in (
+        (tmp_path, "holds no submissions"),
+        ("x" * 5000, "is no folder"),
+        ("/dev/null", "is no folder"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            classroom.gather(str(folder))
+
+
 def test_an_empty_folder_is_no_error(tmp_path):
     (tmp_path / "empty").mkdir()
     room = classroom.gather(str(tmp_path / "empty"))

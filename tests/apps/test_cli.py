@@ -13,6 +13,9 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 
 
+LONG = "x" * 5000
+
+
 @pytest.fixture
 def one_run():
     cases = [Case("sockets", "ipc", max_calls=300), Case("loopback", "inproc", max_calls=300)]
@@ -67,6 +70,20 @@ def test_doctor_tells_what_it_found(command):
         (["serve", "zeromk", "tcp://127.0.0.1:1"], 2, "did you mean zeromq"),
         (["explain", "nosuch.png"], 1, "figures are in"),
         (["run", "latency", "-p", "source", "nosuch"], 1, "no run 'nosuch'"),
+        (["show", LONG], 1, "no run 'xxx"),
+        (["run", "latency", "-p", "source", LONG], 1, "no run 'xxx"),
+        (["run", "latency", "-p", "system", LONG], 2, "unknown system 'xxx"),
+        (["explain", LONG], 1, "figures are in"),
+        (["keep", "reference/latency", "/proc/nowhere/x"], 1, "name another folder"),
+        (["keep", "reference/latency", "/dev/null/x"], 1, "name another folder"),
+        (["keep", "reference/latency", LONG], 1, "name another folder"),
+        (["run", "compare", "-p", "b", "{system: zeromq, clients: many}"], 2, "clients must be a whole number"),
+        (["run", "compare", "-p", "b", "{system: zeromq, callers: [1]}"], 2, "callers must be a whole number"),
+        (["run", "compare", "-p", "b", "{system: zeromq, options: text}"], 2, "options of zeromq must be a mapping"),
+        (["run", "compare", "-p", "b", "{system: zeromq, options: [1]}"], 2, "options of zeromq must be a mapping"),
+        (["run", "compare", "-p", "b", "{system: zeromq, payload_bytes: big}"], 2, "payload_bytes must be"),
+        (["run", "compare", "-p", "b", "{system: zeromq, placement: here}"], 2, "unknown placement 'here'"),
+        (["run", "compare", "-p", "b", "{system: zeromq, engine: [1]}"], 2, "unknown engine 1"),
     ],
 )
 def test_errors_are_one_line_with_a_remedy(command, words, status, text):
@@ -74,6 +91,7 @@ def test_errors_are_one_line_with_a_remedy(command, words, status, text):
     assert finished.returncode == status
     assert text in finished.stderr
     assert finished.stderr.count("\n") == 1 and finished.stderr.startswith("bench: ")
+    assert len(finished.stderr) < 1000
     assert "Traceback" not in finished.stderr + finished.stdout
 
 

@@ -1,6 +1,7 @@
 """Submissions of strangers: each is read whole or refused with a reason, and a wrong one never stops the others."""
 
 import hashlib
+import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from bench.apps.classroom import manifests, starts, zips
 from bench.apps.classroom.zips import RefusedError, plain
 from bench.errors import UsageError
 from bench.plan.plan import Plan
+from bench.text import quoted
 
 MOST_FILES = 500
 
@@ -71,9 +73,16 @@ def _run(name: str, members: dict[str, bytes], file: str, digest: str) -> Submit
 
 def folder(path: Path) -> tuple[list[Submitted], list[Refusal]]:
     """Return all runs of a folder of zips, and what is refused; UsageError if there is no such folder."""
-    files = sorted(file for file in path.glob("*") if not file.name.startswith("."))
-    if not path.is_dir() or len(files) > MOST_FILES:
+    if not os.path.isdir(path):  # noqa: PTH112 - a name that is too long is no error here
+        raise UsageError(f"{quoted(str(path))} is no folder: name the one that holds the zips")
+    try:
+        files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
+    except OSError as reason:
+        raise UsageError(f"cannot look into {paths.shown(path)}: {reason.strerror}; name another folder") from reason
+    if len(files) > MOST_FILES:
         raise UsageError(f"{paths.shown(path)} is no folder of up to {MOST_FILES} zips: name the one that holds them")
+    if files and not any(file.suffix.lower() == ".zip" for file in files):
+        raise UsageError(f"{paths.shown(path)} holds no submissions: none of its {len(files)} files is a .zip")
     found, refused = [], []
     for file in files:
         try:

@@ -1,0 +1,315 @@
+"""Alterations of a stored run: bits of its files, values of its manifest, columns of its tables.
+
+An alteration that leaves the digests wrong must be refused. One whose digests were written anew, as a person could,
+must be refused in one sentence that names the file, or be shown as it is.
+"""
+
+import contextlib
+import io
+import json
+import random
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from conftest import ROOT
+from handmade import handmade
+
+from bench.apps import listing
+from bench.errors import BenchError
+from bench.plan.case import Case
+from bench.run import integrity, query, stored
+from bench.run.frames import Run
+
+PATIENCE_S = 20
+CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
+DROPPED = object()
+
+
+def original() -> Run:
+    """Return a small run whose manifest has all that a reference run's has."""
+    run = handmade(CASES, [100, 50], starts=2, calls=100)
+    known = json.loads((ROOT / "data" / "reference" / "latency" / "manifest.json").read_text())
+    search = json.loads((ROOT / "data" / "reference" / "capacity" / "manifest.json").read_text())
+    failures = [{"start": 1, "case": 0, "error": "the server died"}]
+    taken = {name: known[name] for name in ("machine", "versions", "git", "checks")}
+    run.folder.update(**taken, failures=failures, capacity=search["capacity"], collected=[run.id])
+    return run
+
+
+def whole(path: Path) -> str:
+    """Read all of a run; return what it shows."""
+    return listing.run_text(str(path))
+
+
+def everything(path: Path) -> str:
+    """Return what a run shows, alone, in the list of runs, and beside its original."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        query.runs()
+    shown = whole(path)
+    return shown + listing.compared_text(stored.find("latest").id, str(path), "5%", None, as_json=False)[0]
+
+
+# ---------------------------------------------------------------- bytes of files
+
+
+def flipped(path: Path, chance: random.Random) -> tuple[str, bool]:
+    """Do something to one file: flip a bit, cut it, lengthen it, empty it, or exchange it with another.
+
+    Return what was done, and whether anything is different.
+    """
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    file, other = chance.choice(files), chance.choice(files)
+    content = bytearray(file.read_bytes())
+    kind = chance.choice(["bit", "bit", "bit", "cut", "longer", "empty", "other"])
+    if kind == "bit":
+        place = chance.randrange(len(content))
+        content[place] ^= 1 << chance.randrange(8)
+    elif kind == "cut":
+        del content[chance.randrange(len(content)) :]
+    elif kind == "longer":
+        content += chance.randbytes(8)
+    elif kind == "empty":
+        content.clear()
+    else:
+        content = bytearray(other.read_bytes())
+    changed = bytes(content) != file.read_bytes()
+    file.write_bytes(bytes(content))
+    return f"{kind} in {file.relative_to(path)}", changed
+
+
+# ---------------------------------------------------------------- values of the manifest
+
+
+def nested(depth: int) -> Any:
+    """Return lists in lists, so many deep."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+INSTEAD: dict[str, Any] = {
+    "null": None,
+    "true": True,
+    "text": "text",
+    "empty text": "",
+    "long text": "x" * 5000,
+    "list": [1],
+    "empty list": [],
+    "list of lists": [[1, 2], [3]],
+    "dict": {"x": 1},
+    "empty dict": {},
+    "zero": 0,
+    "negative": -1,
+    "fraction": 0.5,
+    "huge": 10**30,
+    "infinite": float("inf"),
+    "not a number": float("nan"),
+    "nested": nested(700),
+    "dropped": DROPPED,
+}
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to each value of a manifest; of a list only to its first."""
+    if at:
+        yield at
+    inside = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for name, item in inside:
+        yield from places(item, (*at, name))
+
+
+def put(manifest: Any, at: tuple[Any, ...], instead: Any) -> None:
+    """Replace one value of a manifest, or drop it."""
+    for name in at[:-1]:
+        manifest = manifest[name]
+    if instead is DROPPED:
+        del manifest[at[-1]]
+    else:
+        manifest[at[-1]] = instead
+
+
+def signed(path: Path, manifest: dict[str, Any]) -> None:
+    """Write a manifest with the digest that fits it, as its author could."""
+    if isinstance(manifest.get("data_digest"), str):
+        manifest["data_digest"] = integrity.of_folder(path)
+    if "digest" in manifest:
+        manifest["digest"] = integrity.of_manifest(manifest)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+
+
+def in_manifest(path: Path, at: tuple[Any, ...], instead: Any) -> None:
+    """Replace one value of a run's manifest and sign it anew."""
+    manifest = json.loads((path / "manifest.json").read_text())
+    put(manifest, at, instead)
+    signed(path, manifest)
+
+
+def manifest_edits(path: Path) -> list[tuple[str, Callable[[Path], None]]]:
+    """Return every way to replace, drop or add one value of a run's manifest."""
+    manifest = json.loads((path / "manifest.json").read_text())
+    found: list[tuple[str, Callable[[Path], None]]] = []
+    for at in places(manifest):
+        name = ".".join(map(str, at))
+        for kind, value in INSTEAD.items():
+            found.append((f"{name}: {kind}", lambda path, at=at, value=value: in_manifest(path, at, value)))
+    inside = [(), *(at for at in places(manifest) if isinstance(_at(manifest, at), dict))]
+    for at in inside:
+        for kind in ("text", "nested", "infinite", "null"):
+            name = ".".join(map(str, (*at, "added")))
+            way = (*at, "added")
+            found.append((f"{name}: {kind}", lambda path, way=way, kind=kind: in_manifest(path, way, INSTEAD[kind])))
+    return found
+
+
+def _at(value: Any, at: tuple[Any, ...]) -> Any:
+    for name in at:
+        value = value[name]
+    return value
+
+
+# ---------------------------------------------------------------- columns of tables
+
+
+def rewritten(path: Path, table: str, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Change a table of the first start, and write digests and manifest that fit, as a person could."""
+    file = path / table / "00000.parquet"
+    changed = change(pq.ParquetFile(file).read())
+    pq.write_table(changed, file)
+    digests = path / "digests" / "00000.sha256"
+    known = integrity.read(digests.read_text()) | {f"{table}/{file.name}": integrity.digest(file.read_bytes())}
+    digests.write_text(integrity.written(known))
+    signed(path, json.loads((path / "manifest.json").read_text()))
+
+
+def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    place = table.schema.get_field_index(name)
+    return table.set_column(place, pa.field(name, values.type), values)
+
+
+def _constant(table: pa.Table, name: str, value: Any) -> pa.Table:
+    kind = table.schema.field(name).type
+    try:
+        return _with(table, name, pa.array([value] * len(table), kind))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return _with(table, name, pa.array([value] * len(table)))
+
+
+COLUMN: dict[str, Callable[[pa.Table, str], pa.Table]] = {
+    "dropped": lambda table, name: table.drop_columns([name]),
+    "renamed": lambda table, name: table.rename_columns(
+        [f"{one} " if one == name else one for one in table.column_names]
+    ).replace_schema_metadata(table.schema.metadata),
+    "binary": lambda table, name: _with(table, name, pa.array([b"\xff\xfe"] * len(table), pa.binary())),
+    "text": lambda table, name: _with(table, name, pa.array(["x"] * len(table), pa.string())),
+    "float": lambda table, name: _with(table, name, pa.array([0.5] * len(table), pa.float64())),
+    "null": lambda table, name: _with(table, name, pa.nulls(len(table), table.schema.field(name).type)),
+    "twice": lambda table, name: table.append_column(name, table[name]),
+    "negative": lambda table, name: _constant(table, name, -1),
+    "zero": lambda table, name: _constant(table, name, 0),
+    "huge": lambda table, name: _constant(table, name, 2**31 - 1 if "32" in str(table.schema.field(name)) else 2**62),
+    "infinite": lambda table, name: _constant(table, name, float("inf")),
+    "not a number": lambda table, name: _constant(table, name, float("nan")),
+    "no JSON": lambda table, name: _constant(table, name, "{"),
+}
+TABLE: dict[str, Callable[[pa.Table], pa.Table]] = {
+    "emptied": lambda table: table[:0],
+    "rows twice": lambda table: pa.concat_tables([table, table]),
+    "one row": lambda table: table[:1],
+    "other order": lambda table: table.take(list(reversed(range(len(table))))),
+    "no metadata": lambda table: table.replace_schema_metadata({}),
+}
+
+
+def table_edits(path: Path) -> list[tuple[str, Callable[[Path], None]]]:
+    """Return every way to change a column or the rows of a run's tables."""
+    found: list[tuple[str, Callable[[Path], None]]] = []
+    for table in sorted(folder.name for folder in path.iterdir() if (folder / "00000.parquet").exists()):
+        for name in pq.ParquetFile(path / table / "00000.parquet").schema_arrow.names:
+            for kind, change in COLUMN.items():
+                found.append(
+                    (
+                        f"{table}.{name}: {kind}",
+                        lambda path, table=table, name=name, change=change: rewritten(
+                            path, table, lambda rows: change(rows, name)
+                        ),
+                    )
+                )
+        for kind, alter in TABLE.items():
+            found.append((f"{table}: {kind}", lambda path, table=table, alter=alter: rewritten(path, table, alter)))
+    return found
+
+
+# ---------------------------------------------------------------- judging
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in whatever lasts longer."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"it took more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def fault(look: Callable[[Path], str], path: Path, expected: str | None = None) -> str:
+    """Return what is wrong with how a run answers, or nothing: it may be refused in a sentence that names it.
+
+    With ``expected`` all else that it may do is to show exactly that.
+    """
+    try:
+        with within(PATIENCE_S):
+            shown = look(path)
+    except BenchError as refused:
+        text = str(refused)
+        if "\n" in text or len(text) > 1000:
+            return f"more than a sentence: {text[:200]!r}"
+        return "" if path.name in text else f"a sentence that names no file: {text}"
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        return f"{type(error).__name__}: {str(error)[:200]}"
+    return "shows something else" if expected is not None and shown != expected else ""
+
+
+def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Alter copies of a run in ``count`` ways; yield each with what was wrong with the answer, or nothing.
+
+    Half are of bytes, a third of the manifest's values, the others of tables; those that there are not enough of
+    are replaced by more of bytes.
+    """
+    chance, path = random.Random(seed), original().folder.path
+    expected = whole(path)
+    edits = chance.sample(found := manifest_edits(path), min(len(found), count // 3))
+    edits += chance.sample(found := table_edits(path), min(len(found), count // 6))
+    for what, edit in edits:
+        with copied(path) as copy:
+            edit(copy)
+            yield what, fault(everything, copy)
+    for number in range(count - len(edits)):
+        with copied(path) as copy:
+            what, changed = flipped(copy, random.Random(seed * 1_000_003 + number))
+            yield what, fault(whole, copy, expected if changed else None)
+
+
+@contextlib.contextmanager
+def copied(path: Path) -> Iterator[Path]:
+    """Yield a copy of a run, older by its name, which is removed at the end."""
+    copy = path.with_name(f"0{path.name}")
+    shutil.copytree(path, copy)
+    try:
+        yield copy
+    finally:
+        shutil.rmtree(copy)

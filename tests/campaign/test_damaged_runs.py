@@ -1,0 +1,115 @@
+"""Whatever a stranger's run holds, it is shown or refused in one sentence that names it: no traceback, no wait."""
+
+import json
+from dataclasses import replace
+
+import mutations
+import pytest
+from conftest import ROOT
+
+from bench.errors import DataError
+from bench.plan.estimate import described
+from bench.run import manifest, schema
+from bench.run.folder import Folder
+from bench.run.frames import Run
+
+
+@pytest.fixture
+def run():
+    return mutations.original()
+
+
+WRONG = {  # the field, what stands in it instead, and what the sentence says
+    "plan.cases[0].callers": ("text", "a whole number"),
+    "plan.cases[0].clients": (0, "from 1"),
+    "plan.cases[0].payload_bytes": (10**30, "from 1"),
+    "plan.cases[0].options": (None, "an object"),
+    "plan.cases[0].options.copy": ([1], "a number, a text"),
+    "plan.cases[0].sessions": ([[1]], "two numbers"),
+    "plan.cases[0].target": (5, "a text"),
+    "plan.cases[0].added": (1, "known to this version"),
+    "plan.cases": ([], "at least 1"),
+    "plan.starts": (True, "a whole number"),
+    "plan.window_s": (float("inf"), "a number"),
+    "plan.seed": (mutations.DROPPED, "is not there"),
+    "plan.notebook": ("../x", "a name"),
+    "machine.cpus_allowed": ("two", "a whole number"),
+    "machine": (mutations.DROPPED, "is not there"),
+    "versions": ([1], "an object"),
+    "git": (None, "an object"),
+    "created": ("yesterday", "a date"),
+    "finished": ("yes", "true or false"),
+    "failures": (5, "a list"),
+    "checks[0].found": (1, "a text"),
+    "capacity.low_per_s": (float("nan"), "a number"),
+    "added": (mutations.nested(700), "nested too deeply"),
+}
+
+
+def way(name):
+    return tuple(int(part) if part.isdigit() else part for part in name.replace("[", ".").replace("]", "").split("."))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_field_of_another_kind_is_named_with_its_file_and_what_is_expected(run, name):
+    value, expected = WRONG[name]
+    mutations.in_manifest(run.folder.path, way(name), value)
+    with pytest.raises(DataError) as refused:
+        Folder(run.folder.path).manifest()
+    text = str(refused.value)
+    assert expected in text and "manifest.json" in text and "\n" not in text
+    assert name.rpartition(".")[2] in text or "nested" in text
+
+
+@pytest.mark.parametrize("notebook", sorted(one.name for one in (ROOT / "data" / "reference").iterdir()))
+def test_the_manifests_of_all_reference_runs_can_be_used(notebook):
+    assert manifest.problem(json.loads((ROOT / "data" / "reference" / notebook / "manifest.json").read_text())) == ""
+
+
+def test_infinity_in_a_report_is_refused():
+    row = {"start": 0, "name": "rtt_p99", "value": float("inf"), "unit": "us"}
+    assert schema.problem(schema.make("reports", [row]), "reports") == "its column value has an infinite number"
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "kind", "expected"),
+    [
+        ("ledger", "case", "dropped", "its column case is missing"),
+        ("ledger", "calls", "renamed", "its column calls is missing"),
+        ("samples", "rtt_ns", "dropped", "its column rtt_ns is missing"),
+        ("samples", "rtt_ns", "binary", "its column rtt_ns is binary"),
+        ("ledger", "window_s", "infinite", "its column window_s has an infinite number"),
+        ("ledger", "ready_s", "infinite", "its column ready_s has an infinite number"),
+        ("ledger", "system", "twice", "two of its columns have the same name"),
+    ],
+)
+def test_a_column_that_cannot_be_is_named_with_its_file(run, table, name, kind, expected):
+    mutations.rewritten(run.folder.path, table, lambda rows: mutations.COLUMN[kind](rows, name))
+    with pytest.raises(DataError, match=rf"{table}/00000\.parquet: .*{expected}"):
+        Run(Folder(run.folder.path)).samples.any()
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "expected"),
+    [
+        ("samples", "emptied", "start 0 has 0 samples of 100 calls"),
+        ("samples", "rows twice", "start 0 has 200 samples of 100 calls"),
+        ("ledger", "rows twice", "it holds a start twice"),
+    ],
+)
+@pytest.mark.timeout(20)
+def test_tables_that_contradict_each_other_are_refused_and_not_compared(run, table, kind, expected):
+    mutations.rewritten(run.folder.path, table, mutations.TABLE[kind])
+    with pytest.raises(DataError, match=expected):
+        mutations.whole(run.folder.path)
+
+
+def test_a_plan_of_a_system_that_is_not_here_is_described(run):
+    (case, *_), plan = run.plan.cases, run.plan
+    assert "1 cases x 2 starts" in described(replace(plan, cases=(replace(case, system="a_system_of_mine"),)))
+
+
+def test_a_run_of_a_notebook_that_is_not_here_is_refused_with_its_name(run):
+    mutations.in_manifest(run.folder.path, ("plan", "notebook"), "a_notebook_of_mine")
+    with pytest.raises(DataError, match="no notebook 'a_notebook_of_mine'"):
+        mutations.whole(run.folder.path)
