@@ -1,17 +1,26 @@
 """Paths of the laboratory, independent of the working directory."""
 
 import os
+import tempfile
 from pathlib import Path
+
+from bench.errors import UsageError
+
+LONGEST_TEMPORARY = 60  # bytes; a Unix socket's whole path holds at most 103
 
 
 def home() -> Path:
     """Return the laboratory's folder: ``ROUNDTRIP_HOME``, else the checkout around here, else the current one."""
     if chosen := os.environ.get("ROUNDTRIP_HOME"):
         return Path(chosen)
-    for folder in (Path.cwd(), *Path.cwd().parents, Path(__file__).parent.parent):
+    try:
+        here = Path.cwd()
+    except OSError as reason:
+        raise UsageError("the current folder does not exist any more: change to another one") from reason
+    for folder in (here, *here.parents, Path(__file__).parent.parent):
         if (folder / "papermill_params").is_dir():
             return folder
-    return Path.cwd()
+    return here
 
 
 def runs() -> Path:
@@ -42,6 +51,12 @@ def notebooks() -> Path:
 def figures() -> Path:
     """Return the folder of figures (``ROUNDTRIP_FIGURES`` names another)."""
     return Path(os.environ.get("ROUNDTRIP_FIGURES") or home() / "figures")
+
+
+def for_sockets() -> str:
+    """Return the folder of temporary files, or /tmp where its name is too long for a Unix socket's path."""
+    folder = tempfile.gettempdir()
+    return folder if len(os.fsencode(folder)) <= LONGEST_TEMPORARY else "/tmp"
 
 
 def shown(path: Path) -> str:

@@ -1,6 +1,7 @@
 """A process with pipes: started, written to, read from, ended. Children start processes too, so it is light."""
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -16,6 +17,32 @@ PR_SET_PDEATHSIG = 1
 def python(module: str, *words: str) -> list[str]:
     """Return the words that run a module of this package with this interpreter."""
     return [sys.executable, "-P", "-m", module, *words]
+
+
+@functools.cache
+def is_found(package: str) -> bool:
+    """Return whether an interpreter finds what is in a folder by itself: it is installed, or linked to."""
+    import glob
+    import site
+
+    for folder in site.getsitepackages():
+        if folder == package:
+            return True
+        for name in glob.glob(os.path.join(glob.escape(folder), "*.pth")):  # noqa: PTH118, PTH207
+            with contextlib.suppress(OSError), open(name, errors="replace") as links:  # noqa: PTH123
+                if package in links.read().splitlines():
+                    return True
+    return False
+
+
+def with_package(package: str) -> dict[str, str]:
+    """Return this process's environment, in which an interpreter finds the package in that folder.
+
+    The folder goes before all others only where it has to: a file in it called like a library would be taken for it.
+    """
+    if is_found(package):
+        return dict(os.environ)
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
 
 
 class Process:

@@ -47,9 +47,40 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
+def one_line(text: str, most: int = 600) -> str:
+    """Return a text on one line, without control characters, cut where it is too long for a sentence."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return line if len(line) <= most else f"{line[:most]}..."
+
+
 def quoted(text: str, most: int = 100) -> str:
     """Return a text that a person typed, in quotes and on one line, cut where it is too long for a sentence."""
     return repr(text) if len(text) <= most else f"{text[:most]!r}..."
+
+
+_PLAIN = {
+    "µ": "u",
+    "μ": "u",
+    "×": "x",
+    "≥": ">=",
+    "≤": "<=",
+    "≈": "~",
+    "±": "+/-",
+    "…": "...",
+    "²": "2",
+    "τ": "tau",
+    **dict.fromkeys("–—−", "-"),
+    **dict.fromkeys("‘’", "'"),
+    **dict.fromkeys("“”", '"'),
+}
+
+
+def plainly(error: UnicodeError) -> tuple[str, int]:
+    """Return plain letters for the signs that an output cannot show, so that units can still be read: us for µs."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(sign, " " if sign.isspace() else "?") for sign in signs), error.end
 
 
 def few(names: list[str], most: int = 4) -> str:

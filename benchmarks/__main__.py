@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -29,7 +30,9 @@ from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.run import schema, stored
+from bench.run import folder as folders
+from bench.run import integrity, schema, stored
+from bench.run.frames import Run
 from bench.run.start_record import Times
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
@@ -145,6 +148,65 @@ def storing() -> None:
             size = place.files("samples")[0].stat().st_size / count
             text = f"{statistics.median(times):.1f} ms, {size:.1f} bytes each (wanted <= {wanted})"
             print(f"{f'storing {count:,} samples':38} {text}")
+
+
+def hashing() -> None:
+    """What digests cost: of the time of a run while it is written, of the time of loading while it is verified."""
+    with tempfile.TemporaryDirectory() as folder, _timed() as spent:
+        os.environ["ROUNDTRIP_RUNS"] = folder
+        plan = make_plan(
+            "benchmark", [Case(system, "ipc") for system in ("sockets", "zeromq")], starts=6, window_s=0.25
+        )
+        began = time.perf_counter()
+        runner.run(plan)
+        share = spent.pop() / (time.perf_counter() - began)
+    print(f"{'writing digests, of a run':38} {share:.2%} of its time (wanted <= 2 %)")
+    for name in ("latency", "overview"):
+        shares = []
+        for _ in range(7):
+            with _timed() as spent:
+                began = time.perf_counter()
+                run = Run(stored.find(f"reference/{name}"))
+                run.folder.look_at_all()
+                assert len(run.samples)
+                shares.append(spent.pop() / (time.perf_counter() - began))
+        print(f"{f'verifying digests, of {name}':38} {statistics.median(shares):.2%} of loading (wanted <= 5 %)")
+
+
+@contextmanager
+def _timed() -> Iterator[list[float]]:
+    """Yield a list whose last number is how long digests were made, written and read meanwhile, in seconds."""
+    spent, inside = [0.0], [False]
+
+    def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any, **named: Any) -> Any:
+            if inside[0]:  # one of them calls another
+                return function(*given, **named)
+            began, inside[0] = time.perf_counter(), True
+            try:
+                return function(*given, **named)
+            finally:
+                inside[0] = False
+                spent[-1] += time.perf_counter() - began
+
+        return run
+
+    names = ("digest", "written", "read", "of_manifest", "of_folder")
+    before = {name: getattr(integrity, name) for name in names}
+    write = folders.write_bytes
+
+    def write_bytes(target: Path, content: bytes) -> None:
+        (timed(write) if target.parent.name == integrity.FOLDER else write)(target, content)
+
+    try:
+        for name in names:
+            setattr(integrity, name, timed(before[name]))
+        folders.write_bytes = write_bytes
+        yield spent
+    finally:
+        for name in names:
+            setattr(integrity, name, before[name])
+        folders.write_bytes = write
 
 
 def memory() -> None:
@@ -301,8 +363,8 @@ def streams() -> None:
 
 
 PARTS = (
-    loops, round_trips, routed, streams, readiness, engines, load_generators, pacing, storing, reviewing, memory,
-    notebook,
+    loops, round_trips, routed, streams, readiness, engines, load_generators, pacing, storing, hashing, reviewing,
+    memory, notebook,
 )  # fmt: skip
 
 

@@ -4,13 +4,19 @@ Errors are one line on stderr that ends with a remedy; exit status 1 for a failu
 ``--debug`` the traceback is shown as well.
 """
 
+import codecs
+import contextlib
+import errno
+import io
+import os
 import sys
 import traceback
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from bench.errors import BenchError
+from bench.errors import BenchError, UsageError
+from bench.text import plainly
 
 PARAMETER = click.option(
     "-p",
@@ -30,12 +36,17 @@ def cli(context: click.Context, debug: bool) -> None:
     context.obj = debug
 
 
+def echo(text: str) -> None:
+    """Write a line to the output, in its own letters: click would write others than an ASCII terminal shows."""
+    click.echo(text, file=sys.stdout)
+
+
 @cli.command("list")
 def list_() -> None:
     """List the systems with transports and options, and how to install missing ones."""
     from bench.apps.listing import systems_text
 
-    click.echo(systems_text())
+    echo(systems_text())
 
 
 @cli.command()
@@ -44,7 +55,7 @@ def doctor() -> None:
     from bench.apps.doctor import findings
 
     for finding in findings():
-        click.echo(str(finding))
+        echo(str(finding))
 
 
 @cli.command()
@@ -56,8 +67,8 @@ def prepare(names: tuple[str, ...], anew: bool) -> None:
     from bench.plan import parameters as params
 
     for name in params.names(list(names) or "all", "environment", environments.names()):
-        folder = environments.ensure(name, click.echo, anew)
-        click.echo(f"{name}: {folder}")
+        folder = environments.ensure(name, echo, anew)
+        echo(f"{name}: {folder}")
 
 
 @cli.command()
@@ -69,7 +80,7 @@ def run(notebooks: tuple[str, ...], every: bool, yes: bool, parameters: tuple[tu
     """Run notebooks with papermill, into data/executed and figures."""
     from bench.apps.unattended import execute
 
-    execute(list(notebooks), every, dict(parameters), click.echo, yes)
+    execute(list(notebooks), every, dict(parameters), echo, yes)
 
 
 @cli.command()
@@ -79,7 +90,7 @@ def runs() -> None:
     from bench.run import query
 
     frame = query.runs()
-    click.echo(frame.to_string() if len(frame) else f"no runs in {paths.shown(paths.runs())} yet: run a notebook")
+    echo(frame.to_string() if len(frame) else f"no runs in {paths.shown(paths.runs())} yet: run a notebook")
 
 
 @cli.command()
@@ -89,7 +100,7 @@ def show(run: str, unverified: bool) -> None:
     """Show a run's plan, checks and results. RUN is an id or a part of it, "latest", or reference/NOTEBOOK."""
     from bench.apps.listing import run_text
 
-    click.echo(run_text(run, is_verified=not unverified))
+    echo(run_text(run, is_verified=not unverified))
 
 
 @cli.command()
@@ -115,8 +126,8 @@ def capacity(
 
     given = {"system": system, "transport": transport, "objective": objective, "clients": clients, "options": options}
     plan = registry.plan("capacity", **given, window_s=window_s, first=first)
-    folder = capacity_search.find(plan, objectives.objective(objective), click.echo)
-    click.echo(f"Stored in {paths.shown(folder.path)}")
+    folder = capacity_search.find(plan, objectives.objective(objective), echo)
+    echo(f"Stored in {paths.shown(folder.path)}")
 
 
 @cli.command()
@@ -130,7 +141,7 @@ def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bo
     from bench.apps.listing import compared_text
 
     text, failed = compared_text(a, b, margin, fail_if_slower, as_json)
-    click.echo(text)
+    echo(text)
     return 3 if failed else 0
 
 
@@ -143,13 +154,13 @@ def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
     from bench.apps.classroom.submitting import submission, write
 
     made = submission(runs)
-    click.echo(str(made))
+    echo(str(made))
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("Nothing is written: there is no terminal to confirm at. Confirm with --yes.")
     if not yes and not click.confirm(f"Write {output or made.name}?"):
-        click.echo("Nothing is written")
+        echo("Nothing is written")
         return 1
-    click.echo(f"Written: {write(made, output or made.name)}")
+    echo(f"Written: {write(made, output or made.name)}")
     return 0
 
 
@@ -161,9 +172,9 @@ def calibrate(runs: int) -> int:
 
     passed = True
     for line in certificate(runs):
-        click.echo(str(line))
+        echo(str(line))
         passed &= line.passed
-    click.echo(f"{'passed' if passed else 'FAILED'}: {runs} runs per property in virtual time, fixed seeds")
+    echo(f"{'passed' if passed else 'FAILED'}: {runs} runs per property in virtual time, fixed seeds")
     return 0 if passed else 1
 
 
@@ -173,7 +184,7 @@ def explain(figure: str) -> None:
     """Show which run a figure was drawn from, and how to draw or measure it again."""
     from bench.apps.listing import figure_text
 
-    click.echo(figure_text(figure))
+    echo(figure_text(figure))
 
 
 @cli.command()
@@ -186,7 +197,7 @@ def serve(system: str, address: str, options: str, mode: str, message: str) -> N
     """Serve SYSTEM at ADDRESS (tcp://HOST:PORT or ipc:///PATH) until Ctrl-C: a target for other machines."""
     from bench.measurement.serve import serve as serve_until_interrupted
 
-    serve_until_interrupted(system, address, options, click.echo, mode, message)
+    serve_until_interrupted(system, address, options, echo, mode, message)
 
 
 @cli.command()
@@ -198,16 +209,24 @@ def keep(run: str, folder: str) -> None:
 
     from bench.run import stored
 
-    click.echo(f"kept {stored.keep(stored.find(run), Path(folder)).path}")
+    echo(f"kept {stored.keep(stored.find(run), Path(folder)).path}")
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; the only place that turns errors into exit statuses."""
     status, text = 0, ""
     debug = "--debug" in (sys.argv[1:] if arguments is None else arguments)
+    codecs.register_error("plainly", plainly)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="plainly")
     try:
+        if sys.flags.optimize > 1:
+            raise UsageError("python -OO removes texts that are read at run time: leave out -OO (PYTHONOPTIMIZE=2)")
         outcome: Any = cli.main(arguments, prog_name="bench", standalone_mode=False)
         status = outcome if isinstance(outcome, int) else 0
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
     except BenchError as error:
         status, text = error.exit_status, str(error)
         if debug:
@@ -218,6 +237,45 @@ def main(arguments: list[str] | None = None) -> None:
         status, text = error.exit_code, error.format_message()
     except (click.Abort, KeyboardInterrupt):
         status, text = 130, "interrupted: completed starts are kept; resume with -p resume true"
-    if text:
-        click.echo(f"bench: {' '.join(text.split())}", err=True)
+    except Exception as error:
+        status, text = 1, outside(error)
+        if debug:
+            traceback.print_exception(error)
+    _end(status, text)
+
+
+def outside(error: BaseException) -> str:
+    """Return a sentence on what this program did not raise: what the machine lacks, or an error of its own."""
+    seen, cause = set(), error
+    while id(cause) not in seen:  # a library that cannot be imported for lack of files names that only as the cause
+        seen.add(id(cause))
+        if isinstance(cause, OSError) and cause.errno in REMEDIES:
+            return f"{cause.strerror}: {REMEDIES[cause.errno]}"
+        if isinstance(cause, MemoryError) or "start new thread" in str(cause):
+            return f"{str(cause) or 'no memory is left'}: {REMEDIES[errno.EAGAIN]}"
+        cause = cause.__cause__ or cause.__context__ or cause
+    what = f"{type(error).__name__}: {error}"[:500]
+    return f"unforeseen {what}; python -m bench --debug ... shows where: please report it"
+
+
+REMEDIES = {
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "allow more open files (ulimit -n 1024) and try again"),
+    **dict.fromkeys((errno.EAGAIN, errno.ENOMEM), "allow more processes (ulimit -u), or end some that take memory"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space where the output and temporary files (TMPDIR) go"),
+    errno.EROFS: "name folders that can be written in ROUNDTRIP_RUNS, ROUNDTRIP_FIGURES and ROUNDTRIP_EXECUTED",
+    errno.EPIPE: "whoever read the output has ended",
+}
+
+
+def _end(status: int, text: str) -> NoReturn:
+    """Say the error, if there is one, in one line, and exit; an output that takes nothing more is left alone."""
+    with contextlib.suppress(OSError):
+        if text:
+            click.echo(f"bench: {' '.join(text.split())}", file=sys.stderr)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:  # the interpreter would try again at its end, and complain
+            with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+                os.dup2(nowhere.fileno(), stream.fileno())
     sys.exit(status)

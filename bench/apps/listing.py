@@ -53,6 +53,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     manifest = run.manifest
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
+    lines += [f"digest    {manifest['digest']}"] if "digest" in manifest else []
     passed = checks.tally(run)
     lines += [f"checks    {passed.passed}/{len(passed.verdicts)} passed"]
     lines += [

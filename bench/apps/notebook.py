@@ -33,6 +33,9 @@ from bench.run import stored
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
+if sys.flags.optimize > 1:
+    raise UsageError("python -OO removes texts that are read at run time: leave out -OO (PYTHONOPTIMIZE=2)")
+
 
 def measure(
     notebook: str, source: object = "measure", resume: object = False, budget_s: object = None, **parameters: Any

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import bench
 from bench import environments, paths, systems
-from bench.errors import BenchError, UsageError, unknown
+from bench.errors import BenchError, DataError, UsageError, unknown
 from bench.experiments import registry
 from bench.plan import cases, estimate, placement
 from bench.plan.parameters import literal, positive
 from bench.plan.plan import Plan
+from bench.process import is_found
 from bench.run import stored
 from bench.run.files import make_folder
 
@@ -148,8 +150,10 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     target = paths.executed() / notebook.name
     if sys.stderr.isatty():
         os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
+    if is_found(str(Path(bench.__file__).parents[1])):
+        os.environ["PYTHONSAFEPATH"] = "1"  # the kernel takes no file of the laboratory's folder for a library
     try:
-        with _quiet_kernel(), tempfile.TemporaryDirectory(prefix="rt-") as sockets:
+        with _quiet_kernel(), tempfile.TemporaryDirectory(prefix="rt-", dir=paths.for_sockets()) as sockets:
             papermill.execute_notebook(
                 str(notebook),
                 str(target),
@@ -161,4 +165,14 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
             )
     except papermill.PapermillExecutionError as error:
         raise BenchError(f"{notebook.name}: {error.ename}: {error.evalue}; see {paths.shown(target)}") from error
+    except RuntimeError as reason:  # of the kernel, which papermill quotes
+        raise BenchError(
+            f"{notebook.name}: {reason}; if the kernel ended, allow it more open files (ulimit -n), processes "
+            "(ulimit -u) or memory"
+        ) from reason
+    except OSError as reason:
+        raise DataError(
+            f"cannot execute {notebook.name} into {paths.shown(target)}: {reason.strerror or reason}; free some "
+            "space, or name another folder in ROUNDTRIP_EXECUTED (temporary files: TMPDIR)"
+        ) from reason
     return target

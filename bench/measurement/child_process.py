@@ -15,18 +15,21 @@ from pathlib import Path
 
 import psutil
 
+from bench import paths
 from bench.channel import Adopted, Failed, Kind, Listening, Message, Reader
 from bench.child import clocks
 from bench.child.spec import FirstArrived, Ready
 from bench.errors import SystemFailedError
 from bench.measurement.meters import family
-from bench.process import Process, python
+from bench.process import Process, python, with_package
+from bench.text import one_line
 
 TICK_S = 0.2
 END_S = 10.0  # until a process ends that has begun to
 LEAST_SHARE = 0.005  # of a CPU: who uses less does not work, but waits for something that does not come
 LOOK_S = 2.0  # for so long it is looked at whether they do, once the deadline has passed
 LONGEST = 3
+LONGEST_LINE = 300  # characters of a line of a log that an error quotes
 _PACKAGE = str(Path(__file__).parents[2])
 _is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=lambda: False)
 
@@ -43,10 +46,7 @@ def until(is_stopped: Callable[[], bool]) -> Iterator[None]:
 
 def private_directory() -> str:
     """Return the name of a directory that does not exist yet, short enough for a socket file's path."""
-    parent = tempfile.gettempdir()
-    if len(parent) > 60:  # a Unix socket's path holds at most 103 bytes
-        parent = "/tmp"
-    return f"{parent}/roundtrip-{os.getpid()}-{secrets.token_hex(4)}"
+    return f"{paths.for_sockets()}/roundtrip-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 class Child(Process):
@@ -65,7 +65,7 @@ class Child(Process):
             python(module),
             stderr=self._log,
             process_group=0,  # Ctrl-C is for the parent; not a session: Linux schedules those apart, at 1-2 us a call
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [_PACKAGE, os.environ.get("PYTHONPATH")]))},
+            env=with_package(_PACKAGE),
         )
         self.send(spec)
 
@@ -75,7 +75,7 @@ class Child(Process):
         for message in self._reader.feed(data):
             if isinstance(message, Failed):
                 self._has_failed = True
-                raise SystemFailedError(f"the {self.name} failed: {message.text}")
+                raise SystemFailedError(f"the {self.name} failed: {one_line(message.text)}")
             if isinstance(message, Adopted):
                 self._groups.append(message.group)
             else:
@@ -95,7 +95,7 @@ class Child(Process):
         """Return the end of what the child printed, on one line."""
         size = os.fstat(self._log.fileno()).st_size
         text = os.pread(self._log.fileno(), 4000, max(0, size - 4000)).decode(errors="replace")
-        tail = [line.strip() for line in text.splitlines() if line.strip()][-lines:]
+        tail = [one_line(line, LONGEST_LINE) for line in text.splitlines() if line.strip()][-lines:]
         return " | ".join(tail) or "(its log is empty)"
 
     def obituary(self, patience_s: float) -> str:

@@ -164,12 +164,15 @@ COUNT = number(1, is_whole=True)
 FROM_ZERO = number(is_whole=True)
 FEW = number(1, 10**6, is_whole=True)
 _KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("system", "transport", "placement", "load", "arrivals", "engine", "notebook", "profile"), NAME),
+    **dict.fromkeys(("system", "transport", "placement", "load", "arrivals", "engine", "notebook"), NAME),
+    "profile": text(LONGEST_NAME),  # "budget 12 s" as well
     **dict.fromkeys(("payload_bytes", "max_calls"), COUNT),
     **dict.fromkeys(("clients", "callers", "starts"), FEW),
     "options": table(scalar),
     "offered_per_s": number(),
     "target": known(TEXT),
+    "message": TEXT,
+    "content": LONG_TEXT,
     "fresh_router": flag,
     "sessions": several(pair),
     "window_s": number(1e-9, 10**6),

@@ -1,17 +1,19 @@
 """The command line: output for people, errors in one line with a remedy, exit status 1 or 2."""
 
+import errno
+import os
 import subprocess
 import sys
 
 import pytest
 from conftest import ROOT
 
-from bench import systems
+from bench import paths, systems
+from bench.apps.cli import outside
 from bench.apps.doctor import Finding
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-
 
 LONG = "x" * 5000
 
@@ -106,6 +108,72 @@ def test_debug_shows_the_traceback(process):
     finished = process("--debug", "show", "nosuch")
     assert finished.returncode == 1 and "Traceback" in finished.stderr and "DataError" in finished.stderr
     assert finished.stderr.splitlines()[-1].startswith("bench: no run 'nosuch'")
+
+
+def shell(line, **environment):
+    """Run a shell's line in which BENCH is the command; return the finished process."""
+    line = line.replace("BENCH", f"{sys.executable} -m bench")
+    options = {"cwd": ROOT, "capture_output": True, "timeout": 100, "env": os.environ | environment}
+    return subprocess.run(["bash", "-c", line], **options)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("BENCH list > /dev/full", "No space left on device: free some space"),
+        ("PYTHONOPTIMIZE=2 BENCH list", "leave out -OO"),
+        ("mkdir $TMPDIR/x && cd $TMPDIR/x && rmdir $TMPDIR/x && BENCH list", "change to another one"),
+        ("ulimit -f 20; BENCH keep reference/nodelay $TMPDIR/x", "File too large; free some space"),
+    ],
+)
+def test_what_the_surroundings_lack_is_one_sentence(line, text):
+    finished = shell(line)
+    said = finished.stderr.decode()
+    assert finished.returncode == 1 + ("OO" in text or "change" in text)
+    assert text in said and said.count("\n") == 1 and said.startswith("bench: ")
+
+
+def test_files_called_like_libraries_are_not_taken_for_them(private_parent):
+    for name in ("zmq", "click", "numpy", "json"):
+        (private_parent / f"{name}.py").write_text("raise SystemExit('not the library')")
+    finished = shell(f"cd {private_parent} && BENCH list")
+    assert finished.returncode == 0 and b"zeromq: ZeroMQ" in finished.stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_units_can_be_read_in_any_letters(encoding):
+    finished = shell("BENCH show reference/nodelay", PYTHONIOENCODING=encoding)
+    assert finished.returncode == 0, finished.stderr
+    shown = finished.stdout.decode(encoding)
+    assert ("\u00b5s" in shown) == (encoding != "ascii") and (" us " in shown) == (encoding == "ascii")
+    assert "?" not in shown
+
+
+def test_a_kernels_socket_fits_wherever_temporary_files_are(private_parent, monkeypatch):
+    assert paths.for_sockets() == str(private_parent)
+    long = private_parent / ("x" * 90)
+    long.mkdir()
+    monkeypatch.setenv("TMPDIR", str(long))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert paths.for_sockets() == "/tmp"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "ulimit -u"),
+        (RuntimeError("can't start new thread"), "ulimit -u"),
+        (MemoryError(), "ulimit -u"),
+        (OSError(errno.EROFS, "Read-only file system"), "ROUNDTRIP_RUNS"),
+        (KeyError("x"), "unforeseen KeyError: 'x'"),
+    ],
+)
+def test_an_error_of_the_machine_names_a_remedy_and_any_other_the_way_to_its_traceback(error, text):
+    assert text in outside(error) and "\n" not in outside(error)
+    wrapped = ImportError("cannot import")
+    wrapped.__cause__ = error
+    assert text.startswith("unforeseen") or text in outside(wrapped)
 
 
 def test_help_names_every_command(command):

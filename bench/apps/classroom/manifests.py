@@ -55,6 +55,7 @@ SCHEMA = _fields(
         "plan": _fields(PLAN | {"cases": CASES}),
     }
 )
+SCHEMA["properties"]["digest"] = {"type": "string", "pattern": r"\A([0-9a-f]{64})?\Z"}  # older ones have none
 _STRICT = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(  # 1.0 is no whole number here
     "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
 )
@@ -68,6 +69,7 @@ def report(run: Run) -> dict[str, Any]:
         "submission": VERSION,
         "id": run.id,
         "created": run.manifest["created"],
+        "digest": run.manifest.get("digest", ""),
         "revision": run.manifest["git"]["revision"],
         "machine": run.manifest["machine"],
         "versions": run.manifest["versions"],
@@ -77,7 +79,10 @@ def report(run: Run) -> dict[str, Any]:
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """Return id, created, facts (of the machine), plan and checks of a stranger's manifest.
+    """Return id, created, facts (of the machine), plan, checks and the run's digest of a stranger's manifest.
+
+    The digest is the one that its manifest has where it was measured: who has that run can compare it. It shows that a
+    run is the same one (integrity), and not who measured it (authenticity): whoever makes a zip can write any.
 
     RefusedError, or what ``json`` raises, says what cannot be. All texts can be shown anywhere.
     """
@@ -96,6 +101,7 @@ def read(data: bytes) -> dict[str, Any]:
         raise RefusedError(f"run {top['id']} is invalid by its own checks")
     shown = {name: "not known" if value is None else plain(value) for name, value in facts.items()}
     about = {"id": top["id"], "created": created, "checks": top["checks"], "facts": shown}
+    about["run_digest"] = top.get("digest", "")
     return about | {"plan": Plan.from_dict(plan)}
 
 

@@ -20,7 +20,10 @@ MOST_FILES = 500
 
 @dataclass(frozen=True)
 class Submitted:
-    """One run of a submission that passed every test; ``starts`` has one row for each start, ``facts`` its machine."""
+    """One run of a submission that passed every test; ``starts`` has one row for each start, ``facts`` its machine.
+
+    digest: of the zip. run_digest: of the run's manifest where it was measured, and so of all its files; "" if older.
+    """
 
     id: str
     created: datetime
@@ -30,6 +33,7 @@ class Submitted:
     starts: pd.DataFrame
     file: str
     digest: str
+    run_digest: str = ""
 
     @property
     def machine(self) -> str:

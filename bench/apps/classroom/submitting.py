@@ -28,7 +28,7 @@ class Submission:
         sizes = [f"  {name:75} {quantity(len(data), 'B')}" for name, data in sorted(self.members.items())]
         lines = [f"A zip of {quantity(len(self.data), 'B')} with {len(sizes)} files:", *sizes]
         lines += ["What it reports about this machine:", f"  {json.dumps(manifests.report(self.runs[-1])['machine'])}"]
-        rest = "and of each run: when it was measured, its plan, packages, revision, and its checks.\nLeft out:"
+        rest = "and of each run: digest, when it was measured, its plan, packages, revision, and its checks.\nLeft out:"
         return "\n".join([*lines, rest, *(f"  {run.id}: {_left_out(run)}" for run in self.runs)])
 
 

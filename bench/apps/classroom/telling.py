@@ -11,6 +11,8 @@ from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, 
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, few, listed
 
+SHOWN = 16  # hexadecimal digits of a digest: enough to compare by eye
+
 
 def conclusion(room: Room) -> str:
     """Say which claims hold on every machine, and what cannot be concluded."""
@@ -71,10 +73,13 @@ def heterogeneity(room: Room) -> str:
 
 
 def submissions(room: Room) -> pd.DataFrame:
-    """Return one row for each accepted run: its machine, zip, number of starts, and checks passed."""
+    """Return one row for each accepted run: its machine, zip, number of starts, checks passed, and its digest.
+
+    The digest is the beginning of the one that `python -m bench show RUN` prints where the run was measured.
+    """
     rows = [
         {"file": run.file, "run": run.id, "starts": len(run.starts), **run.facts}
-        | {"checks": f"{Tally(run.checks).passed}/{len(run.checks)}"}
+        | {"checks": f"{Tally(run.checks).passed}/{len(run.checks)}", "digest": run.run_digest[:SHOWN] or "none"}
         for run in room.runs
     ]
     return pd.DataFrame(rows).set_index("machine_id") if rows else pd.DataFrame()
