@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench.errors import DataError, UsageError
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, once
 from bench.stats import intervals, variance
 from bench.stats.intervals import Interval
 from bench.stats.quantiles import Array
@@ -107,6 +107,7 @@ def compare_cases(run: Run, case_a: int, case_b: int, margin: float = MARGIN) ->
     return [one for one in found if one]
 
 
+@once
 def effect(run: Run, base: int, other: int, name: str) -> Interval:
     """Return the ratio of a quantity, case ``other`` over ``base``: the one estimator of every ratio of two cases.
 
@@ -142,11 +143,13 @@ def _pairs(a: Run, b: Run) -> list[tuple[int, int]]:
 
 def values(run: Run, case: int, name: str) -> "pd.Series[float]":
     """Return one quantity of each start of a case; index: block."""
-    rows = run.starts_of(case).set_index("block")
+    rows = run.starts_of(case)
     if name == "cpu_us_per_call":
         known = rows[["client_cpu_us_per_call", "server_cpu_us_per_call"]].sum(axis=1, skipna=False)
-        return known + rows[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
-    return rows[name]
+        found = known + rows[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
+    else:
+        found = rows[name]
+    return found.set_axis(rows["block"])
 
 
 def _baseline(run: Run, case: int, name: str) -> float:
@@ -160,6 +163,7 @@ def _baseline(run: Run, case: int, name: str) -> float:
     return float(values(run, sockets, name).median())
 
 
+@once
 def _logs(run: Run, case: int, name: str, normalised: bool = False) -> "pd.Series[float]":
     """Return ln(quantity) of each start of a case, relative to the baseline if normalised; index: block."""
     logs = np.log(values(run, case, name).dropna())

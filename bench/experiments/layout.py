@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, ScaledTranslation
@@ -23,15 +24,22 @@ MOST_ROWS = 3  # of a legend below the axes; a longer one is drawn beside them
 
 def settle(figure: Figure) -> None:
     """Place every legend where it covers no data, or outside the axes; wrap titles and labels that are too wide."""
-    figure.draw_without_rendering()
+    FigureCanvasAgg(figure)  # keeps one renderer, which keeps the sizes of the texts that it has measured
+    _arrange(figure)
     wrapped = [_wrap(axes) for axes in figure.axes]
     for _ in range(4):  # a legend that moves out makes its axes smaller, and perhaps others
         if any(wrapped):
-            figure.draw_without_rendering()
+            _arrange(figure)
         wrapped = [_place(axes) for axes in figure.axes]
         if not any(wrapped):
             break
     figure.set_layout_engine("none")  # what was settled stays: it is not worked out again for each file
+
+
+def _arrange(figure: Figure) -> None:
+    """Let the layout engine give every axes its place; nothing is drawn."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
 
 
 def _wrap(axes: Axes) -> bool:

@@ -78,12 +78,20 @@ class Run:
         return tuple(map(number_of, self.cases.index))
 
     def ledger_of(self, case: object) -> pd.DataFrame:
-        """Return the rows of ``ledger`` of one case; index: start."""
-        return self.ledger[self.ledger["case"] == case]
+        """Return the rows of ``ledger`` of one case; index: start. All who ask share them: nobody changes them."""
+        return self._ledger_by_case.get(case, self.ledger[:0])
 
     def starts_of(self, case: object) -> pd.DataFrame:
-        """Return the rows of ``starts`` of one case; index: start."""
-        return self.starts[self.starts["case"] == case]
+        """Return the rows of ``starts`` of one case; index: start. All who ask share them: nobody changes them."""
+        return self._starts_by_case.get(case, self.starts[:0])
+
+    @cached_property
+    def _ledger_by_case(self) -> dict[object, pd.DataFrame]:
+        return dict(iter(self.ledger.groupby("case")))
+
+    @cached_property
+    def _starts_by_case(self) -> dict[object, pd.DataFrame]:
+        return dict(iter(self.starts.groupby("case")))
 
     def samples_of(self, case: object, warm: bool = False) -> pd.DataFrame:
         """Return the calls of one case in the order of ``samples``; if ``warm``, only those after the warm-up."""
