@@ -29,8 +29,8 @@ HEADLINE = 0.99  # the highest quantile that every case must have enough calls f
 
 
 def whole(run: Run) -> list[int]:
-    """Return the cases whose calls fill a window, one-way streams excepted."""
-    return [case for case in run.find(is_short=False) if run.case(case).load != "stream"]
+    """Return the cases whose calls fill a window at one level: no one-way streams, and no loads with retries."""
+    return [case for case in run.find(is_short=False) if run.case(case).load not in ("stream", "retry")]
 
 
 def sampled(run: Run) -> list[int]:
@@ -90,10 +90,14 @@ def answers(run: Run) -> Check:
 def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
     """Return whether the counts of each start agree.
 
-    A load generator stops with at most one request in flight on each connection; failed requests may be counted.
+    A load generator stops with at most one request in flight on each connection; failed requests may be counted, and
+    so may attempts of a load with retries whose reply was not waited for.
     """
     cases = [run.case(case) for case in starts["case"]]
     room = [case.callers if run.case(n).generator else 0 for n, case in zip(starts["case"], cases, strict=True)]
+    if "retry" in set(starts["load"]):
+        unanswered = run.attempts["rtt_ns"].isna().groupby(run.attempts["start"]).sum()
+        room = room + unanswered.reindex(starts.index, fill_value=0).to_numpy()
     more = starts["server_calls"] - starts["calls"]
     return (more >= -starts["errors"]) & (more <= starts["errors"] + room)
 
@@ -153,6 +157,8 @@ def little(run: Run) -> Check:
 
 def pacing(run: Run) -> Check:
     """3. An open load was sent as planned: at least 99 % of the rate, p99 lateness at most 10 % of the median."""
+    if (retrying := run.cases_with(load="retry")).size:
+        return _punctual(run, retrying)
     if not any(case.load == "open" for case in run.plan.cases):
         return Check("pacing", PASS, "closed loop: no request schedule, so response times are not reported")
     cases = run.cases_with(load="open")
@@ -173,9 +179,22 @@ def pacing(run: Run) -> Check:
     return outcome("pacing", bool((late <= 0.1 * calm[RESPONSE]).all()), found, advice)
 
 
+def _punctual(run: Run, cases: pd.DataFrame) -> Check:
+    """Check that each scheduled request of a load with retries was sent, and in time beside its timeout."""
+    first = run.attempts[run.attempts["number"] == 0]
+    sent = first.groupby("start").size().reindex(run.ledger.index, fill_value=0)
+    if (sent < run.ledger["scheduled"])[run.ledger["case"].isin(cases.index)].any() or not len(first):
+        return Check("pacing", INVALID, "not every scheduled request was sent", "use longer windows or other rates")
+    late = ((first["t_send_ns"] - first["due_ns"]) / 1e6).groupby(first["case"]).quantile(0.99)
+    share = late / [run.case(case).retry["timeout_ms"] for case in late.index]
+    found = f"every scheduled request was sent; the p99 of their lateness is at most {share.max():.1%} of the timeout"
+    return outcome("pacing", bool(share.max() <= 0.1), found, "the client was late: use a quieter machine")
+
+
 def client(run: Run) -> Check:
     """4. The clients are not the limit of a throughput: no group of them uses more than 80 % of its CPUs."""
-    share = run.cases.loc[run.cases["clients"] * run.cases["callers"] > 1, "client_cpu_share"]
+    parallel = (run.cases["clients"] * run.cases["callers"] > 1) | (run.cases["load"] == "retry")
+    share = run.cases.loc[parallel, "client_cpu_share"]
     busy = share[share > BUSY]
     if busy.empty:
         return Check("client", PASS, f"no group of parallel clients used more than {BUSY:.0%} of its CPUs")
@@ -225,7 +244,8 @@ def limit(run: Run) -> Check:
     Saturated clients are no capacity: where only they were saturated, the server's capacity is at least the rate.
     CAUTION if twice the callers make less than 1.1 times the calls and no CPU is saturated: the cause is not known.
     """
-    names = dict.fromkeys(one.name for case in whole(run) for one in full(resources(run, case)))
+    windows = [*whole(run), *run.find(load="retry")]
+    names = dict.fromkeys(one.name for case in windows for one in full(resources(run, case)))
     found = f"saturated in at least one case: {listed(names)}" if names else "no CPU was saturated in any case"
     if limited := client_limited(run):
         found += f"; {_capacity_at_least(run, limited)}"

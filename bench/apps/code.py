@@ -50,6 +50,8 @@ def of_case(case: Case) -> list[Piece]:
     """
     if case.generator:
         return []
+    if case.load == "retry":
+        return [piece(CHILD / "retrying.py", "RetryLoad.load"), piece(CHILD / "retries.py", "Requests.next_attempt")]
     if case.engine == "wire":
         return [piece(CHILD / "wire.py", WIRE[case.load])]
     calls = calls_of(case.system, "send" if case.load == "stream" else "call")

@@ -122,7 +122,7 @@ def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, Inside | None]:
 
 
 def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> Any:
-    """Return the load: a stream, whole processes, connections, a generator, the system's own program, or callers."""
+    """Return the load: a stream, retries, processes, connections, a generator, the system's own program, or callers."""
     address = server.address
     if spec.load == "session":
         from bench.child.session import Sessions
@@ -130,6 +130,10 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
         return Sessions(system, options, address, spec, server.pids)
     if spec.load == "stream":
         return Streamer(system, options, address, spec)
+    if spec.load == "retry":
+        from bench.child.retrying import RetryLoad
+
+        return RetryLoad(system, options, address, spec)
     if spec.engine == "wire":
         from bench.child.wire import WireLoad
 
@@ -165,7 +169,7 @@ def drain(channel: Channel, inside: Inside | None) -> timed_loops.Marks | None:
 def main(channel: Channel) -> None:
     """Get ready, run one window, report, disconnect."""
     spec = channel.receive(ClientSpec)
-    if spec.load == "open":
+    if spec.load in ("open", "retry"):
         timed_loops.punctual()
     load, inside = prepare(channel, spec)
     get_ready(channel, load, inside)

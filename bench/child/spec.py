@@ -51,7 +51,8 @@ class ClientSpec(SystemSpec):
 
     callers: number of callers. max_calls: limit of each caller. share: (index, number) of the clients that share the
     schedule of an open load, fixed by ``schedule_seed``. sessions: calls and payload in bytes of each client process.
-    server_cpus: the CPUs of the server's thread, for the transport inproc. message, content: as in ``Case``.
+    server_cpus: the CPUs of the server's thread, for the transport inproc. message, content: as in ``Case``. retry: the
+    fields of ``bench.child.retries.RetryPolicy``, for the load ``retry``.
     """
 
     load: str
@@ -70,6 +71,7 @@ class ClientSpec(SystemSpec):
     sessions: Sequence[Sequence[int]]
     message: str = "bytes"
     content: str = ""
+    retry: Mapping[str, Any] = {}
 
 
 class SessionSpec(SystemSpec):

@@ -85,6 +85,9 @@ def caption(run: Run) -> str:
     if len(run.sessions):
         processes = f"n = {len(run.sessions):,} client processes with {run.sessions['calls'].sum():,} calls"
         amount = f"{amount}; {processes}" if n else processes
+    if len(run.attempts):
+        requests = int(run.ledger["scheduled"].sum())
+        amount = f"windows of {run.plan.window_s:g} s; n = {requests:,} requests with {len(run.attempts):,} attempts"
     known = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
     sizes = listed(known) if len(known) < 8 and not len(run.sessions) else f"{known[0]} to {known[-1]}"
     places = listed(cases["placement"].unique())

@@ -10,6 +10,7 @@ from bench.analysis import overload, quantiles
 from bench.analysis.card import Check
 from bench.analysis.comparison import compare_cases
 from bench.analysis.prediction import capacity_at, predict
+from bench.child.retries import RetryPolicy
 from bench.experiments.calibration import findings as calibration
 from bench.experiments.case_ratios import Ratio, load_of
 from bench.experiments.clients import findings as clients
@@ -20,6 +21,7 @@ from bench.experiments.origins import findings as origins
 from bench.experiments.overview import findings as overview
 from bench.experiments.placement import findings as placement
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
+from bench.experiments.retries import findings as storms
 from bench.experiments.throughput import findings as throughput
 from bench.experiments.wamp import findings as wamp
 from bench.experiments.words import UNKNOWN, factor, limit_of
@@ -101,7 +103,8 @@ def plan(run: Run) -> pd.DataFrame:
     rows = []
     for case in run.plan.cases:
         clients = f"{case.clients} x {case.callers}" if case.callers > 1 else f"{case.clients}"
-        load = f"open, {case.offered_per_s:g}/s {case.arrivals}" if case.load == "open" else case.load
+        load = f"{case.load}, {case.offered_per_s:g}/s {case.arrivals}" if case.is_paced else case.load
+        load += f", {RetryPolicy.of(case.retry).words}" if case.load == "retry" else ""
         rows.append(
             {
                 "system": case.system,
@@ -330,6 +333,29 @@ def truths(run: Run) -> pd.DataFrame:
         for one in calibration.truths(run)
     ]
     return pd.DataFrame(rows).set_index("case")
+
+
+def retries(run: Run) -> pd.DataFrame:
+    """Return one row for each retry policy: attempts, goodput, deadlines met, recovery, and the server's work."""
+    rows = [
+        {
+            "policy": one.name,
+            "attempts per request": _of_starts(one.attempts_per_request, "{:.2f}".format),
+            "goodput [requests/s]": _of_starts(one.goodput_per_s, "{:.0f}".format),
+            "deadline met": _of_starts(one.met, "{:.0%}".format),
+            "recovery after the freeze": storms.recovery_words(one),
+            "server utilization": _of_starts(one.utilization, "{:.0%}".format),
+            "served too late": _of_starts(one.wasted, "{:.0%}".format),
+        }
+        for one in storms.outcomes(run)
+    ]
+    return pd.DataFrame(rows).set_index("policy") if rows else pd.DataFrame()
+
+
+def _of_starts(values: "pd.Series[float]", text: Callable[[float], str]) -> str:
+    """Return the median over starts, and their range."""
+    middle, low, high = (text(value) for value in stats.across_starts(values.to_list()))
+    return f"{middle} [{low} to {high}]"
 
 
 def streams(run: Run) -> pd.DataFrame:

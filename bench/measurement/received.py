@@ -20,6 +20,12 @@ def calls_of(done: Sequence[Done], go_ns: int, width: int) -> list[Times]:
     return calls
 
 
+def attempts_of(done: Sequence[Done], go_ns: int) -> Times:
+    """Return the attempts of a load with retries, as ``StartRecord`` holds them, with times since *go*."""
+    ((request, number, sent, replied, due),) = ([np.frombuffer(one, "i8") for one in each.blobs] for each in done)
+    return np.stack([request, number, sent - go_ns, np.where(replied == 0, 0, replied - go_ns), due - go_ns])
+
+
 def marks_of(done: Sequence[Done | Arrived], go_ns: int) -> list[tuple[str, Times, Times]]:
     """Return both ends of a stream from what they sent: role, times since *go*, and message counts."""
     sent_at, sent, received_at, received = (np.frombuffer(blob, "i8") for message in done for blob in message.blobs)

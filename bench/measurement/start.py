@@ -35,7 +35,7 @@ from bench.errors import SystemFailedError
 from bench.measurement import kernel_counters
 from bench.measurement.child_process import END_S, Child, collect, private_directory, stop_all
 from bench.measurement.meters import LoadMeter, family, has_ended
-from bench.measurement.received import calls_of, marks_of, sessions_of, window_ns
+from bench.measurement.received import attempts_of, calls_of, marks_of, sessions_of, window_ns
 from bench.measurement.routers import Router, Routers
 from bench.plan import placement
 from bench.plan.case import Case
@@ -199,6 +199,7 @@ class Start:
             sessions=case.sessions,
             message=case.message,
             content=case.content,
+            retry=case.retry,
         )
         return Child(f"{case.system} client", "bench.child.client", spec)
 
@@ -276,6 +277,9 @@ class Start:
             ledger = self._ledger(spawned, prepared, window, int(received_at[-1]))
             return StartRecord(ledger | {"server_calls": int(received[-1])}, marks=marks, load=load)
         counts = self._counts(spawned, prepared, done)
+        if self.case.load == "retry":
+            ledger = self._ledger(spawned, prepared, window, window_ns(done, [], self.window_s))
+            return StartRecord(ledger | counts, load=load, attempts=attempts_of(done, go_ns))
         calls = calls_of(done, go_ns, width=3 if self.case.load == "open" else 2)
         ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
         numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
@@ -301,7 +305,7 @@ class Start:
     def _ledger(self, spawned: Spawned, prepared: Prepared, window: Window, last_ns: int) -> dict[str, Any]:
         total, places, meter = partial(_total, window.done), spawned.places, window.meter
         inside = {"server_cpu_ns": total("server_cpu_ns")} if self.is_inside else {}
-        inside |= {"scheduled": total("scheduled")} if self.case.load == "open" else {}
+        inside |= {"scheduled": total("scheduled")} if self.case.is_paced else {}
         summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
         return {
             "client_cpus": _cpus(cpu for cpus in places.clients for cpu in cpus or ()),

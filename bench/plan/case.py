@@ -25,7 +25,9 @@ class Case:
     of ``bench.child.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a
     load ``session``, one after another: the calls that each makes, and their payload in bytes. ``message`` is what a
     request carries: opaque ``bytes``, a kind of ``bench.messages``, or the name of a user's JSON file, whose text is
-    the ``content``; ``payload_bytes`` is then about its size as JSON.
+    the ``content``; ``payload_bytes`` is then about its size as JSON. ``retry`` holds the
+    fields of ``bench.child.retries.RetryPolicy`` for the load ``retry``: an open load whose client gives up waiting,
+    and tries again.
     """
 
     system: str
@@ -45,6 +47,12 @@ class Case:
     sessions: tuple[tuple[int, int], ...] = ()
     message: str = "bytes"
     content: str = ""
+    retry: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether requests are sent on a schedule."""
+        return self.load in ("open", "retry")
 
     @property
     def is_short(self) -> bool:
@@ -72,4 +80,4 @@ class Case:
 
 
 _FIELDS = frozenset(one.name for one in fields(Case))
-_FACTORS = _FIELDS | {"is_short", "generator"}
+_FACTORS = _FIELDS | {"is_short", "is_paced", "generator"}

@@ -1,5 +1,6 @@
 """The shortest label that distinguishes each case from the others of its run."""
 
+from bench.child.retries import RetryPolicy
 from bench.plan.case import Case
 
 
@@ -20,7 +21,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     if case.system == "loopback":
         return "loopback (no server)"
     words = {
-        "offered_per_s": f"{case.offered_per_s:g}/s" if case.load == "open" else "",
+        "offered_per_s": f"{case.offered_per_s:g}/s" if case.is_paced else "",
         "message": case.message,
         "payload_bytes": f"{case.payload_bytes:,} B",
         "placement": case.placement,
@@ -28,8 +29,9 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "max_calls": f"{case.max_calls // case.clients // case.callers} calls" if case.is_short else "",
         "callers": f"{case.callers} caller{'s' * (case.callers > 1)} each",
         "engine": case.engine,
+        "retry": RetryPolicy.of(case.retry).words if case.load == "retry" else "",
     }
-    varied = {name for name in words if len({getattr(peer, name) for peer in peers}) > 1}
+    varied = {name for name in words if len({str(getattr(peer, name)) for peer in peers}) > 1}
     shown = [text for name, text in words.items() if text and (name in varied or (paced and name == "offered_per_s"))]
     mine = [peer.options for peer in peers if peer.system == case.system]
     turned = {name: value for name, value in case.options.items() if len({str(o.get(name)) for o in mine}) > 1}

@@ -1,11 +1,12 @@
 """Validation: whether a case can be measured with the installed systems. Stored cases are not validated."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from bench import systems
 from bench.child import generators
+from bench.child.retries import RetryPolicy
 from bench.contract import Address, Binding, parse_address
 from bench.errors import UsageError, unknown
 from bench.messages import BYTES
@@ -27,7 +28,7 @@ def checked(case: Case) -> Case:
         raise UsageError("inproc is one process, so it takes clients 1; use ipc or tcp for more")
     if case.target is not None:
         _check_target(case, parse_address(case.target))
-    if case.load == "open":
+    if case.is_paced:
         _check_open(case)
     parameters.one_name(case.engine, "engine", ENGINES)
     module = systems.load(case.system)
@@ -40,6 +41,8 @@ def checked(case: Case) -> Case:
     case = carrying.bytes_only(case, given) if case.message == BYTES else carrying.carrying(case, given, module)
     if case.load == "session":
         _check_sessions(case)
+    if case.load == "retry":
+        case = replace(case, retry=_checked_retry(case))
     if case.engine == "wire":
         _check_wire(case, module)
     if case.generator:
@@ -81,6 +84,16 @@ def _check_sessions(case: Case) -> None:
         raise UsageError("client processes run one at a time, with their own library, over ipc or tcp")
     if not case.sessions:
         raise UsageError("give at least one client process: how many calls it makes, and their payload")
+
+
+def _checked_retry(case: Case) -> dict[str, Any]:
+    """Return all fields of the case's retry policy; UsageError for what it cannot be, or who cannot carry it out."""
+    if case.engine != "wire" or case.clients * case.callers != 1:
+        raise UsageError("retries are made by one client with one connection: give engine wire, clients 1, callers 1")
+    try:
+        return asdict(RetryPolicy.of(case.retry))
+    except ValueError as reason:
+        raise UsageError(f"retry policy: {reason}") from reason
 
 
 def _check_wire(case: Case, module: Any) -> None:

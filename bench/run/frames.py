@@ -136,6 +136,16 @@ class Run:
         return frame
 
     @cached_property
+    def attempts(self) -> pd.DataFrame:
+        """Attempts of a load with retries, one row for each, in the order of sending within each start.
+
+        Columns: start, case, request, number, due_ns, t_send_ns, rtt_ns (NaN: no reply).
+        """
+        frame: pd.DataFrame = self.folder.read("attempts").to_pandas()
+        frame["case"] = self.ledger["case"].reindex(frame["start"]).to_numpy()
+        return frame.sort_values(["start", "t_send_ns"], kind="stable", ignore_index=True)
+
+    @cached_property
     def ledger(self) -> pd.DataFrame:
         """One row per start (index ``start``), with CPU per call in us and the length of the warm-up.
 

@@ -1,6 +1,6 @@
 """The tables of a run on disk: columns, types, units and meanings; version and validation.
 
-A run folder holds ``manifest.json`` and six tables of Parquet files, one file for each start:
+A run folder holds ``manifest.json`` and seven tables of Parquet files, one file for each start:
 
 - ``ledger``: one row per start: what was measured, what it cost, what was counted
 - ``samples``: one row per request of a closed load
@@ -8,9 +8,10 @@ A run folder holds ``manifest.json`` and six tables of Parquet files, one file f
 - ``load``: CPU load and memory of each role over time
 - ``reports``: numbers that an external load generator reported; such a start has no samples
 - ``sessions``: whole client processes of a start, one after another; such a start has no samples either
+- ``attempts``: one row per attempt of a request of a load with retries; such a start has no samples either
 
-All times in ``samples``, ``marks``, ``load`` and ``sessions`` count from the start's *go*. A start is complete when its
-ledger row is on disk, which is written last. A null means: not known, or does not apply; never zero.
+All times in ``samples``, ``marks``, ``load``, ``sessions`` and ``attempts`` count from the start's *go*. A start is
+complete when its ledger row is on disk, which is written last. A null means: not known, or does not apply; never zero.
 """
 
 from typing import Any
@@ -101,6 +102,18 @@ SESSIONS = _schema(
     ],
 )
 
+ATTEMPTS = _schema(
+    "attempts",
+    [
+        _START,
+        _field("request", pa.int64(), "", "number of the request, from 0, in the order of the schedule"),
+        _field("number", pa.int32(), "", "which attempt of its request, from 0: the first; above 0: a retry"),
+        _field("due_ns", pa.int64(), "ns", "when the request was due, the same for all its attempts"),
+        _field("t_send_ns", pa.int64(), "ns", "when the attempt was handed over for sending"),
+        _field("rtt_ns", pa.int64(), "ns", "from then until its reply was received, in time or late; null: no reply"),
+    ],
+)
+
 LEDGER = _schema(
     "ledger",
     [
@@ -114,7 +127,13 @@ LEDGER = _schema(
         _field("placement", pa.string(), "", "split, same or free"),
         _field("client_cpus", pa.string(), "", "CPUs that the clients might use; null: any"),
         _field("server_cpus", pa.string(), "", "CPUs that the server might use; null: any"),
-        _field("load", pa.string(), "", "closed, open, stream, or session: whole client processes"),
+        _field(
+            "load",
+            pa.string(),
+            "",
+            "closed, open, stream, retry (open, with retries), or session (whole processes)",
+        ),
+        _field("retry", pa.string(), "JSON", "the client's retry policy; null: no load with retries"),
         _field("offered_per_s", pa.float64(), "1/s", "offered rate of an open load; else null"),
         _field("arrivals", pa.string(), "", "arrival process of an open load: uniform or poisson; else null"),
         _field("scheduled", pa.int64(), "1", "requests scheduled by an open load; else null"),
@@ -174,6 +193,7 @@ TABLES = {
     "load": LOAD,
     "reports": REPORTS,
     "sessions": SESSIONS,
+    "attempts": ATTEMPTS,
 }
 
 PLAUSIBLE = {  # columns of a table whose every value is known and not negative
@@ -183,6 +203,7 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "load": ("start", "rss_bytes"),
     "reports": ("start", "value"),
     "sessions": ("start", "calls", "payload_bytes", "answered_ns", "called_ns", "end_ns", "client_cpu_ns"),
+    "attempts": ("start", "request", "number", "due_ns", "t_send_ns"),
 }
 
 

@@ -23,7 +23,8 @@ class StartRecord:
     ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times,
     shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
     ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator reported. sessions: the columns
-    of each client process of a load of whole processes.
+    of each client process of a load of whole processes. attempts: of a load with retries, the request of each attempt,
+    its number, when it was sent, its reply came (0: never), and the request was due, shape (5, attempts).
     """
 
     ledger: dict[str, Any]
@@ -32,6 +33,7 @@ class StartRecord:
     load: list[tuple[str, int, float | None, int]] = field(default_factory=list)
     report: list[tuple[str, float, str]] = field(default_factory=list)
     sessions: list[dict[str, Any]] = field(default_factory=list)
+    attempts: Times | None = None
 
 
 def tables(start: int, block: int, index: int, case: Case, record: StartRecord) -> dict[str, pa.Table]:
@@ -43,6 +45,7 @@ def tables(start: int, block: int, index: int, case: Case, record: StartRecord) 
         "load": schema.make("load", [_load(start, *row) for row in record.load]),
         "reports": schema.make("reports", [_number(start, *number) for number in record.report]),
         "sessions": schema.make("sessions", [{"start": start} | row for row in record.sessions]),
+        "attempts": _joined("attempts", [] if record.attempts is None else [_attempts(start, record.attempts)]),
         "ledger": schema.make("ledger", [ledger]),
     }
 
@@ -52,7 +55,8 @@ def _joined(name: str, parts: list[pa.Table]) -> pa.Table:
 
 
 def _factors(case: Case) -> dict[str, Any]:
-    paced = {"offered_per_s": case.offered_per_s, "arrivals": case.arrivals} if case.load == "open" else {}
+    paced = {"offered_per_s": case.offered_per_s, "arrivals": case.arrivals} if case.is_paced else {}
+    paced |= {"retry": json.dumps(case.retry, sort_keys=True)} if case.load == "retry" else {}
     same = (
         *("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "engine", "target"),
         "message",
@@ -86,6 +90,13 @@ def _samples(start: int, client: int, times: Times) -> pa.Table:
         "lag_ns": lag,
     }
     return schema.make("samples", columns | {"t_send_ns": sent, "rtt_ns": received - sent})
+
+
+def _attempts(start: int, times: Times) -> pa.Table:
+    request, number, sent, replied, due = times
+    columns = {"start": np.full(len(sent), start, "i4"), "request": request, "number": number.astype("i4")}
+    rtt = pa.array(replied - sent, pa.int64(), mask=replied == 0)
+    return schema.make("attempts", columns | {"due_ns": due, "t_send_ns": sent, "rtt_ns": rtt})
 
 
 def _marks(start: int, role: str, times: Times, messages: Times) -> pa.Table:

@@ -1,11 +1,12 @@
 // The oracle's server in C: one thread answers one request at a time, each after its service time.
 //
-//   serve LISTENING_FD LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED
+//   serve LISTENING_FD LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED WAIT
 //       says "ready"; answers a line "count" with the number of requests answered so far; ends with its input.
-//   times COUNT LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED
+//   times COUNT LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED WAIT
 //       prints the service times of the first COUNT requests, in us, one a line.
 //
-// A message is its length (4 bytes, big-endian) and that many bytes; the reply is the request. The service times are
+// A message is its length (4 bytes, big-endian) and that many bytes; the reply is the request. A client may send the
+// next request before the reply: requests of one connection wait in it, and are answered in order. The service times are
 // those of service_times() in oracle.py: the same generator, the same seed, the same order. Linux (epoll); the source
 // is C that a C++ compiler accepts.
 
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,11 +85,13 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Spin, as a busy server does; of more than 10 ms, sleep the beginning.
+static int64_t spin_ns;  // how long before the end of a service time that is slept the spinning begins
+
+// Spin, as a busy server does; of more than 10 ms, sleep the beginning. Or sleep all of it, as one that waits does.
 static void work(double us) {
     int64_t end = now_ns() + (int64_t)(1000.0 * us);
-    if (us > 10000.0) {
-        int64_t until = end - 5000000;
+    if (us > 10000.0 || !spin_ns) {
+        int64_t until = end - spin_ns;
         struct timespec wake;
         wake.tv_sec = until / 1000000000;
         wake.tv_nsec = until % 1000000000;
@@ -108,15 +112,16 @@ typedef struct {
     unsigned char* bytes;
 } Connection;
 
-// Read one message into the buffer; return its size with the prefix, or 0 if the client left or does not speak this.
+// Read one message into the buffer, and nothing of the next one; return its size with the prefix, or 0 if the client
+// left.
 static size_t receive(Connection* from) {
     size_t have = 0, size = PREFIX;
     while (have < size) {
-        ssize_t got = recv(from->fd, from->bytes + have, from->room - have, 0);
+        ssize_t got = recv(from->fd, from->bytes + have, size - have, 0);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return 0;
         have += (size_t)got;
-        if (size == PREFIX && have >= PREFIX) {
+        if (have == PREFIX && size == PREFIX) {
             uint32_t length;
             memcpy(&length, from->bytes, PREFIX);
             size = PREFIX + (size_t)ntohl(length);
@@ -128,7 +133,7 @@ static size_t receive(Connection* from) {
             }
         }
     }
-    return have == size ? size : 0;
+    return size;
 }
 
 static int reply(const Connection* to, size_t size) {
@@ -174,6 +179,7 @@ static void admit(int queue, int listener) {
 static void* serve(void* at) {
     int listener = *(int*)at, queue = epoll_create1(0);
     struct epoll_event ready[EVENTS];
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     if (queue < 0) fail("epoll_create1");
     watch(queue, listener, NULL);
     for (;;) {
@@ -193,13 +199,14 @@ static void* serve(void* at) {
 }
 
 int main(int argc, char** argv) {
-    if (argc != 8) return 2;
+    if (argc != 9) return 2;
     int listener = atoi(argv[2]);
     law = argv[3];
     mean_us = atof(argv[4]);
     freeze_after = atoll(argv[5]);
     freeze_ms = atof(argv[6]);
     seed_generator((uint32_t)strtoul(argv[7], NULL, 10));
+    spin_ns = strcmp(argv[8], "sleep") ? 5000000 : 0;
     if (!strcmp(argv[1], "times")) {
         for (int i = 0; i < atoi(argv[2]); i++) printf("%.17g\n", next_service_us());
         return 0;

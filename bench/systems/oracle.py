@@ -8,6 +8,7 @@ import math
 import random
 import selectors
 import shutil
+import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
 LAWS = ("constant", "exponential", "bimodal")
 SERVERS = ("python", "c")
+WAITS = ("spin", "sleep")
 SEED = 1  # of the service times: the same in every start
 
 SOURCE = Path(__file__).with_name("_oracle.c")
@@ -37,6 +39,7 @@ class Options:
     freeze_after: the number of the request during which the server freezes; 0 for never.
     freeze_ms: the duration of the freeze.
     server: c, a program that is compiled on first use, or python.
+    wait: spin, a service time is CPU time; or sleep, the server waits, as for a disk, and leaves the CPU to others.
     """
 
     law: Literal["constant", "exponential", "bimodal"] = "constant"
@@ -44,6 +47,7 @@ class Options:
     freeze_after: int = 0
     freeze_ms: int = 200
     server: Literal["python", "c"] = "python"
+    wait: Literal["spin", "sleep"] = "spin"
 
     def __post_init__(self) -> None:
         """Raise ValueError for unknown names and times out of range."""
@@ -55,6 +59,8 @@ class Options:
             raise ValueError("freeze_after must not be negative, freeze_ms must be from 0 to 60 000")
         if self.server not in SERVERS:
             raise ValueError(f"server must be {' or '.join(SERVERS)}, not {self.server!r}")
+        if self.wait not in WAITS:
+            raise ValueError(f"wait must be {' or '.join(WAITS)}, not {self.wait!r}")
 
 
 def best_server() -> str:
@@ -92,13 +98,15 @@ def service_times(options: Options, seed: int = SEED) -> Iterator[float]:
             yield frozen + options.mean_us
 
 
-def _work(us: float) -> None:
-    """Work for a given time: spin, as a busy server does; sleep first if it is more than 10 ms.
+def _work(us: float, wait: str) -> None:
+    """Work for a given time: spin, as a busy server does (sleep first if it is more than 10 ms); or sleep all of it.
 
-    A CPU that went idle needs time to wake up, which would be added to the service time.
+    A CPU that went idle needs time to wake up, which is added to a service time that is slept to its end.
     """
     end = time.perf_counter_ns() + int(1000 * us)
-    if us > 10_000:
+    if wait == "sleep":
+        time.sleep(us / 1e6)
+    elif us > 10_000:
         time.sleep((us - 5000) / 1e6)
     while time.perf_counter_ns() < end:
         pass
@@ -116,7 +124,7 @@ def _serve_by_program(binding: Binding, options: Options, service: Service) -> N
     """Let the program in C answer at a socket that is bound here, until it ends."""
     from bench.process import Process
 
-    law = [options.law, options.mean_us, options.freeze_after, options.freeze_ms, SEED]
+    law = [options.law, options.mean_us, options.freeze_after, options.freeze_ms, SEED, options.wait]
     with sockets.listen(parse_address(binding.endpoint())) as listener:
         words = [program(), "serve", listener.fileno(), *law]
         server = Process([str(word) for word in words], pass_fds=[listener.fileno()])
@@ -149,21 +157,34 @@ def _serve_here(binding: Binding, options: Options, service: Service) -> None:
             for key, _ in selector.select():
                 if key.fileobj is listener:
                     connection, _ = listener.accept()
-                    selector.register(connection, selectors.EVENT_READ, sockets.stream(connection))
-                elif not _answer(key.data, service.answer, times):
+                    send, _ = sockets.stream(connection)
+                    selector.register(connection, selectors.EVENT_READ, (connection, send))
+                    continue
+                client, reply = key.data
+                if not _answer(client, reply, service.answer, times, options.wait):
                     selector.unregister(key.fileobj)  # and it is closed with the last reference
 
 
 def _answer(
-    both: tuple[sockets.Send, sockets.Receive], answer: Callable[[bytes], bytes], times: Iterator[float]
+    connection: socket.socket,
+    send: sockets.Send,
+    answer: Callable[[bytes], bytes],
+    times: Iterator[float],
+    wait: str,
 ) -> bool:
-    """Answer one request after its service time; return whether the client is still connected."""
-    send, receive = both
+    """Answer one request after its service time; return whether the client is still connected.
+
+    Nothing of the next request is read: requests of one connection wait in it, and are answered in order.
+    """
     try:
-        payload = receive()
-        if payload is None:
+        prefix = connection.recv(sockets.PREFIX, socket.MSG_WAITALL)
+        if len(prefix) < sockets.PREFIX:
             return False
-        _work(next(times))
+        size = sockets.unpack(prefix)[0]
+        payload = connection.recv(size, socket.MSG_WAITALL) if size else b""
+        if len(payload) < size:
+            return False
+        _work(next(times), wait)
         send(answer(payload))
     except OSError:
         return False
@@ -176,3 +197,11 @@ class Client(sockets.Client):
     def __init__(self, address: str, options: Options) -> None:
         """Keep the address; the options are the server's."""
         super().__init__(address, sockets.Options())
+
+
+class Wire(sockets.Wire):
+    """Requests and responses of raw sockets, as bytes."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep where to connect; the options are the server's."""
+        super().__init__(sockets.Options(), address)

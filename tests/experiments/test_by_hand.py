@@ -8,7 +8,18 @@ from handmade import reference
 import bench
 import bench.apps.notebook  # what the cells before it have loaded
 
-NOTEBOOKS = ["openload", "calibration", "scaleup", "nodelay", "marginal", "capacity", "noise", "origins", "mystery"]
+NOTEBOOKS = [
+    "openload",
+    "calibration",
+    "scaleup",
+    "nodelay",
+    "marginal",
+    "capacity",
+    "noise",
+    "origins",
+    "mystery",
+    "retries",
+]
 
 
 def cells(notebook):

@@ -29,7 +29,7 @@ from bench.plan.case import Case
 
 RUNS = [
     *("latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise"),
-    *("calibration", "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore"),
+    *("calibration", "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore", "retries"),
 ]
 
 RETIRED = re.compile(

@@ -14,6 +14,7 @@ from bench.experiments.messages import findings as carried
 from bench.experiments.nodelay.findings import combinations
 from bench.experiments.openload.findings import capacity, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
+from bench.experiments.retries.findings import Outcome, outcomes
 from bench.experiments.scaleup.findings import of_bytes
 from bench.run.frames import Run, column, number_of
 from bench.text import quantity
@@ -153,6 +154,14 @@ def _layer(run: Run, system: str) -> Answer:
     return found.value, found.interval.low, found.interval.high
 
 
+def _at_once(run: Run) -> Outcome:
+    """Return the outcome of the policy that retries at once."""
+    found = [one for one in outcomes(run) if one.name == "retries at once"]
+    if not found:
+        raise LookupError("no retries at once in this run")
+    return found[0]
+
+
 def _workers(run: Run) -> Answer:
     """Return how many times one worker's requests two workers answer, for the smallest reply."""
     rows = of_bytes(run)
@@ -232,6 +241,18 @@ ALL = (
         "And at the offered rate nearest to nine tenths of the capacity?",
         "ms",
         lambda run: _response_ms(run, 0.9),
+    ),
+    Question(
+        "retries q1",
+        "Retries at once: how many attempts does a request need on average, over the whole window?",
+        "attempts",
+        lambda run: _over_starts(_at_once(run).attempts_per_request),
+    ),
+    Question(
+        "retries q2",
+        "And how many per cent of the requests meet the deadline?",
+        "%",
+        lambda run: _over_starts(100 * _at_once(run).met),
     ),
     Question(
         "scaleup q1",

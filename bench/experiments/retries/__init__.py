@@ -1,0 +1,1 @@
+"""retries.ipynb: What do retries do to a server that is late?"""

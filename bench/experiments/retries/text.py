@@ -1,0 +1,56 @@
+"""What the figure of retries says."""
+
+from bench.experiments.retries.findings import Outcome, outcomes, recovery_words, utilization
+from bench.run.frames import Run
+from bench.stats import across_starts
+
+
+def conclusion(run: Run) -> str:
+    """Say what the load was, what each policy did to the server, and what queueing theory predicts."""
+    return "\n\n".join((offered(run), storm(run), predicted(run)))
+
+
+def offered(run: Run) -> str:
+    """Say what was offered, and how long the server stopped."""
+    of = run.case(outcomes(run)[0].case)
+    share = of.options["freeze_ms"] / 1e3 / run.plan.window_s
+    return (
+        f"{of.offered_per_s:g} requests/s to a server that takes {of.options['mean_us'] / 1e3:g} ms for each, one at a "
+        f"time: utilization {utilization(run):.0%}. It stops once for {of.options['freeze_ms']} ms, {share:.0%} of "
+        f"each window. An attempt is abandoned after {of.retry['timeout_ms']:g} ms, a request has failed after "
+        f"{of.retry['deadline_ms']:g} ms."
+    )
+
+
+def storm(run: Run) -> str:
+    """Say of each policy how many attempts it made, what the users had, and whether the load recovered."""
+    return "\n".join(_line(one) for one in outcomes(run))
+
+
+def _line(one: Outcome) -> str:
+    made, met, wasted = (across_starts(each.to_list())[0] for each in (one.attempts_per_request, one.met, one.wasted))
+    known = int(one.recovery_s.notna().sum())
+    if not known:
+        ended = "the server did not freeze in the window"
+    elif not one.recovered:
+        ended = "it did **not recover** before the window ended, though the server was healthy after the freeze"
+    elif one.recovered < known:
+        ended = f"it recovered in {one.recovered} of {known} starts"
+    else:
+        ended = f"requests were met again {recovery_words(one)} after the freeze ended"
+    return (
+        f"- **{one.name}**: {made:.2f} attempts per request, {met:.0%} of the requests met the deadline, {wasted:.0%} "
+        f"of the replies came too late for anybody; {ended}."
+    )
+
+
+def predicted(run: Run) -> str:
+    """Say which utilization the policies lead to if every request needs all its attempts, and whether that can last."""
+    lines = []
+    for one in outcomes(run):
+        each = 1.0 + (min(one.policy.budget, one.policy.retries) if one.policy.budget else one.policy.retries)
+        rho = utilization(run, each)
+        state = "above 100 %: once late, the server stays late" if rho > 1 else "below 100 %: the queue empties again"
+        lines.append(f"| {one.name} | {each:g} | {rho:.0%} | {state} |")
+    head = "| policy | most attempts per request, in the long run | utilization if all are made | prediction |\n"
+    return head + "|---|---:|---:|---|\n" + "\n".join(lines)
