@@ -15,7 +15,7 @@ def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> d
     machine_busy_ns: all CPUs, all processes; ticks at 10 ms. steal_ns: wanted but given to other guests.
     pressure_ns: some task waited for a CPU. throttled_ns: the control group's CPU limit throttled tasks.
     tcp_delayed_acks: acknowledgements that were sent late; tcp_segments_out: all that was sent; tcp_connections: opened
-    from here; of this network.
+    from here; tcp_time_waits: that have entered TIME_WAIT; of this network.
     """
     if sys.platform != "linux":
         return {}
@@ -28,6 +28,7 @@ def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> d
     found |= _named(proc / "net" / "netstat", "TcpExt", "DelayedACKs", "tcp_delayed_acks")
     found |= _named(proc / "net" / "snmp", "Tcp", "OutSegs", "tcp_segments_out")
     found |= _named(proc / "net" / "snmp", "Tcp", "ActiveOpens", "tcp_connections")
+    found |= _named(proc / "net" / "netstat", "TcpExt", "TW", "tcp_time_waits")
     return found | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns")
 
 

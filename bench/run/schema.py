@@ -174,6 +174,12 @@ LEDGER = _schema(
         _field("tcp_delayed_acks", pa.int64(), "1", "delayed ACKs in the window, whole network namespace"),
         _field("tcp_segments_out", pa.int64(), "1", "TCP segments sent in the window, whole network namespace"),
         _field("tcp_connections", pa.int64(), "1", "TCP connections opened in the window, whole network namespace"),
+        _field(
+            "tcp_time_waits",
+            pa.int64(),
+            "1",
+            "connections that entered TIME_WAIT in the window, likewise",
+        ),
         _field("gc_collections", pa.int64(), "1", "garbage collections in the clients during the window"),
         _field("message", pa.string(), "", "what requests carry: bytes, a kind of message, or a file; null: bytes"),
         _field("request_encode_ns", pa.int64(), "ns", "encoding a request by the codec alone, median; null: no codec"),

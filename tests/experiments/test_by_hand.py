@@ -19,6 +19,7 @@ NOTEBOOKS = [
     "origins",
     "mystery",
     "retries",
+    "keepalive",
 ]
 
 

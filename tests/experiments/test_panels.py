@@ -14,7 +14,7 @@ from bench.text import duration, quantity
 
 RUNS = [
     "latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise", "calibration",
-    "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore", "retries",
+    "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore", "retries", "keepalive",
 ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from bench.analysis.comparison import effect
 from bench.errors import unknown
 from bench.experiments.case_ratios import RATE
 from bench.experiments.clients.findings import best, gain, grown
+from bench.experiments.keepalive.findings import CLIENT, SERVER, Pair, differences, pairs
 from bench.experiments.messages import findings as carried
 from bench.experiments.nodelay.findings import combinations
 from bench.experiments.openload.findings import capacity, sweep
@@ -154,6 +155,14 @@ def _layer(run: Run, system: str) -> Answer:
     return found.value, found.interval.low, found.interval.high
 
 
+def _pair(run: Run) -> Pair:
+    """Return the pair of XML-RPC over tcp: a connection that is kept, and a new one for each call."""
+    found = [one for one in pairs(run) if (one.system, one.transport) == ("xmlrpc_stdlib", "tcp")]
+    if not found:
+        raise LookupError("no xmlrpc_stdlib over tcp in this run")
+    return found[0]
+
+
 def _at_once(run: Run) -> Outcome:
     """Return the outcome of the policy that retries at once."""
     found = [one for one in outcomes(run) if one.name == "retries at once"]
@@ -229,6 +238,18 @@ ALL = (
         "How many times the median RTT of the carrier's fastest codec is that of json?",
         "times",
         lambda run: _of_fastest(run, "json"),
+    ),
+    Question(
+        "keepalive q1",
+        "How many times as long is the median RTT of xmlrpc_stdlib over tcp with a new connection for each call?",
+        "times",
+        lambda run: _times(run, _pair(run).kept, _pair(run).new, P50),
+    ),
+    Question(
+        "keepalive q2",
+        "And how many microseconds of CPU time does it add to a call, client and server together?",
+        "µs",
+        lambda run: _over_starts(sum((differences(run, _pair(run), name) for name in (CLIENT, SERVER)), start=0.0)),
     ),
     Question(
         "openload q1",

@@ -62,7 +62,7 @@ def _over_time(run: Run, axes: Axes, column: str, words: str) -> bool:
 
 def attempts_over_time(run: Run, axes: Axes) -> None:
     """Draw the attempts per second of each policy, with the offered rate and the server's capacity."""
-    if _over_time(run, axes, "attempts", "attempts per second (mean of the starts)"):
+    if _over_time(run, axes, "attempts", "attempts per second, median over starts"):
         capacity = run.case(outcomes(run)[0].case).offered_per_s / utilization(run)
         axes.axhline(capacity, color="black", ls=(0, (1, 2)), lw=1.4, label=f"server's capacity: {capacity:g}/s")
         axes.legend(fontsize=9)
@@ -71,7 +71,7 @@ def attempts_over_time(run: Run, axes: Axes) -> None:
 
 def goodput_over_time(run: Run, axes: Axes) -> None:
     """Draw the goodput of each policy over time: requests due then that were answered before their deadline."""
-    if _over_time(run, axes, "goodput", "goodput: requests met per second"):
+    if _over_time(run, axes, "goodput", "goodput [requests/s], median over starts"):
         axes.legend(fontsize=9)
         axes.set_title("Goodput over time")
 

@@ -153,18 +153,18 @@ def utilization(run: Run, attempts_each: float = 1.0) -> float:
 
 @once
 def over_time(run: Run, case: int, step_s: float = 0.05) -> pd.DataFrame:
-    """Return rates per second by time since the freeze began (index, in s: the middle of each step), over all starts.
+    """Return rates per second, median over starts, by time since the freeze began (index: middles of the steps, in s).
 
-    offered: requests due. attempts: attempts sent. goodput: requests due then that were met, now or by a retry.
+    offered: requests due. attempts: attempts sent. goodput: requests due then that were met, at once or by a retry.
     """
     zero = freezes_ns(run, case)
     first, last = -zero.min() / 1e9 / step_s, (run.plan.window_s - zero.max() / 1e9) / step_s
-    edges = np.arange(np.ceil(first), np.floor(last) + 1)
+    edges = np.arange(np.ceil(first), np.floor(last) + 1) * step_s
     mine, tries = requests(run, case), attempts(run, case)
-    times = {
-        "offered": mine["due_ns"] - zero.reindex(mine["start"]).to_numpy(),
-        "attempts": tries["t_send_ns"] - zero.reindex(tries["start"]).to_numpy(),
-        "goodput": (mine["due_ns"] - zero.reindex(mine["start"]).to_numpy())[mine["met"]],
-    }
-    counts = {name: np.histogram(each / 1e9, edges * step_s)[0] / step_s / len(zero) for name, each in times.items()}
-    return pd.DataFrame(counts, index=(edges[:-1] + 0.5) * step_s)
+    events = {"offered": (mine, "due_ns"), "attempts": (tries, "t_send_ns"), "goodput": (mine[mine["met"]], "due_ns")}
+    rates = {}
+    for name, (rows, column) in events.items():
+        times = {start: (each[column] - zero[start]) / 1e9 for start, each in rows.groupby("start")}
+        counts = [np.histogram(times.get(start, ()), edges)[0] for start in zero.index]
+        rates[name] = np.median(counts, axis=0) / step_s
+    return pd.DataFrame(rates, index=(edges[:-1] + edges[1:]) / 2)

@@ -40,7 +40,7 @@ def _line(one: Outcome) -> str:
         ended = f"requests were met again {recovery_words(one)} after the freeze ended"
     return (
         f"- **{one.name}**: {made:.2f} attempts per request, {met:.0%} of the requests met the deadline, {wasted:.0%} "
-        f"of the replies came too late for anybody; {ended}."
+        f"of the replies came after their attempt was abandoned; {ended}."
     )
 
 

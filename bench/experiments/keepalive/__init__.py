@@ -1,0 +1,1 @@
+"""keepalive.ipynb: What does a new connection per call cost?"""
