@@ -9,17 +9,8 @@ import bench
 import bench.apps.notebook  # what the cells before it have loaded
 
 NOTEBOOKS = [
-    "openload",
-    "calibration",
-    "scaleup",
-    "nodelay",
-    "marginal",
-    "capacity",
-    "noise",
-    "origins",
-    "mystery",
-    "retries",
-    "keepalive",
+    *("openload", "calibration", "scaleup", "nodelay", "marginal", "capacity", "noise", "origins", "mystery"),
+    *("retries", "keepalive"),
 ]
 
 

@@ -29,18 +29,8 @@ from bench.plan.case import Case
 
 RUNS = [
     *("latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise"),
-    *(
-        "calibration",
-        "capacity",
-        "nodelay",
-        "scaleup",
-        "marginal",
-        "origins",
-        "mystery",
-        "explore",
-        "retries",
-        "keepalive",
-    ),
+    *("calibration", "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore"),
+    *("retries", "keepalive"),
 ]
 
 RETIRED = re.compile(

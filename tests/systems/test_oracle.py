@@ -61,7 +61,7 @@ def program_of(child):
 @pytest.mark.parametrize("law", oracle.LAWS)
 def test_its_service_times_are_those_of_python(law):
     options = oracle.Options(law=law, mean_us=700, freeze_after=5, freeze_ms=30)
-    command = [oracle.program(), "times", "5000", law, "700", "5", "30", str(oracle.SEED)]
+    command = [oracle.program(), "times", "5000", law, "700", "5", "30", str(oracle.SEED), "spin"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
     assert [float(one) for one in printed] == list(itertools.islice(oracle.service_times(options), 5000))
 
@@ -103,11 +103,34 @@ def test_a_request_in_pieces_is_answered_and_a_broken_one_ends_only_its_connecti
     _, address = serve(mean_us=1)
     where = parse_address(address)
     with sockets.connect(where) as broken, sockets.connect(where) as slow:
-        broken.sendall(struct.pack("!I", 10) + b"too many bytes")
+        broken.sendall(struct.pack("!I", 10) + b"too few")
+        broken.shutdown(socket.SHUT_WR)
         assert broken.recv(10) == b""
         for piece in (b"\0\0", b"\0\5he", b"llo"):
             slow.sendall(piece)
         assert slow.recv(9, socket.MSG_WAITALL) == b"\0\0\0\5hello"
+
+
+@pytest.mark.parametrize("server", oracle.SERVERS)
+@pytest.mark.parametrize("wait", oracle.WAITS)
+def test_requests_that_are_sent_before_the_reply_are_answered_in_order(serve, server, wait):
+    _, address = serve("tcp", mean_us=1000, server=server, wait=wait)
+    with sockets.connect(parse_address(address)) as connection:
+        messages = [struct.pack("!I", len(text)) + text for text in (b"first", b"", b"the third")]
+        connection.sendall(b"".join(messages) + messages[0][:6])
+        wanted = b"".join(messages)
+        assert connection.recv(len(wanted), socket.MSG_WAITALL) == wanted
+        connection.sendall(messages[0][6:])
+        assert connection.recv(len(messages[0]), socket.MSG_WAITALL) == messages[0]
+
+
+@pytest.mark.parametrize("server", oracle.SERVERS)
+def test_a_server_that_waits_takes_its_service_times_too(server):
+    options = {"mean_us": 20_000, "server": server, "wait": "sleep"}
+    measured = measure(Case("oracle", "tcp", 100, options, max_calls=10), 5.0, 1)
+    assert measured.ledger["calls"] == 10 and np.all(np.diff(measured.calls[0], axis=0) >= 20_000_000)
+    with pytest.raises(ValueError, match="wait must be spin or sleep"):
+        oracle.Options(wait="nap")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -20,7 +20,7 @@ from bench.run.frames import Run
 
 TITLE = "What does a new connection per call cost?"
 
-COUNTERS = {"tcp_connections": "connections opened", "tcp_time_waits": "entered TIME_WAIT"}
+COUNTERS = {"tcp_connections": "opened", "tcp_time_waits": "TIME_WAIT"}
 
 
 def _rows(run: Run) -> list[tuple[Pair, int, str]]:
@@ -52,8 +52,8 @@ def distributions(run: Run, axes: Axes) -> None:
     for place, pair in enumerate(pairs(run)):
         if pair.transport == "tcp":
             colour, marker = look(place)
-            distribution_line(run, axes, pair.kept, colour, "-", marker, f"{pair.name}, kept")
-            distribution_line(run, axes, pair.new, colour, "--", marker, f"{pair.name}, new")
+            distribution_line(run, axes, pair.kept, colour, "-", marker, f"{pair.system}, kept")
+            distribution_line(run, axes, pair.new, colour, "--", marker, f"{pair.system}, new")
     if not axes.lines:
         return nothing(axes, "no system over tcp in this run")
     distribution_axes(axes)
@@ -71,14 +71,14 @@ def counters(run: Run, axes: Axes) -> None:
                 if pair.transport == "tcp" and len(each):
                     marker = "o" if case == pair.kept else "D"
                     rows.append(RangeRow(each, look(place).colour, marker=marker))
-                    names.append(f"{pair.system}, {words}: {what}")
+                    names.append(f"{pair.system} {words}: {what}")
     if not rows:
         return nothing(axes, "no system over tcp in this run, or a kernel without these counters")
     range_rows(axes, rows, "{:.2f}".format, is_log=False)
     name_rows(axes, names, fontsize=9.5)
     axes.set_xlim(-0.05, max(1.1, 1.05 * axes.dataLim.intervalx[1]))
-    axes.set_xlabel("per call, of the whole machine; bar: range over starts")
-    axes.set_title("Connections per call, counted by the kernel (tcp)")
+    axes.set_xlabel("connections per call, whole machine; bar: range over starts")
+    axes.set_title("Connections opened, and put into TIME_WAIT (tcp)")
     return None
 
 

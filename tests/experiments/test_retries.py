@@ -1,0 +1,177 @@
+"""Retries around a freeze: outcomes with exact values, checks both ways, and one real run."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from handmade import FACTS
+
+from bench.analysis import checks
+from bench.errors import UsageError
+from bench.experiments import registry, tables
+from bench.experiments.retries import findings, text
+from bench.experiments.retries.plan import plan as planned
+from bench.measurement import runner
+from bench.plan.case import Case
+from bench.plan.labels import labels
+from bench.plan.profiles import make_plan
+from bench.plan.validation import checked
+from bench.run import start_record, stored
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord
+
+MS = 1_000_000
+FROZEN = {"law": "constant", "mean_us": 2000, "freeze_after": 4, "freeze_ms": 100, "server": "python", "wait": "sleep"}
+
+
+def case(**policy):
+    retry = {"timeout_ms": 50, "deadline_ms": 500} | policy
+    return Case("oracle", "tcp", 100, FROZEN, "free", "retry", 100.0, "poisson", engine="wire", retry=retry)
+
+
+def run_of(cases, rows, starts=6, window_s=1.0, **ledger):
+    """Return a run whose starts of case c have the attempts rows[c]: (request, number, ms sent, reply or 0, ms due)."""
+    plan = make_plan("retries", cases, starts=starts, window_s=window_s)
+    folder = stored.create(plan, FACTS)
+    for start, block, index in plan.order():
+        each = np.array(rows[index], float).T
+        times = np.stack([each[0], each[1], each[2] * MS, each[3] * MS, each[4] * MS]).round().astype("i8")
+        answered = int((times[3] > 0).sum())
+        known = {
+            "calls": answered, "server_calls": answered, "scheduled": len(set(times[0])), "window_s": window_s,
+            "errors": 0, "client_cpu_ns": 1000, "server_cpu_ns": 1000, "client_cpus": "0", "server_cpus": "1",
+            "gc_collections": 0, "first_rtt_ns": 1,
+        } | ledger  # fmt: skip
+        measured = StartRecord(known, attempts=times)
+        folder.append(start, start_record.tables(start, block, index, plan.cases[index], measured))
+    folder.update(finished=True)
+    return Run(folder)
+
+
+# Four requests, 10 ms apart; the fourth that the server sees (the third here) waits for a freeze from 20 to 120 ms.
+GIVEN_UP = [(0, 0, 0, 2, 0), (1, 0, 10, 12, 10), (2, 0, 20, 122, 20), (3, 0, 30, 124, 30), (4, 0, 130, 132, 130)]
+RETRIED = [
+    *((0, 0, 0, 2, 0), (1, 0, 10, 12, 10), (2, 0, 20, 122, 20), (3, 0, 30, 124, 30)),
+    *((2, 1, 70, 126, 20), (3, 1, 80, 128, 30), (2, 2, 120, 0, 20), (4, 0, 130, 182, 130)),
+]
+
+
+def test_outcomes_are_counted_from_the_attempts():
+    run = run_of([case(), case(retries=3)], [GIVEN_UP, RETRIED])
+    first, second = findings.outcomes(run)
+    assert (first.name, second.name) == ("no retries", "retries at once")
+    assert set(first.attempts_per_request) == {1.0} and set(second.attempts_per_request) == {8 / 5}
+    assert set(first.met) == {3 / 5} and set(first.goodput_per_s) == {3.0}
+    assert set(second.met) == {3 / 5}  # the retry of request 3 is answered after 48 ms
+    assert list(first.wasted) + list(second.wasted) == pytest.approx([2 / 5] * 6 + [4 / 7] * 6)
+    assert list(first.utilization) == pytest.approx([(2 + 2 + 102 + 2 + 2) / 1000] * 6)
+
+
+def test_the_freeze_is_found_from_the_order_of_the_replies():
+    run = run_of([case()], [GIVEN_UP])
+    assert set(findings.freezes_ns(run, 0)) == {20.0 * MS}
+    later = [(0, 0, 0, 2, 0), (1, 0, 10, 25, 10), (2, 0, 20, 125, 20)]
+    assert set(findings.freezes_ns(run_of([case()], [later]), 0)) == {25.0 * MS}  # it waited for the reply before
+    none = run_of([case()], [GIVEN_UP[:2]])
+    assert findings.freezes_ns(none, 0).isna().all() and math.isnan(findings.outcomes(none)[0].recovery_s.iloc[0])
+    assert "did not freeze" in text.storm(none)
+
+
+@pytest.mark.parametrize(
+    ("failing", "wanted"),
+    [((), 0.0), ((0.25,), 0.1), ((0.25, 0.45), 0.3), ((0.25, 0.75), 0.1), (np.arange(0, 1, 0.01), math.inf)],
+)
+def test_recovery_is_the_first_time_that_holds(failing, wanted):
+    due = np.arange(0, 1, 0.01)
+    met = ~np.isin(np.round(due, 2), np.round(failing, 2))
+    for at in failing if len(failing) < 5 else ():  # one request in ten is not enough to be late: fail two
+        met[round(at * 100) + 1] = False
+    assert findings.recovery_s(due, met, 0.2, 1.0) == pytest.approx(wanted)
+
+
+def test_over_time_counts_attempts_and_requests_from_the_freeze_on():
+    rates = findings.over_time(run_of([case(retries=3)], [RETRIED], window_s=0.2), 0, 0.1)
+    assert rates["attempts"].to_list() == [50.0] and rates["offered"].to_list() == [20.0]
+    assert rates["goodput"].to_list() == [10.0]  # request 3, which the retry saved
+
+
+def test_the_prediction_is_utilization_times_attempts():
+    run = run_of([case(), case(retries=3), case(retries=3, budget=0.1), case(retries=9)], [GIVEN_UP] * 4)
+    assert findings.utilization(run) == pytest.approx(0.2)
+    said = text.predicted(run)
+    assert "| retries at once | 4 | 80% | below 100 %" in said and "| retry budget | 1.1 | 22% |" in said
+    assert "| 10 | 200% | above 100 %: once late" in said
+
+
+def test_sentences_and_table_say_whether_the_load_recovered():
+    stuck = [(0, 0, 0, 2, 0), (1, 0, 10, 12, 10), (2, 0, 20, 122, 20)]
+    stuck += [(3 + n, 0, 130 + n, 0, 130 + n) for n in range(0, 860, 5)]
+    calm = [*GIVEN_UP[:4], *((4 + n, 0, 130 + n, 132 + n, 130 + n) for n in range(0, 860, 5))]
+    run = run_of([case(), case(retries=3)], [calm, stuck])
+    table = tables.retries(run)
+    assert table.loc["no retries", "recovery after the freeze"].startswith("0.0 s")
+    assert table.loc["retries at once", "recovery after the freeze"] == "not within the window"
+    said = text.conclusion(run)
+    assert "retries at once**" in said and said.count("**not recover**") == 1
+
+
+def verdict(run, name):
+    return next(one for one in checks.check(run) if one.name == name)
+
+
+def test_the_server_s_count_may_hold_attempts_whose_reply_was_not_waited_for_and_no_more():
+    assert verdict(run_of([case(retries=3)], [RETRIED], server_calls=8), "answers").verdict == checks.PASS
+    assert verdict(run_of([case(retries=3)], [RETRIED], server_calls=9), "answers").verdict == checks.INVALID
+    assert verdict(run_of([case(retries=3)], [RETRIED], server_calls=6), "answers").verdict == checks.INVALID
+
+
+def test_requests_have_to_be_sent_all_and_in_time_beside_their_timeout():
+    assert verdict(run_of([case()], [GIVEN_UP]), "pacing").verdict == checks.PASS
+    late = [(*one[:2], one[2] + 7, one[3] + 7, one[4]) for one in GIVEN_UP]
+    assert verdict(run_of([case()], [late]), "pacing").verdict == checks.CAUTION
+    assert verdict(run_of([case()], [GIVEN_UP], scheduled=6), "pacing").verdict == checks.INVALID
+
+
+def test_a_load_generator_without_idle_time_is_a_caution():
+    assert verdict(run_of([case()], [GIVEN_UP]), "client").verdict == checks.PASS
+    assert verdict(run_of([case()], [GIVEN_UP], client_cpu_ns=int(0.95e9)), "client").verdict == checks.CAUTION
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"engine": "library"}, "engine wire"),
+        ({"clients": 2}, "clients 1"),
+        ({"retry": {"patience": 1}}, "retry policy"),
+        ({"retry": {"timeout_ms": 0}}, "timeout_ms"),
+        ({"offered_per_s": 0.0}, "offered_per_s"),
+    ],
+)
+def test_impossible_cases_are_refused(changed, words):
+    with pytest.raises(UsageError, match=words):
+        checked(Case(**vars(case()) | changed))
+
+
+def test_the_plan_differs_in_the_policy_alone():
+    plan = planned()
+    assert labels(plan.cases)[1:] == [f"oracle tcp 300/s {one}" for one in
+                                      ("retries at once", "backoff with jitter", "retry budget")]  # fmt: skip
+    alike = [{**vars(one), "retry": None} for one in plan.cases]
+    assert all(one == alike[0] for one in alike) and len({str(one.retry) for one in plan.cases}) == 4
+    with pytest.raises(UsageError, match="exceed the capacity"):
+        planned(rate=600)
+
+
+def test_a_real_server_that_freezes_is_asked_again_by_a_real_run():
+    plan = registry.plan("retries", profile="smoke", starts=1, window_s=0.8, rate=150, freeze_ms=200)
+    run = Run(runner.run(plan))
+    assert verdict(run, "answers").verdict == checks.PASS and len(run.samples) == 0
+    for one in findings.outcomes(run):
+        rows, ledger = findings.attempts(run, one.case), run.ledger_of(one.case).iloc[0]
+        assert rows.loc[rows["number"] == 0, "request"].nunique() == ledger["scheduled"] == rows["request"].nunique()
+        assert ledger["calls"] == rows["rtt_ns"].notna().sum() and (rows["number"] <= one.policy.retries).all()
+        assert (rows["t_send_ns"] >= rows["due_ns"]).all() and (rows["rtt_ns"].dropna() > 0).all()
+        assert (rows["number"] > 0).any() == (one.name != "no retries")  # the freeze outlasts the timeout
+        assert 0 < one.wasted.iloc[0] <= 1 and 0 < one.met.iloc[0] < 1
+    assert isinstance(findings.over_time(run, 0), pd.DataFrame)
