@@ -31,11 +31,15 @@ def case(**policy):
 
 
 def run_of(cases, rows, starts=6, window_s=1.0, **ledger):
-    """Return a run whose starts of case c have the attempts rows[c]: (request, number, ms sent, reply or 0, ms due)."""
+    """Return a run whose starts of case c have the attempts rows[c]: (request, number, ms sent, reply or 0, ms due).
+
+    Where rows[c] is an iterator, each start takes its next.
+    """
     plan = make_plan("retries", cases, starts=starts, window_s=window_s)
     folder = stored.create(plan, FACTS)
     for start, block, index in plan.order():
-        each = np.array(rows[index], float).T
+        given = rows[index] if isinstance(rows[index], list) else next(rows[index])
+        each = np.array(given, float).T
         times = np.stack([each[0], each[1], each[2] * MS, each[3] * MS, each[4] * MS]).round().astype("i8")
         answered = int((times[3] > 0).sum())
         known = {
@@ -114,6 +118,18 @@ def test_sentences_and_table_say_whether_the_load_recovered():
     assert table.loc["retries at once", "recovery after the freeze"] == "not within the window"
     said = text.conclusion(run)
     assert "retries at once**" in said and said.count("**not recover**") == 1
+
+
+def test_a_start_that_does_not_recover_counts_as_the_longest():
+    stuck = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 0, 130 + n) for n in range(0, 860, 5))]
+    calm = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 132 + n, 130 + n) for n in range(0, 860, 5))]
+    for many, wanted in ((0, "0.0 s [0.0 to 0.0]"), (2, "0.0 s [0.0 to more than the window]"),
+                         (3, "not within the window (3 of 6 starts did)"), (6, "not within the window")):  # fmt: skip
+        blocks = iter([stuck] * many + [calm] * (6 - many))
+        run = run_of([case()], {0: blocks})
+        (one,) = findings.outcomes(run)
+        assert findings.recovery_words(one) == wanted and one.recovered == 6 - many
+        assert ("**not recover**" in text.storm(run)) == (many >= 3)
 
 
 def verdict(run, name):

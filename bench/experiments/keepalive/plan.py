@@ -13,7 +13,7 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # options that keep 
     "http_aiohttp": ({"keep_alive": True}, {"keep_alive": False}),
 }
 
-WINDOW_S = 0.6  # of the profile class: with all starts of all processes, less than a minute
+WINDOW_S = 0.5  # of the profile class: with all starts of all processes, less than a minute
 
 
 def plan(

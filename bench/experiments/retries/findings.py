@@ -133,16 +133,15 @@ def _outcome(run: Run, case: int) -> Outcome:
 
 
 def recovery_words(one: Outcome) -> str:
-    """Return the median recovery with the range over starts, and how many starts did not recover in the window."""
+    """Return the median recovery with the range over starts; a start that did not recover counts as the longest."""
     known = one.recovery_s.dropna()
     if known.empty:
         return "the server did not freeze"
-    if not one.recovered:
-        return "not within the window"
-    middle, low, high = across_starts([float(value) for value in known if np.isfinite(value)])
-    words = f"{middle:.1f} s [{low:.1f} to {high:.1f}]"
-    left = len(known) - one.recovered
-    return f"{words}; {left} of {len(known)} starts not within the window" if left else words
+    middle, low, high = across_starts(known.to_list())
+    if not np.isfinite(middle):
+        return "not within the window" + f" ({one.recovered} of {len(known)} starts did)" * bool(one.recovered)
+    longest = f"{high:.1f}" if np.isfinite(high) else "more than the window"
+    return f"{middle:.1f} s [{low:.1f} to {longest}]"
 
 
 def utilization(run: Run, attempts_each: float = 1.0) -> float:

@@ -32,10 +32,11 @@ def _line(one: Outcome) -> str:
     known = int(one.recovery_s.notna().sum())
     if not known:
         ended = "the server did not freeze in the window"
-    elif not one.recovered:
-        ended = "it did **not recover** before the window ended, though the server was healthy after the freeze"
-    elif one.recovered < known:
-        ended = f"it recovered in {one.recovered} of {known} starts"
+    elif 2 * one.recovered <= known:
+        others = f" ({one.recovered} of {known} starts did)" if one.recovered else ""
+        ended = (
+            f"it did **not recover** before the window ended{others}, though the server was healthy after the freeze"
+        )
     else:
         ended = f"requests were met again {recovery_words(one)} after the freeze ended"
     return (
