@@ -61,7 +61,7 @@ def test_limits_and_large_payloads(name):
         (
             "zeromq",
             {},
-            "has no engine wire: .*http_aiohttp, http_crossbar, http_stdlib, sockets, .*xmlrpc_stdlib have one",
+            "has no engine wire: .*http_aiohttp, http_crossbar, http_stdlib, oracle, sockets, .*xmlrpc_stdlib have one",
         ),
         ("zeromq", {"transport": "inproc"}, "zeromq over inproc has no engine wire"),
         ("sockets", {"engine": "wires"}, "there are library, wire, wrk, h2load; did you mean wire"),

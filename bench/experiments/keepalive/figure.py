@@ -51,9 +51,9 @@ def distributions(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT over tcp: dashed for new connections."""
     for place, pair in enumerate(pairs(run)):
         if pair.transport == "tcp":
-            colour, marker = look(place)
-            distribution_line(run, axes, pair.kept, colour, "-", marker, f"{pair.system}, kept")
-            distribution_line(run, axes, pair.new, colour, "--", marker, f"{pair.system}, new")
+            colour = look(place).colour
+            distribution_line(run, axes, pair.kept, colour, "-", "o", f"{pair.system}, kept")
+            distribution_line(run, axes, pair.new, colour, "--", "D", f"{pair.system}, new")
     if not axes.lines:
         return nothing(axes, "no system over tcp in this run")
     distribution_axes(axes)
