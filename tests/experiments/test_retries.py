@@ -171,7 +171,7 @@ def test_impossible_cases_are_refused(changed, words):
 
 def test_the_plan_differs_in_the_policy_alone():
     plan = planned()
-    assert labels(plan.cases)[1:] == [f"oracle tcp 300/s {one}" for one in
+    assert labels(plan.cases)[1:] == [f"oracle tcp 250/s {one}" for one in
                                       ("retries at once", "backoff with jitter", "retry budget")]  # fmt: skip
     alike = [{**vars(one), "retry": None} for one in plan.cases]
     assert all(one == alike[0] for one in alike) and len({str(one.retry) for one in plan.cases}) == 4

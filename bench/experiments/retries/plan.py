@@ -17,7 +17,7 @@ WINDOWS_S = {"smoke": 1.0, "class": 2.0}  # long enough to see what remains afte
 def plan(
     transport: object = "tcp",
     payload_bytes: object = 100,
-    rate: object = 300,
+    rate: object = 250,
     service_us: object = 2000,
     freeze_ms: object = 200,
     timeout_ms: object = 50,
