@@ -173,6 +173,7 @@ _KINDS: dict[str, Kind] = {
     "target": known(TEXT),
     "message": TEXT,
     "content": LONG_TEXT,
+    "retry": table(scalar),
     "fresh_router": flag,
     "sessions": several(pair),
     "window_s": number(1e-9, 10**6),
