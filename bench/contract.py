@@ -34,6 +34,9 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ``ENVIRONMENT``              the name of the Python environment that the router or the server needs (optional); its lock
                              is ``requirements/NAME.txt``. It is installed when missing, and the binding names its
                              folder; ``serve`` of such a system has a private directory for any transport
+``ENCRYPTED``                transports over which the option ``tls`` or ``curve`` is offered (optional: all but inproc)
+``credentials``              ``credentials() -> Mapping[str, str]``: names and texts of files with keys of the system's
+                             own, made for each run beside the certificates; names as in ``bench.credentials``
 ``START_S``                  seconds that each process takes to start, for estimates and deadlines (optional)
 ===========================  ============================================================================
 
@@ -86,8 +89,9 @@ class Binding:
     Without an ``address`` from the user it listens on the loopback interface at a port that the system
     picks, or at a socket file in ``directory``, which is private (mode 0700) and removed at the end.
     ``router`` holds the addresses that the system's router announced, ``environment`` the folder of the Python
-    environment that the router or the server needs.
-    ``message``: what requests carry, ``bytes`` or a kind of ``bench.messages``.
+    environment that the router or the server needs, ``message`` what requests carry (``bytes`` or a kind of
+    ``bench.messages``), ``credentials`` the folder of certificate and keys (``bench.credentials`` names the files)
+    where the options ask for encryption.
     """
 
     transport: str
@@ -96,6 +100,7 @@ class Binding:
     router: Mapping[str, str] = field(default_factory=dict)
     environment: str = ""
     message: str = "bytes"
+    credentials: str = ""
 
     def endpoint(self) -> str:
         """Return the address to bind, with port 0 where the system picks one."""

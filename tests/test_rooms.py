@@ -17,6 +17,7 @@ GROUND = {
     "errors",
     "paths",
     "contract",
+    "credentials",
     "text",
     "channel",
     "process",

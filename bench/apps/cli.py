@@ -1,4 +1,4 @@
-"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, submit, capacity, calibrate, explain, serve.
+"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, submit, capacity, calibrate, explain, ...
 
 Errors are one line on stderr that ends with a remedy; exit status 1 for a failure, 2 for bad usage. With
 ``--debug`` the traceback is shown as well.
@@ -198,6 +198,24 @@ def serve(system: str, address: str, options: str, mode: str, message: str) -> N
     from bench.measurement.serve import serve as serve_until_interrupted
 
     serve_until_interrupted(system, address, options, echo, mode, message)
+
+
+@cli.command("certificates")
+@click.argument("folder", type=click.Path(file_okay=False))
+@click.argument("hosts", nargs=-1, metavar="HOST...")
+def certificates_(folder: str, hosts: tuple[str, ...]) -> None:
+    """Make a FOLDER of credentials for an encrypted server at HOSTs (names or addresses), beside this machine's own."""
+    from pathlib import Path
+
+    from bench import credentials
+    from bench.measurement import certificates
+
+    names = certificates.make_folder(Path(folder), hosts)
+    private = " and ".join(sorted(f"*{end}" for end in credentials.PRIVATE))
+    click.echo(
+        f"{folder}: a certificate for {', '.join(names)}. Name the folder in {credentials.FOLDER} for the server"
+    )
+    click.echo(f"(bench serve) and, copied without {private}, for its clients (-p target).")
 
 
 @cli.command()

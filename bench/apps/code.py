@@ -12,8 +12,8 @@ from bench.run.frames import Run
 
 CHILD = Path(__file__).parent.parent / "child"
 WIRE = {"closed": "Talks.advance", "open": "pace"}  # what the wire runs, in child/wire.py
-AWAITED = {"closed": "closed_async", "open": "opened_async"}
-PLAIN = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed"}
+AWAITED = {"closed": "closed_async", "open": "opened_async", "session": "closed_async", "reconnect": "closed_async"}
+PLAIN = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed", "reconnect": "closed"}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from bench import systems
+from bench import credentials, systems
 from bench.channel import Channel, fail, pin, run_child
 from bench.child import clocks, timed_loops
 from bench.child.callers import Callers, Streamer
@@ -113,6 +113,7 @@ def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, Inside | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
     system = systems.load(spec.system)
     pin(spec.cpus)  # not before: both sides' imports take turns where they share a CPU
+    credentials.use(spec.credentials)
     options = system.Options(**spec.options)
     inside = Inside(channel, spec, system, options) if spec.transport == "inproc" else None
     if inside:
@@ -128,6 +129,10 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
         from bench.child.session import Sessions
 
         return Sessions(system, options, address, spec, server.pids)
+    if spec.load == "reconnect":
+        from bench.child.reconnects import Reconnects
+
+        return Reconnects(system, options, spec, server)
     if spec.load == "stream":
         return Streamer(system, options, address, spec)
     if spec.load == "retry":

@@ -6,7 +6,7 @@ It runs the system's router as a child process, and ends it when the measuring p
 from collections.abc import Mapping
 from typing import Any
 
-from bench import systems
+from bench import credentials, systems
 from bench.channel import Channel, run_child
 from bench.child.spec import RouterSpec, Routing
 from bench.contract import Binding
@@ -30,8 +30,10 @@ def main(channel: Channel) -> None:
     """Read the specification and route."""
     spec = channel.receive(RouterSpec)
     channel.make_directory(spec.directory)
+    credentials.write(spec.directory, spec.credentials)
     system: Any = systems.load(spec.system)
-    binding = Binding(spec.transport, spec.directory, spec.bind, environment=spec.environment)
+    folder = spec.directory if spec.credentials else ""
+    binding = Binding(spec.transport, spec.directory, spec.bind, environment=spec.environment, credentials=folder)
     system.route(binding, system.Options(**spec.options), Held(channel))
     raise SystemFailedError(f"route() of {spec.system} returned: its router has ended")
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bench import systems
+from bench import credentials, systems
 from bench.channel import Channel, Counted, Listening, pin, run_child
 from bench.child.carrying import application, carried
 from bench.child.spec import Arrived, FirstArrived, ServerSpec
@@ -107,10 +107,14 @@ def main(channel: Channel) -> None:
     spec = channel.receive(ServerSpec)
     system = systems.load(spec.system)
     pin(spec.cpus)  # not before: both sides' imports take turns where they share a CPU
-    if (spec.transport == "ipc" and spec.bind is None) or spec.environment:
+    if (spec.transport == "ipc" and spec.bind is None) or spec.environment or spec.credentials:
         channel.make_directory(spec.directory)
+    credentials.use(spec.credentials)
+    credentials.write(spec.directory, spec.credentials)
     options = system.Options(**spec.options)
-    binding = Binding(spec.transport, spec.directory, spec.bind, spec.router, spec.environment, spec.message)
+    binding = Binding(
+        spec.transport, spec.directory, spec.bind, spec.router, spec.environment, spec.message, spec.directory
+    )
     serve = serve_stream if spec.load == "stream" else serve_calls
     serve(channel, spec, system, binding, options)
 

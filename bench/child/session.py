@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bench import systems
+from bench import credentials, systems
 from bench.channel import Reader, decode, encode, read_line
 from bench.child import clocks, timed_loops
 from bench.child.spec import ClientSpec, SessionDone, SessionSpec
@@ -24,10 +24,11 @@ NEVER_NS = 2**62
 
 
 class Session(NamedTuple):
-    """One client process; times in ns of ``perf_counter_ns``, None where a native program does not report them.
+    """One client process, or one connection; times in ns of ``perf_counter_ns``, None where they are not known.
 
     interpreted_ns: its first line ran. prepared_ns: its system was imported. answered_ns: the first reply arrived.
-    called_ns: the last reply arrived. end_ns: it had ended.
+    called_ns: the last reply arrived. end_ns: it had ended. Of a connection alone: opened_ns: its client's
+    ``open`` had returned. median_ns: of the times of its calls after the first. resumed: 1 if its TLS session was.
     """
 
     calls: int
@@ -40,6 +41,10 @@ class Session(NamedTuple):
     end_ns: int
     client_cpu_ns: int
     server_cpu_ns: int | None
+    opened_ns: int | None = None
+    median_ns: int | None = None
+    router_cpu_ns: int | None = None
+    resumed: int | None = None
 
 
 class Sessions:
@@ -82,6 +87,7 @@ class Sessions:
             "transport": spec.transport,
             "options": spec.options,
             "seed": spec.seed,
+            "credentials": spec.credentials,
         }
         given = SessionSpec(**same, address=self._address, calls=calls, payload_bytes=payload_bytes)
         process = Process(python("bench.child.session", b"".join(encode(given)).decode()))
@@ -134,6 +140,7 @@ def main() -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     given = decode(read_line(sys.argv[1].encode()))
     assert isinstance(given, SessionSpec)
+    credentials.use(given.credentials)
     system: Any = systems.load(given.system)
     client = system.Client(given.address, system.Options(**given.options))
     payloads = timed_loops.make_payloads(given.payload_bytes, given.seed)

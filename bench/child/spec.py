@@ -11,11 +11,15 @@ from bench.channel import Message
 
 
 class SystemSpec(Message):
-    """The system of a child: its name, the transport, all or some of its options."""
+    """The system of a child: its name, the transport, all or some of its options.
+
+    credentials: names and texts of files (``bench.credentials``), without private keys for a client.
+    """
 
     system: str
     transport: str
     options: Mapping[str, Any]
+    credentials: Mapping[str, str] = {}
 
 
 class ServerSpec(SystemSpec):
@@ -84,10 +88,11 @@ class SessionSpec(SystemSpec):
 
 
 class Connect(Message):
-    """Order to a client: the server's address, and its processes if the client has to read their CPU time."""
+    """Order to a client: the server's address; where the client reads CPU times, its processes and the router's."""
 
     address: str
     pids: Sequence[int] = ()
+    router_pids: Sequence[int] = ()
 
 
 class Go(Message):

@@ -83,7 +83,8 @@ def caption(run: Run) -> str:
     n = cases.loc[cases["system"] != "loopback", "n"].sum()
     amount = f"windows of {run.plan.window_s:g} s; n = {n:,} calls after the warm-up"
     if len(run.sessions):
-        processes = f"n = {len(run.sessions):,} client processes with {run.sessions['calls'].sum():,} calls"
+        what = "connections" if run.find(load="reconnect") else "client processes"
+        processes = f"n = {len(run.sessions):,} {what} with {run.sessions['calls'].sum():,} calls"
         amount = f"{amount}; {processes}" if n else processes
     if len(run.attempts):
         requests = int(run.ledger["scheduled"].sum())

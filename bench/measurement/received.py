@@ -9,6 +9,8 @@ from bench.child.spec import Arrived, Done
 from bench.errors import SystemFailedError
 from bench.run.start_record import MOMENTS, Times
 
+OF_CONNECTION = ("opened_ns", "median_ns", "router_cpu_ns", "resumed")
+
 
 def calls_of(done: Sequence[Done], go_ns: int, width: int) -> list[Times]:
     """Return the times of each caller, since *go*, from what the clients sent; ``width`` times for each call."""
@@ -34,11 +36,13 @@ def marks_of(done: Sequence[Done | Arrived], go_ns: int) -> list[tuple[str, Time
 
 
 def sessions_of(done: Sequence[Done], go_ns: int) -> list[dict[str, Any]]:
-    """Return the client processes that ran, with times since *go*, in the columns of the table ``sessions``."""
-    names = ("calls", "payload_bytes", *MOMENTS, "client_cpu_ns", "server_cpu_ns")
+    """Return the client processes that ran, or the connections, as rows of ``sessions``, with times since *go*."""
+    names = ("calls", "payload_bytes", *MOMENTS, "client_cpu_ns", "server_cpu_ns", *OF_CONNECTION)
     rows: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for message in done for row in message.sessions]
     return [
-        row | {name: row[name] - go_ns for name in MOMENTS if row[name] is not None} | {"number": number}
+        row
+        | {name: row[name] - go_ns for name in (*MOMENTS, "opened_ns") if row[name] is not None}
+        | {"number": number}
         for number, row in enumerate(rows)
     ]
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from bench import systems
+from bench import credentials, systems
 from bench.child.spec import RouterSpec, Routing
 from bench.errors import SystemFailedError
+from bench.measurement import certificates
 from bench.measurement.child_process import Child, collect, private_directory
 from bench.measurement.meters import family
 from bench.plan.case import Case
@@ -24,14 +25,23 @@ class Router:
     pids: Mapping[str, list[int]]
 
 
-def start(system: str, transport: str, options: Mapping[str, Any], bind: str | None = None) -> Router:
+def start(
+    system: str,
+    transport: str,
+    options: Mapping[str, Any],
+    bind: str | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> Router:
     """Start a system's router and return it when it is ready; ``bind`` is an address that the user names.
+
+    ``texts`` are credentials, for encrypted connections.
 
     SystemFailedError quotes the router's log when it does not get ready.
     """
     name = systems.constant(system, "ENVIRONMENT", None)
     environment = systems.environment(system)
     same: dict[str, Any] = {"system": system, "transport": transport, "options": dict(options)}
+    same |= {"credentials": dict(texts or {})}
     spec = RouterSpec(**same, bind=bind, directory=private_directory(), environment=environment)
     child = Child(f"{system} router", "bench.child.router", spec)
     try:
@@ -59,11 +69,12 @@ def _roles(pid: int, announced: Mapping[str, int]) -> dict[str, list[int]]:
 
 
 class Routers:
-    """A context in which cases of one system share a router; all routers end with it."""
+    """A context in which cases of one system share a router, and all cases credentials; all routers end with it."""
 
     def __init__(self) -> None:
         """Begin without routers."""
         self._routers: dict[str, Router] = {}
+        self._credentials: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -85,5 +96,20 @@ class Routers:
         if case.fresh_router:
             self._end(case.system)
         if case.system not in self._routers:
-            self._routers[case.system] = start(case.system, case.transport, case.options)
+            offered = any(hasattr(systems.load(case.system).Options, name) for name in credentials.OPTIONS)
+            texts = self._made() if offered else {}  # for this case, or a later one
+            self._routers[case.system] = start(case.system, case.transport, case.options, texts=texts)
         return self._routers[case.system]
+
+    def credentials(self, case: Case) -> dict[str, str]:
+        """Return the credentials of a case, the same for the whole run; none for a case that does not encrypt.
+
+        Those of a target are in the folder that the user names; UsageError if there is none.
+        """
+        if not credentials.wanted(case.options):
+            return {}
+        return certificates.of_user() if case.target is not None else self._made()
+
+    def _made(self) -> dict[str, str]:
+        self._credentials = self._credentials or certificates.make()
+        return self._credentials

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import systems
+from bench import credentials, systems
 from bench.channel import Count, Counted, Listening
 from bench.child.spec import Closed, ServerSpec
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, TransportError, UsageError
-from bench.measurement import routers
+from bench.measurement import certificates, routers
 from bench.measurement.child_process import Child, collect, private_directory, stop_all
 from bench.plan import parameters
 from bench.plan.case import Case
@@ -61,7 +61,8 @@ def _serve(
 ) -> None:
     """Start a server, and its router if it has one; ``listens`` gets the line that names the address."""
     name, where, given = case.system, case.transport, case.options
-    router = routers.start(name, where, given, address) if hasattr(systems.load(name), "route") else None
+    texts = certificates.of_user() if credentials.wanted(given) else {}
+    router = routers.start(name, where, given, address, texts) if hasattr(systems.load(name), "route") else None
     spec = ServerSpec(
         system=name,
         transport=where,
@@ -71,6 +72,7 @@ def _serve(
         directory=private_directory(),
         environment=systems.environment(name),
         message=case.message,
+        credentials=texts,
     )
     server = Child(f"{name} server", "bench.child.server", spec)
     behind = [router.child] if router else []

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from bench import systems
+from bench import credentials, systems
 from bench.channel import Count, Counted, Listening
 from bench.child import clocks
 from bench.child.spec import (
@@ -57,7 +57,8 @@ def measure(case: Case, window_s: float, seed: int, routers: Routers | None = No
         with Routers() as own:
             return measure(case, window_s, seed, own)
     systems.prepare(case.system)
-    start = Start(case, seed, window_s, routers.of(case), systems.environment(case.system))
+    texts = routers.credentials(case)
+    start = Start(case, seed, window_s, routers.of(case), systems.environment(case.system), texts)
     children: list[Child] = []
     try:
         spawned = start.spawn(children)
@@ -123,13 +124,17 @@ class Window:
 
 @dataclass(frozen=True)
 class Start:
-    """The specification of a start. environment: the folder of the system's own environment, made beforehand."""
+    """The specification of a start.
+
+    environment: the folder of the system's own environment, made beforehand. texts: credentials, where it encrypts.
+    """
 
     case: Case
     seed: int
     window_s: float
     router: Router | None
     environment: str
+    texts: Mapping[str, str]
 
     @property
     def is_stream(self) -> bool:
@@ -174,6 +179,7 @@ class Start:
             directory=private_directory(),
             environment=self.environment,
             message=case.message,
+            credentials=dict(self.texts),
         )
         return Child(f"{case.system} server", "bench.child.server", spec)
 
@@ -200,6 +206,7 @@ class Start:
             message=case.message,
             content=case.content,
             retry=case.retry,
+            credentials=credentials.public(self.texts),
         )
         return Child(f"{case.system} client", "bench.child.client", spec)
 
@@ -213,7 +220,7 @@ class Start:
             ready_s = time.perf_counter() - spawned.asked_s
             address, helpers = listening.address, listening.pids
         if not self.is_inside:
-            connect = Connect(address=address, pids=self._server_pids(spawned))
+            connect = Connect(address=address, pids=self._server_pids(spawned), router_pids=self._router_pids())
             for client in spawned.clients:
                 client.send(connect)
         patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
@@ -225,7 +232,13 @@ class Start:
 
     def _server_pids(self, spawned: Spawned) -> list[int]:
         """Return the server's processes where the clients read their CPU time themselves; else none."""
-        return [pid for one in spawned.server for pid in family(one.pid)] if self.case.load == "session" else []
+        if self.case.load not in ("session", "reconnect"):
+            return []
+        return [pid for one in spawned.server for pid in family(one.pid)]
+
+    def _router_pids(self) -> list[int]:
+        """Return the router's processes, likewise."""
+        return self.router.pids["router"] if self.router and self.case.load == "reconnect" else []
 
     def _roles(self, spawned: Spawned, ready: Sequence[Ready], helpers: Mapping[str, int]) -> dict[str, list[int]]:
         """Return the process ids of each role, whole process trees."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from bench import credentials
 from bench.child.generators import NAMES as GENERATORS
 from bench.errors import DataError
 
@@ -13,6 +14,7 @@ MOST_CALLS = 1_000_000
 MOST_PER_S = 1_000_000
 ARRIVALS = ("uniform", "poisson")
 ENGINES = ("library", "wire", *GENERATORS)
+WHOLE = ("session", "reconnect")  # loads of whole client processes, or of whole connections, one after another
 LEAST_ACHIEVED = 0.99  # share of an open load's requests that have to leave, or it was not that load
 
 
@@ -23,7 +25,8 @@ class Case:
     ``clients`` are processes, with ``callers`` in each: threads, or tasks of one event loop, a connection each.
     ``engine`` makes the calls: the system's own ``library``, the ``wire``, bare connections in one loop, or a program
     of ``bench.child.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a
-    load ``session``, one after another: the calls that each makes, and their payload in bytes. ``message`` is what a
+    load ``session``, one after another: the calls that each makes, and their payload in bytes; of a load ``reconnect``
+    they are connections of one client process. ``message`` is what a
     request carries: opaque ``bytes``, a kind of ``bench.messages``, or the name of a user's JSON file, whose text is
     the ``content``; ``payload_bytes`` is then about its size as JSON. ``retry`` holds the
     fields of ``bench.child.retries.RetryPolicy`` for the load ``retry``: an open load whose client gives up waiting,
@@ -57,12 +60,17 @@ class Case:
     @property
     def is_short(self) -> bool:
         """Whether the window ends early: the number of calls is limited, or nothing is awaited."""
-        return self.max_calls < MOST_CALLS or self.system == "loopback" or self.load == "session"
+        return self.max_calls < MOST_CALLS or self.system == "loopback" or self.load in WHOLE
 
     @property
     def generator(self) -> str:
         """The external load generator that makes and reports the calls; empty if samples are taken by the client."""
         return self.engine if self.engine in GENERATORS else ""
+
+    @property
+    def tls(self) -> bool | None:
+        """Whether connections are encrypted, by whatever option of the system; None if the system has none."""
+        return next((self.options[name] for name in credentials.OPTIONS if name in self.options), None)
 
     def factor(self, name: str) -> Any:
         """Return the field, property or option of that name; None if the system lacks it."""
@@ -80,4 +88,4 @@ class Case:
 
 
 _FIELDS = frozenset(one.name for one in fields(Case))
-_FACTORS = _FIELDS | {"is_short", "is_paced", "generator"}
+_FACTORS = _FIELDS | {"is_short", "is_paced", "generator", "tls"}

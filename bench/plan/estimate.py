@@ -13,6 +13,7 @@ ROUTER_S = 7.0
 AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
 MOST_HOURS = 24
 CALL_S = 0.0004  # per call, to estimate how long client processes take
+CONNECTION_S = 0.004
 
 
 def expected_s(plan: Plan) -> float:
@@ -39,8 +40,8 @@ def _process_s(case: Case) -> float:
 
 
 def sessions_s(case: Case) -> float:
-    """Return about how long the client processes of a load ``session`` take together, in seconds."""
-    each_s = 0.1 + _process_s(case)
+    """Return about how long the client processes, or connections, of a load of whole ones take together, in seconds."""
+    each_s = 0.1 + _process_s(case) if case.load == "session" else CONNECTION_S
     return sum(each_s + CALL_S * calls for calls, _ in case.sessions)
 
 
@@ -65,6 +66,7 @@ def refuse_too_long(plan: Plan) -> None:
 def described(plan: Plan) -> str:
     """Return a description of the plan with its expected duration."""
     processes = max(len(case.sessions) for case in plan.cases)
-    each = f"{processes} client processes in each" if processes else f"windows of {plan.window_s:g} s"
+    what = "connections" if any(case.load == "reconnect" for case in plan.cases) else "client processes"
+    each = f"{processes} {what} in each" if processes else f"windows of {plan.window_s:g} s"
     many = f"{len(plan.cases)} cases x {plan.starts} starts, {each}"
     return f"{many}, profile {plan.profile}: about {expected_s(plan):.0f} s"

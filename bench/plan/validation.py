@@ -1,17 +1,18 @@
 """Validation: whether a case can be measured with the installed systems. Stored cases are not validated."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-from bench import systems
+from bench import credentials, systems
 from bench.child import generators
 from bench.child.retries import RetryPolicy
 from bench.contract import Address, Binding, parse_address
 from bench.errors import UsageError, unknown
 from bench.messages import BYTES
 from bench.plan import carrying, parameters
-from bench.plan.case import ARRIVALS, ENGINES, MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S, Case
+from bench.plan.case import ARRIVALS, ENGINES, MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S, WHOLE, Case
 from bench.plan.placement import PLACEMENTS
 
 
@@ -39,10 +40,12 @@ def checked(case: Case) -> Case:
         carrying.refuse_if_no_carrier(case, module)
     case = replace(case, options=options_of(module.Options, given, case.system))
     case = carrying.bytes_only(case, given) if case.message == BYTES else carrying.carrying(case, given, module)
-    if case.load == "session":
+    if case.load in WHOLE:
         _check_sessions(case)
     if case.load == "retry":
         case = replace(case, retry=_checked_retry(case))
+    if credentials.wanted(case.options):
+        _check_encrypted(case)
     if case.engine == "wire":
         _check_wire(case, module)
     if case.generator:
@@ -81,9 +84,29 @@ def _check_open(case: Case) -> None:
 
 def _check_sessions(case: Case) -> None:
     if case.transport == "inproc" or case.engine != "library" or case.clients * case.callers != 1:
-        raise UsageError("client processes run one at a time, with their own library, over ipc or tcp")
+        what = "client processes run" if case.load == "session" else "connections are opened"
+        raise UsageError(f"{what} one at a time, with their own library, over ipc or tcp")
     if not case.sessions:
-        raise UsageError("give at least one client process: how many calls it makes, and their payload")
+        what = "client process" if case.load == "session" else "connection"
+        raise UsageError(f"give at least one {what}: how many calls it makes, and their payload")
+
+
+def _check_encrypted(case: Case) -> None:
+    """Refuse a transport that is not encrypted, and a target without the authority that its clients trust."""
+    name = next(name for name in credentials.OPTIONS if case.options.get(name))
+    offered = encrypted_transports(case.system)
+    if case.transport == "inproc":
+        raise UsageError(f"inproc is memory of one process, with nothing to encrypt: give {name} false, or ipc or tcp")
+    if case.transport not in offered:
+        raise UsageError(f"{case.system} encrypts over {', '.join(offered)} only: give {name} false over ipc")
+    if case.target is not None and not os.environ.get(credentials.FOLDER):
+        raise credentials.missing(credentials.AUTHORITY)
+
+
+def encrypted_transports(system: str) -> tuple[str, ...]:
+    """Return the transports over which a system encrypts if its options say so."""
+    usual = tuple(name for name in systems.constant(system, "TRANSPORTS") if name != "inproc")
+    return tuple(systems.constant(system, "ENCRYPTED", usual))
 
 
 def _checked_retry(case: Case) -> dict[str, Any]:

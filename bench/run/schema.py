@@ -7,7 +7,8 @@ A run folder holds ``manifest.json`` and seven tables of Parquet files, one file
 - ``marks``: progress of one-way streams, at both ends
 - ``load``: CPU load and memory of each role over time
 - ``reports``: numbers that an external load generator reported; such a start has no samples
-- ``sessions``: whole client processes of a start, one after another; such a start has no samples either
+- ``sessions``: whole client processes of a start, or connections of one (load ``reconnect``), one after another; such
+  a start has no samples either
 - ``attempts``: one row per attempt of a request of a load with retries; such a start has no samples either
 
 All times in ``samples``, ``marks``, ``load``, ``sessions`` and ``attempts`` count from the start's *go*. A start is
@@ -88,7 +89,7 @@ SESSIONS = _schema(
     "sessions",
     [
         _START,
-        _field("number", pa.int32(), "", "number of the client process, in the order of running"),
+        _field("number", pa.int32(), "", "number of the client process or connection, in the order of running"),
         _field("calls", pa.int64(), "1", "calls that it made, one after another"),
         _field("payload_bytes", pa.int64(), "B", "application bytes of each of its requests"),
         _field("begin_ns", pa.int64(), "ns", "when it was asked for"),
@@ -99,6 +100,10 @@ SESSIONS = _schema(
         _field("end_ns", pa.int64(), "ns", "when it had ended"),
         _field("client_cpu_ns", pa.int64(), "ns", "CPU time of the process, from its beginning to its end"),
         _field("server_cpu_ns", pa.int64(), "ns", "CPU time of the server meanwhile; null: not known"),
+        _field("opened_ns", pa.int64(), "ns", "when the client's open() had returned; null for a process"),
+        _field("median_ns", pa.int64(), "ns", "median RTT of its calls behind the first; null for a process"),
+        _field("router_cpu_ns", pa.int64(), "ns", "CPU time of the router meanwhile; null: none, or not known"),
+        _field("resumed", pa.int64(), "1", "1 if it resumed a TLS session, 0 if not; null: no TLS, or not known"),
     ],
 )
 
@@ -131,7 +136,7 @@ LEDGER = _schema(
             "load",
             pa.string(),
             "",
-            "closed, open, stream, retry (open, with retries), or session (whole processes)",
+            "closed, open, stream, retry: open with retries, session: whole processes, reconnect: whole connections",
         ),
         _field("retry", pa.string(), "JSON", "the client's retry policy; null: no load with retries"),
         _field("offered_per_s", pa.float64(), "1/s", "offered rate of an open load; else null"),

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from bench import credentials
 from bench.contract import parse_address
 from bench.errors import TransportError
 
@@ -83,11 +84,13 @@ def reserve_port(host: str = "127.0.0.1") -> int:
     return port
 
 
-def endpoint(address: str) -> dict[str, Any]:
-    """Return the endpoint to listen at, in the form of the node's configuration."""
+def endpoint(address: str, folder: str = "") -> dict[str, Any]:
+    """Return the endpoint to listen at, as the node's configuration has it; with TLS if a ``folder`` is given."""
     where = parse_address(address)
     if where.transport == "ipc":
         return {"type": "unix", "path": where.path}
     version = 6 if ":" in where.host else 4
     shared = {"shared": True} if where.port in _reserved else {}
-    return {"type": "tcp", "interface": where.host, "port": where.port, "version": version} | shared
+    tls = {"tls": {"key": f"{folder}/{credentials.KEY}", "certificate": f"{folder}/{credentials.CERTIFICATE}"}}
+    found = {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
+    return found | shared | (tls if folder else {})

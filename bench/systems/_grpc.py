@@ -1,12 +1,15 @@
 """Shared by the two gRPC systems: options, addresses, settings, serialization, errors."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import grpc
 
-from bench.contract import Address, parse_address
+from bench import credentials
+from bench.contract import Address, Binding, parse_address
 from bench.errors import TransportError
+from bench.systems import _tls
 
 SERVICE, UNARY, STREAM = "roundtrip.Echo", "Call", "Exchange"  # as in _grpc_echo.proto
 
@@ -26,6 +29,7 @@ class Options:
     connections: own gives each caller of a client process a channel; shared makes them use one.
     max_message_bytes: the largest message that either side accepts (the library's own limit is the default).
     codec: how structured messages become bytes, in gRPC's own place for that; not used for opaque bytes.
+    tls: channel credentials, TLS 1.3 by the library's own BoringSSL; the client verifies the server's certificate.
     """
 
     serialization: Literal["protobuf", "bytes"] = "protobuf"
@@ -33,6 +37,7 @@ class Options:
     connections: Literal["own", "shared"] = "own"
     max_message_bytes: int = 4 * 1024 * 1024
     codec: str = "protobuf"
+    tls: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
@@ -99,10 +104,30 @@ def handlers(options: Options, call: Any, exchange: Any) -> tuple[Any, ...]:
     return (grpc.method_handlers_generic_handler(SERVICE, methods),)
 
 
-def bound(server: Any, address: str) -> str:
+def channel(library: Any, target: str, options: Options) -> Any:
+    """Return a channel of ``library``, which is grpc or grpc.aio."""
+    if not options.tls:
+        return library.insecure_channel(target, client_settings(options))
+    trusted = grpc.ssl_channel_credentials(credentials.text(credentials.AUTHORITY).encode())
+    of_file: list[Any] = [("grpc.ssl_target_name_override", "localhost")] if target.startswith("unix:") else []
+    return library.secure_channel(target, trusted, [*client_settings(options), *of_file])
+
+
+def _server_credentials(folder: str) -> Any:
+    """Return a server's credentials from the files in a folder."""
+    names = (credentials.KEY, credentials.CERTIFICATE)
+    key, chain = (Path(folder, name).read_bytes() for name in names)
+    return grpc.ssl_server_credentials([(key, chain)])
+
+
+def bound(server: Any, binding: Binding, options: Options) -> str:
     """Bind a server, and return the address that clients connect to."""
+    address = binding.endpoint()
     try:
-        port = server.add_insecure_port(place(address))
+        if options.tls:
+            port = server.add_secure_port(place(address), _server_credentials(binding.credentials))
+        else:
+            port = server.add_insecure_port(place(address))
     except RuntimeError as reason:
         raise TransportError(f"cannot listen at {address}: {reason}") from reason
     where = parse_address(address)
@@ -112,7 +137,28 @@ def bound(server: Any, address: str) -> str:
 
 def failed(error: Any) -> TransportError:
     """Return the error for a call that failed, with a remedy where there is one."""
+    if error.code() == grpc.StatusCode.UNAVAILABLE and (known := _of_handshake(error.details() or "")):
+        return known
     text = f"the call failed: {error.code().name}: {error.details()}"
     if error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
         text += '; larger messages need the option max_message_bytes, as in -p options "{max_message_bytes: 67108864}"'
     return TransportError(text, error.code().name)
+
+
+NOT_VERIFIED = {  # words of the library in the details of an error: OpenSSL's number for it
+    "certificate has expired": 10,
+    "Hostname Verification": 62,
+    "CERTIFICATE_VERIFY_FAILED": 20,
+}
+
+
+def _of_handshake(details: str) -> TransportError | None:
+    """Return the error for a connection that was not made because of TLS on one side, or of a certificate; or None."""
+    for words, code in NOT_VERIFIED.items():
+        if words in details:
+            return _tls.refused(code, words)
+    if "WRONG_VERSION_NUMBER" in details or "handshake" in details:
+        return TransportError(f"the server did not answer with TLS; {_tls.SAME}", "connect")
+    if "failed to connect" in details and ("Socket closed" in details or "reset by peer" in details):
+        return TransportError(f"the server closed the connection{_tls.IF}", "connect")
+    return None

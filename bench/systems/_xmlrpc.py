@@ -75,14 +75,14 @@ def read(document: bytes) -> tuple[tuple[Any, ...], str | None]:
         raise TransportError(f"malformed XML-RPC: {_words(reason)}") from reason
 
 
-def failed(reason: BaseException) -> TransportError:
-    """Return the error for a call that failed."""
+def failed(reason: BaseException, hint: str = "") -> TransportError:
+    """Return the error for a call that failed; ``hint`` ends its text."""
     kind = "read"
     if isinstance(reason, xmlrpc.client.Fault):
         kind = f"fault {reason.faultCode}"
     elif isinstance(reason, xmlrpc.client.ProtocolError):
         kind = f"status {reason.errcode}"
-    return TransportError(f"the call failed: {_words(reason)}", kind)
+    return TransportError(f"the call failed: {_words(reason)}{hint}", kind)
 
 
 def _words(reason: BaseException) -> str:

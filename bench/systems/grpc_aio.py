@@ -26,7 +26,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 async def _serve(binding: Binding, options: Options, service: Service) -> None:
     handlers = _grpc.handlers(options, *_handlers(options, service.answer))
     server = grpc.aio.server(handlers=handlers, options=_grpc.server_settings(options))
-    address = _grpc.bound(server, binding.endpoint())
+    address = _grpc.bound(server, binding, options)
     await server.start()
     service.announce(address)
     await server.wait_for_termination()
@@ -57,7 +57,7 @@ def _wrapping(options: Options) -> tuple[Callable[[bytes], Any], Callable[[Any],
 @functools.cache
 def _shared_channel(target: str, options: Options) -> Any:
     """Return the one channel of this process."""
-    return grpc.aio.insecure_channel(target, _grpc.client_settings(options))
+    return _grpc.channel(grpc.aio, target, options)
 
 
 class Client:
@@ -75,7 +75,7 @@ class Client:
         if options.connections == "shared":
             channel = _shared_channel(self._target, options)
         else:
-            self._own = channel = grpc.aio.insecure_channel(self._target, _grpc.client_settings(options))
+            self._own = channel = _grpc.channel(grpc.aio, self._target, options)
         remote = _grpc.method(channel, options)
         self._wrap, self._unwrap = _wrapping(options)
         self._exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)

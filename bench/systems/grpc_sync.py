@@ -45,7 +45,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         _grpc.handlers(options, *_handlers(options, service.answer)),
         options=_grpc.server_settings(options),
     )
-    address = _grpc.bound(server, binding.endpoint())
+    address = _grpc.bound(server, binding, options)
     server.start()
     service.announce(address)
     server.wait_for_termination()
@@ -74,7 +74,7 @@ def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, 
 @functools.cache
 def _shared_channel(target: str, options: Options) -> Any:
     """Return the one channel of this process."""
-    return grpc.insecure_channel(target, _grpc.client_settings(options))
+    return _grpc.channel(grpc, target, options)
 
 
 class Client:
@@ -92,7 +92,7 @@ class Client:
         if options.connections == "shared":
             channel = _shared_channel(self._target, options)
         else:
-            channel = grpc.insecure_channel(self._target, _grpc.client_settings(options))
+            channel = _grpc.channel(grpc, self._target, options)
             self._end = channel.close
         remote = _grpc.method(channel, options)
         exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)

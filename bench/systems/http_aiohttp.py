@@ -19,12 +19,13 @@ from aiohttp import web
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import NotInstalledError, TransportError
-from bench.systems import _http, _http_wire, _workers, sockets
+from bench.systems import _http, _http_wire, _tls, _workers, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
 REQUIRES = ("aiohttp",)
 FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
+ENCRYPTED = ("tcp",)  # aiohttp's connector for socket files does not encrypt
 
 MOST_WORKERS = 256
 
@@ -42,6 +43,7 @@ class Options:
     event_loop: asyncio or uvloop (python -m pip install uvloop), of the server; the client's is asyncio's.
     keep_alive: whether a client keeps its connection; if not, it makes one for each call.
     codec: how structured messages become bytes; not used for opaque bytes.
+    tls: HTTPS with TLS 1.3, over tcp; the client verifies the server's certificate.
     """
 
     resource: Literal["echo", "bytes", "json", "static"] = "echo"
@@ -51,6 +53,7 @@ class Options:
     event_loop: Literal["asyncio", "uvloop"] = "asyncio"
     keep_alive: bool = True
     codec: str = "json"
+    tls: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
@@ -122,10 +125,11 @@ class Resources:
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in this process, or in workers that share its port, until the process ends."""
     endpoint = binding.endpoint()
+    extra = {"message": binding.message, "credentials": binding.credentials if options.tls else ""}
+    given = asdict(options) | extra
     if options.workers > 1:
         if binding.transport != "tcp":
             raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
-        given = asdict(options) | {"message": binding.message}
         with _workers.Workers("bench.systems.http_aiohttp", endpoint, given) as workers:
             service.announce(workers.address, counts=workers.counts)
             workers.wait()
@@ -137,29 +141,32 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     def announce(counted: Callable[[], int]) -> None:
         service.announce(address, counts=lambda: [counted()])
 
-    _answer(listener, options, announce, binding.message)
+    _answer(listener, given, announce)
 
 
-def _work(listener: socket, given: dict[str, Any], announce: _workers.Announce) -> None:
-    """Answer as one of several workers."""
-    message = given.pop("message")
-    _answer(listener, Options(**given), announce, message)
+def _answer(listener: socket, given: dict[str, Any], announce: _workers.Announce) -> None:
+    """Answer the requests at a listening socket until the process ends.
 
-
-def _answer(listener: socket, options: Options, announce: _workers.Announce, message: str) -> None:
-    """Answer the requests at a listening socket until the process ends."""
+    given: the options; ``message``, what requests carry; ``credentials``, the folder of the certificate, empty without
+    TLS.
+    """
+    message, folder = given["message"], given["credentials"]
+    options = Options(**{name: value for name, value in given.items() if name not in ("message", "credentials")})
+    context = _tls.server_context(folder) if folder else None
+    respond = None if message == "bytes" else codecs.around(codecs.load(options.codec, message))
     module = importlib.import_module(options.event_loop)
     with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
-        respond = None if message == "bytes" else codecs.around(codecs.load(options.codec, message))
-        runner.run(_answer_all(listener, options.backlog, announce, Resources(respond)))
+        runner.run(_answer_all(listener, options.backlog, context, announce, Resources(respond)))
 
 
-async def _answer_all(listener: socket, backlog: int, announce: _workers.Announce, resources: Resources) -> None:
+async def _answer_all(
+    listener: socket, backlog: int, context: Any, announce: _workers.Announce, resources: Resources
+) -> None:
     application = web.Application(client_max_size=0)  # a payload of any size
     application.add_routes(resources.routes())
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
-    await web.SockSite(runner, listener, backlog=backlog).start()
+    await web.SockSite(runner, listener, backlog=backlog, ssl_context=context).start()
     announce(lambda: resources.calls)
     await asyncio.Event().wait()  # an event that nobody sets
 
@@ -176,11 +183,13 @@ class Client:
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it)."""
         where, close = parse_address(self._address), not self._options.keep_alive
+        secure: dict[str, Any] = {"ssl": _tls.client_context()} if self._options.tls else {}
         connector: aiohttp.BaseConnector
         if where.transport == "ipc":
             base, connector = "http://localhost", aiohttp.UnixConnector(where.path, force_close=close, limit=0)
         else:
-            base, connector = f"http://{_http_wire.authority(where)}", aiohttp.TCPConnector(force_close=close, limit=0)
+            base = f"http{'s' * self._options.tls}://{_http_wire.authority(where)}"
+            connector = aiohttp.TCPConnector(force_close=close, limit=0, **secure)
         no_limit = aiohttp.ClientTimeout(total=None)  # this package has its own deadlines, without a timer per call
         self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
@@ -214,9 +223,14 @@ class Client:
         """Return the error for a request without an answer."""
         if isinstance(reason, OSError) and reason.errno == errno.EADDRNOTAVAIL and not self._options.keep_alive:
             return TransportError(f"no port is left to connect from: {_ports()}", "connect")
+        if isinstance(reason, aiohttp.ClientConnectorCertificateError):
+            return _tls.failed(reason.certificate_error)
+        if isinstance(reason, aiohttp.ClientConnectorSSLError):
+            return _tls.failed(reason.os_error)
         if isinstance(reason, aiohttp.ClientConnectorError):
             return TransportError(f"cannot connect to {self._address}: {os.strerror(reason.errno or 0)}", "connect")
-        return TransportError(f"the call failed: {str(reason) or type(reason).__name__}", "read")
+        text = _tls.hint(self._options.tls, reason)
+        return TransportError(f"the call failed: {str(reason) or type(reason).__name__}{text}", "read")
 
     async def close(self) -> None:
         """Disconnect."""
@@ -244,6 +258,7 @@ def url(options: Options, address: str, payload_bytes: int) -> str:
     """Return the URL for load generators; ValueError for options that they do not support."""
     if not options.keep_alive:
         raise ValueError("load generators keep their connections: give keep_alive true")
+    _tls.refuse_wire(options.tls)
     return _http.url(options.resource, address, payload_bytes)
 
 
@@ -254,8 +269,9 @@ class Wire(_http.Wire):
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if not options.keep_alive:
             raise ValueError("the engine wire keeps its connections: give keep_alive true")
+        _tls.refuse_wire(options.tls)
         super().__init__(options.resource, address)
 
 
 if __name__ == "__main__":
-    _workers.work(_work)
+    _workers.work(_answer)

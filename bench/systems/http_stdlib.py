@@ -8,7 +8,7 @@ from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, sockets
+from bench.systems import _http_wire, _tls, sockets
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
@@ -21,17 +21,22 @@ class Options:
     client_nodelay, server_nodelay: set TCP_NODELAY there; the library's own server does not.
     writes: 1 sends head and body in one write, 2 in one each, as the library's own server and client do.
     codec: how structured messages become bytes; not used for opaque bytes.
+    tls: HTTPS with TLS 1.3; the client verifies the server's certificate.
+    tls_session: resumed lets each connection but the first resume the TLS session of the one before it.
     """
 
     client_nodelay: bool = True
     server_nodelay: bool = True
     writes: Literal[1, 2] = 1
     codec: str = "json"
+    tls: bool = False
+    tls_session: Literal["new", "resumed"] = "new"
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
         if self.writes not in (1, 2):
             raise ValueError("writes must be 1 or 2")
+        _tls.refuse_unknown(self.tls, self.tls_session)
 
 
 def _handler(options: Options, service: Service) -> type[BaseHTTPRequestHandler]:
@@ -66,6 +71,8 @@ class _Server(ThreadingHTTPServer):
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     listener = sockets.listen(parse_address(binding.endpoint()))
+    if options.tls:
+        listener = _tls.listening(listener, binding.credentials)
     server = _Server(("", 0), _handler(options, service), bind_and_activate=False)
     server.socket.close()
     server.socket = listener
@@ -84,6 +91,8 @@ class Client:
     def open(self) -> None:
         """Connect."""
         self._connection = sockets.connect(self._where, self._options.client_nodelay)
+        if self._options.tls:
+            self._connection = _tls.secured(self._connection, self._where, self._options.tls_session)
 
     def call(self, payload: bytes) -> bytes:
         """Post the payload and return the body of the response."""
@@ -95,14 +104,22 @@ class Client:
             response.begin()
             body = response.read()
         except (OSError, http.client.HTTPException) as reason:
-            raise TransportError(f"the call failed: {reason or type(reason).__name__}", "read") from reason
+            text = _tls.hint(self._options.tls, reason)
+            raise TransportError(f"the call failed: {reason or type(reason).__name__}{text}", "read") from reason
         if response.status != 200:
             found = f"the server answered with HTTP status {response.status} {response.reason}"
             raise TransportError(found, f"status {response.status}")
         return body
 
+    @property
+    def resumed(self) -> bool | None:
+        """Whether the connection resumed a TLS session; None without TLS."""
+        return _tls.was_resumed(self._connection)
+
     def close(self) -> None:
         """Disconnect."""
+        if self._options.tls:
+            _tls.keep_session(self._connection, self._where)
         self._connection.close()
 
 
@@ -114,6 +131,7 @@ class Wire(_http_wire.Responses):
         super().__init__()
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
+        _tls.refuse_wire(options.tls)
         self._where, self._nodelay = parse_address(address), options.client_nodelay
 
     def connect(self) -> socket.socket:

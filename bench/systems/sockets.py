@@ -11,6 +11,7 @@ from typing import Literal
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
+from bench.systems import _tls
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -31,17 +32,22 @@ class Options:
     delay small writes; not on ipc.
     writes: 1 sends length and payload in one write, 2 in one write each.
     codec: how structured messages become bytes; not used for opaque bytes.
+    tls: encrypt with TLS 1.3, by Python's ssl; the client verifies the server's certificate.
+    tls_session: resumed lets each connection but the first resume the TLS session of the one before it.
     """
 
     client_nodelay: bool = True
     server_nodelay: bool = True
     writes: Literal[1, 2] = 1
     codec: str = "json"
+    tls: bool = False
+    tls_session: Literal["new", "resumed"] = "new"
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
         if self.writes not in (1, 2):
             raise ValueError("writes must be 1 or 2")
+        _tls.refuse_unknown(self.tls, self.tls_session)
 
 
 def stream(connection: socket.socket, nodelay: bool = True, writes: int = 1) -> tuple[Send, Receive]:
@@ -94,7 +100,7 @@ def caller(connection: socket.socket, options: Options) -> Callable[[bytes], byt
                     raise TransportError("the server closed the connection instead of answering", "read") from None
             return _rest(data, recv)
         except OSError as reason:
-            raise TransportError(f"the call failed: {reason}", "read") from reason
+            raise TransportError(f"the call failed: {reason}{_tls.hint(options.tls, reason)}", "read") from reason
 
     return call
 
@@ -104,6 +110,9 @@ def _rest(data: bytes, recv: Callable[[int], bytes]) -> bytes:
     while len(data) < PREFIX:
         data += _more(65536, recv)
     chunks, missing = [data], unpack(data)[0] + PREFIX - len(data)
+    if missing > MOST_BYTES:
+        text = f"a message is larger than {MOST_BYTES:,} bytes: the peer does not speak this protocol"
+        raise TransportError(_tls.plain_text(data) or text, "connect")
     while missing > 0:
         chunks.append(_more(missing, recv))
         missing -= len(chunks[-1])
@@ -183,8 +192,8 @@ def _answer_all(connection: socket.socket, options: Options, answer: Callable[[b
                 sendall(pack(len(reply)) + reply)
             else:
                 send(reply)
-    except OSError:
-        pass  # the client disconnected
+    except (OSError, TransportError):
+        pass  # the client disconnected, or does not speak this protocol
     finally:
         connection.close()
 
@@ -193,6 +202,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     address = parse_address(binding.endpoint())
     listener = listen(address)
+    if options.tls:
+        listener = _tls.listening(listener, binding.credentials)
     service.announce(announced(listener, binding.endpoint()))
     while True:
         connection, _ = listener.accept()
@@ -224,6 +235,8 @@ class Client:
     def open(self) -> None:
         """Connect."""
         self._connection = connect(self._address)
+        if self._options.tls:
+            self._connection = _tls.secured(self._connection, self._address, self._options.tls_session)
         self._call = caller(self._connection, self._options)
 
     @property
@@ -231,8 +244,15 @@ class Client:
         """Send one request and return its reply (a closure, see ``stream``)."""
         return self._call
 
+    @property
+    def resumed(self) -> bool | None:
+        """Whether the connection resumed a TLS session; None without TLS."""
+        return _tls.was_resumed(self._connection)
+
     def close(self) -> None:
         """Disconnect."""
+        if self._options.tls:
+            _tls.keep_session(self._connection, self._address)
         self._connection.close()
 
 
@@ -245,6 +265,7 @@ class Wire:
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
+        _tls.refuse_wire(options.tls)
         self._where, self._options = parse_address(address), options
 
     def connect(self) -> socket.socket:

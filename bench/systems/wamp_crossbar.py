@@ -18,12 +18,13 @@ from autobahn.wamp.types import ComponentConfig
 from bench import codecs
 from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _crossbar
+from bench.systems import _crossbar, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
 REQUIRES = ("autobahn", "cbor2", "msgpack")
 ENVIRONMENT = "crossbar"
+ENCRYPTED = ("tcp",)  # the router's endpoints at socket files do not encrypt
 
 REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
 FRAMINGS = ("rawsocket", "websocket")
@@ -36,10 +37,13 @@ class Options:
 
     framing: rawsocket puts a length before each message; websocket a frame, after a handshake by HTTP.
     serializer: json, msgpack or cbor. The payload travels as one argument; json carries opaque bytes as base64 text.
+    tls: TLS 1.3 between the router and either side, over tcp (wss:// where the framing is websocket); both sides verify
+        the router's certificate.
     """
 
     framing: Literal["rawsocket", "websocket"] = "rawsocket"
     serializer: Literal["msgpack", "cbor", "json"] = "msgpack"
+    tls: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
@@ -64,31 +68,42 @@ def route(binding: Binding, options: Options, service: RouterService) -> None:
     _crossbar.run(
         binding.directory,
         binding.environment,
-        _configuration(addresses),
+        _configuration(addresses, binding.credentials),
         service.adopt,
         lambda controller: service.announce(addresses, {"controller": controller}),
     )
 
 
 def _endpoints(binding: Binding, options: Options) -> Iterator[tuple[str, str]]:
-    """Yield "TRANSPORT FRAMING" and its address: the one that the user names, or all four."""
+    """Yield "TRANSPORT FRAMING" and its address: the one that the user names, or all; " tls" ends those with TLS."""
     if binding.address is not None:
         named = re.sub(r":0$", lambda _: f":{_crossbar.reserve_port()}", binding.address)
-        yield f"{binding.transport} {options.framing}", named
+        yield _endpoint_name(binding.transport, options), named
         return
     for framing in FRAMINGS:
         yield f"ipc {framing}", f"ipc://{binding.directory}/{framing}.sock"
         yield f"tcp {framing}", f"tcp://127.0.0.1:{_crossbar.reserve_port()}"
+        if binding.credentials:
+            yield f"tcp {framing} tls", f"tcp://127.0.0.1:{_crossbar.reserve_port()}"
 
 
-def _configuration(addresses: dict[str, str]) -> dict[str, Any]:
+def _endpoint_name(transport: str, options: Options) -> str:
+    """Return the name of the endpoint that these options need."""
+    return f"{transport} {options.framing}{' tls' if options.tls else ''}"
+
+
+def _configuration(addresses: dict[str, str], credentials: str) -> dict[str, Any]:
     """Return the node's configuration: one worker, one realm in which every client may register and call."""
     anyone = {"name": "anonymous", "permissions": [{"uri": "", "match": "prefix", "allow": _ALLOWED}]}
     worker = {
         "type": "router",
         "realms": [{"name": REALM, "roles": [anyone]}],
         "transports": [
-            {"type": name.split()[1], "endpoint": _crossbar.endpoint(address)} for name, address in addresses.items()
+            {
+                "type": name.split()[1],
+                "endpoint": _crossbar.endpoint(address, credentials if name.endswith(" tls") else ""),
+            }
+            for name, address in addresses.items()
         ],
     }
     return {"version": 2, "workers": [worker]}
@@ -116,7 +131,8 @@ class _Session(ApplicationSession):
 
     def onDisconnect(self) -> None:  # noqa: N802
         if not self.joined.done():
-            self.joined.set_exception(TransportError("the router closed the connection instead of greeting"))
+            closed = f"the router closed the connection instead of greeting{_tls.IF}"
+            self.joined.set_exception(TransportError(closed))
         if not self.gone.done():
             self.gone.set_result(None)
 
@@ -128,15 +144,22 @@ async def _join(address: str, options: Options) -> _Session:
     if options.framing == "rawsocket":
         factory: Any = WampRawSocketClientFactory(lambda: session, serializer=serializer)
     else:
-        factory = WampWebSocketClientFactory(lambda: session, url="ws://localhost/", serializers=[serializer])
+        url = f"ws{'s' * options.tls}://localhost/"
+        factory = WampWebSocketClientFactory(lambda: session, url=url, serializers=[serializer])
+    secure: dict[str, Any] = {}
+    if options.tls:
+        secure = {"ssl": _tls.client_context(), "ssl_handshake_timeout": _tls.HANDSHAKE_S}
     try:
         if where.transport == "ipc":
             await loop.create_unix_connection(factory, where.path)
         else:
-            await loop.create_connection(factory, where.host, where.port)
+            await loop.create_connection(factory, where.host, where.port, **secure)
         await asyncio.wait_for(session.joined, JOIN_S)
     except OSError as reason:  # TimeoutError too
-        raise TransportError(f"cannot join the router at {address}: {reason or 'no greeting came'}") from reason
+        if _tls.is_handshake(reason, options.tls):
+            raise _tls.failed(reason) from reason
+        text = f"cannot join the router at {address}: {str(reason) or 'no greeting came'}"
+        raise TransportError(text + _tls.IF * (not options.tls and isinstance(reason, TimeoutError))) from reason
     return session
 
 
@@ -149,7 +172,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:
-    router = binding.router[f"{binding.transport} {options.framing}"]
+    router = binding.router[_endpoint_name(binding.transport, options)]
     session = await _join(router, options)
     procedure = PROCEDURE if binding.address else f"{PROCEDURE}.{os.getpid()}"  # the router outlives its callees
     try:

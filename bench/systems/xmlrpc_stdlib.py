@@ -12,7 +12,7 @@ from typing import Any, Literal
 from bench import codecs
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, _xmlrpc, sockets
+from bench.systems import _http_wire, _tls, _xmlrpc, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.12
@@ -27,10 +27,12 @@ class Options:
 
     http: "1.1" keeps the connection; "1.0", the library's own default, makes one for each call.
     gzip: compress requests and replies above 1400 bytes of XML (the library refuses what unpacks to over 20 MiB).
+    tls: HTTPS with TLS 1.3; the client verifies the server's certificate.
     """
 
     http: Literal["1.1", "1.0"] = "1.1"
     gzip: bool = False
+    tls: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
@@ -70,6 +72,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     address = parse_address(binding.endpoint())
     listener = sockets.listen(address)
+    if options.tls:
+        listener = _tls.listening(listener, binding.credentials)
     server = _Server(
         ("", 0),
         _handler(options, address.transport),
@@ -98,6 +102,18 @@ class _Connection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
+class _Encrypted(http.client.HTTPConnection):
+    """A connection for HTTP over TLS."""
+
+    def __init__(self, where: Address) -> None:
+        super().__init__("localhost")
+        self._where = where
+
+    def connect(self) -> None:
+        """Connect, with TLS."""
+        self.sock = _tls.secured(sockets.connect(self._where, nodelay=True), self._where)
+
+
 class _Transport(xmlrpc.client.Transport):
     """The library's transport, to one server that may be at a Unix domain socket."""
 
@@ -106,9 +122,13 @@ class _Transport(xmlrpc.client.Transport):
         self.accept_gzip_encoding = options.gzip
         self.encode_threshold = GZIP_BYTES if options.gzip else None
         self._where = where
+        self._is_encrypted = options.tls
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         """Return the connection, made if there is none."""
+        if self._is_encrypted:
+            self._connection = host, self._connection[1] or _Encrypted(self._where)
+            return self._connection[1]
         if self._where.transport != "ipc":
             return super().make_connection(host)
         connection = self._connection[1] or _Connection(self._where.path)
@@ -140,8 +160,10 @@ class Client:
         """Make one call and return its reply."""
         try:
             return self._echo(payload)
+        except TransportError:  # of connecting
+            raise
         except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
-            raise _xmlrpc.failed(reason) from reason
+            raise _xmlrpc.failed(reason, _tls.hint(self._options.tls, reason)) from reason
 
     def close(self) -> None:
         """Disconnect."""
@@ -158,6 +180,7 @@ class Wire(_http_wire.Responses):
             raise ValueError(
                 'the engine wire keeps its connections and sends plain XML: give http "1.1" and gzip false'
             )
+        _tls.refuse_wire(options.tls)
         self._where = parse_address(address)
 
     def connect(self) -> socket.socket:

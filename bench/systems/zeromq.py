@@ -1,17 +1,26 @@
 """ZeroMQ: brokerless message sockets, REQ/REP for calls and PUSH/PULL for one-way streams."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
+from bench import credentials as given
 from bench.contract import Binding, Service
 from bench.errors import TransportError
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 REQUIRES = ("pyzmq",)
+
+PUBLIC, SECRET = "curve.public", "curve.secret"  # files of the server's key pair, Z85
+HANDSHAKE_S = 2.0
+AGAIN_S = 1.0  # the library tries again every 0.1 s
+REFUSED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 
 
 @dataclass(frozen=True)
@@ -21,16 +30,46 @@ class Options:
     copy: hand message bytes over by copying; False uses zero-copy frames (pays off for large messages).
     high_water_mark: messages queued on each side of a one-way stream before its sender has to wait.
     codec: how structured messages become bytes; not used for opaque bytes.
+    curve: encrypt with CURVE (CurveZMQ: Curve25519 keys, XSalsa20 and Poly1305), ZeroMQ's own instead of TLS; the
+        client knows the server's public key and accepts no other. Over ipc and tcp.
     """
 
     copy: bool = True
     high_water_mark: int = 1000
     codec: str = "json"
+    curve: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for 0, which means "unlimited" to the library."""
         if self.high_water_mark < 1:
             raise ValueError("high_water_mark must be at least 1")
+
+
+def credentials() -> dict[str, str]:
+    """Return a new key pair for a server, as texts by the names of their files."""
+    public, secret = zmq.curve_keypair()
+    return {PUBLIC: public.decode(), SECRET: secret.decode()}
+
+
+def _key(text: str, name: str) -> bytes:
+    """Return a key from its file's text; TransportError if it is none."""
+    key = text.strip().encode()
+    if len(key) != 40:
+        raise TransportError(f"{name} holds no CURVE key, which are 40 characters of Z85: make the credentials anew")
+    return key
+
+
+def _serve_encrypted(socket: Any, folder: str) -> None:
+    """Let a socket that binds accept only clients that encrypt for its public key."""
+    with open(f"{folder}/{SECRET}") as file:  # noqa: PTH123
+        socket.curve_secretkey = _key(file.read(), SECRET)
+    socket.curve_server = True
+
+
+def _connect_encrypted(socket: Any) -> None:
+    """Let a socket that connects encrypt, with a key pair of its own, for the server's public key alone."""
+    socket.curve_serverkey = _key(given.text(PUBLIC), PUBLIC)
+    socket.curve_publickey, socket.curve_secretkey = zmq.curve_keypair()
 
 
 def _socket(kind: int, options: Options, address: str) -> Any:
@@ -60,6 +99,8 @@ def _verbs(socket: Any, options: Options) -> tuple[Callable[[bytes], object], Ca
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer requests with one REP socket."""
     socket = _socket(zmq.REP, options, binding.endpoint())
+    if options.curve:
+        _serve_encrypted(socket, binding.credentials)
     service.announce(_bind(socket, binding))
     answer = service.answer
     send, receive = _verbs(socket, options)
@@ -74,16 +115,49 @@ class _Connection:
     linger: int  # ms that close() waits for messages still to be sent
 
     def __init__(self, address: str, options: Options) -> None:
-        self._address = address
+        self._address, self._is_encrypted = address, options.curve
         self._socket = _socket(self.kind, options, address)
+        if options.curve:
+            _connect_encrypted(self._socket)
         self._send, self._receive = _verbs(self._socket, options)
 
     def open(self) -> None:
-        """Connect; the library does so in the background and keeps trying."""
+        """Connect, and wait for the handshake: the library goes on in the background, whether it succeeds or not."""
+        monitor = None
+        if not self._address.startswith("inproc:"):
+            monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | REFUSED)
         try:
             self._socket.connect(self._address)
         except zmq.ZMQError as reason:
             raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
+        if monitor is not None:
+            try:
+                self._wait(monitor)
+            finally:
+                self._socket.disable_monitor()
+
+    def _wait(self, monitor: Any) -> None:
+        """Wait until the peers agree; TransportError if they do not, or if nothing is heard of an encrypted peer."""
+        same = "give the option curve the same value on both sides"
+        if not monitor.poll(HANDSHAKE_S * 1000):
+            if self._is_encrypted:
+                text = f"no answer to the CURVE handshake came within {HANDSHAKE_S:g} s: the server may not use CURVE"
+                raise TransportError(f"{text}; {same}", "connect")
+            return  # a server that is not there yet: the library keeps trying
+        event = recv_monitor_message(monitor)
+        if not event["event"] & REFUSED:
+            return
+        until = time.monotonic() + AGAIN_S
+        while event["value"] != MISMATCH and monitor.poll(1000 * max(0.0, until - time.monotonic())):
+            event = recv_monitor_message(monitor)  # of the next attempt, which may say more
+        if event["value"] == MISMATCH or not self._is_encrypted:
+            uses = "does not use CURVE" if self._is_encrypted else "expects CURVE"
+            raise TransportError(f"the server {uses}; {same}", "connect")
+        raise TransportError(
+            f"the server refused the CURVE handshake: the public key in {PUBLIC} is not this server's; let the folder "
+            f"that {given.FOLDER} names hold the one of that server",
+            "connect",
+        )
 
     def close(self) -> None:
         """Disconnect."""
@@ -123,6 +197,8 @@ class Receiver:
     def __init__(self, binding: Binding, options: Options) -> None:
         """Bind; ``address`` is where senders connect."""
         self._socket = _socket(zmq.PULL, options, binding.endpoint())
+        if options.curve:
+            _serve_encrypted(self._socket, binding.credentials)
         self.address = _bind(self._socket, binding)
         self._receive = _verbs(self._socket, options)[1]
 

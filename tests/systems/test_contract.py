@@ -12,14 +12,14 @@ import pytest
 from conftest import HERE
 from specs import server_spec
 
-from bench import systems
+from bench import credentials, systems
 from bench.channel import Count, Counted, Listening
 from bench.contract import TRANSPORTS, Binding, parse_address
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement.child_process import Child, collect
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import options_of
+from bench.plan.validation import encrypted_transports, options_of
 from bench.systems import sockets
 
 
@@ -60,7 +60,12 @@ def routing(name, request):
     return request.getfixturevalue("routers") if hasattr(systems.load(name), "route") else None
 
 
-VARIED = [(name, transport, options) for name, transport in PAIRS for options in variants(name)]
+VARIED = [
+    (name, transport, options)
+    for name, transport in PAIRS
+    for options in variants(name)
+    if not credentials.wanted(options) or transport in encrypted_transports(name)
+]
 
 
 @pytest.mark.parametrize(("name", "transport", "options"), installed(VARIED))
@@ -79,8 +84,11 @@ def test_calls_are_answered_and_counted(name, transport, options, routing):
 
 @pytest.mark.parametrize(("name", "transport"), STREAMS)
 @pytest.mark.parametrize("size", [1, 1000, 300_000])
-def test_streams_arrive_whole(name, transport, size):
-    measured = measure(Case(name, transport, size, load="stream"), window_s=0.05, seed=1)
+@pytest.mark.parametrize("options", [{}, {"curve": True}])
+def test_streams_arrive_whole(name, transport, size, options):
+    if options and transport not in encrypted_transports(name):
+        pytest.skip("inproc is not encrypted")
+    measured = measure(Case(name, transport, size, options, load="stream"), window_s=0.05, seed=1)
     sent, received = measured.marks
     assert sent[0] == "client" and received[0] == "server"
     assert sent[2][-1] == received[2][-1] == measured.ledger["calls"] == measured.ledger["server_calls"]

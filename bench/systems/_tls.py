@@ -1,0 +1,165 @@
+"""TLS 1.3 by the standard library's ``ssl``: contexts, connections, and what to do about a handshake that failed.
+
+The client verifies the chain up to the run's authority, and the server's name. ``ssl`` is imported on first use, so
+that systems without encryption start as fast as ever.
+"""
+
+import functools
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+from bench import credentials
+from bench.contract import Address
+from bench.errors import TransportError
+
+if TYPE_CHECKING:
+    import ssl
+
+HANDSHAKE_S = 3.0
+ALERT = b"\x15\x03"  # a TLS record of type alert begins so
+SAME = "give the option tls the same value on both sides"
+IF = f"; if the server expects TLS: {SAME}"
+SESSIONS = ("new", "resumed")
+
+_sessions: dict[Address, Any] = {}  # the last session of each server, for resumption
+
+
+def refuse_unknown(tls: bool, tls_session: str) -> None:
+    """Raise ValueError for a way of beginning a session that does not exist, or that needs TLS."""
+    if tls_session not in SESSIONS:
+        raise ValueError(f"tls_session must be new or resumed, not {tls_session!r}")
+    if tls_session == "resumed" and not tls:
+        raise ValueError("tls_session resumed needs encryption: give tls true")
+
+
+def refuse_wire(tls: bool) -> None:
+    """Raise ValueError if the engine ``wire``, or a load generator, would have to encrypt."""
+    if tls:
+        raise ValueError("this load generator does not encrypt or does not verify certificates: give tls false")
+
+
+def server_context(folder: str) -> "ssl.SSLContext":
+    """Return what a server needs for TLS 1.3, with the certificate in a folder."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    try:
+        context.load_cert_chain(f"{folder}/{credentials.CERTIFICATE}", f"{folder}/{credentials.KEY}")
+    except OSError as reason:
+        raise TransportError(f"the server's certificate and key cannot be used: {reason}") from reason
+    return context
+
+
+def listening(listener: socket.socket, folder: str) -> socket.socket:
+    """Return a listening socket whose connections are encrypted; the first one to read makes the handshake."""
+    return server_context(folder).wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
+
+
+def client_context() -> "ssl.SSLContext":
+    """Return what a client needs for TLS 1.3: it trusts this run's authority alone, and verifies names."""
+    return _client_context(credentials.text(credentials.AUTHORITY))
+
+
+@functools.lru_cache(maxsize=4)
+def _client_context(authority: str) -> "ssl.SSLContext":
+    import ssl
+
+    context = ssl.create_default_context(cadata=authority)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context
+
+
+def server_name(where: Address) -> str:
+    """Return the name that a server's certificate has to hold; at a socket file that is localhost."""
+    return "localhost" if where.transport == "ipc" else where.host
+
+
+def secured(connection: socket.socket, where: Address, tls_session: str = "new") -> "ssl.SSLSocket":
+    """Return a connection after its handshake; TransportError, with a remedy, if that failed."""
+    session = _sessions.get(where) if tls_session == "resumed" else None
+    context = client_context()
+    connection.settimeout(HANDSHAKE_S)
+    try:
+        found = context.wrap_socket(connection, server_hostname=server_name(where), session=session)
+    except OSError as reason:
+        connection.close()
+        raise failed(reason) from reason
+    found.settimeout(None)
+    return found
+
+
+def keep_session(connection: Any, where: Address) -> None:
+    """Keep the session of an encrypted connection that has been used, so that the next one can resume it."""
+    if (session := getattr(connection, "session", None)) is not None:
+        _sessions[where] = session
+
+
+def was_resumed(connection: Any) -> bool | None:
+    """Return whether a connection resumed an earlier session; None if it is not encrypted."""
+    return getattr(connection, "session_reused", None)
+
+
+def is_handshake(reason: BaseException, tls: bool) -> bool:
+    """Return whether it was the TLS handshake that failed, and not the connection before it."""
+    import ssl
+
+    return tls and isinstance(reason, ssl.SSLError | ConnectionResetError | ConnectionAbortedError | TimeoutError)
+
+
+def failed(reason: BaseException) -> TransportError:
+    """Return the error for a TLS handshake that failed, with a remedy."""
+    import ssl
+
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return refused(reason.verify_code, reason.verify_message)
+    if isinstance(reason, TimeoutError):
+        what = f"no answer to the TLS handshake came within {HANDSHAKE_S:g} s: the server may not use TLS"
+    elif isinstance(reason, ssl.SSLEOFError) or not isinstance(reason, ssl.SSLError):
+        number = getattr(reason, "errno", None) or 0
+        text = os.strerror(number) if number > 0 and not isinstance(reason, ssl.SSLError) else "end of file"
+        what = f"the server closed the connection during the TLS handshake ({text}): it may not use TLS"
+    elif reason.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"):
+        what = "the server did not answer with TLS"
+    else:
+        what = f"the TLS handshake failed ({reason.reason})"
+    return TransportError(f"{what}; {SAME}", "connect")
+
+
+def refused(code: int, words: str) -> TransportError:
+    """Return the error for a certificate that was not accepted, by OpenSSL's number of the reason and its words."""
+    folder = f"the folder that {credentials.FOLDER} names"
+    if code == 10:
+        text = "the server's certificate has expired: give the server a new one (python -m bench certificates)"
+    elif code in (62, 64):
+        text = (
+            f"the server's certificate is for another name ({words.rstrip('.')}): make one for this host "
+            "(python -m bench certificates FOLDER HOST), or name the host that it is for"
+        )
+    elif code in (18, 19, 20, 21):
+        text = (
+            f"the server's certificate is not signed by the authority that this client trusts ({words}): "
+            f"let {folder} hold the {credentials.AUTHORITY} of that server"
+        )
+    else:
+        text = f"the server's certificate is not accepted ({words}): give the server another one"
+    return TransportError(text, "connect")
+
+
+def hint(tls: bool, reason: BaseException) -> str:
+    """Return what to add where a server ended the connection of a client without TLS, or sent what is no answer.
+
+    A server that expects TLS answers plain text with an alert, or with nothing.
+    """
+    text = str(reason)
+    is_alert = ALERT.decode("latin-1") in text or repr(ALERT)[2:-1] in text
+    ended = isinstance(reason, ConnectionError) or "disconnected" in text
+    if tls or not (is_alert or ended):
+        return ""
+    return f"; the server expects TLS: {SAME}" if is_alert else IF
+
+
+def plain_text(data: bytes) -> str:
+    """Return what to say of an answer that is a TLS alert; "" if it is none."""
+    return f"the server expects TLS; {SAME}" if data[:2] == ALERT else ""
