@@ -14,6 +14,11 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ``Receiver``, ``Sender``     for one-way streams (optional): ``Receiver(binding, options)`` with
                              ``address``, ``receive() -> bytes``, ``close()``; ``Sender(address, options)``
                              with ``open()``, ``send(payload)``, ``close()``
+``StreamClient``             if a request can have many replies: a class as ``Client``, or that class itself, with
+                             ``stream(payload)``, a generator of bytes, plain or ``async``. Where
+                             ``service.is_streaming`` says so, ``serve`` takes the replies from
+                             ``service.replies(payload)``, or in an event loop from ``service.replies_async(payload)``,
+                             and waits while the client does not read
 ``route``                    for a system with a router: ``route(binding, options, service)`` starts the router,
                              calls ``service.announce(addresses, pids)``, and returns when the router has ended
 ``Load``                     a program that makes the calls itself, used for closed loads (optional):
@@ -46,7 +51,7 @@ own that outlives its servers: the cases of an experiment share it, and ``serve`
 Imported by servers and clients: keep this module light.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
@@ -140,6 +145,13 @@ class Service(Protocol):
     """Argument of ``serve``: the application behind the system, and the way to announce an address."""
 
     answer: Callable[[Any], Any]  # from bytes to bytes; with ``coder`` and a structured message, of dictionaries
+    is_streaming: bool  # whether requests are answered by streams of replies
+
+    def replies(self, payload: bytes, gaps_ns: Iterator[int] | None = None) -> Iterator[bytes]:
+        """Yield the replies to a request, each when it is due; TransportError for bytes that are no request."""
+
+    def replies_async(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Do what ``replies`` does in an event loop, whose timers pace it."""
 
     def adopt(self, pid: int) -> None:
         """End the process group that this process leads when the server's process ends."""

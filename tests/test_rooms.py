@@ -24,6 +24,7 @@ GROUND = {
     "environments",
     "installer",
     "programs",
+    "replies",
 }
 FLOORS = (  # a room sees those on the floors below it, and itself
     {"ground", "stats", "messages"},

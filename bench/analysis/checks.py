@@ -18,6 +18,7 @@ from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.resources import FULL, full, resources, stuck
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run, column, once
+from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.stats import intervals
 from bench.text import few, listed
 
@@ -35,7 +36,7 @@ def whole(run: Run) -> list[int]:
 
 def sampled(run: Run) -> list[int]:
     """Return the cases of ``whole`` that have one sample per call: no load generator measured them."""
-    return [case for case in whole(run) if not run.case(case).generator]
+    return [case for case in whole(run) if not run.case(case).generator and run.case(case).load != REPLY_STREAM]
 
 
 def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
@@ -91,15 +92,17 @@ def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
     """Return whether the counts of each start agree.
 
     A load generator stops with at most one request in flight on each connection; failed requests may be counted, and
-    so may attempts of a load with retries whose reply was not waited for.
+    so may attempts of a load with retries whose reply was not waited for; of a stream that broke the server may have
+    sent all replies.
     """
     cases = [run.case(case) for case in starts["case"]]
     room = [case.callers if run.case(n).generator else 0 for n, case in zip(starts["case"], cases, strict=True)]
     if "retry" in set(starts["load"]):
         unanswered = run.attempts["rtt_ns"].isna().groupby(run.attempts["start"]).sum()
         room = room + unanswered.reindex(starts.index, fill_value=0).to_numpy()
-    more = starts["server_calls"] - starts["calls"]
-    return (more >= -starts["errors"]) & (more <= starts["errors"] + room)
+    more, lost = starts["server_calls"] - starts["calls"], starts["errors"]
+    lost = lost * [max(1, case.replies) for case in cases]  # of a stream that broke
+    return (more >= -lost) & (more <= lost + room)
 
 
 def _differing(run: Run, wrong: pd.DataFrame) -> Check:
@@ -312,7 +315,7 @@ def independence(run: Run) -> Check:
 @of_samples
 def samples(run: Run) -> Check:
     """8. Every case has enough calls for p99, all starts together; higher quantiles without enough are left out."""
-    counts = run.cases.loc[sampled(run), "n"]
+    counts = run.cases.loc[[*sampled(run), *run.find(load=REPLY_STREAM)], "n"]
     short = run.ledger[run.ledger["case"].isin(sampled(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
     if len(short):
         found = f"{len(short)} starts reached the limit of calls early, one after {short['window_s'].min():.2f} s"

@@ -123,8 +123,8 @@ class Alone(NamedTuple):
     reply_encode_ns: int
     reply_decode_ns: int
     verify_ns: int
-    request_bytes: float
-    reply_bytes: float
+    encoded_request_bytes: float
+    encoded_reply_bytes: float
 
 
 def alone(coder: Coder, some: list[messages.Exchange], window_s: float) -> Alone:

@@ -133,6 +133,10 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
         from bench.child.reconnects import Reconnects
 
         return Reconnects(system, options, spec, server)
+    if spec.load == "reply_stream":
+        from bench.child.reply_streams import ReplyStreams
+
+        return ReplyStreams(system, options, address, spec)
     if spec.load == "stream":
         return Streamer(system, options, address, spec)
     if spec.load == "retry":

@@ -11,8 +11,10 @@ from typing import Any
 from bench import credentials, systems
 from bench.channel import Channel, Counted, Listening, pin, run_child
 from bench.child.carrying import application, carried
+from bench.child.limits import allow_many_files
+from bench.child.source import Source
 from bench.child.spec import Arrived, FirstArrived, ServerSpec
-from bench.child.timed_loops import Marks, make_payloads, receive_stream, wrong_answer
+from bench.child.timed_loops import Marks, make_payloads, punctual, receive_stream, wrong_answer
 from bench.contract import Binding
 from bench.errors import SystemFailedError
 
@@ -36,6 +38,9 @@ class Echo:
         self._asked = 0
         self._counts: Callable[[], Sequence[int]] = tuple  # of workers elsewhere, if there are any
         self.answer = self._make_answer(apply)
+        self.is_streaming = False
+        source = Source(lambda: next(self._calls))
+        self.replies, self.replies_async = source.replies, source.replies_async
 
     def _make_answer(self, apply: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
         calls = self._calls
@@ -87,6 +92,10 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
         channel.send(Listening(address=address, pids=dict(pids)))
 
     echo = Echo(announce, channel.adopt, application(carried(system, options, spec.message)))
+    if spec.load == "reply_stream":
+        echo.is_streaming = True
+        punctual()
+        allow_many_files()
     channel.on_count = echo.count
     system.serve(binding, options, echo)
     raise SystemFailedError(f"serve() of {spec.system} returned instead of answering")

@@ -56,7 +56,8 @@ class ClientSpec(SystemSpec):
     callers: number of callers. max_calls: limit of each caller. share: (index, number) of the clients that share the
     schedule of an open load, fixed by ``schedule_seed``. sessions: calls and payload in bytes of each client process.
     server_cpus: the CPUs of the server's thread, for the transport inproc. message, content: as in ``Case``. retry: the
-    fields of ``bench.child.retries.RetryPolicy``, for the load ``retry``.
+    fields of ``bench.child.retries.RetryPolicy``, for the load ``retry``. replies, reply_bytes,
+    gap_us: what each request of the load ``reply_stream`` asks for.
     """
 
     load: str
@@ -76,6 +77,9 @@ class ClientSpec(SystemSpec):
     message: str = "bytes"
     content: str = ""
     retry: Mapping[str, Any] = {}
+    replies: int = 0
+    reply_bytes: int = 0
+    gap_us: int = 0
 
 
 class SessionSpec(SystemSpec):

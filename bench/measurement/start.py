@@ -36,6 +36,7 @@ from bench.measurement import kernel_counters
 from bench.measurement.child_process import END_S, Child, collect, private_directory, stop_all
 from bench.measurement.meters import LoadMeter, family, has_ended
 from bench.measurement.received import attempts_of, calls_of, marks_of, sessions_of, window_ns
+from bench.measurement.received_streams import reply_streams_of
 from bench.measurement.routers import Router, Routers
 from bench.plan import placement
 from bench.plan.case import Case
@@ -207,6 +208,9 @@ class Start:
             content=case.content,
             retry=case.retry,
             credentials=credentials.public(self.texts),
+            replies=case.replies,
+            reply_bytes=case.reply_bytes,
+            gap_us=case.gap_us,
         )
         return Child(f"{case.system} client", "bench.child.client", spec)
 
@@ -224,6 +228,7 @@ class Start:
             for client in spawned.clients:
                 client.send(connect)
         patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
+        patience_s += 0.05 * self.callers * (self.case.load == "reply_stream")
         ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
         if self.is_stream:
             collect(FirstArrived, spawned.server, READY_S, spawned.clients)
@@ -270,7 +275,7 @@ class Start:
 
     def _wait(self, spawned: Spawned, meter: LoadMeter) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
         """Wait for the end of the load; of a stream, until everything sent has been received."""
-        limit_s = 1.2 * self.window_s + PATIENCE_S + 10 * sessions_s(self.case)
+        limit_s = 1.2 * self.window_s + PATIENCE_S + 10 * sessions_s(self.case) + 2 * self.case.stream_s
         from_clients = partial(collect, wanted=spawned.clients, deadline_s=limit_s, others=spawned.watched)
         arrived: list[Arrived] = []
         if self.is_stream and spawned.server:
@@ -293,6 +298,12 @@ class Start:
         if self.case.load == "retry":
             ledger = self._ledger(spawned, prepared, window, window_ns(done, [], self.window_s))
             return StartRecord(ledger | counts, load=load, attempts=attempts_of(done, go_ns))
+        if self.case.load == "reply_stream":
+            streams, replies, last_ns = reply_streams_of(done, go_ns)
+            ledger = self._ledger(spawned, prepared, window, last_ns or int(1e9 * self.window_s))
+            numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
+            counts |= {"streams": int(streams["is_complete"].sum())}
+            return StartRecord(ledger | counts, load=load, report=numbers, streams=streams, replies=replies)
         calls = calls_of(done, go_ns, width=3 if self.case.load == "open" else 2)
         ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
         numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]

@@ -30,7 +30,9 @@ class Case:
     request carries: opaque ``bytes``, a kind of ``bench.messages``, or the name of a user's JSON file, whose text is
     the ``content``; ``payload_bytes`` is then about its size as JSON. ``retry`` holds the
     fields of ``bench.child.retries.RetryPolicy`` for the load ``retry``: an open load whose client gives up waiting,
-    and tries again.
+    and tries again. Of the load
+    ``reply_stream`` each caller has one stream at a time: ``replies`` of ``reply_bytes`` for each request, one due
+    every ``gap_us`` (0: without pauses).
     """
 
     system: str
@@ -51,6 +53,9 @@ class Case:
     message: str = "bytes"
     content: str = ""
     retry: dict[str, Any] = field(default_factory=dict)
+    replies: int = 0
+    reply_bytes: int = 0
+    gap_us: int = 0
 
     @property
     def is_paced(self) -> bool:
@@ -61,6 +66,11 @@ class Case:
     def is_short(self) -> bool:
         """Whether the window ends early: the number of calls is limited, or nothing is awaited."""
         return self.max_calls < MOST_CALLS or self.system == "loopback" or self.load in WHOLE
+
+    @property
+    def stream_s(self) -> float:
+        """The time from the first to the last reply to a request as planned, in s; 0 where replies are not paced."""
+        return max(0, self.replies - 1) * self.gap_us / 1e6
 
     @property
     def generator(self) -> str:
@@ -88,4 +98,4 @@ class Case:
 
 
 _FIELDS = frozenset(one.name for one in fields(Case))
-_FACTORS = _FIELDS | {"is_short", "is_paced", "generator", "tls"}
+_FACTORS = _FIELDS | {"is_short", "is_paced", "generator", "tls", "stream_s"}

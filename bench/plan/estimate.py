@@ -12,6 +12,7 @@ START_S = 0.065  # time of each process of a start in addition to the window: in
 ROUTER_S = 7.0
 AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
 MOST_HOURS = 24
+STREAM_S = 0.0015  # for each stream of replies: connecting, and its last replies behind the window's end
 CALL_S = 0.0004  # per call, to estimate how long client processes take
 CONNECTION_S = 0.004
 
@@ -30,7 +31,8 @@ def _start_s(case: Case, window_s: float) -> float:
     if case.is_short:  # until its calls are made, or all of its window if they are slow
         calls = 0 if case.system == "loopback" or case.sessions else case.max_calls / case.clients / case.callers
         window_s = min(window_s, CALL_S * calls)
-    return float(window_s + each_s * (1 + case.clients) + sessions_s(case))
+    streams_s = case.stream_s / 2 + STREAM_S * case.callers * (case.load == "reply_stream")
+    return float(window_s + each_s * (1 + case.clients) + sessions_s(case) + streams_s)
 
 
 def _process_s(case: Case) -> float:

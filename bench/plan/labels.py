@@ -2,6 +2,7 @@
 
 from bench.child.retries import RetryPolicy
 from bench.plan.case import Case
+from bench.text import duration
 
 
 def labels(cases: tuple[Case, ...]) -> list[str]:
@@ -16,6 +17,12 @@ def _again(times: int) -> str:
     return "" if not times else " again" if times == 1 else f" again {times}"
 
 
+def _callers(case: Case) -> str:
+    if case.load == "reply_stream":
+        return f"{case.callers:,} stream{'s' * (case.callers > 1)}"
+    return f"{case.callers} caller{'s' * (case.callers > 1)} each"
+
+
 def _label(case: Case, peers: list[Case], paced: bool) -> str:
     """Return a case's label; ``paced``: whether the offered rate distinguishes it from cases of another load."""
     if case.system == "loopback":
@@ -27,7 +34,10 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "placement": case.placement,
         "clients": f"{case.clients} client{'s' * (case.clients > 1)}",
         "max_calls": f"{case.max_calls // case.clients // case.callers} calls" if case.is_short else "",
-        "callers": f"{case.callers} caller{'s' * (case.callers > 1)} each",
+        "callers": _callers(case),
+        "gap_us": f"every {duration(case.gap_us)}" if case.gap_us else "unpaced" if case.load == "reply_stream" else "",
+        "reply_bytes": f"replies of {case.reply_bytes:,} B" if case.reply_bytes else "",
+        "replies": f"{case.replies} replies" if case.replies else "",
         "engine": case.engine,
         "retry": RetryPolicy.of(case.retry).words if case.load == "retry" else "",
     }

@@ -11,7 +11,7 @@ from bench.child.retries import RetryPolicy
 from bench.contract import Address, Binding, parse_address
 from bench.errors import UsageError, unknown
 from bench.messages import BYTES
-from bench.plan import carrying, parameters
+from bench.plan import carrying, parameters, reply_streams
 from bench.plan.case import ARRIVALS, ENGINES, MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S, WHOLE, Case
 from bench.plan.placement import PLACEMENTS
 
@@ -46,6 +46,8 @@ def checked(case: Case) -> Case:
         case = replace(case, retry=_checked_retry(case))
     if credentials.wanted(case.options):
         _check_encrypted(case)
+    if case.load == "reply_stream":
+        reply_streams.check(case, module)
     if case.engine == "wire":
         _check_wire(case, module)
     if case.generator:

@@ -17,7 +17,10 @@ from bench import paths
 from bench.errors import DataError
 from bench.run import schema
 
-_DELTA = dict.fromkeys(("t_send_ns", "lag_ns", "rtt_ns", "t_ns", "messages"), "DELTA_BINARY_PACKED")
+_DELTA = dict.fromkeys(
+    ("t_send_ns", "lag_ns", "rtt_ns", "t_ns", "messages", "first_ns", "last_ns", "gap_ns", "pacing_ns", "transit_ns"),
+    "DELTA_BINARY_PACKED",
+)
 
 
 def make_folder(folder: Path, variable: str) -> None:

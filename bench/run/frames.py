@@ -16,7 +16,7 @@ from bench.errors import DataError
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
-from bench.run import start_record
+from bench.run import reply_streams, start_record
 from bench.run.folder import Folder
 from bench.stats import steady_state
 from bench.text import all_harmless, harmless
@@ -146,6 +146,16 @@ class Run:
         return frame.sort_values(["start", "t_send_ns"], kind="stable", ignore_index=True)
 
     @cached_property
+    def streams(self) -> pd.DataFrame:
+        """Reply streams, one row per request: see ``reply_streams.streams``."""
+        return reply_streams.streams(self.folder, self.ledger)
+
+    @cached_property
+    def replies(self) -> pd.DataFrame:
+        """Stored replies of reply streams, one row for each: see ``reply_streams.replies``."""
+        return reply_streams.replies(self.folder, self.streams)
+
+    @cached_property
     def ledger(self) -> pd.DataFrame:
         """One row per start (index ``start``), with CPU per call in us and the length of the warm-up.
 
@@ -251,7 +261,13 @@ class Run:
         frame["rate_per_s"] = pd.Series(self._call_rates() | self._stream_rates("server"), dtype=float)
         _fill_in(frame, self.reports)
         frame["send_rate_per_s"] = pd.Series(self._stream_rates("client"), dtype=float)
-        frame["rate_mbit_per_s"] = frame["rate_per_s"] * frame["payload_bytes"] * 8 / 1e6
+        size = frame["payload_bytes"]
+        if (frame["load"] == reply_streams.LOAD).any():
+            added = reply_streams.quantiles(self.ledger, self.streams, self.replies)
+            frame["rate_per_s"] = frame["rate_per_s"].fillna(added.pop("stream_rate_per_s"))
+            frame[added.columns] = added.reindex(frame.index)
+            size = frame["reply_bytes"].fillna(size)
+        frame["rate_mbit_per_s"] = frame["rate_per_s"] * size * 8 / 1e6
         return frame
 
     def _pacing(self) -> dict[int, float]:
@@ -288,15 +304,19 @@ class Run:
     def _case(self, index: int, case: Case) -> dict[str, Any]:
         mine = self.starts_of(index)
         row = {"case": index, "label": self.labels[index], "starts": len(mine), "n": self.count(index)}
-        row |= {name: getattr(case, name) for name in FACTORS} | {"options": json.dumps(case.options)}
+        streamed = ("replies", "reply_bytes", "gap_us") if case.load == reply_streams.LOAD else ()
+        row |= {name: getattr(case, name) for name in (*FACTORS, *streamed)} | {"options": json.dumps(case.options)}
         row["target"] = case.target or ""
-        for name in NUMBERS:
-            known = mine[name] if name not in TAILS or mine[name].notna().all() else mine[name][:0]
+        more = reply_streams.COLUMNS if case.load == reply_streams.LOAD else ()
+        for name in (*NUMBERS, *more):
+            known = mine[name] if name not in (*TAILS, *more) or mine[name].notna().all() else mine[name][:0]
             row[name], row[f"{name}_low"], row[f"{name}_high"] = stats.across_starts(known.to_list())
         return row
 
     def count(self, case: int) -> int:
         """Return how many calls of a case quantiles are taken from: those after the warm-up."""
+        if self.case(case).load == reply_streams.LOAD:
+            return int((self.replies["case"] == case).sum())
         return len(self.rtt_us(case))
 
     def rtt_us(self, case: int) -> "np.ndarray[Any, Any]":

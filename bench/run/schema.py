@@ -1,6 +1,6 @@
 """The tables of a run on disk: columns, types, units and meanings; version and validation.
 
-A run folder holds ``manifest.json`` and seven tables of Parquet files, one file for each start:
+A run folder holds ``manifest.json`` and nine tables of Parquet files, one file for each start:
 
 - ``ledger``: one row per start: what was measured, what it cost, what was counted
 - ``samples``: one row per request of a closed load
@@ -10,8 +10,11 @@ A run folder holds ``manifest.json`` and seven tables of Parquet files, one file
 - ``sessions``: whole client processes of a start, or connections of one (load ``reconnect``), one after another; such
   a start has no samples either
 - ``attempts``: one row per attempt of a request of a load with retries; such a start has no samples either
+- ``streams``: one row per request of a load of reply streams; such a start has no samples
+- ``replies``: one row per reply of these streams; of every k-th stream where they are too many
 
-All times in ``samples``, ``marks``, ``load``, ``sessions`` and ``attempts`` count from the start's *go*. A start is
+All times in ``samples``, ``marks``, ``load``, ``sessions``, ``attempts`` and ``streams`` count from the start's *go*. A
+start is
 complete when its ledger row is on disk, which is written last. A null means: not known, or does not apply; never zero.
 """
 
@@ -119,6 +122,35 @@ ATTEMPTS = _schema(
     ],
 )
 
+STREAMS = _schema(
+    "streams",
+    [
+        _START,
+        _CLIENT,
+        _field(
+            "stream", pa.int32(), "", "number of the stream in the start, by caller and then in the order of sending"
+        ),
+        _field("t_send_ns", pa.int64(), "ns", "when the request was handed to the library"),
+        _field("first_ns", pa.int64(), "ns", "time to first message: from sending to the first reply; null: none came"),
+        _field("last_ns", pa.int64(), "ns", "from sending to the last reply that came; null: none came"),
+        _field("replies", pa.int64(), "1", "how many replies came"),
+        _field("is_complete", pa.bool_(), "", "whether all replies came; false: the stream broke"),
+    ],
+)
+
+REPLIES = _schema(
+    "replies",
+    [
+        _START,
+        _field("stream", pa.int32(), "", "number of the stream, as in the table streams"),
+        _field(
+            "gap_ns", pa.int64(), "ns", "time since the reply before, or of the first one since its request was sent"
+        ),
+        _field("pacing_ns", pa.int64(), "ns", "from when the reply was due until the server handed it to its library"),
+        _field("transit_ns", pa.int64(), "ns", "from there until the client had it"),
+    ],
+)
+
 LEDGER = _schema(
     "ledger",
     [
@@ -136,7 +168,7 @@ LEDGER = _schema(
             "load",
             pa.string(),
             "",
-            "closed, open, stream, retry: open with retries, session: whole processes, reconnect: whole connections",
+            "closed, open, stream, reply_stream, retry: open with retries, session: processes, reconnect: connections",
         ),
         _field("retry", pa.string(), "JSON", "the client's retry policy; null: no load with retries"),
         _field("offered_per_s", pa.float64(), "1/s", "offered rate of an open load; else null"),
@@ -151,15 +183,17 @@ LEDGER = _schema(
         _field("ready_s", pa.float64(), "s", "from asking for the server until it listened"),
         _field("window_s", pa.float64(), "s", "from go until the last client was done"),
         _field("first_rtt_ns", pa.int64(), "ns", "the first call of the first client, cold, before the window"),
-        _field("calls", pa.int64(), "1", "requests completed, or messages sent"),
-        _field("server_calls", pa.int64(), "1", "requests that the server counted, or messages received"),
+        _field("calls", pa.int64(), "1", "requests completed, or messages sent, or replies received"),
+        _field(
+            "server_calls", pa.int64(), "1", "requests that the server counted, or messages received, or replies sent"
+        ),
         _field(
             "server_worker_calls",
             pa.string(),
             "JSON",
             "requests that each of the server's workers counted in the window, a list; null: no workers, or not known",
         ),
-        _field("errors", pa.int64(), "1", "requests that failed"),
+        _field("errors", pa.int64(), "1", "requests that failed, or reply streams that broke"),
         _field("client_cpu_ns", pa.int64(), "ns", "CPU time of all clients in the window"),
         _field("server_cpu_ns", pa.int64(), "ns", "CPU time of the server in the window"),
         _field("router_cpu_ns", pa.int64(), "ns", "CPU time of the router's workers in the window"),
@@ -192,8 +226,12 @@ LEDGER = _schema(
         _field("reply_encode_ns", pa.int64(), "ns", "encoding a reply by the codec alone, median"),
         _field("reply_decode_ns", pa.int64(), "ns", "decoding a reply by the codec alone, median"),
         _field("verify_ns", pa.int64(), "ns", "comparing a reply with the expected one, after the clock, median"),
-        _field("request_bytes", pa.float64(), "B", "encoded size of a request, mean"),
-        _field("reply_bytes", pa.float64(), "B", "encoded size of a reply, mean"),
+        _field("encoded_request_bytes", pa.float64(), "B", "encoded size of a request, mean"),
+        _field("encoded_reply_bytes", pa.float64(), "B", "encoded size of a reply, mean"),
+        _field("replies", pa.int64(), "1", "replies that each request of a reply stream asks for; else null"),
+        _field("reply_bytes", pa.int64(), "B", "application bytes of one such reply; else null"),
+        _field("gap_us", pa.int64(), "us", "time between two such replies as planned, 0: no pauses; else null"),
+        _field("streams", pa.int64(), "1", "reply streams that were complete; else null"),
     ],
 )
 
@@ -205,6 +243,8 @@ TABLES = {
     "reports": REPORTS,
     "sessions": SESSIONS,
     "attempts": ATTEMPTS,
+    "streams": STREAMS,
+    "replies": REPLIES,
 }
 
 PLAUSIBLE = {  # columns of a table whose every value is known and not negative
@@ -215,6 +255,8 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "reports": ("start", "value"),
     "sessions": ("start", "calls", "payload_bytes", "answered_ns", "called_ns", "end_ns", "client_cpu_ns"),
     "attempts": ("start", "request", "number", "due_ns", "t_send_ns"),
+    "streams": ("start", "client", "stream", "t_send_ns", "replies"),
+    "replies": ("start", "stream", "gap_ns"),
 }
 
 

@@ -24,7 +24,8 @@ class StartRecord:
     shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
     ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator reported. sessions: the columns
     of each client process of a load of whole processes. attempts: of a load with retries, the request of each attempt,
-    its number, when it was sent, its reply came (0: never), and the request was due, shape (5, attempts).
+    its number, when it was sent, its reply came (0: never), and the request was due, shape (5, attempts). streams,
+    replies: the columns of these tables.
     """
 
     ledger: dict[str, Any]
@@ -34,6 +35,8 @@ class StartRecord:
     report: list[tuple[str, float, str]] = field(default_factory=list)
     sessions: list[dict[str, Any]] = field(default_factory=list)
     attempts: Times | None = None
+    streams: dict[str, Any] = field(default_factory=dict)
+    replies: dict[str, Any] = field(default_factory=dict)
 
 
 def tables(start: int, block: int, index: int, case: Case, record: StartRecord) -> dict[str, pa.Table]:
@@ -46,6 +49,8 @@ def tables(start: int, block: int, index: int, case: Case, record: StartRecord) 
         "reports": schema.make("reports", [_number(start, *number) for number in record.report]),
         "sessions": schema.make("sessions", [{"start": start} | row for row in record.sessions]),
         "attempts": _joined("attempts", [] if record.attempts is None else [_attempts(start, record.attempts)]),
+        "streams": _columns("streams", start, record.streams),
+        "replies": _columns("replies", start, record.replies),
         "ledger": schema.make("ledger", [ledger]),
     }
 
@@ -54,14 +59,25 @@ def _joined(name: str, parts: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(parts) if parts else schema.TABLES[name].empty_table()
 
 
+def _columns(name: str, start: int, columns: dict[str, Any]) -> pa.Table:
+    if not columns:
+        return schema.TABLES[name].empty_table()
+    return schema.make(name, {"start": np.full(len(columns["stream"]), start, "i4")} | columns)
+
+
 def _factors(case: Case) -> dict[str, Any]:
+    streamed = ("replies", "reply_bytes", "gap_us") if case.load == "reply_stream" else ()
     paced = {"offered_per_s": case.offered_per_s, "arrivals": case.arrivals} if case.is_paced else {}
     paced |= {"retry": json.dumps(case.retry, sort_keys=True)} if case.load == "retry" else {}
     same = (
         *("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "engine", "target"),
         "message",
     )
-    return paced | {name: getattr(case, name) for name in same} | {"options": json.dumps(case.options, sort_keys=True)}
+    return (
+        paced
+        | {name: getattr(case, name) for name in (*same, *streamed)}
+        | {"options": json.dumps(case.options, sort_keys=True)}
+    )
 
 
 def misplaced(ledger: pa.Table, cases: Sequence[Case]) -> str:

@@ -9,9 +9,10 @@ import grpc
 from bench import credentials
 from bench.contract import Address, Binding, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls
+from bench.systems import _tls, _tokens
 
 SERVICE, UNARY, STREAM = "roundtrip.Echo", "Call", "Exchange"  # as in _grpc_echo.proto
+REPLIES = "Replies"  # a request in, a stream of replies out
 
 CHOICES = {
     "serialization": ("protobuf", "bytes"),
@@ -92,6 +93,24 @@ def method(channel: Any, options: Options) -> Any:
     if options.rpc == "unary":
         return channel.unary_unary(f"/{SERVICE}/{UNARY}", there, back)
     return channel.stream_stream(f"/{SERVICE}/{STREAM}", there, back)
+
+
+def reply_serializers(options: Options) -> tuple[Any, Any]:
+    """Return how a reply of a stream becomes the bytes of a message, and how these become the reply again."""
+    if options.serialization == "bytes":
+        return None, None
+    return _tokens.codec("protobuf")
+
+
+def stream_method(channel: Any, options: Options) -> Any:
+    """Return the channel's remote method that answers with a stream of replies."""
+    return channel.unary_stream(f"/{SERVICE}/{REPLIES}", None, reply_serializers(options)[1])
+
+
+def stream_handler(options: Options, replies: Any) -> tuple[Any, ...]:
+    """Return the server's handlers for streams of replies."""
+    methods = {REPLIES: grpc.unary_stream_rpc_method_handler(replies, None, reply_serializers(options)[0])}
+    return (grpc.method_handlers_generic_handler(SERVICE, methods),)
 
 
 def handlers(options: Options, call: Any, exchange: Any) -> tuple[Any, ...]:

@@ -25,11 +25,23 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:
     handlers = _grpc.handlers(options, *_handlers(options, service.answer))
+    if getattr(service, "is_streaming", False):
+        handlers = _grpc.stream_handler(options, _replies(service))
     server = grpc.aio.server(handlers=handlers, options=_grpc.server_settings(options))
     address = _grpc.bound(server, binding, options)
     await server.start()
     service.announce(address)
     await server.wait_for_termination()
+
+
+def _replies(service: Service) -> Any:
+    """Return what answers a request with a stream of replies; each write waits while the client does not read."""
+
+    async def replies(request: bytes, context: Any) -> AsyncIterator[bytes]:
+        async for reply in service.replies_async(request):
+            yield reply
+
+    return replies
 
 
 def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, Any]:
@@ -77,6 +89,7 @@ class Client:
         else:
             self._own = channel = _grpc.channel(grpc.aio, self._target, options)
         remote = _grpc.method(channel, options)
+        self._replies = _grpc.stream_method(channel, options)
         self._wrap, self._unwrap = _wrapping(options)
         self._exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
 
@@ -103,7 +116,18 @@ class Client:
             raise TransportError("the server ended the stream instead of answering")
         return self._unwrap(reply)
 
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Make one RPC and yield its replies."""
+        try:
+            async for reply in self._replies(payload):
+                yield reply
+        except grpc.aio.AioRpcError as reason:
+            raise _grpc.failed(reason) from reason
+
     async def close(self) -> None:
         """Close the channel, unless others use it."""
         if self._own is not None:
             await self._own.close()
+
+
+StreamClient = Client

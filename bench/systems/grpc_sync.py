@@ -18,7 +18,8 @@ START_S = 0.25
 REQUIRES = ("grpcio", "protobuf")
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
 
-STREAMS = 256  # each holds a thread of the server for as long as it lasts
+STREAMS = 256  # of callers; each holds a thread of the server for as long as it lasts
+MOST_STREAMS = 2048  # of replies, likewise
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,27 @@ class Options(_grpc.Options):
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in threads, until the process ends."""
     threads = options.threads if options.rpc == "unary" else STREAMS
+    handlers = _grpc.handlers(options, *_handlers(options, service.answer))
+    if getattr(service, "is_streaming", False):
+        threads, handlers = MOST_STREAMS, _grpc.stream_handler(options, _replies(service))
     server = grpc.server(
         ThreadPoolExecutor(threads),
-        _grpc.handlers(options, *_handlers(options, service.answer)),
+        handlers,
         options=_grpc.server_settings(options),
     )
     address = _grpc.bound(server, binding, options)
     server.start()
     service.announce(address)
     server.wait_for_termination()
+
+
+def _replies(service: Service) -> Any:
+    """Return what answers a request with a stream of replies; each waits while the client does not read."""
+
+    def replies(request: bytes, context: Any) -> Iterator[bytes]:
+        return service.replies(request)
+
+    return replies
 
 
 def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, Any]:
@@ -95,6 +108,7 @@ class Client:
             channel = _grpc.channel(grpc, self._target, options)
             self._end = channel.close
         remote = _grpc.method(channel, options)
+        self._replies = _grpc.stream_method(channel, options)
         exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
         self._exchange = exchange
         if options.serialization == "protobuf":
@@ -121,6 +135,16 @@ class Client:
         except StopIteration:
             raise TransportError("the server ended the stream instead of answering") from None
 
+    def stream(self, payload: bytes) -> Iterator[bytes]:
+        """Make one RPC and yield its replies."""
+        try:
+            yield from self._replies(payload)
+        except grpc.RpcError as reason:
+            raise _grpc.failed(reason) from reason
+
     def close(self) -> None:
         """Close the channel, unless others use it."""
         self._end()
+
+
+StreamClient = Client

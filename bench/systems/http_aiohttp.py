@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import os
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from socket import socket
@@ -19,7 +19,7 @@ from aiohttp import web
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import NotInstalledError, TransportError
-from bench.systems import _http, _http_wire, _tls, _workers, sockets
+from bench.systems import _http, _http_streams, _http_wire, _tls, _workers, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
@@ -44,6 +44,8 @@ class Options:
     keep_alive: whether a client keeps its connection; if not, it makes one for each call.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: HTTPS with TLS 1.3, over tcp; the client verifies the server's certificate.
+    stream_by: how a stream of replies is sent: chunked, each in a chunk of a body; sse, as server-sent events (base64);
+        websocket, as messages.
     """
 
     resource: Literal["echo", "bytes", "json", "static"] = "echo"
@@ -54,6 +56,7 @@ class Options:
     keep_alive: bool = True
     codec: str = "json"
     tls: bool = False
+    stream_by: Literal["chunked", "sse", "websocket"] = "chunked"
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
@@ -66,6 +69,8 @@ class Options:
             raise ValueError("pin needs Linux: this kernel does not keep a process on a CPU")
         if self.event_loop not in ("asyncio", "uvloop"):
             raise ValueError(f"event_loop must be asyncio or uvloop, not {self.event_loop!r}")
+        if self.stream_by not in _http_streams.WAYS:
+            raise ValueError(f"stream_by must be {', '.join(_http_streams.WAYS)}, not {self.stream_by!r}")
         if self.event_loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
             raise NotInstalledError("uvloop is not installed; install it: python -m pip install uvloop")
 
@@ -127,7 +132,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     endpoint = binding.endpoint()
     extra = {"message": binding.message, "credentials": binding.credentials if options.tls else ""}
     given = asdict(options) | extra
-    if options.workers > 1:
+    many = service if getattr(service, "is_streaming", False) else None
+    if options.workers > 1 and many is None:
         if binding.transport != "tcp":
             raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
         with _workers.Workers("bench.systems.http_aiohttp", endpoint, given) as workers:
@@ -141,14 +147,14 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     def announce(counted: Callable[[], int]) -> None:
         service.announce(address, counts=lambda: [counted()])
 
-    _answer(listener, given, announce)
+    _answer(listener, given, announce, many)
 
 
-def _answer(listener: socket, given: dict[str, Any], announce: _workers.Announce) -> None:
+def _answer(listener: socket, given: dict[str, Any], announce: _workers.Announce, many: Service | None = None) -> None:
     """Answer the requests at a listening socket until the process ends.
 
     given: the options; ``message``, what requests carry; ``credentials``, the folder of the certificate, empty without
-    TLS.
+    TLS. many: has streams of replies.
     """
     message, folder = given["message"], given["credentials"]
     options = Options(**{name: value for name, value in given.items() if name not in ("message", "credentials")})
@@ -156,14 +162,21 @@ def _answer(listener: socket, given: dict[str, Any], announce: _workers.Announce
     respond = None if message == "bytes" else codecs.around(codecs.load(options.codec, message))
     module = importlib.import_module(options.event_loop)
     with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
-        runner.run(_answer_all(listener, options.backlog, context, announce, Resources(respond)))
+        runner.run(_answer_all(listener, options.backlog, context, announce, Resources(respond), many))
 
 
 async def _answer_all(
-    listener: socket, backlog: int, context: Any, announce: _workers.Announce, resources: Resources
+    listener: socket,
+    backlog: int,
+    context: Any,
+    announce: _workers.Announce,
+    resources: Resources,
+    many: Service | None,
 ) -> None:
     application = web.Application(client_max_size=0)  # a payload of any size
     application.add_routes(resources.routes())
+    if many is not None:
+        application.add_routes(_http_streams.routes(many.replies_async))
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listener, backlog=backlog, ssl_context=context).start()
@@ -194,6 +207,7 @@ class Client:
         self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
         self._ask, self._fault = self._prepared(base), _http.fault_of(self._options.resource)
+        self._stream = _http_streams.client(self._session, base, self._options.stream_by)
 
     def _prepared(self, base: str) -> Callable[[bytes], Any]:
         """Return the function that starts a request for a payload."""
@@ -219,6 +233,16 @@ class Client:
             raise _refused(reply, fault)
         return body if self._is_echo else payload
 
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Make one request and yield its replies."""
+        try:
+            async for reply in self._stream(payload):
+                yield reply
+        except TransportError:
+            raise
+        except Exception as reason:  # as in ``call``
+            raise self._failed(reason) from reason
+
     def _failed(self, reason: Exception) -> TransportError:
         """Return the error for a request without an answer."""
         if isinstance(reason, OSError) and reason.errno == errno.EADDRNOTAVAIL and not self._options.keep_alive:
@@ -235,6 +259,9 @@ class Client:
     async def close(self) -> None:
         """Disconnect."""
         await self._session.close()
+
+
+StreamClient = Client
 
 
 def _refused(reply: aiohttp.ClientResponse, fault: str) -> TransportError:

@@ -1,16 +1,18 @@
 """Raw sockets: length-prefixed messages over a blocking stream; the baseline for every other system."""
 
+import contextlib
 import os
 import socket
 import stat
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
+from bench.replies import END
 from bench.systems import _tls
 
 TRANSPORTS = ("ipc", "tcp")
@@ -103,6 +105,19 @@ def caller(connection: socket.socket, options: Options) -> Callable[[bytes], byt
             raise TransportError(f"the call failed: {reason}{_tls.hint(options.tls, reason)}", "read") from reason
 
     return call
+
+
+def messages(connection: socket.socket) -> Iterator[bytes]:
+    """Yield the messages that come, several of which may come at once; end when the other side has closed."""
+    buffer, start, recv = b"", 0, connection.recv
+    while True:
+        while len(buffer) - start >= PREFIX and len(buffer) - start >= (size := PREFIX + unpack(buffer, start)[0]):
+            yield buffer[start + PREFIX : start + size]
+            start += size
+        data = recv(65536)
+        if not data:
+            return
+        buffer, start = buffer[start:] + data, 0
 
 
 def _rest(data: bytes, recv: Callable[[int], bytes]) -> bytes:
@@ -198,16 +213,31 @@ def _answer_all(connection: socket.socket, options: Options, answer: Callable[[b
         connection.close()
 
 
+def _stream_all(connection: socket.socket, options: Options, replies: Callable[[bytes], Iterable[bytes]]) -> None:
+    """Answer each request of one connection with a stream of replies, until its client leaves.
+
+    A message without content ends a stream. Sending waits while the client does not read.
+    """
+    send, receive = stream(connection, options.server_nodelay, options.writes)
+    with connection, contextlib.suppress(OSError, TransportError):  # the client disconnected, or broke the protocol
+        while (payload := receive()) is not None:
+            for reply in replies(payload):
+                send(reply)
+            send(END)
+
+
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     address = parse_address(binding.endpoint())
-    listener = listen(address)
+    many = getattr(service, "is_streaming", False)
+    listener = listen(address, 1024 if many else 128)
     if options.tls:
         listener = _tls.listening(listener, binding.credentials)
     service.announce(announced(listener, binding.endpoint()))
+    answer: Any = (_stream_all, service.replies) if many else (_answer_all, service.answer)
     while True:
         connection, _ = listener.accept()
-        threading.Thread(target=_answer_all, args=(connection, options, service.answer), daemon=True).start()
+        threading.Thread(target=answer[0], args=(connection, options, answer[1]), daemon=True).start()
 
 
 def connect(where: Address, nodelay: bool = False) -> socket.socket:
@@ -238,6 +268,7 @@ class Client:
         if self._options.tls:
             self._connection = _tls.secured(self._connection, self._address, self._options.tls_session)
         self._call = caller(self._connection, self._options)
+        self._messages: Iterator[bytes] | None = None
 
     @property
     def call(self) -> Callable[[bytes], bytes]:
@@ -249,11 +280,27 @@ class Client:
         """Whether the connection resumed a TLS session; None without TLS."""
         return _tls.was_resumed(self._connection)
 
+    def stream(self, payload: bytes) -> Iterator[bytes]:
+        """Send one request and yield its replies, until a message without content."""
+        if self._messages is None:
+            self._messages = messages(self._connection)
+        try:
+            stream(self._connection, self._options.client_nodelay, self._options.writes)[0](payload)
+            while reply := next(self._messages):
+                yield reply
+        except StopIteration:
+            raise TransportError("the server closed the connection in the middle of a stream", "read") from None
+        except OSError as reason:
+            raise TransportError(f"the stream failed: {reason}", "read") from reason
+
     def close(self) -> None:
         """Disconnect."""
         if self._options.tls:
             _tls.keep_session(self._connection, self._address)
         self._connection.close()
+
+
+StreamClient = Client
 
 
 class Wire:

@@ -3,9 +3,9 @@
 import asyncio
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from autobahn.asyncio.rawsocket import WampRawSocketClientFactory
 from autobahn.asyncio.wamp import ApplicationSession
@@ -13,11 +13,12 @@ from autobahn.asyncio.websocket import WampWebSocketClientFactory
 from autobahn.exception import PayloadExceededError
 from autobahn.wamp.exception import ApplicationError, Error, SerializationError, TransportLost
 from autobahn.wamp.serializer import SERID_TO_SER
-from autobahn.wamp.types import ComponentConfig
+from autobahn.wamp.types import CallOptions, ComponentConfig, RegisterOptions
 
 from bench import codecs
 from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
+from bench.replies import END
 from bench.systems import _crossbar, _tls
 
 TRANSPORTS = ("ipc", "tcp")
@@ -164,6 +165,7 @@ async def _join(address: str, options: Options) -> _Session:
 
 
 JOIN_S = 5.0
+FAILURES = (TransportLost, ApplicationError, SerializationError, PayloadExceededError, ValueError)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -176,12 +178,35 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
     session = await _join(router, options)
     procedure = PROCEDURE if binding.address else f"{PROCEDURE}.{os.getpid()}"  # the router outlives its callees
     try:
-        await session.register(service.answer, procedure)
+        many = getattr(service, "is_streaming", False)
+        answer = _streaming(session, service) if many else service.answer
+        await session.register(answer, procedure, options=RegisterOptions(details=True) if many else None)
     except Error as reason:
         raise TransportError(f"the router refuses the procedure {procedure}: {reason}") from reason
     service.announce(router if binding.address else f"{router}#{procedure}")
     await session.gone
     raise TransportError("the connection to the router was lost")
+
+
+def _streaming(session: _Session, service: Service) -> Callable[..., Any]:
+    """Return a procedure that sends its replies as progressive results.
+
+    WAMP has no flow control: a reply waits until the callee's own connection has taken those before, and what a caller
+    does not read is kept by the router.
+    """
+
+    async def stream(payload: bytes, details: Any) -> None:
+        connection = session._transport.transport
+        async for reply in service.replies_async(payload):
+            while connection.get_write_buffer_size() > MOST_UNSENT:
+                await asyncio.sleep(FULL_S)
+            details.progress(reply)
+
+    return stream
+
+
+MOST_UNSENT = 65_536  # bytes of replies that wait for the router to read
+FULL_S = 0.002  # between two looks whether it has
 
 
 class Client:
@@ -202,16 +227,49 @@ class Client:
         """Call the procedure and return its result."""
         try:
             return await self._call(self._procedure, payload)
-        except TransportLost:
-            raise TransportError("the call failed: the connection to the router was lost") from None
-        except ApplicationError as reason:
+        except FAILURES as reason:
+            raise self._failed(reason) from reason
+
+    def _failed(self, reason: Exception) -> TransportError:
+        if isinstance(reason, TransportLost):
+            return TransportError("the call failed: the connection to the router was lost")
+        said = str(reason)
+        if isinstance(reason, ApplicationError):
             said = " ".join([reason.error, *map(str, reason.args)])
-            raise TransportError(f"the call of {self._procedure} failed: {said}") from reason
-        except (SerializationError, PayloadExceededError, ValueError) as reason:
-            raise TransportError(f"the call of {self._procedure} failed: {reason}") from reason
+        return TransportError(f"the call of {self._procedure} failed: {said}")
 
     async def close(self) -> None:
         """Leave the realm and disconnect."""
         if self._session.is_attached():
             self._session.leave()
             await self._session.gone
+
+
+class StreamClient(Client):
+    """A client whose session all streams of the process share; the replies are progressive results."""
+
+    _shared: ClassVar[dict[str, asyncio.Task[_Session]]] = {}
+
+    async def open(self) -> None:
+        """Join, unless another client of this process has done so and its session lives."""
+        joining = self._shared.get(self._router)
+        if joining is None or (joining.done() and not _is_alive(joining)):
+            joining = self._shared[self._router] = asyncio.create_task(_join(self._router, self._options))
+        self._session = await joining
+        self._call = self._session.call
+
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Call the procedure and yield its progressive results."""
+        inbox: asyncio.Queue[bytes] = asyncio.Queue()
+        try:
+            result = self._call(self._procedure, payload, options=CallOptions(on_progress=inbox.put_nowait))
+            result.add_done_callback(lambda _: inbox.put_nowait(END))
+            while reply := await inbox.get():
+                yield reply
+            await result
+        except FAILURES as reason:
+            raise self._failed(reason) from reason
+
+
+def _is_alive(joining: asyncio.Task[_Session]) -> bool:
+    return not joining.cancelled() and joining.exception() is None and bool(joining.result().is_attached())

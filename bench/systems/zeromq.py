@@ -1,10 +1,10 @@
-"""ZeroMQ: brokerless message sockets, REQ/REP for calls and PUSH/PULL for one-way streams."""
+"""ZeroMQ: brokerless message sockets, REQ/REP for calls, PUSH/PULL one way, ROUTER/DEALER for streams of replies."""
 
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
@@ -12,6 +12,7 @@ from zmq.utils.monitor import recv_monitor_message
 from bench import credentials as given
 from bench.contract import Binding, Service
 from bench.errors import TransportError
+from bench.systems import _tokens
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 REQUIRES = ("pyzmq",)
@@ -32,15 +33,19 @@ class Options:
     codec: how structured messages become bytes; not used for opaque bytes.
     curve: encrypt with CURVE (CurveZMQ: Curve25519 keys, XSalsa20 and Poly1305), ZeroMQ's own instead of TLS; the
         client knows the server's public key and accepts no other. Over ipc and tcp.
+    token_codec: how each reply of a stream is written: bytes as it is, or as an object by pickle or protobuf.
     """
 
     copy: bool = True
     high_water_mark: int = 1000
     codec: str = "json"
     curve: bool = False
+    token_codec: Literal["bytes", "pickle", "protobuf"] = "bytes"
 
     def __post_init__(self) -> None:
-        """Raise ValueError for 0, which means "unlimited" to the library."""
+        """Raise ValueError for 0, which means "unlimited" to the library, and for unknown codecs."""
+        if self.token_codec not in _tokens.CODECS:
+            raise ValueError(f"token_codec must be {', '.join(_tokens.CODECS)}, not {self.token_codec!r}")
         if self.high_water_mark < 1:
             raise ValueError("high_water_mark must be at least 1")
 
@@ -72,9 +77,9 @@ def _connect_encrypted(socket: Any) -> None:
     socket.curve_publickey, socket.curve_secretkey = zmq.curve_keypair()
 
 
-def _socket(kind: int, options: Options, address: str) -> Any:
-    """Return a socket of the process's one context (inproc needs it to be shared)."""
-    socket: Any = zmq.Context.instance().socket(kind)
+def _socket(kind: int, options: Options, address: str, context: Any = None) -> Any:
+    """Return a socket of the process's one context (inproc needs it to be shared), or of another."""
+    socket: Any = (context or zmq.Context.instance()).socket(kind)
     socket.set_hwm(options.high_water_mark)
     socket.setsockopt(zmq.IPV6, "[" in address)
     return socket
@@ -97,7 +102,9 @@ def _verbs(socket: Any, options: Options) -> tuple[Callable[[bytes], object], Ca
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Answer requests with one REP socket."""
+    """Answer requests with one REP socket, or with streams of replies by one ROUTER socket."""
+    if getattr(service, "is_streaming", False):
+        _serve_streams(binding, options, service)
     socket = _socket(zmq.REP, options, binding.endpoint())
     if options.curve:
         _serve_encrypted(socket, binding.credentials)
@@ -106,6 +113,19 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     send, receive = _verbs(socket, options)
     while True:
         send(answer(receive()))
+
+
+def _serve_streams(binding: Binding, options: Options, service: Service) -> None:
+    import asyncio
+
+    from bench.systems import _zeromq_streams  # event loops: servers of calls start sooner without them
+
+    async def serve() -> None:
+        socket = _socket(zmq.ROUTER, options, binding.endpoint(), _zeromq_streams.context())
+        announce = partial(service.announce, _bind(socket, binding))
+        await _zeromq_streams.serve(socket, announce, service.replies_async, options.token_codec)
+
+    asyncio.run(serve())
 
 
 class _Connection:
@@ -177,6 +197,36 @@ class Client(_Connection):
             return self._receive()
         except zmq.ZMQError as reason:
             raise TransportError(f"the call failed: {reason}") from reason
+
+
+class StreamClient:
+    """One DEALER socket: a request, its replies, an empty message behind the last."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect."""
+        self._address, self._options = address, options
+
+    async def open(self) -> None:
+        """Connect (inside the event loop that will use the socket)."""
+        from bench.systems import _zeromq_streams
+
+        self._socket = _socket(zmq.DEALER, self._options, self._address, _zeromq_streams.context())
+        self._decode = _tokens.codec(self._options.token_codec)[1]
+        self._socket.connect(self._address)
+
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Send one request and yield its replies."""
+        receive, decode = self._socket.recv, self._decode
+        try:
+            await self._socket.send(payload)
+            while content := await receive():
+                yield decode(content)
+        except zmq.ZMQError as reason:
+            raise TransportError(f"the stream failed: {reason}", "read") from reason
+
+    async def close(self) -> None:
+        """Disconnect."""
+        self._socket.close(linger=0)
 
 
 class Sender(_Connection):

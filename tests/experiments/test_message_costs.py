@@ -13,7 +13,7 @@ from bench.plan.case import Case
 
 KNOWN = {
     "request_encode_ns": 10_000, "request_decode_ns": 20_000, "reply_encode_ns": 30_000, "reply_decode_ns": 40_000,
-    "verify_ns": 1000, "request_bytes": 150.0, "reply_bytes": 170.0,
+    "verify_ns": 1000, "encoded_request_bytes": 150.0, "encoded_reply_bytes": 170.0,
 }  # fmt: skip
 SIZES = (200, 2000, 20_000)
 

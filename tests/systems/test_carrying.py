@@ -43,8 +43,8 @@ def test_messages_are_answered_verified_and_counted(name, transport, kind, routi
     ledger = measured.ledger
     assert ledger["calls"] == ledger["server_calls"] == 5 and ledger["errors"] == 0
     assert all(ledger[column] > 0 for column in CODEC_NS)
-    assert ledger["request_bytes"] > 100
-    assert (ledger["reply_bytes"] > ledger["request_bytes"]) == (kind == "items")
+    assert ledger["encoded_request_bytes"] > 100
+    assert (ledger["encoded_reply_bytes"] > ledger["encoded_request_bytes"]) == (kind == "items")
     (times,) = measured.calls
     assert np.all(times[1] > times[0])
 
@@ -160,5 +160,5 @@ def test_encoding_and_decoding_alone_are_bounded_in_time():
     coder = Coder(lambda value: calls.append("encode") or b"12", lambda data: calls.append("decode"))
     found = carrying.alone(coder, [messages.Exchange(1, None)], window_s=0.0)
     assert calls == ["encode", "decode"] * 2 * carrying.ROUNDS[0]
-    assert found.request_bytes == found.reply_bytes == 2
+    assert found.encoded_request_bytes == found.encoded_reply_bytes == 2
     assert systems.load("sockets").Options().codec == "json"

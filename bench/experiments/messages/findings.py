@@ -114,7 +114,7 @@ def sweeps(run: Run) -> dict[str, list[int]]:
 def encoded_bytes(run: Run, case: int) -> tuple[float, float]:
     """Return the mean size of an encoded request and reply, in bytes; NaN for opaque bytes."""
     rows = run.starts_of(case)
-    return float(rows["request_bytes"].median()), float(rows["reply_bytes"].median())
+    return float(rows["encoded_request_bytes"].median()), float(rows["encoded_reply_bytes"].median())
 
 
 def of_message(run: Run, base: int | None, case: int) -> Ratio | None:

@@ -1,0 +1,43 @@
+"""Validation of the load ``reply_stream``: whether a system has it, and how much a request may ask for."""
+
+from typing import Any
+
+from bench import replies, systems
+from bench.errors import UsageError
+from bench.plan import parameters
+from bench.plan.case import Case
+
+MOST_STREAM_BYTES = 256 * 1024 * 1024  # of all replies to one request: what may wait where a stack has no flow control
+MOST_STREAM_S = 60.0  # of a paced stream
+
+
+def check(case: Case, module: Any) -> None:
+    """Refuse a case that cannot be carried out; UsageError says what to change."""
+    if not hasattr(module, "StreamClient"):
+        raise UsageError(f"{case.system} has no streams of replies: {', '.join(offering())} have them")
+    if case.transport == "inproc" or case.target is not None or case.engine != "library":
+        raise UsageError(
+            "streams of replies need a server that is started here, its own client library, and ipc or tcp: replies "
+            "carry instants of this machine's clock"
+        )
+    parameters.positive(case.replies, "replies", replies.MOST_REPLIES)
+    parameters.positive(case.reply_bytes, "reply_bytes", replies.MOST_REPLY_BYTES)
+    if case.reply_bytes < replies.LEAST_REPLY or case.payload_bytes < replies.LEAST_REQUEST:
+        raise UsageError(
+            f"a reply holds its number and two instants: reply_bytes must be at least {replies.LEAST_REPLY}, and "
+            f"payload_bytes of the request at least {replies.LEAST_REQUEST}"
+        )
+    if case.replies * case.reply_bytes > MOST_STREAM_BYTES:
+        raise UsageError(f"a stream may have {MOST_STREAM_BYTES:,} B in all: ask for fewer or smaller replies")
+    if not 0 <= case.gap_us <= replies.MOST_GAP_US or case.stream_s > MOST_STREAM_S:
+        raise UsageError(f"gap_us must be 0 or more, and a stream at most {MOST_STREAM_S:g} s long")
+    if callable(refuse := getattr(module, "refuse_streams", None)):
+        try:
+            refuse(module.Options(**case.options))
+        except ValueError as reason:
+            raise UsageError(f"{case.system}: {reason}") from reason
+
+
+def offering() -> list[str]:
+    """Return the names of the systems here that have streams of replies; it imports all of them."""
+    return systems.offering("StreamClient")

@@ -1,0 +1,73 @@
+"""Reply streams of a run, as frames: time to first message, gaps, pacing and transit, for each start."""
+
+import numpy as np
+import pandas as pd
+
+from bench import stats
+from bench.run.folder import Folder
+
+LOAD = "reply_stream"
+TIMES = ("first", "gap", "pacing", "transit")  # of a start: quantiles of each in us
+QUANTILES = (0.5, 0.9, 0.99)
+
+
+def column(time: str, p: float) -> str:
+    """Return the column of a quantile of one of ``TIMES``: p50_first_us, p99_gap_us."""
+    return f"p{100 * p:g}_{time}_us"
+
+
+COLUMNS = (*(column(time, p) for time in TIMES for p in QUANTILES), "stretch")
+
+
+def streams(folder: Folder, ledger: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per request: the table ``streams`` with ``case``, and ``warm`` after the warm-up.
+
+    Of a start in which no stream began after the warm-up all are warm: a stream that lasts as long as its window.
+    """
+    frame: pd.DataFrame = folder.read("streams").to_pandas()
+    frame = frame.sort_values(["start", "stream"], kind="stable", ignore_index=True)
+    known = ledger[["case", "warm_up_ns"]].reindex(frame["start"])
+    frame["case"] = known["case"].to_numpy()
+    warm = frame["t_send_ns"] >= known["warm_up_ns"].to_numpy()
+    frame["warm"] = warm | ~warm.groupby(frame["start"]).transform("any")
+    return frame
+
+
+def replies(folder: Folder, known: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per stored reply: the table ``replies`` with ``number`` in its stream, and its stream's columns.
+
+    known: as ``streams`` returns it; its ``case``, ``warm`` and ``is_complete`` are added.
+    """
+    frame: pd.DataFrame = folder.read("replies").to_pandas()
+    frame["number"] = frame.groupby(["start", "stream"]).cumcount()
+    return frame.merge(known[["start", "stream", "case", "warm", "is_complete"]], on=["start", "stream"], how="left")
+
+
+def gaps(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the replies that have one before them in a complete stream, after the warm-up: their gaps are gaps."""
+    return rows[(rows["number"] > 0) & rows["warm"] & rows["is_complete"]]
+
+
+def quantiles(ledger: pd.DataFrame, known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns ``COLUMNS`` and ``stream_rate_per_s``, one row per start of this load.
+
+    A quantile above the median is NaN where the start has too few values to carry it. ``stretch``: the median of the
+    time from the first to the last reply of a complete stream over the time that was planned; NaN where unpaced.
+    ``stream_rate_per_s``: replies per second between the first and the last reply of the start.
+    """
+    mine = ledger.index[ledger["load"] == LOAD]
+    found = pd.DataFrame(index=mine, columns=[*COLUMNS, "stream_rate_per_s"], dtype=float)
+    whole, inner = known[known["warm"] & known["is_complete"]], gaps(rows)
+    paced = ledger["gap_us"].reindex(whole["start"]).to_numpy() * (whole["replies"].to_numpy() - 1) * 1e3
+    stretch = ((whole["last_ns"] - whole["first_ns"]) / np.where(paced > 0, paced, np.nan)).groupby(whole["start"])
+    found["stretch"] = stretch.median().reindex(mine)
+    for time, table in (("first", whole), *((name, inner) for name in TIMES[1:])):
+        for start, values in table.groupby("start")[f"{time}_ns"]:
+            for p in QUANTILES:
+                found.loc[start, column(time, p)] = stats.carried(values.to_numpy() / 1e3, p)
+    for start, values in known[known["replies"] > 0].groupby("start"):
+        first = (values["t_send_ns"] + values["first_ns"]).min()
+        last = (values["t_send_ns"] + values["last_ns"]).max()
+        count = np.array([1, int(values["replies"].sum())])
+        found.loc[start, "stream_rate_per_s"] = stats.stream_rate(np.array([first, last]), count)
+    return found

@@ -1,0 +1,178 @@
+"""Streams of replies by every system that has them, in the real pipeline; slow clients, and streams that break."""
+
+import asyncio
+import inspect
+import tempfile
+import time
+
+import numpy as np
+import pytest
+from conftest import HERE
+from specs import server_spec
+
+from bench import replies, systems
+from bench.channel import Count, Counted, Listening
+from bench.child.reply_streams import done
+from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
+from bench.measurement.child_process import Child, collect
+from bench.measurement.received_streams import MOST_KEPT
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.plan.validation import checked
+from bench.replies import Ask
+from bench.systems import _tokens
+
+WAYS = [
+    *(("sockets", by, {}) for by in ("ipc", "tcp")),
+    ("sockets", "tcp", {"writes": 2}),
+    *(("zeromq", by, {"token_codec": codec}) for by in ("ipc", "tcp") for codec in _tokens.CODECS),
+    *((name, by, {"connections": "shared"}) for name in ("grpc_sync", "grpc_aio") for by in ("ipc", "tcp")),
+    *((name, "tcp", {"serialization": "bytes"}) for name in ("grpc_sync", "grpc_aio")),
+    *(("http_aiohttp", by, {"stream_by": way}) for by in ("ipc", "tcp") for way in ("chunked", "sse", "websocket")),
+    ("wamp_crossbar", "ipc", {}),
+    ("wamp_crossbar", "tcp", {"framing": "websocket", "serializer": "json"}),
+]
+
+
+def case_of(name, transport, options, **more):
+    """Return the case of three streams of five replies, 2 ms apart, unless ``more`` says otherwise."""
+    try:
+        systems.load(name)
+    except NotInstalledError as missing:
+        pytest.skip(str(missing))
+    usual = {"callers": 3, "replies": 5, "reply_bytes": 50, "gap_us": 2000, "load": "reply_stream"}
+    return checked(Case(name, transport, 100, options, "free", **usual | more))
+
+
+@pytest.fixture
+def routing(name, request):
+    """Return the routers that all tests share, if the system needs one."""
+    return request.getfixturevalue("routers") if systems.defines(name, "route") else None
+
+
+@pytest.mark.parametrize(("name", "transport", "options"), WAYS)
+@pytest.mark.parametrize("gap_us", [0, 2000])
+def test_streams_arrive_whole_and_are_counted(name, transport, options, gap_us, routing):
+    measured = measure(case_of(name, transport, options, gap_us=gap_us), 0.1, 1, routing)
+    ledger, streams, kept = measured.ledger, measured.streams, measured.replies
+    assert ledger["calls"] == ledger["server_calls"] == sum(streams["replies"]) > 0
+    assert ledger["errors"] == 0 and ledger["streams"] == len(streams["stream"])
+    assert set(streams["replies"]) == {5} and all(streams["is_complete"]) and set(streams["client"]) == {0, 1, 2}
+    assert all(0 < first <= last for first, last in zip(streams["first_ns"], streams["last_ns"], strict=True))
+    assert np.all(kept["transit_ns"] >= 0) and np.all(kept["pacing_ns"] >= 0) and np.all(kept["gap_ns"] >= 0)
+    assert len(kept["stream"]) <= MOST_KEPT or len(set(kept["stream"])) == 1
+    whole = np.bincount(kept["stream"])
+    assert set(whole[whole > 0]) == {5}
+    assert ledger["client_cpu_ns"] > 0 and ledger["server_cpu_ns"] > 0
+
+
+def test_gaps_add_up_to_the_time_of_the_last_reply():
+    measured = measure(case_of("sockets", "ipc", {}), 0.1, 1)
+    sums = np.bincount(measured.replies["stream"], measured.replies["gap_ns"])
+    kept = np.unique(measured.replies["stream"])
+    assert sums[kept].tolist() == [measured.streams["last_ns"][stream] for stream in kept]
+
+
+SLOW = [
+    ("sockets", {}),
+    ("zeromq", {"high_water_mark": 10}),
+    ("grpc_sync", {}),
+    ("grpc_aio", {}),
+    *(("http_aiohttp", {"stream_by": way}) for way in ("chunked", "sse", "websocket")),
+]
+MANY = Ask(2000, 100_000, 0)
+
+
+@pytest.mark.parametrize(("name", "options"), SLOW)
+def test_a_client_that_stops_reading_is_waited_for(name, options):
+    case_of(name, "ipc", options)
+    spec = server_spec(name, "ipc", options=options, load="reply_stream", directory=tempfile.mktemp(prefix="rt"))
+    server = Child("server", "bench.child.server", spec)
+    try:
+        (listening,) = collect(Listening, [server], 15)
+        made = asyncio.run(_read_three(systems.load(name), options, listening.address, server))
+    finally:
+        server.stop()
+    assert 3 <= made < MANY.replies / 2
+
+
+async def _read_three(system, options, address, server):
+    """Read three replies of many, then none; return how many the server has made when it makes no more."""
+    client = system.StreamClient(address, system.Options(**options))
+    await done(client.open())
+    stream = client.stream(replies.request(MANY, bytes(100)))
+    for _ in range(3):
+        reply = await anext(stream) if inspect.isasyncgen(stream) else next(stream)
+        assert len(reply) == MANY.reply_bytes
+    counts = [0]
+    while len(counts) < 50 and (len(counts) < 4 or counts[-1] != counts[-3]):
+        time.sleep(0.1)  # not asyncio's: nothing of this process reads meanwhile
+        server.send(Count())
+        counts.append(collect(Counted, [server], 10)[0].count)
+    return counts[-1]
+
+
+@pytest.mark.parametrize("name", ["pickle", "protobuf", "bytes"])
+def test_tokens_come_back_as_they_were(name):
+    encode, decode = _tokens.codec(name)
+    for size in (20, 50, 1000):
+        reply = replies.reply(7, -5, 2**62, replies.rest(size))
+        assert decode(encode(reply)) == reply
+
+
+@pytest.mark.parametrize("name", ["pickle", "protobuf"])
+@pytest.mark.parametrize("content", [b"\xff", b"\x80\x05N.", b"nonsense", bytes(40)])
+def test_bytes_that_are_no_token_are_an_error(name, content):
+    with pytest.raises(TransportError, match="reply"):
+        _tokens.codec(name)[1](content)
+
+
+@pytest.fixture
+def faults(monkeypatch):
+    """Let the tests' own systems be found."""
+    monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(HERE / "extra_systems"))
+    monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(HERE / "extra_systems")])
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("too_few", "too few replies came"), ("too_many", "too many replies came"), ("lies", "other bytes")],
+)
+def test_a_server_that_streams_wrongly_is_an_error(fault, words, faults):
+    with pytest.raises(SystemFailedError, match=words):
+        measure(case_of("faulty_streams", "ipc", {"fault": fault}, gap_us=0), 0.1, 1)
+
+
+def test_streams_that_break_are_counted_and_kept_apart(faults):
+    measured = measure(case_of("faulty_streams", "ipc", {"fault": "breaks"}), 0.2, 1)
+    complete = np.array(measured.streams["is_complete"])
+    assert measured.ledger["errors"] == (~complete).sum() > 0
+    assert measured.ledger["streams"] == complete.sum() > 0
+    assert ("error_read", measured.ledger["errors"], "1") in measured.report
+
+
+def test_a_server_that_dies_in_the_middle_of_a_stream_is_an_error(faults):
+    with pytest.raises(SystemFailedError, match="status 3"):
+        measure(case_of("faulty_streams", "ipc", {"fault": "dies"}), 0.5, 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"replies": 0}, "replies must be a whole number above 0"),
+        ({"reply_bytes": 19}, "at least 20"),
+        ({"replies": 1_000_000, "reply_bytes": 10_000}, "fewer or smaller"),
+        ({"gap_us": -1}, "gap_us"),
+        ({"gap_us": 60_000_000}, "at most 60 s"),
+        ({"engine": "wire"}, "its own client library"),
+        ({"target": "tcp://127.0.0.1:9"}, "started here"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(changed, words):
+    with pytest.raises(UsageError, match=words):
+        case_of("sockets", "tcp", {}, **changed)
+
+
+def test_a_system_without_streams_is_refused_with_those_that_have_them():
+    with pytest.raises(UsageError, match=r"http_stdlib has no streams of replies: .*zeromq"):
+        case_of("http_stdlib", "tcp", {})
