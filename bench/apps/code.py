@@ -54,6 +54,10 @@ def of_case(case: Case) -> list[Piece]:
         return [piece(CHILD / "retrying.py", "RetryLoad.load"), piece(CHILD / "retries.py", "Requests.next_attempt")]
     if case.engine == "wire":
         return [piece(CHILD / "wire.py", WIRE[case.load])]
+    if case.load == "reply_stream":
+        calls = calls_of(case.system, "stream")
+        loop = "receive_async" if calls and calls[0].text.lstrip().startswith("async ") else "receive"
+        return [piece(CHILD / "reply_streams.py", loop), *calls]
     calls = calls_of(case.system, "send" if case.load == "stream" else "call")
     loops = AWAITED if calls and calls[0].text.lstrip().startswith("async ") else PLAIN
     return [piece(CHILD / "timed_loops.py", loops[case.load]), *calls]
@@ -66,8 +70,13 @@ def calls_of(system: str, verb: str = "call") -> list[Piece]:
     function of the file that builds it.
     """
     file, tree = Path(systems.file_of(system)), systems.tree_of(system)
-    wanted = {"send": "Sender"}.get(verb, "Client")
-    client = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == wanted), None)
+    wanted, classes = (
+        {"send": "Sender"}.get(verb, "Client"),
+        [node for node in tree.body if isinstance(node, ast.ClassDef)],
+    )
+    if verb == "stream" and any(node.name == "StreamClient" for node in classes):
+        wanted = "StreamClient"
+    client = next((node for node in classes if node.name == wanted), None)
     if client is None:
         return [piece for value in _assigned(tree, wanted) for piece in _inherited(value, verb)]
     methods = {node.name: node for node in client.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}

@@ -32,7 +32,7 @@ class Ratio:
     @property
     def quantity(self) -> str:
         """The quantity in words."""
-        return QUANTITIES[self.name][0]
+        return QUANTITIES[self.name][0] if self.name in QUANTITIES else self.name.replace("_us", "").replace("_", " ")
 
     @property
     def is_certain(self) -> bool:

@@ -81,7 +81,8 @@ def caption(run: Run) -> str:
     """Return what the reader must know to judge the figure: n, starts, window, placement, machine, run, gaps."""
     cases, machine = run.cases, run.manifest["machine"]
     n = cases.loc[cases["system"] != "loopback", "n"].sum()
-    amount = f"windows of {run.plan.window_s:g} s; n = {n:,} calls after the warm-up"
+    what = "stored messages" if (cases["load"] == "reply_stream").any() else "calls after the warm-up"
+    amount = f"windows of {run.plan.window_s:g} s; n = {n:,} {what}"
     if len(run.sessions):
         what = "connections" if run.find(load="reconnect") else "client processes"
         processes = f"n = {len(run.sessions):,} {what} with {run.sessions['calls'].sum():,} calls"

@@ -11,6 +11,11 @@ GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container
     "calls_per_s": {1: (1251.64,), 2: (1206.19, 1207.73)},  # 100 calls in a loop, for each client
 }
 
+VLLM: dict[str, Any] = {  # vLLM, pull requests 6880 and 6883, 2024: API server and engine; 10 requests/s, Llama-3-8B
+    "ttft_ms": {"one process": 688, "gRPC": 450, "ZeroMQ + pickle": 298, "ZeroMQ + protobuf": 269},  # means
+    "tpot_ms": {"one process": 70.7, "gRPC": 64.2, "ZeroMQ + pickle": 57.4, "ZeroMQ + protobuf": 54.5},  # means
+}
+
 ZEROMQ: dict[str, Any] = {  # CZTop, ZeroMQ from Ruby on a laptop: 1 kB REQ/REP, and one-way messages
     "half_rtt_us": {"inproc": 23.4, "ipc": 45.5, "tcp": 61.4},
     "inproc_per_s": {100: 37_093, 1000: 38_498, 10_000: 31_501, 100_000: 11_034},

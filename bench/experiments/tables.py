@@ -22,6 +22,7 @@ from bench.experiments.overview import findings as overview
 from bench.experiments.placement import findings as placement
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
 from bench.experiments.retries import findings as storms
+from bench.experiments.streaming import findings as streaming
 from bench.experiments.throughput import findings as throughput
 from bench.experiments.wamp import findings as wamp
 from bench.experiments.words import UNKNOWN, factor, limit_of
@@ -36,6 +37,7 @@ RATIOS: dict[str, Callable[[Run], list[Ratio]]] = {
     "placement": placement.ratios,
     "overview": overview.ratios,
     "messages": carried.ratios,
+    "streaming": streaming.ratios,
 }
 
 
@@ -376,10 +378,27 @@ def streams(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
 
+def reply_streams(run: Run) -> pd.DataFrame:
+    """Return one row for each case of reply streams: first message, gaps, rate, what came late or broke."""
+    rows = []
+    for case, row in numbered(run.cases_with(load="reply_stream")):
+        starts, entry = run.starts_of(case), {"case": row["label"], "starts": row["starts"]}
+        entry["time to first message [range over starts]"] = _with_range(row, "p50_first_us", duration)
+        entry["median gap"] = duration(row["p50_gap_us"])
+        for p in ("p90", "p99"):
+            gap = row[f"{p}_gap_us"]
+            entry[f"{p} gap"] = duration(gap) if gap == gap else "n/a (too few in a start)"
+        entry["messages/s [range over starts]"] = _with_range(row, "rate_per_s", quantity)
+        entry["more than a gap late"] = f"{row['overdue']:.1%}" if row["overdue"] == row["overdue"] else "no schedule"
+        entry["streams complete, broken"] = f"{starts['streams'].sum():,.0f}, {starts['errors'].sum():,.0f}"
+        rows.append(entry)
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
 def results(run: Run) -> list[pd.DataFrame]:
     """Return the tables of a run's results that have rows: calls, open loads, what calls cost, one-way streams."""
     paced = loads(run) if (run.cases["load"] == "open").any() else pd.DataFrame()
-    return [frame for frame in (calls(run), paced, costs(run), streams(run)) if len(frame)]
+    return [frame for frame in (calls(run), paced, costs(run), streams(run), reply_streams(run)) if len(frame)]
 
 
 def card(outcomes: list[Check]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from bench.child.spec import Done
 from bench.errors import SystemFailedError
 from bench.run.start_record import Times
 
-MOST_KEPT = 2000  # replies of a start that are stored one by one: enough for p99 of a start; the rates count all
+MOST_KEPT = 1000  # replies of a start that are stored one by one: enough for p99 of a start; the rates count all
 WIDTH = 6  # columns that each caller reports
 
 Columns = dict[str, Any]

@@ -16,7 +16,7 @@ def column(time: str, p: float) -> str:
     return f"p{100 * p:g}_{time}_us"
 
 
-COLUMNS = (*(column(time, p) for time in TIMES for p in QUANTILES), "stretch")
+COLUMNS = (*(column(time, p) for time in TIMES for p in QUANTILES), "overdue")
 
 
 def streams(folder: Folder, ledger: pd.DataFrame) -> pd.DataFrame:
@@ -51,16 +51,14 @@ def gaps(rows: pd.DataFrame) -> pd.DataFrame:
 def quantiles(ledger: pd.DataFrame, known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the columns ``COLUMNS`` and ``stream_rate_per_s``, one row per start of this load.
 
-    A quantile above the median is NaN where the start has too few values to carry it. ``stretch``: the median of the
-    time from the first to the last reply of a complete stream over the time that was planned; NaN where unpaced.
-    ``stream_rate_per_s``: replies per second between the first and the last reply of the start.
+    A quantile above the median is NaN where the start has too few values to carry it. ``overdue``: the share of replies
+    that came when the next one was due already, more than one gap late; NaN where unpaced. ``stream_rate_per_s``:
+    replies per second between the first and the last reply of the start.
     """
     mine = ledger.index[ledger["load"] == LOAD]
     found = pd.DataFrame(index=mine, columns=[*COLUMNS, "stream_rate_per_s"], dtype=float)
     whole, inner = known[known["warm"] & known["is_complete"]], gaps(rows)
-    paced = ledger["gap_us"].reindex(whole["start"]).to_numpy() * (whole["replies"].to_numpy() - 1) * 1e3
-    stretch = ((whole["last_ns"] - whole["first_ns"]) / np.where(paced > 0, paced, np.nan)).groupby(whole["start"])
-    found["stretch"] = stretch.median().reindex(mine)
+    found["overdue"] = _overdue(rows[rows["warm"]], ledger["gap_us"]).reindex(mine)
     for time, table in (("first", whole), *((name, inner) for name in TIMES[1:])):
         for start, values in table.groupby("start")[f"{time}_ns"]:
             for p in QUANTILES:
@@ -71,3 +69,11 @@ def quantiles(ledger: pd.DataFrame, known: pd.DataFrame, rows: pd.DataFrame) -> 
         count = np.array([1, int(values["replies"].sum())])
         found.loc[start, "stream_rate_per_s"] = stats.stream_rate(np.array([first, last]), count)
     return found
+
+
+def _overdue(rows: pd.DataFrame, gap_us: "pd.Series[float]") -> "pd.Series[float]":
+    """Return the share of overdue replies of each start; a first reply is due when its request is sent."""
+    late_ns = np.where(rows["number"] == 0, rows["gap_ns"], rows["pacing_ns"] + rows["transit_ns"])
+    allowed_ns = gap_us.reindex(rows["start"]).to_numpy() * 1e3
+    over = pd.Series(np.where(allowed_ns > 0, late_ns > allowed_ns, np.nan), index=rows.index)
+    return over.groupby(rows["start"]).mean()

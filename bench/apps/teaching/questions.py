@@ -17,6 +17,7 @@ from bench.experiments.openload.findings import capacity, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
 from bench.experiments.retries.findings import Outcome, outcomes
 from bench.experiments.scaleup.findings import of_bytes
+from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
 from bench.run.frames import Run, column, number_of
 from bench.text import quantity
 
@@ -178,6 +179,21 @@ def _workers(run: Run) -> Answer:
     return _times(run, rows[1], rows[2], RATE)
 
 
+def _first_message(run: Run) -> Answer:
+    """Return how many times the time to first message of raw sockets gRPC's is, with the fewest paced streams."""
+    rows = paced(run)
+    few = rows[rows["callers"] == rows["callers"].min()].reset_index().set_index("system")["case"]
+    return _times(run, few["sockets"], few["grpc_aio"], FIRST)
+
+
+def _message_cpu(run: Run) -> Answer:
+    """Return how many times the CPU time per message of ZeroMQ gRPC needs, both with protobuf, over tcp."""
+    for one in steps(run):
+        if one.factor == "stack" and one.ratio.name == CPU:
+            return _times(run, one.ratio.other, one.ratio.base, CPU)
+    raise LookupError("the stacks of the origin were not measured")
+
+
 ALL = (
     Question(
         "latency q1",
@@ -274,6 +290,18 @@ ALL = (
         "And how many per cent of the requests meet the deadline?",
         "%",
         lambda run: _over_starts(100 * _at_once(run).met),
+    ),
+    Question(
+        "streaming q1",
+        "One stream: how many times the time to first message of raw sockets is that of gRPC (grpc_aio)?",
+        "times",
+        _first_message,
+    ),
+    Question(
+        "streaming q2",
+        "Many streams: how many times the CPU time per message of ZeroMQ does gRPC need, both with protobuf?",
+        "times",
+        _message_cpu,
     ),
     Question(
         "scaleup q1",

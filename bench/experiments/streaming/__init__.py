@@ -1,0 +1,1 @@
+"""streaming.ipynb: What arrives first, and how evenly?"""

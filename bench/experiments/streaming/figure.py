@@ -1,0 +1,198 @@
+"""Panels of reply streams: time to first message, gaps, lateness, CPU per message; and the steps of the origin."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench import stats
+from bench.experiments.axes import (
+    GREY,
+    ROLE_COLOURS,
+    SYSTEM_COLOURS,
+    Look,
+    RangeRow,
+    band,
+    beside,
+    cpu_bars,
+    hold,
+    linear_axis,
+    look,
+    name_rows,
+    near,
+    nothing,
+    range_rows,
+    ratio_axis,
+    small,
+    ticks_at,
+    time_axis,
+    times,
+)
+from bench.experiments.streaming import findings
+from bench.experiments.streaming.findings import FIRST, QUANTITIES
+from bench.run.frames import Run, numbered
+from bench.text import duration, quantity
+
+TITLE = "What arrives first, and how evenly?"
+
+PACING, TRANSIT = ROLE_COLOURS["server"], SYSTEM_COLOURS[0]
+LEAST_US = 1.0  # a deviation that is drawn on the logarithmic axis, at least
+WIDE = 0.16  # of a bar of gaps, in decades of the number of streams
+
+
+def _looks(run: Run) -> dict[str, Look]:
+    return {name: look(place) for place, name in enumerate(dict.fromkeys(case.system for case in run.plan.cases))}
+
+
+def first(run: Run, axes: Axes) -> None:
+    """Draw the median time to first message against the number of streams at once; hollow: behind the schedule."""
+    cases = findings.paced(run)
+    if cases.empty:
+        return nothing(axes, "no paced streams in this run")
+    axes.set(xscale="log", yscale="log")
+    for system, rows in cases.groupby("system", sort=False):
+        rows, one = rows.sort_values("callers"), _looks(run)[system]
+        axes.plot(rows["callers"], rows[FIRST], color=one.colour, lw=1.8, zorder=2)
+        band(axes, rows, "callers", FIRST, one.colour, 0.15)
+        for _, row in rows.iterrows():
+            _dot(axes, row["callers"], row[FIRST], one, findings.is_behind(row))
+        axes.plot([], [], marker=one.marker, color=one.colour, lw=1.8, label=system)
+    _hollow(axes, cases)
+    hold(axes, cases[FIRST], cases[f"{FIRST}_low"], cases[f"{FIRST}_high"], duration)
+    time_axis(axes.yaxis)
+    _streams_axis(axes, cases)
+    axes.set_ylabel("median time to first message")
+    axes.legend(fontsize=9)
+    axes.set_title("Time to first message (band: range over starts)")
+    return None
+
+
+def _dot(axes: Axes, x: float, y: float, one: Look, is_hollow: bool) -> None:
+    face = "white" if is_hollow else one.colour
+    axes.plot(x, y, one.marker, ms=6.5, color=one.colour, mfc=face, mew=1.4, zorder=3)
+
+
+def _hollow(axes: Axes, cases: pd.DataFrame) -> None:
+    if any(findings.is_behind(row) for _, row in cases.iterrows()):
+        axes.plot([], [], "o", color=GREY, mfc="white", mew=1.4, label="behind its schedule: overloaded")
+
+
+def _streams_axis(axes: Axes, cases: pd.DataFrame) -> None:
+    counts = sorted(cases["callers"].unique())
+    ticks_at(axes.xaxis, counts)
+    axes.set_xticklabels([f"{count:,}" for count in counts])
+    axes.set_xlim(min(counts) / 1.6, max(counts) * 1.6)
+    axes.set_xlabel("streams at once, one client process")
+
+
+def gaps(run: Run, axes: Axes) -> None:
+    """Draw how far gaps between messages are from the plan, median to p90, against the number of streams at once."""
+    cases = findings.paced(run)
+    if cases.empty:
+        return nothing(axes, "no paced streams in this run")
+    axes.set(xscale="log", yscale="log")
+    names = list(cases["system"].unique())
+    for case, row in numbered(cases):
+        off_us = findings.unevenness(run, case)
+        if not len(off_us):
+            continue
+        place = names.index(row["system"]) - (len(names) - 1) / 2
+        x, one = row["callers"] * 10 ** (WIDE * place * 0.8), _looks(run)[row["system"]]
+        middle, high = (max(LEAST_US, stats.quantile(off_us, p)) for p in (0.5, 0.9))
+        axes.plot([x, x], [middle, high], color=one.colour, lw=4, alpha=0.45, solid_capstyle="round")
+        _dot(axes, x, middle, one, findings.is_behind(row))
+    for name in names:
+        axes.plot([], [], marker=_looks(run)[name].marker, color=_looks(run)[name].colour, lw=4, alpha=0.6, label=name)
+    _hollow(axes, cases)
+    time_axis(axes.yaxis)
+    _streams_axis(axes, cases)
+    axes.set_xlim(cases["callers"].min() / 3, cases["callers"].max() * 3)
+    axes.set_ylabel("|gap - planned gap|")
+    axes.legend(fontsize=9)
+    axes.set_title("How uneven the gaps are: median (marker) to p90 (bar)")
+    return None
+
+
+def late(run: Run, axes: Axes) -> None:
+    """Draw where a reply is late: the median at the server's timer, and from there to the client; bars reach p90."""
+    rows = findings.at_common(run)
+    if rows.empty:
+        return nothing(axes, "no number of streams at which most systems keep their schedule")
+    found = [findings.lateness(run, case) for case, _ in numbered(rows)]
+    for y, one in enumerate(found):
+        for dy, (middle, high), colour in ((-0.19, one.pacing, PACING), (0.19, one.transit, TRANSIT)):
+            axes.barh(y + dy, middle, height=0.34, color=colour)
+            axes.plot([middle, high], [y + dy] * 2, color="black", lw=1.2)
+            axes.plot(high, y + dy, "|", color="black", ms=8)
+        beside(axes, y, f"{duration(one.pacing[0])} + {duration(one.transit[0])}")
+    axes.barh([0], [0], color=PACING, label="server's timer: due until handed over")
+    axes.barh([0], [0], color=TRANSIT, label="transit: handed over until received")
+    axes.plot([], [], "|-", color="black", label="median to p90")
+    name_rows(axes, rows["system"])
+    linear_axis(axes.xaxis)
+    axes.set_xlabel("time late [µs]")
+    axes.legend(fontsize=9)
+    axes.set_title(f"Where a reply is late, {_streams(findings.common(run))}")
+    return None
+
+
+def _streams(count: int | None) -> str:
+    return f"{count:,} stream{'s' * (count != 1)}" if count else ""
+
+
+def cpu(run: Run, axes: Axes) -> None:
+    """Draw the CPU time per message by role, where most systems keep their schedule."""
+    rows = findings.at_common(run)
+    if rows.empty:
+        return nothing(axes, "no number of streams at which most systems keep their schedule")
+    cpu_bars(run, axes, rows)
+    name_rows(axes, rows["system"])
+    axes.legend()
+    axes.set_xlabel("CPU time per message [µs]; line: range over starts")
+    axes.set_title(f"CPU time per message, {_streams(findings.common(run))}")
+    return None
+
+
+def without_pauses(run: Run, axes: Axes) -> None:
+    """Draw the messages per second of streams that are not paced."""
+    rows = findings.unpaced(run)
+    if rows.empty:
+        return nothing(axes, "no streams without pauses in this run")
+    each = [(run.starts_of(case)["rate_per_s"], _looks(run)[row["system"]]) for case, row in numbered(rows)]
+    range_rows(axes, (RangeRow(values, one.colour, marker=one.marker) for values, one in each), quantity)
+    near(axes, quantity)
+    name_rows(
+        axes, [f"{row['system']}, {_streams(int(row['callers']))}" for _, row in numbered(rows)], small(len(rows))
+    )
+    axes.set_xlabel("messages per second of each start; bar: their range, line: their median")
+    axes.set_title("Streams without pauses")
+    return None
+
+
+def origin(run: Run, axes: Axes) -> None:
+    """Draw what each step of the origin's choice changes, one factor at a time: ratios with their 95 % intervals."""
+    found = findings.steps(run)
+    if not found:
+        return nothing(axes, "the origin's stacks are not in this run (origin_streams 0, or other systems)")
+    changes, quantities = list(dict.fromkeys(one.change for one in found)), list(QUANTITIES.values())
+    for one in found:
+        y = changes.index(one.change) + 0.24 * (quantities.index(one.what) - 1)
+        kind, interval = look(quantities.index(one.what)), one.ratio.interval
+        if interval.low == interval.low:
+            axes.plot([interval.low, interval.high], [y, y], color=kind.colour, lw=5, alpha=0.35)
+        axes.plot(interval.middle, y, kind.marker, color=kind.colour, ms=6)
+        axes.annotate(times(interval), (1, y), (6, 0), axes.get_yaxis_transform(), "offset points", va="center",
+                      fontsize=8, color=kind.colour, annotation_clip=False)  # fmt: skip
+    for place, name in enumerate(quantities):
+        axes.plot([], [], look(place).marker, color=look(place).colour, label=name)
+    axes.axvline(1, color="black", lw=1, zorder=0.9)
+    axes.set_xscale("log")
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(min(low, 0.9) / 1.05, max(high, 1.1) * 1.05)
+    ratio_axis(axes.xaxis)
+    name_rows(axes, changes)
+    axes.set_xlabel("ratio after / before the change; bar: 95 % CI")
+    axes.legend(fontsize=9)
+    axes.set_title(f"The origin's choice, one factor at a time, {_streams(findings.origin_streams(run))}")
+    return None
+
+
+PANELS = (first, gaps, late, cpu)

@@ -1,0 +1,177 @@
+"""Reply streams: which keep their schedule, where replies are late, what each factor of the origin's choice costs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bench import stats
+from bench.experiments.case_ratios import Ratio, ratio
+from bench.run import reply_streams
+from bench.run.frames import Run, number_of, numbered, once
+from bench.run.reply_streams import column
+
+FIRST, GAP, GAP99 = column("first", 0.5), column("gap", 0.5), column("gap", 0.99)
+CPU = "cpu_us_per_call"
+MOST_OVERDUE = 0.05  # share of messages that may come more than one gap late where the schedule is kept
+
+
+@once
+def paced(run: Run) -> pd.DataFrame:
+    """Return the rows of ``Run.cases`` with paced streams: of each system its first transport and options."""
+    return _of_first(run, run.cases_with(load=reply_streams.LOAD).query("gap_us > 0"))
+
+
+@once
+def unpaced(run: Run) -> pd.DataFrame:
+    """Return the rows of ``Run.cases`` with streams that are not paced."""
+    return run.cases_with(load=reply_streams.LOAD).query("gap_us == 0")
+
+
+def _of_first(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
+    first: dict[str, tuple[str, str]] = {}
+    for _, row in cases.iterrows():
+        first.setdefault(row["system"], (row["transport"], row["options"]))
+    mine = [first[row["system"]] == (row["transport"], row["options"]) for _, row in cases.iterrows()]
+    return cases[np.array(mine, bool)]
+
+
+def is_behind(row: "pd.Series[float]") -> bool:
+    """Return whether too many messages of a case came when the next one was due already: it is overloaded."""
+    return bool(row["overdue"] > MOST_OVERDUE)
+
+
+def kept(run: Run) -> pd.DataFrame:
+    """Return the rows of ``paced`` whose streams keep their schedule."""
+    return paced(run)[paced(run)["overdue"] <= MOST_OVERDUE]
+
+
+@once
+def common(run: Run) -> int | None:
+    """Return the largest number of streams at which most systems keep their schedule, or None."""
+    counts = kept(run)["callers"].value_counts()
+    most = paced(run)["system"].nunique()
+    enough = [int(number) for number in counts.index if 2 * counts[number] > most]
+    return max(enough, default=None)
+
+
+def at_common(run: Run) -> pd.DataFrame:
+    """Return the rows of ``kept`` with that number of streams."""
+    return kept(run)[kept(run)["callers"] == common(run)]
+
+
+def unevenness(run: Run, case: int) -> "np.ndarray[Any, Any]":
+    """Return how far each gap of a paced case is from the planned one, in us, shape (gaps,)."""
+    rows = reply_streams.gaps(run.replies[run.replies["case"] == case])
+    return np.asarray(np.abs(rows["gap_ns"].to_numpy() / 1e3 - run.case(case).gap_us))
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Where the replies of a case are late, in us: the median and p90 at the server's timer, and from there on.
+
+    pacing: from when a reply was due until the server handed it to its library. transit: from there until the client
+    had it. All stored replies of complete streams, all starts together.
+    """
+
+    case: int
+    pacing: tuple[float, float]
+    transit: tuple[float, float]
+
+    @property
+    def pacing_share(self) -> float:
+        """The share of the server's timer in the sum of both medians."""
+        return self.pacing[0] / (self.pacing[0] + self.transit[0])
+
+
+@once
+def lateness(run: Run, case: int) -> Lateness:
+    """Return where the replies of a case are late."""
+    rows = reply_streams.gaps(run.replies[run.replies["case"] == case])
+    each = {name: rows[f"{name}_ns"].to_numpy() / 1e3 for name in ("pacing", "transit")}
+    both = {name: (stats.quantile(values, 0.5), stats.quantile(values, 0.9)) for name, values in each.items()}
+    return Lateness(case, both["pacing"], both["transit"])
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the origin's choice: what changes, and the ratio of a quantity after over before."""
+
+    factor: str
+    change: str
+    what: str
+    ratio: Ratio
+
+
+QUANTITIES = {FIRST: "time to first message", GAP99: "p99 gap", CPU: "CPU per message"}
+
+
+@once
+def steps(run: Run) -> list[Step]:
+    """Return the effect of each factor of the origin's choice on each quantity, one factor at a time."""
+    found = []
+    for factor, change, base, other in _changes(run):
+        for name, words in QUANTITIES.items():
+            one = ratio(run, base, other, name)
+            if one.value == one.value:
+                found.append(Step(factor, change, words, one))
+    return found
+
+
+def _changes(run: Run) -> Iterator[tuple[str, str, int, int]]:
+    """Yield factor, change in words, and the two cases, where both were measured."""
+    zeromq = {"system": "zeromq", "token_codec": "protobuf", "transport": "tcp"}
+    grpc = {"system": "grpc_aio", "serialization": "protobuf", "transport": "tcp"}
+    wanted = (
+        ("stack", "ZeroMQ instead of gRPC", grpc, zeromq),
+        ("serializer", "protobuf instead of pickle", zeromq | {"token_codec": "pickle"}, zeromq),
+        (
+            "serializer",
+            "pickle instead of bytes",
+            zeromq | {"token_codec": "bytes"},
+            zeromq | {"token_codec": "pickle"},
+        ),
+        ("transport", "ZeroMQ: ipc instead of tcp", zeromq, zeromq | {"transport": "ipc"}),
+        ("transport", "gRPC: ipc instead of tcp", grpc, grpc | {"transport": "ipc"}),
+    )
+    count = origin_streams(run)
+    for factor, change, before, after in wanted:
+        cases = [_case(run, of, count) for of in (before, after)]
+        if cases[0] is not None and cases[1] is not None:
+            yield factor, change, cases[0], cases[1]
+
+
+def _case(run: Run, of: dict[str, str], count: int | None) -> int | None:
+    found = [case for case in run.find(load=reply_streams.LOAD, callers=count, **of) if run.case(case).gap_us > 0]
+    return found[0] if found else None
+
+
+@once
+def origin_streams(run: Run) -> int | None:
+    """Return how many streams at once the origin's stacks have: as many as the case of ZeroMQ with pickle."""
+    found = [run.case(case).callers for case in run.find(system="zeromq", token_codec="pickle")]
+    return max(found, default=None)
+
+
+@once
+def stacks(run: Run) -> list[int]:
+    """Return the cases of the origin's stacks, in the order of the steps."""
+    return list(dict.fromkeys(case for _, _, base, other in _changes(run) for case in (base, other)))
+
+
+def stack_name(run: Run, case: int) -> str:
+    """Return a stack as the origin writes it: ZeroMQ + pickle, tcp."""
+    of = run.case(case)
+    name = "ZeroMQ" if of.system == "zeromq" else "gRPC"
+    return f"{name} + {of.options.get('token_codec') or of.options.get('serialization')}, {of.transport}"
+
+
+def ratios(run: Run) -> list[Ratio]:
+    """Return the time to first message of each system over that of raw sockets, at the number of ``common``."""
+    rows = at_common(run)
+    base = next((number_of(case) for case, row in numbered(rows) if row["system"] == "sockets"), None)
+    if base is None:
+        return []
+    return [ratio(run, base, case, FIRST) for case, _ in numbered(rows) if case != base]

@@ -1,0 +1,156 @@
+"""Sentences of streaming.ipynb: the first message, the gaps, where a reply is late, and the origin's choice."""
+
+import pandas as pd
+
+from bench import stats
+from bench.analysis.resources import total_cpu
+from bench.experiments.case_ratios import Ratio, times
+from bench.experiments.published import VLLM
+from bench.experiments.streaming import findings
+from bench.experiments.streaming.findings import FIRST, QUANTITIES, Step
+from bench.run.frames import Run, numbered
+from bench.text import duration, listed, quantity
+
+
+def conclusion(run: Run) -> str:
+    """Return what arrives first and how evenly, where replies are late, and what survives of the origin's claim."""
+    return "\n\n".join(part for part in (arrival(run), where(run), origin(run)) if part)
+
+
+def arrival(run: Run) -> str:
+    """Return the time to first message and the gaps, against the number of streams."""
+    return "\n\n".join(part for part in (_first(run), _schedule(run), _gaps(run)) if part)
+
+
+def _streams(count: int | None) -> str:
+    return f"{count or 0:,} stream{'s' * (count != 1)}"
+
+
+def _first(run: Run) -> str:
+    cases = findings.paced(run)
+    if cases.empty:
+        return ""
+    few = cases[cases["callers"] == cases["callers"].min()].sort_values(FIRST)
+    low, high = few.iloc[0], few.iloc[-1]
+    text = (
+        f"With {_streams(int(low['callers']))}, the median time to first message is {duration(low[FIRST])} "
+        f"with {low['system']}"
+    )
+    return f"{text} and {duration(high[FIRST])} with {high['system']}." if len(few) > 1 else f"{text}."
+
+
+def _schedule(run: Run) -> str:
+    cases, kept = findings.paced(run), findings.kept(run)
+    if cases.empty:
+        return ""
+    gap = duration(float(cases["gap_us"].iloc[0]))
+    lines = [
+        f"A message is due every {gap} in each stream. A case is on schedule if at most {findings.MOST_OVERDUE:.0%} of "
+        "its messages come more than one gap late (median over starts):"
+    ]
+    for system, rows in cases.groupby("system", sort=False):
+        mine = kept[kept["system"] == system]["callers"]
+        late = rows[[findings.is_behind(row) for _, row in rows.iterrows()]]["callers"]
+        words = f"up to {int(mine.max()):,} streams on schedule" if len(mine) else "never on schedule"
+        more = f"; **overloaded** at {listed(f'{count:,}' for count in sorted(late))}" if len(late) else ""
+        lines.append(f"- {system}: {words}{more}")
+    return "\n".join(lines)
+
+
+def _gaps(run: Run) -> str:
+    rows = findings.at_common(run)
+    if rows.empty:
+        return "At no number of streams are most systems on schedule."
+    off = {row["system"]: stats.quantile(findings.unevenness(run, case), 0.9) for case, row in numbered(rows)}
+    even, uneven = min(off, key=off.__getitem__), max(off, key=off.__getitem__)
+    text = (
+        f"At {_streams(findings.common(run))}, nine of ten gaps are within {duration(off[even])} of the planned gap "
+        f"with {even}"
+    )
+    return f"{text} and within {duration(off[uneven])} with {uneven}." if even != uneven else f"{text}."
+
+
+def where(run: Run) -> str:
+    """Return where replies are late, and what a message costs in CPU time."""
+    return "\n\n".join(part for part in (_where(run), _cost(run)) if part)
+
+
+def _where(run: Run) -> str:
+    rows = findings.at_common(run)
+    if rows.empty:
+        return ""
+    lines = [f"Where a reply is late at {_streams(findings.common(run))} (medians):"]
+    for case, row in numbered(rows):
+        one = findings.lateness(run, case)
+        lines.append(
+            f"- {row['system']}: {duration(one.pacing[0])} at the server's timer and {duration(one.transit[0])} from "
+            f"there to the client; the timer is {one.pacing_share:.0%} of the sum"
+        )
+    return "\n".join(lines)
+
+
+def _cost(run: Run) -> str:
+    rows = findings.at_common(run)
+    if rows.empty:
+        return ""
+    every = total_cpu(rows).sort_values()
+    low, high = (rows.loc[case] for case in (every.index[0], every.index[-1]))
+    text = f"A message costs {_cpu(low)} CPU time with {low['system']}"
+    return f"{text} and {_cpu(high)} with {high['system']}." if len(rows) > 1 else f"{text}."
+
+
+def _cpu(row: "pd.Series[float]") -> str:
+    parts = [(role, row[f"{role}_cpu_us_per_call"]) for role in ("client", "server", "router")]
+    return listed(f"{duration(us)} ({role})" for role, us in parts if us == us and us > 0)
+
+
+def origin(run: Run) -> str:
+    """Return what each step of the origin's choice changes here, and what survives of its claim."""
+    found = findings.steps(run)
+    if not found:
+        return ""
+    count = _streams(findings.origin_streams(run))
+    ttft = VLLM["ttft_ms"]
+    theirs = ttft["gRPC"] / ttft["ZeroMQ + protobuf"]
+    head = (
+        f"The origin's table: with ZeroMQ + protobuf the mean time to first token was {ttft['ZeroMQ + protobuf']} ms, "
+        f"with gRPC {ttft['gRPC']} ms ({quantity(theirs)} times as long; one measurement each, with a model and its "
+        f"load). Here, with a paced source in the model's place and one factor at a time, at {count}:\n"
+    )
+    late = [findings.stack_name(run, case) for case in findings.stacks(run) if findings.is_behind(run.cases.loc[case])]
+    behind = f"\n\nBehind the schedule, and so overloaded: {listed(late)}." if late else ""
+    return "\n".join([head, *map(_step, found)]) + behind + f"\n\n{_survives(run, found)}"
+
+
+def _step(one: Step) -> str:
+    certain = "" if one.ratio.is_certain else ": not distinguishable"
+    return f"- {one.change}: {one.what} {one.ratio}{certain}"
+
+
+def _survives(run: Run, found: list[Step]) -> str:
+    """Return which parts of the origin's claim the run supports."""
+    stack = {one.what: one.ratio for one in found if one.factor == "stack"}
+    if not stack:
+        return ""
+    parts = [f"{what}: {_verdict(ratio)}" for what, ratio in stack.items()]
+    milliseconds = _difference(run, stack[QUANTITIES[FIRST]]) if QUANTITIES[FIRST] in stack else ""
+    return f'What survives of "ZeroMQ instead of gRPC": {"; ".join(parts)}.{milliseconds}'
+
+
+def _verdict(found: Ratio) -> str:
+    if not found.is_certain:
+        return "no difference that these starts distinguish"
+    return f"ZeroMQ {'needs less' if found.value < 1 else 'needs more'}, {times(found.interval)} gRPC's"
+
+
+def _difference(run: Run, found: Ratio) -> str:
+    """Return the difference of the two stacks in time to first message, beside the origin's."""
+    here = run.cases.loc[found.base, FIRST] - run.cases.loc[found.other, FIRST]
+    ttft = VLLM["ttft_ms"]
+    theirs = 1e3 * (ttft["gRPC"] - ttft["ZeroMQ + protobuf"])
+    explains = "explains" if here > 0.5 * theirs else "does not explain"
+    return (
+        f" The difference in time to first message is {duration(abs(here))} here (of medians) and {duration(theirs)} "
+        f"there: the stack alone {explains} the origin's difference, which includes the model, its queue, and the CPU "
+        "time that both processes compete for."
+    )
