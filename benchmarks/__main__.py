@@ -34,6 +34,7 @@ from bench.run import folder as folders
 from bench.run import integrity, schema, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
+from benchmarks import reply_streams as thousand
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
 BARE = str(Path(__file__).with_name("bare.py"))
@@ -362,8 +363,14 @@ def streams() -> None:
         compare(title, lambda c=case: lab_rate(c), lambda c=case: bare("streams", c), "k/s", 1e-3)  # type: ignore[misc]
 
 
+def reply_streams() -> None:
+    """A thousand streams of replies from one client process: how late the receive stamps are."""
+    thousand.reply_streams(max(1, BLOCKS // 5))
+
+
 PARTS = (
-    loops, round_trips, routed, streams, readiness, engines, load_generators, pacing, storing, hashing, reviewing,
+    loops, round_trips, routed, streams, reply_streams, readiness, engines, load_generators, pacing, storing, hashing,
+    reviewing,
     memory, notebook,
 )  # fmt: skip
 

@@ -12,7 +12,8 @@ FIELD = (
     "context-switch",
     "head-of-line-blocking", "service-time", "queueing-delay", "tls", "serialization", "rtt",
     "response-time", "quantile", "median", "warm-up", "steady-state", "nagles-algorithm", "delayed-ack",
-    "hodges-lehmann-estimate", "littles-law", "mean-value-analysis", "autocorrelation",
+    "hodges-lehmann-estimate", "littles-law", "mean-value-analysis", "autocorrelation", "event-loop", "flow-control",
+    "time-to-first-message", "gap",
 )  # fmt: skip
 OURS = (
     "baseline", "instrument-overhead", "load-generator", "system", "transport", "option", "factor", "payload", "case",

@@ -174,6 +174,7 @@ _KINDS: dict[str, Kind] = {
     "message": TEXT,
     "content": LONG_TEXT,
     "retry": table(scalar),
+    **dict.fromkeys(("replies", "reply_bytes", "gap_us"), FROM_ZERO),
     "fresh_router": flag,
     "sessions": several(pair),
     "window_s": number(1e-9, 10**6),

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from types import SimpleNamespace
+from typing import Literal, cast
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
@@ -34,7 +35,8 @@ FLAGS = ("-ffp-contract=off", "-lm", "-pthread")  # no fused operations: service
 class Options:
     """The distribution of the server's service times, and which program serves.
 
-    law: constant; exponential; bimodal (nine of ten requests take half the mean, the tenth five and a half times it).
+    law: of the service times, or of the gaps of a stream: constant; exponential; bimodal (nine of ten requests take
+    half the mean, the tenth five and a half times it).
     mean_us: the mean of the distribution.
     freeze_after: the number of the request during which the server freezes; 0 for never.
     freeze_ms: the duration of the freeze.
@@ -114,10 +116,27 @@ def _work(us: float, wait: str) -> None:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer one request at a time, in the order in which the kernel reports them."""
-    if options.server == "c":
+    if getattr(service, "is_streaming", False):
+        _serve_streams(binding, options, service)
+    elif options.server == "c":
         _serve_by_program(binding, options, service)
     else:
         _serve_here(binding, options, service)
+
+
+def gaps_ns(options: Options) -> Iterator[int]:
+    """Yield the time in ns before each reply of a stream is due, the same in every stream."""
+    return (int(1000 * us) for us in service_times(options))
+
+
+def _serve_streams(binding: Binding, options: Options, service: Service) -> None:
+    """Answer with streams of replies whose gaps follow the distribution, by threads of Python."""
+
+    def replies(payload: bytes) -> Iterator[bytes]:
+        return service.replies(payload, gaps_ns(options))
+
+    known = SimpleNamespace(announce=service.announce, answer=service.answer, is_streaming=True, replies=replies)
+    sockets.serve(binding, sockets.Options(), cast(Service, known))
 
 
 def _serve_by_program(binding: Binding, options: Options, service: Service) -> None:
@@ -205,3 +224,6 @@ class Wire(sockets.Wire):
     def __init__(self, options: Options, address: str) -> None:
         """Keep where to connect; the options are the server's."""
         super().__init__(sockets.Options(), address)
+
+
+StreamClient = Client

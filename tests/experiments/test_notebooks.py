@@ -34,6 +34,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
     "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],
     "calibration": ["-p", "rates", "300", "-p", "clients", "2"],
     "throughput": ["-p", "payload_bytes", "[100, 10000]", "-p", "clients", "[1, 2]"],
+    "streaming": ["-p", "system", "[sockets, zeromq]", "-p", "streams", "[1, 3]", "-p", "origin_streams", "2"],
     "wamp": ["-p", "framing", "rawsocket", "-p", "serializer", "[msgpack, json]"],
 }
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import itertools
 import tempfile
 import time
 
@@ -20,7 +21,7 @@ from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
 from bench.replies import Ask
-from bench.systems import _tokens
+from bench.systems import _tokens, oracle
 
 WAYS = [
     *(("sockets", by, {}) for by in ("ipc", "tcp")),
@@ -176,3 +177,19 @@ def test_what_cannot_be_measured_is_refused(changed, words):
 def test_a_system_without_streams_is_refused_with_those_that_have_them():
     with pytest.raises(UsageError, match=r"http_stdlib has no streams of replies: .*zeromq"):
         case_of("http_stdlib", "tcp", {})
+
+
+@pytest.mark.parametrize("law", oracle.LAWS)
+def test_the_oracle_s_known_gaps_are_measured(law):
+    options = {"law": law, "mean_us": 8000, "freeze_after": 4, "freeze_ms": 60}
+    case = case_of("oracle", "ipc", options, replies=6, gap_us=8000, callers=2)
+    measured = measure(case, 0.4, 1)
+    planned = np.array(list(itertools.islice(oracle.gaps_ns(oracle.Options(**options)), 6)))
+    kept = measured.replies
+    gaps = kept["gap_ns"].reshape(-1, 6)
+    assert len(gaps) >= 4 and planned[3] > 60e6
+    late = (kept["pacing_ns"] + kept["transit_ns"]).reshape(-1, 6)
+    assert np.all(gaps[:, 1:] - planned[1:] == np.diff(late, axis=1))  # nothing but lateness is added, to the ns
+    assert np.all(late >= 0) and np.all(np.cumsum(gaps, axis=1)[:, -1] >= planned.sum())
+    typical = np.median(gaps[:, 3])
+    assert typical == pytest.approx(planned[3], rel=0.2)  # the freeze is found where it is

@@ -4,7 +4,8 @@ from bench.analysis import comparison
 from bench.apps.documents.blocks import table
 from bench.apps.documents.results import times
 from bench.apps.teaching.expected import reference
-from bench.experiments.published import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
+from bench.experiments.published import GRPC_LAB, SCALE_UP, VLLM, WAMP, XMLRPC_C, ZEROMQ
+from bench.experiments.streaming import findings as streaming
 from bench.run.frames import Run
 from bench.text import duration, listed, quantity
 
@@ -15,7 +16,7 @@ def origins() -> str:
     """Return a Markdown table: each origin, what it published, what the reference run of origins finds."""
     run = reference("origins")
     head = ["origin", "published", "reference run", "more in"]
-    return table(head, [_zeromq(run), _grpc(run), _wamp(run), _scaleup(run), _xmlrpc_c(run)])
+    return table(head, [_zeromq(run), _grpc(run), _wamp(run), _scaleup(run), _xmlrpc_c(run), _vllm()])
 
 
 def _median(run: Run, case: int | None, name: str) -> float:
@@ -75,3 +76,17 @@ def _xmlrpc_c(run: Run) -> list[str]:
     ours = " and ".join(f"{_median(run, case, RATE):.0f}" for case in cases)
     origin = "Xmlrpc-c, about 1999: calls/s over a packet stream without TCP_NODELAY on one side, and on both"
     return [origin, f"{theirs['one side']} and {theirs['both sides']}", ours, _more("nodelay", "marginal")]
+
+
+def _vllm() -> list[str]:
+    """Return the row of the choice between gRPC and ZeroMQ: the published means, and one factor at a time here."""
+    run, ttft = reference("streaming"), VLLM["ttft_ms"]
+    names = ("gRPC", "ZeroMQ + pickle", "ZeroMQ + protobuf")
+    published = listed(f"{name} {ttft[name]} ms" for name in names)
+    steps = [one for one in streaming.steps(run) if one.ratio.name == streaming.FIRST]
+    medians = {case: duration(run.cases.loc[case, streaming.FIRST]) for case in streaming.stacks(run)}
+    each = listed(f"{streaming.stack_name(run, case)} {middle}" for case, middle in medians.items())
+    ratios = "; ".join(f"{one.change} {times(one.ratio.interval)}" for one in steps)
+    count = streaming.origin_streams(run)
+    origin = "vLLM, 2024, pull requests 6880 and 6883: mean time to first token, API server and engine in two processes"
+    return [origin, published, f"{count} streams of a paced source, medians: {each} ({ratios})", _more("streaming")]

@@ -1,0 +1,156 @@
+"""Reply streams of runs made by hand: quantiles, what is overdue, where replies are late, the steps of the origin."""
+
+import numpy as np
+import pytest
+from handmade import FACTS
+
+from bench.analysis import checks
+from bench.errors import UsageError
+from bench.experiments import panels, registry, words
+from bench.experiments.streaming import findings, text
+from bench.experiments.tables import reply_streams as table
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.run import start_record, stored
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord
+
+SHARED = {"load": "reply_stream", "payload_bytes": 100, "replies": 5, "reply_bytes": 50}
+GAP_US = 1000
+
+
+def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=0, **ledger):
+    """Return a run in which each start of a case has ``each`` streams with these times, and a start adds 1 % of them.
+
+    The last ``broken`` streams of a start have one reply and no end.
+    """
+    plan = make_plan("streaming", cases, starts=starts, window_s=0.01)
+    folder = stored.create(plan, FACTS)
+    for start, block, index in plan.order():
+        case, more = plan.cases[index], 1 + block / 100
+        first, pacing, transit = (int(1000 * of[index] * more) for of in (first_us, pacing_us, transit_us))
+        whole = np.arange(each) < each - broken
+        sizes = np.where(whole, case.replies, 1)
+        gap = case.gap_us * 1000 or transit
+        streams = {
+            "client": np.zeros(each, "i4"), "stream": np.arange(each, dtype="i4"), "t_send_ns": np.arange(each) * 10**7,
+            "first_ns": np.full(each, first), "last_ns": np.where(whole, first + gap * (case.replies - 1), first),
+            "replies": sizes, "is_complete": whole,
+        }  # fmt: skip
+        stream = np.repeat(np.arange(each, dtype="i4"), sizes)
+        number = np.concatenate([np.arange(size) for size in sizes])
+        count = len(stream)
+        replies = {
+            "stream": stream, "gap_ns": np.where(number == 0, first, gap), "pacing_ns": np.full(count, pacing),
+            "transit_ns": np.full(count, transit),
+        }  # fmt: skip
+        known = {
+            "calls": count, "server_calls": count, "window_s": 1.0, "errors": broken, "first_rtt_ns": 1,
+            "client_cpu_ns": 10_000 * count, "server_cpu_ns": 20_000 * count, "client_cpus": "0", "server_cpus": "1",
+            "gc_collections": 0, "streams": each - broken,
+        } | ledger  # fmt: skip
+        record = StartRecord(known, streams=streams, replies=replies)
+        folder.append(start, start_record.tables(start, block, index, case, record))
+    folder.update(finished=True)
+    return Run(folder)
+
+
+def paced(system, callers=1, options=None, transport="tcp", gap_us=GAP_US):
+    return Case(system, transport, options=options or {}, callers=callers, gap_us=gap_us, **SHARED)
+
+
+def test_quantiles_are_those_of_the_streams_and_of_their_gaps():
+    run = streamed([paced("sockets")], [100], [20], [30])
+    row = run.cases.loc[0]
+    assert run.starts["p50_first_us"].tolist() == pytest.approx([100, 101, 102, 103, 104, 105], abs=0.001)
+    assert row["p50_gap_us"] == 1000 and row["p50_pacing_us"] == pytest.approx(20.5)
+    assert row["p90_first_us"] == pytest.approx(102.5) and np.isnan(row["p99_first_us"])  # 100 streams do not carry it
+    assert row["p90_gap_us"] == 1000 and row["overdue"] == 0
+    assert run.count(0) == 6 * 500
+
+
+def test_the_rate_counts_messages_between_the_first_and_the_last():
+    run = streamed([paced("sockets")], [100], [20], [30])
+    first, last = 100e3, 99e7 + 100e3 + 4e6
+    assert run.starts["rate_per_s"].iloc[0] == pytest.approx(499 / ((last - first) / 1e9), rel=1e-9)
+    assert run.starts["rate_mbit_per_s"].iloc[0] == pytest.approx(run.starts["rate_per_s"].iloc[0] * 50 * 8 / 1e6)
+
+
+def test_replies_more_than_a_gap_late_are_overdue():
+    run = streamed([paced("sockets"), paced("zeromq")], [100, 1200], [20, 300], [30, 400])
+    assert run.cases["overdue"].tolist() == [0, pytest.approx(0.2)]  # the first of five
+    assert [findings.is_behind(row) for _, row in run.cases.iterrows()] == [False, True]
+    late = streamed([paced("sockets")], [100], [600], [401])
+    assert late.cases.loc[0, "overdue"] == pytest.approx(0.8)
+
+
+def test_streams_that_broke_are_counted_and_in_no_quantile():
+    run = streamed([paced("sockets")], [100], [20], [30], broken=10)
+    assert len(run.streams[~run.streams["is_complete"]]) == 60
+    assert run.starts["p50_gap_us"].notna().all() and run.ledger["errors"].sum() == 60
+    assert "90, 10" not in table(run).to_string() and "540, 60" in table(run).to_string()
+    assert checks.answers(run).verdict == "INVALID"  # more than one of a thousand
+
+
+def test_replies_that_the_server_sent_into_streams_that_broke_are_no_contradiction():
+    one = streamed([paced("sockets")], [100], [20], [30], broken=1, server_calls=500)
+    assert "failed requests" in checks.answers(one).found
+    other = streamed([paced("sockets")], [100], [20], [30], broken=1, server_calls=502)
+    assert "differ" in checks.answers(other).found
+
+
+def test_where_replies_are_late():
+    run = streamed([paced("sockets"), paced("zeromq")], [100, 200], [30, 90], [10, 30])
+    one = findings.lateness(run, 1)
+    assert one.pacing[0] == pytest.approx(91.8) and one.transit[0] == pytest.approx(30.6)  # the lower median of six
+    assert one.pacing_share == pytest.approx(0.75) and findings.common(run) == 1
+    assert "the timer is 75% of the sum" in text.where(run)
+
+
+def test_the_steps_of_the_origin_change_one_factor_each():
+    stacks = [
+        paced("grpc_aio", 10, {"connections": "shared"}),
+        *(paced("zeromq", 10, {"token_codec": codec}) for codec in ("bytes", "pickle", "protobuf")),
+        paced("zeromq", 10, {"token_codec": "protobuf"}, "ipc"),
+    ]
+    run = streamed(stacks, [400, 90, 110, 100, 50], [10] * 5, [20] * 5)
+    found = {one.change: one.ratio for one in findings.steps(run) if one.what == "time to first message"}
+    assert {change: round(ratio.value, 6) for change, ratio in found.items()} == {
+        "ZeroMQ instead of gRPC": 0.25,
+        "protobuf instead of pickle": round(100 / 110, 6),
+        "pickle instead of bytes": round(110 / 90, 6),
+        "ZeroMQ: ipc instead of tcp": 0.5,
+    }
+    assert "0.25 times" in text.origin(run) and "450 ms" in text.origin(run)
+
+
+def test_the_plan_has_each_case_once_and_leaves_out_what_is_0():
+    cases = registry.plan("streaming", system="[zeromq, grpc_aio]", streams=[1, 100]).cases
+    assert len({str(case) for case in cases}) == len(cases)
+    assert [case.callers for case in cases if case.gap_us == 0] == [10, 10]
+    few = registry.plan("streaming", system="sockets", streams=3, unpaced_streams=0, origin_streams=0).cases
+    assert [(case.callers, case.gap_us) for case in few] == [(3, 20_000)]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"streams": 0, "system": "http_stdlib", "unpaced_streams": 1}, "no streams of replies"),
+        ({"gap_us": 0}, "gap_us must be"),
+        ({"options": "{stream_by: sse}"}, "name it"),
+        ({"transport": "inproc"}, "transport"),
+        ({"streams": 3000}, "at most 2,000"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(given, words):
+    with pytest.raises(UsageError, match=words):
+        registry.plan("streaming", **given)
+
+
+def test_a_run_of_one_system_is_drawn_and_concluded():
+    run = streamed(
+        [paced("sockets", 1), paced("sockets", 10), paced("sockets", 10, gap_us=0)], [100] * 3, [20] * 3, [30] * 3
+    )
+    panels.whole(run).draw_without_rendering()
+    assert "With 1 stream, the median time to first message is" in words.conclusion(run)
+    assert "up to 10 streams on schedule" in words.conclusion(run)
