@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from bench.errors import BenchError, UsageError
-from bench.text import plainly
+from bench.text import one_line, plainly
 
 PARAMETER = click.option(
     "-p",
@@ -285,11 +285,20 @@ REMEDIES = {
 }
 
 
+def _sentence(text: str) -> str:
+    """Return an error on one line; of a very long one, which quotes what was given, its beginning and its remedy."""
+    line = one_line(text, len(text))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 500]} ... {line[-400:]}"
+
+
+LONGEST = 1400  # characters of an error
+
+
 def _end(status: int, text: str) -> NoReturn:
     """Say the error, if there is one, in one line, and exit; an output that takes nothing more is left alone."""
     with contextlib.suppress(OSError):
         if text:
-            click.echo(f"bench: {' '.join(text.split())}", file=sys.stderr)
+            click.echo(f"bench: {_sentence(text)}", file=sys.stderr)
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()

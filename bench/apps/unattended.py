@@ -142,6 +142,17 @@ def _quiet_kernel() -> Iterator[None]:
         os.close(kept)
 
 
+@contextlib.contextmanager
+def _private_temporary() -> Iterator[str]:
+    """Yield a folder for sockets, where libraries put their temporary files too: with it, whatever they left goes."""
+    with tempfile.TemporaryDirectory(prefix="rt-", dir=paths.for_sockets()) as folder:
+        before, tempfile.tempdir = tempfile.tempdir, folder
+        try:
+            yield folder
+        finally:
+            tempfile.tempdir = before
+
+
 def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     """Execute one notebook by papermill; its own error, without the traceback, becomes the BenchError."""
     import papermill
@@ -153,7 +164,7 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     if is_found(str(Path(bench.__file__).parents[1])):
         os.environ["PYTHONSAFEPATH"] = "1"  # the kernel takes no file of the laboratory's folder for a library
     try:
-        with _quiet_kernel(), tempfile.TemporaryDirectory(prefix="rt-", dir=paths.for_sockets()) as sockets:
+        with _quiet_kernel(), _private_temporary() as sockets:
             papermill.execute_notebook(
                 str(notebook),
                 str(target),

@@ -49,8 +49,13 @@ def serve(
             file.chmod(permissions)
         say(line)
 
-    with _files_for_me():
-        _serve(case, address, listens, say)
+    try:
+        with _files_for_me():
+            _serve(case, address, listens, say)
+    finally:
+        if file is not None:  # a server that was killed has left its socket
+            with contextlib.suppress(UsageError):
+                _make_way(file)
 
 
 def _serve(

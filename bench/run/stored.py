@@ -80,8 +80,9 @@ def keep(folder: Folder, target: Path) -> Folder:
             raise DataError(f"{paths.shown(target)} holds other files: name a folder that does not exist yet")
         if target.resolve() == folder.path.resolve():
             raise DataError(f"{paths.shown(target)} is the run itself: name another folder")
-    except OSError as reason:
-        raise DataError(f"cannot use {quoted(str(target))}: {reason.strerror}; name another folder") from reason
+    except (OSError, ValueError) as reason:  # a name with a zero byte is no name
+        why = getattr(reason, "strerror", None) or reason
+        raise DataError(f"cannot use {quoted(str(target))}: {why}; name another folder") from reason
     tables = {name: folder.read(name) for name in schema.TABLES}
     kept = Folder(target)
     try:

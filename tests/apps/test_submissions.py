@@ -16,7 +16,8 @@ import pytest
 from conftest import ROOT
 from handmade import reference
 
-from bench.apps.classroom import reading, starts, submitting, zips
+from bench.apps import listing
+from bench.apps.classroom import merging, reading, starts, submitting, telling, zips
 from bench.errors import DataError, UsageError
 from bench.measurement import machine, runner
 from bench.plan.case import Case
@@ -55,6 +56,33 @@ def test_what_is_handed_in_is_what_the_run_says():
     assert ours["cpu_us_per_call"][~known].isna().all()
 
 
+def test_the_digest_of_a_run_is_handed_in_shown_and_printed_where_the_run_is(tmp_path):
+    (tmp_path / "zips").mkdir()
+    submitting.write(submitting.submission(["reference/latency"]), str(tmp_path / "zips" / "a.zip"))
+    digest = reference("latency").manifest["digest"]
+    room = merging.gather(str(tmp_path / "zips"), "default", "p50 RTT", "")
+    assert [run.run_digest for run in room.runs] == [digest]
+    assert telling.submissions(room)["digest"].to_list() == [digest[:16]]
+    assert f"digest    {digest}" in listing.run_text("reference/latency").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("digest", "is_accepted"), [(None, True), ("", True), ("<b>", False), (5, False), ("0" * 63, False)]
+)
+def test_a_digest_may_be_missing_in_an_older_zip_and_is_nothing_but_digits(digest, is_accepted):
+    made = submitting.submission(["reference/latency"])
+    (name,) = (name for name in made.members if name.endswith(".json"))
+    report = json.loads(made.members[name])
+    report.pop("digest")
+    report |= {} if digest is None else {"digest": digest}
+    changed = zips.packed(made.members | {name: json.dumps(report).encode()})
+    if is_accepted:
+        assert reading.read(changed)[0].run_digest == ""
+        return
+    with pytest.raises(zips.RefusedError, match="digest"):
+        reading.read(changed)
+
+
 def test_nothing_private_is_told():
     measured = runner.run(make_plan("latency", [Case("sockets", "ipc", max_calls=100)], starts=2, window_s=0.05))
     made = submitting.submission([measured.id])
@@ -63,7 +91,7 @@ def test_nothing_private_is_told():
     for private in [*known, Path("/etc/machine-id").read_text().strip() if Path("/etc/machine-id").exists() else ""]:
         assert len(private) < 4 or private not in everything
     told = json.loads(made.members[f"{measured.id}/manifest.json"])
-    assert set(told) == {"submission", "id", "created", "revision", "machine", "versions", "checks", "plan"}
+    assert set(told) == {"submission", "id", "created", "digest", "revision", "machine", "versions", "checks", "plan"}
     assert set(told["machine"]) == set(machine.record()) and set(told["checks"].values()) <= {"PASS", "CAUTION"}
     assert not any("target" in case for case in told["plan"]["cases"])
     text = [field.name for field in schema.LEDGER if str(field.type) == "string"]

@@ -20,7 +20,7 @@ DRAW = ["run", "nodelay", "-p", "source", "reference"]
 MEASURE = ["run", "latency", "-p", "profile", "smoke", "-p", "system", "sockets", "-p", "transport", "ipc"]
 SUBMIT = ["submit", "reference/latency", "--yes", "-o", "{folder}/a.zip"]
 KEEP = ["keep", "reference/nodelay", "{folder}/kept"]
-EXPLAIN = ["explain", "figures/latency.svg"]
+EXPLAIN = ["explain", "docs/overview.png"]
 COMPARE = ["compare", "reference/latency", "reference/overview"]
 READING = [LIST, RUNS, SHOW, EXPLAIN, COMPARE]
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 import subprocess
 
@@ -13,14 +12,13 @@ from handmade import handmade
 
 from bench.analysis import checks
 from bench.apps import listing
-from bench.errors import BenchError, DataError
+from bench.errors import DataError
 from bench.plan.case import Case
 from bench.run import integrity, schema, stored
 from bench.run.files import table_bytes
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
-TRIES = int(os.environ.get("ROUNDTRIP_TRIES", "80"))  # `make campaign` makes more
 CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 
 
@@ -174,48 +172,3 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(run, name, what):
     with pytest.raises(DataError) as refused:
         whole(run.folder.path)
     assert "\n" not in str(refused.value)
-
-
-def mutated(path, chance):
-    """Do something to one file of a run: flip a bit, cut it, lengthen it, empty it, or exchange it with another."""
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    file, other = chance.choice(files), chance.choice(files)
-    content = bytearray(file.read_bytes())
-    kind = chance.choice(["bit", "bit", "bit", "cut", "longer", "empty", "other"])
-    if kind == "bit":
-        place = chance.randrange(len(content))
-        content[place] ^= 1 << chance.randrange(8)
-    elif kind == "cut":
-        del content[chance.randrange(len(content)) :]
-    elif kind == "longer":
-        content += chance.randbytes(8)
-    elif kind == "empty":
-        content.clear()
-    else:
-        content = other.read_bytes()
-    changed = bytes(content) != file.read_bytes()
-    file.write_bytes(bytes(content))
-    return f"{kind} in {file.relative_to(path)}", changed
-
-
-def tried(path, original, seed, folder):
-    """Return what a mutation did if it went unseen: the run showed something else, or failed in no sentence."""
-    copy = folder / str(seed)
-    shutil.copytree(path, copy / path.name)
-    what, changed = mutated(copy / path.name, random.Random(seed))
-    try:
-        shown = whole(copy / path.name)
-    except BenchError as refused:
-        return "" if "\n" not in str(refused) else f"{what}: more than a sentence"
-    except Exception as error:
-        return f"{what}: {type(error).__name__}: {error}"
-    finally:
-        shutil.rmtree(copy)
-    return f"{what}: shows something else" if changed and shown != original else ""
-
-
-@pytest.mark.timeout(0)
-def test_no_mutation_of_a_file_goes_unseen(run, tmp_path):
-    path = run.folder.path
-    original = whole(path)
-    assert [fault for seed in range(TRIES) if (fault := tried(path, original, seed, tmp_path))] == []

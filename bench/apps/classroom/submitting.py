@@ -11,7 +11,7 @@ from bench.apps.classroom import manifests, reading, starts, zips
 from bench.errors import DataError, UsageError
 from bench.run import schema, stored
 from bench.run.frames import Run
-from bench.text import listed, quantity
+from bench.text import listed, quantity, quoted
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ def write(made: Submission, name: str) -> str:
     try:
         with Path(name).open("xb") as opened:
             opened.write(made.data)
-    except OSError as reason:
-        raise DataError(f"cannot write {name}: {reason.strerror}; name another with -o") from reason
+    except (OSError, ValueError) as reason:  # a name with a zero byte is no name
+        why = getattr(reason, "strerror", None) or reason
+        raise DataError(f"cannot write {quoted(name)}: {why}; name another with -o") from reason
     return paths.shown(Path(name))

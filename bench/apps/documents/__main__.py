@@ -10,14 +10,14 @@ from bench.apps.documents import blocks
 from bench.apps.documents.choosing import choosing
 from bench.apps.documents.origins import origins
 from bench.apps.documents.results import results
-from bench.apps.documents.trust import card, placement, tried
+from bench.apps.documents.trust import campaign, card, placement, tried
 from bench.errors import BenchError
 
 Makers = Mapping[str, Callable[[], str]]
 FROM_RUNS: dict[str, Makers] = {
     "README.md": {"results": results, "origins": origins},
     "docs/choosing.md": {"choosing": choosing},
-    "docs/trust.md": {"card": card, "placement": placement},
+    "docs/trust.md": {"card": card, "placement": placement, "campaign": campaign},
 }
 BY_TRYING: dict[str, Makers] = {"docs/trust.md": {"certificate": tried}}
 

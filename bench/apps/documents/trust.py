@@ -1,9 +1,11 @@
 """What docs/trust.md quotes: a trust card, how well starts repeat by placement, and the instrument's certificate."""
 
 import html
+import json
 
 import numpy as np
 
+from bench import paths
 from bench.analysis import checks
 from bench.apps.documents.blocks import table
 from bench.apps.documents.results import spread
@@ -33,6 +35,13 @@ def placement() -> str:
         rows.append([*where, spread(run, case, 0.5), f"{logs.std(ddof=1):.2f}"])
     starts = f"{run.plan.starts} starts of each case, {run.manifest['machine']['cpus_allowed']} CPUs."
     return f"{table(head, rows)}\n\n{starts}"
+
+
+def campaign() -> str:
+    """Return how often each part of the last `make campaign` tried to break something, and how much failed."""
+    found = json.loads((paths.home() / "docs" / "campaign.json").read_text("utf-8"))
+    rows = [[one["what"], f"{one['tries']:,}", f"{one['failures']:,}"] for one in found["parts"].values()]
+    return table(["what was done", "tries", "failures"], rows)
 
 
 def tried(runs: int = RUNS) -> str:
