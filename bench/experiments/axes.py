@@ -71,7 +71,7 @@ WHITEGRID: dict[Any, Any] = {  # seaborn's style of that name; importing seaborn
     "grid.linestyle": "-",
     "text.color": ".15",
     "font.family": ["sans-serif"],
-    "font.sans-serif": ["Arial", "DejaVu Sans", "Liberation Sans", "Bitstream Vera Sans", "sans-serif"],
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib; each further one is looked up for every text
     "lines.solid_capstyle": "round",
     "patch.edgecolor": "w",
     "patch.force_edgecolor": True,

@@ -76,18 +76,25 @@ def _partition(series: Array, price: float) -> list[int]:
     """Return the ends of the segments that make squared error plus ``price`` a segment least."""
     n = len(series)
     sums, squares = (np.concatenate([[0.0], np.cumsum(part)]) for part in (series, series**2))
+    error = _errors(sums, squares)
     best, begin = np.full(n + 1, np.inf), np.zeros(n + 1, int)
     best[0] = -price
     for end in range(SHORTEST, n + 1):
-        begins = np.arange(0, end - SHORTEST + 1)
-        error = squares[end] - squares[begins] - (sums[end] - sums[begins]) ** 2 / (end - begins)
-        total = best[begins] + error + price
-        begin[end] = int(np.argmin(total))
-        best[end] = total[begin[end]]
+        until = end - SHORTEST + 1
+        total = best[:until] + error[end, :until] + price
+        begin[end] = first = int(total.argmin())
+        best[end] = total[first]
     ends = [n]
     while begin[ends[-1]] > 0:
         ends.append(int(begin[ends[-1]]))
     return ends[::-1]
+
+
+def _errors(sums: Array, squares: Array) -> Array:
+    """Return the squared error of the segment from each begin (column) to each end (row); 0 where there is none."""
+    places = np.arange(len(sums))
+    lengths = np.maximum(places[:, None] - places, 1)
+    return np.tril(squares[:, None] - squares - (sums[:, None] - sums) ** 2 / lengths)
 
 
 def _begin_of_last_level(levels: list[float]) -> int:

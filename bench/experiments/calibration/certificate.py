@@ -72,12 +72,11 @@ def quantiles() -> Line:
 
 def dependent(chance: np.random.Generator, n: int, rho: float, mean: float) -> Array:
     """Return an exponential series with correlated neighbours: a first-order normal series, transformed."""
-    noise = chance.standard_normal(n)
-    series = np.empty(n)
-    series[0] = noise[0]
-    for place in range(1, n):
-        series[place] = rho * series[place - 1] + math.sqrt(1 - rho**2) * noise[place]
-    return -mean * special.log_ndtr(-series)
+    first, *noise = chance.standard_normal(n).tolist()
+    series, new = [first], math.sqrt(1 - rho**2)
+    for one in noise:
+        series.append(rho * series[-1] + new * one)
+    return -mean * special.log_ndtr(-np.array(series))
 
 
 def within_a_start(p: float, rho: float, runs: int) -> Line:
