@@ -115,7 +115,12 @@ def effect(run: Run, base: int, other: int, name: str) -> Interval:
     the ends are NaN where fewer than six blocks hold both cases. ``name`` is a column of ``Run.starts``, or
     ``cpu_us_per_call``. All NaN where a block lacks either.
     """
-    logs = (_logs(run, other, name) - _logs(run, base, name)).dropna().to_numpy()
+    return ratio_of(values(run, base, name), values(run, other, name))
+
+
+def ratio_of(base: "pd.Series[float]", other: "pd.Series[float]") -> Interval:
+    """Return the ratio of two quantities by block, other over base, as ``effect`` does; all NaN without a block."""
+    logs = (np.log(other[other > 0]) - np.log(base[base > 0])).dropna().to_numpy()
     if not len(logs):
         return Interval(math.nan, math.nan, math.nan, intervals.CONFIDENCE)
     found = intervals.paired_shift(logs)

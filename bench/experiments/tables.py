@@ -24,9 +24,11 @@ from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
 from bench.experiments.retries import findings as storms
 from bench.experiments.streaming import findings as streaming
 from bench.experiments.throughput import findings as throughput
+from bench.experiments.tls import findings as tls
 from bench.experiments.wamp import findings as wamp
 from bench.experiments.words import UNKNOWN, factor, limit_of
 from bench.run.frames import ROLES, Run, column, number_of, numbered
+from bench.stats.intervals import Interval
 from bench.text import duration, quantity
 
 RATIOS: dict[str, Callable[[Run], list[Ratio]]] = {
@@ -269,6 +271,26 @@ def marginal_costs(run: Run) -> pd.DataFrame:
         what = {"wall": "time", "client": "client CPU", "server": "server CPU"}[kind]
         rows.append({"case": run.labels[case], "quantity": what} | dict(zip(names, each, strict=True)))
     return pd.DataFrame(rows).set_index("case")
+
+
+def encryption_costs(run: Run) -> pd.DataFrame:
+    """Return what encryption adds to a connection, to a call and to a kilobyte: time, and CPU time by role."""
+    rows = []
+    for pair, kind in itertools.product(tls.pairs(run), tls.KINDS):
+        found = tls.added(run, pair.plain, pair.encrypted, kind)
+        names = ("per connection: handshake", f"per call of {quantity(tls.sizes(run)[0], 'B')}", "per kB of payload")
+        each = dict(zip(names, (_interval(one) for one in found), strict=True))
+        what = {"wall": "time", "client": "client CPU", "server": "server CPU"}[kind]
+        rows.append({"case": tls.name(run, pair), "protocol": tls.protocol(run, pair), "of": what} | each)
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def _interval(one: Interval) -> str:
+    """Return a time with its 95 % interval, which may contain 0."""
+    middle, low, high = (f"{'-' * (us < 0)}{duration(abs(us))}" for us in (one.middle, one.low, one.high))
+    if one.middle != one.middle:
+        return "not known"
+    return f"{middle} [{low}, {high}]" if one.low == one.low else f"{middle} (no 95 % CI below six blocks)"
 
 
 def published(run: Run) -> pd.DataFrame:

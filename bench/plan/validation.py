@@ -1,5 +1,6 @@
 """Validation: whether a case can be measured with the installed systems. Stored cases are not validated."""
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
@@ -9,7 +10,7 @@ from bench import credentials, systems
 from bench.child import generators
 from bench.child.retries import RetryPolicy
 from bench.contract import Address, Binding, parse_address
-from bench.errors import UsageError, unknown
+from bench.errors import NotInstalledError, UsageError, unknown
 from bench.messages import BYTES
 from bench.plan import carrying, parameters, reply_streams
 from bench.plan.case import ARRIVALS, ENGINES, MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S, WHOLE, Case
@@ -103,6 +104,20 @@ def _check_encrypted(case: Case) -> None:
         raise UsageError(f"{case.system} encrypts over {', '.join(offered)} only: give {name} false over ipc")
     if case.target is not None and not os.environ.get(credentials.FOLDER):
         raise credentials.missing(credentials.AUTHORITY)
+
+
+def encryption(system: str) -> str | None:
+    """Return the name of the option by which a system encrypts; None if it has none."""
+    return next((one for one in credentials.OPTIONS if hasattr(systems.load(system).Options, one)), None)
+
+
+def encrypting() -> list[str]:
+    """Return the names of the systems here that can encrypt; it imports all of them."""
+    found = []
+    for name in systems.names():
+        with contextlib.suppress(NotInstalledError):
+            found += [name] * (encryption(name) is not None)
+    return found
 
 
 def encrypted_transports(system: str) -> tuple[str, ...]:

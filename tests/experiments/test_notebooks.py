@@ -27,6 +27,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
     "nodelay": ["-p", "system", "sockets", "-p", "sizes", "70000"],
     "capacity": ["-p", "first", "4000", "-p", "objective", "p50<5ms"],
     "marginal": ["-p", "system", "[sockets, xmlrpc_pstream]", "-p", "calls", "[1, 20, 50]"],
+    "tls": ["-p", "system", "[sockets, zeromq]", "-p", "connections", "5", "-p", "calls", "10"],
     "origins": ["-p", "origin", "[zeromq, grpc]"],
     "mystery": ["-p", "box", "[a, f]", "-p", "sizes", "12000"],
     "scaleup": ["-p", "workers", "2", "-p", "payload_bytes", "16"],

@@ -18,7 +18,9 @@ from bench.experiments.overview.findings import over_sockets, ranked
 from bench.experiments.retries.findings import Outcome, outcomes
 from bench.experiments.scaleup.findings import of_bytes
 from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
+from bench.experiments.tls import findings as tls
 from bench.run.frames import Run, column, number_of
+from bench.stats.intervals import Interval
 from bench.text import quantity
 
 P50 = column(0.5)
@@ -192,6 +194,13 @@ def _message_cpu(run: Run) -> Answer:
         if one.factor == "stack" and one.ratio.name == CPU:
             return _times(run, one.ratio.other, one.ratio.base, CPU)
     raise LookupError("the stacks of the origin were not measured")
+def _encrypted(run: Run, ratio: Callable[[Run, tls.Pair], Interval]) -> Answer:
+    """Return a ratio of raw sockets, encrypted over not."""
+    found = [pair for pair in tls.pairs(run) if run.case(pair.plain).system == "sockets"]
+    if not found:
+        raise LookupError("no raw sockets with and without TLS")
+    one = ratio(run, found[0])
+    return one.middle, one.low, one.high
 
 
 ALL = (
@@ -266,6 +275,18 @@ ALL = (
         "And how many microseconds of CPU time does it add to a call, client and server together?",
         "µs",
         lambda run: _over_starts(sum((differences(run, _pair(run), name) for name in (CLIENT, SERVER)), start=0.0)),
+    ),
+    Question(
+        "tls q1",
+        "How many times as long does a new TCP connection of raw sockets take with TLS, up to its first reply?",
+        "times",
+        lambda run: _encrypted(run, tls.connect_ratio),
+    ),
+    Question(
+        "tls q2",
+        "And how many times as long does a call with the largest payload take on an open connection?",
+        "times",
+        lambda run: _encrypted(run, lambda run, pair: tls.call_ratio(run, pair, tls.sizes(run)[-1])),
     ),
     Question(
         "openload q1",

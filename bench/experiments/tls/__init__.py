@@ -1,0 +1,1 @@
+"""tls.ipynb: What does encryption cost?"""

@@ -1,0 +1,176 @@
+"""What encryption adds to a connection, to a call and to a byte; each block compares a system with itself.
+
+The time from opening a connection to its first reply holds the handshake, whenever a library makes it: what encryption
+adds to it, without what it adds to one call, is the handshake. What it adds to a call is taken at the smallest payload.
+What it adds to a byte is the slope c of b + c s, fitted to what it adds to calls of s bytes, which travel there and
+back; each point weighs as its share of the unencrypted call's time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from bench import stats
+from bench.analysis.comparison import ratio_of
+from bench.run.frames import Run, once
+from bench.stats import Array, intervals
+from bench.stats.intervals import Interval
+
+KINDS = ("wall", "client", "server")  # time; CPU time of the client; of the server, with the router's
+
+
+class Pair(NamedTuple):
+    """The cases of one system and transport: not encrypted, encrypted, with resumed sessions (None: not offered)."""
+
+    plain: int
+    encrypted: int
+    resumed: int | None
+
+
+class Added(NamedTuple):
+    """What encryption adds to each connection (us), to a call of the smallest payload (us), to each byte (ns)."""
+
+    handshake: Interval
+    call: Interval
+    byte: Interval
+
+
+@once
+def pairs(run: Run) -> list[Pair]:
+    """Return the cases to compare, in the plan's order; a system of which not all was measured is left out."""
+    found = []
+    for plain in run.find(tls=False, load="reconnect"):
+        of = run.case(plain)
+        mine = run.find(system=of.system, transport=of.transport, tls=True, load="reconnect")
+        again = [case for case in mine if run.case(case).options.get("tls_session") == "resumed"]
+        first = [case for case in mine if case not in again]
+        if first:
+            found.append(Pair(plain, first[0], again[0] if again else None))
+    return found
+
+
+def name(run: Run, pair: Pair) -> str:
+    """Return the name of a pair: system and transport."""
+    of = run.case(pair.plain)
+    return f"{of.system} {of.transport}"
+
+
+def protocol(run: Run, pair: Pair) -> str:
+    """Return what a pair is encrypted with: TLS or CURVE."""
+    return "CURVE" if run.case(pair.encrypted).options.get("curve") else "TLS"
+
+
+def sizes(run: Run) -> list[int]:
+    """Return the payloads of the connections with many calls, in bytes, the smallest first."""
+    return sorted(int(size) for size in run.sessions.loc[run.sessions["calls"] > 1, "payload_bytes"].unique())
+
+
+@once
+def connect_us(run: Run, case: int, kind: str = "wall") -> "pd.Series[float]":
+    """Return the median cost of a connection with one call of the smallest payload, in us; index: block.
+
+    ``wall``: from opening it to the first reply. CPU times include its end.
+    """
+    rows = _rows(run, case)
+    rows = rows[rows["calls"] == 1]
+    return _spent(rows, kind, rows["answered_ns"] - rows["begin_ns"]).groupby(rows["block"]).median() / 1e3
+
+
+@once
+def call_us(run: Run, case: int, payload_bytes: int, kind: str = "wall") -> "pd.Series[float]":
+    """Return what one call of a payload costs on a connection that is open, in us; index: block.
+
+    ``wall``: the median RTT. CPU times: what the connection used beyond one with a single call, by its further calls.
+    """
+    rows = _rows(run, case)
+    rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == payload_bytes)]
+    if kind == "wall":
+        each = rows["median_ns"] / 1e3
+    else:
+        first = rows["block"].map(connect_us(run, case, kind))
+        each = (_spent(rows, kind, rows["median_ns"]) / 1e3 - first) / (rows["calls"] - 1)
+    return each.groupby(rows["block"]).median()
+
+
+def _rows(run: Run, case: int) -> pd.DataFrame:
+    rows = run.sessions_of(case)
+    return rows.assign(block=run.ledger["block"].reindex(rows["start"]).to_numpy())
+
+
+def _spent(rows: pd.DataFrame, kind: str, wall: "pd.Series[float]") -> "pd.Series[float]":
+    """Return what each connection used of a kind, in ns."""
+    if kind == "server":
+        return rows["server_cpu_ns"] + rows["router_cpu_ns"].fillna(0)
+    return rows["client_cpu_ns"] if kind == "client" else wall
+
+
+def fit(payload_bytes: Array, added_us: Array, plain_us: Array) -> tuple[float, float]:
+    """Return b (us) and c (ns) of added = b + c s by least squares of the differences relative to the plain times."""
+    columns = np.stack([np.ones(len(payload_bytes)), payload_bytes], axis=1) / np.reshape(plain_us, (-1, 1))
+    b, c = np.linalg.lstsq(columns, np.asarray(added_us) / plain_us, rcond=None)[0]
+    return float(b), float(c) * 1e3
+
+
+@once
+def slopes(run: Run, plain: int, other: int, kind: str = "wall") -> "pd.Series[float]":
+    """Return what a case adds to a byte in each block, in ns; index: block."""
+    known = sizes(run)
+    before = pd.concat({size: call_us(run, plain, size, kind) for size in known}, axis=1)
+    after = pd.concat({size: call_us(run, other, size, kind) for size in known}, axis=1)
+    both = before.dropna().index.intersection(after.dropna().index)
+    bytes_ = np.array(known, float)
+    added_us, plain_us = (after - before).loc[both].to_numpy(), np.maximum(before.loc[both].to_numpy(), 1e-3)
+    each = [fit(bytes_, *block)[1] for block in zip(added_us, plain_us, strict=True)]
+    return pd.Series(each, index=both, dtype=float)
+
+
+@once
+def added(run: Run, plain: int, other: int, kind: str = "wall") -> Added:
+    """Return what a case adds to an unencrypted one: the median over the blocks, with its 95 % interval."""
+    smallest, byte = sizes(run)[0], slopes(run, plain, other, kind)
+    connection = connect_us(run, other, kind) - connect_us(run, plain, kind)
+    call = call_us(run, other, smallest, kind) - call_us(run, plain, smallest, kind)
+    return Added(*(_over_blocks(one) for one in (connection - call, call, byte)))
+
+
+def _over_blocks(each: "pd.Series[float]") -> Interval:
+    """Return the Hodges-Lehmann median of differences, with its interval; its ends are NaN below six blocks."""
+    known = each.dropna().to_numpy()
+    if not len(known):
+        return Interval(np.nan, np.nan, np.nan, intervals.CONFIDENCE)
+    found = intervals.paired_shift(known)
+    return found or Interval(intervals.walsh_median(known), np.nan, np.nan, intervals.CONFIDENCE)
+
+
+def connect_ratio(run: Run, pair: Pair, kind: str = "wall") -> Interval:
+    """Return how many times as much a connection with one call costs with encryption."""
+    return ratio_of(connect_us(run, pair.plain, kind), connect_us(run, pair.encrypted, kind))
+
+
+def call_ratio(run: Run, pair: Pair, payload_bytes: int, kind: str = "wall") -> Interval:
+    """Return how many times as much a call on an open connection costs with encryption."""
+    return ratio_of(*(call_us(run, case, payload_bytes, kind) for case in (pair.plain, pair.encrypted)))
+
+
+def resumed_ratio(run: Run, pair: Pair) -> Interval | None:
+    """Return the time to the first reply with a resumed session over that with a new one; None without such a case."""
+    if pair.resumed is None:
+        return None
+    return ratio_of(connect_us(run, pair.encrypted), connect_us(run, pair.resumed))
+
+
+def median(values: "pd.Series[float]") -> float:
+    """Return the median over the blocks."""
+    return stats.across_starts(values.to_list())[0]
+
+
+@once
+def cpu_us(run: Run, case: int, payload_bytes: int) -> "pd.Series[float]":
+    """Return the CPU time of a call on an open connection, all roles together, in us; index: block."""
+    return call_us(run, case, payload_bytes, "client") + call_us(run, case, payload_bytes, "server")
+
+
+def cpu_ratio(run: Run, pair: Pair, payload_bytes: int) -> Interval:
+    """Return how many times as much CPU time a call on an open connection costs with encryption."""
+    return ratio_of(*(cpu_us(run, case, payload_bytes) for case in (pair.plain, pair.encrypted)))

@@ -1,0 +1,85 @@
+"""Sentences of tls.ipynb: what encryption adds to a connection, to a call and to a byte, and to CPU time."""
+
+from bench.experiments.case_ratios import confidence, times
+from bench.experiments.tls import findings
+from bench.experiments.tls.findings import Pair, pairs
+from bench.run.frames import Run
+from bench.stats.intervals import Interval
+from bench.text import duration, quantity
+
+
+def conclusion(run: Run) -> str:
+    """Return what encryption costs each system: per connection, per call, per kilobyte, and in CPU time."""
+    return "\n\n".join(part for part in (added(run), handshakes(run), load(run)) if part)
+
+
+def added(run: Run) -> str:
+    """Return what encryption adds in each system: to a connection, to a call and to a kilobyte."""
+    lines, small = [], _size(findings.sizes(run)[0])
+    for pair in pairs(run):
+        found = findings.added(run, pair.plain, pair.encrypted)
+        lines.append(
+            f"- **{_name(run, pair)}**: {findings.protocol(run, pair)} adds {_time(found.handshake)} to each new "
+            f"connection, {_time(found.call)} to a call of {small}, and {_time(found.byte)} to each kB of payload"
+            f"{_worth(found)}."
+        )
+    return "\n".join(lines)
+
+
+def _worth(found: findings.Added) -> str:
+    """Say how many calls cost as much encryption as one handshake, where both are known."""
+    if not (found.handshake.low > 0 and found.call.low > 0):
+        return ""
+    calls = quantity(found.handshake.middle / found.call.middle)
+    return f"; one handshake costs as much as the encryption of {calls} such calls"
+
+
+def handshakes(run: Run) -> str:
+    """Return how encryption changes the time to the first reply, and what a resumed session changes."""
+    lines = []
+    for pair in pairs(run):
+        plain, encrypted = (duration(findings.median(findings.connect_us(run, case))) for case in pair[:2])
+        again = findings.resumed_ratio(run, pair)
+        words = f" With a resumed session it is {times(again)} as long as with a new one." if again else ""
+        if again and again.low <= 1 <= again.high:
+            words = f" A resumed session makes no difference that is distinguishable ({confidence(again)})."
+        lines.append(
+            f"- **{_name(run, pair)}**: from opening a connection to its first reply {plain} without encryption "
+            f"and {encrypted} with it, {times(findings.connect_ratio(run, pair))} as long.{words}"
+        )
+    return "\n".join(lines)
+
+
+def load(run: Run) -> str:
+    """Return how encryption changes the RTT and the CPU time of calls on an open connection."""
+    known = findings.sizes(run)
+    lines = []
+    for pair in pairs(run):
+        ends = [
+            f"{_size(one)}: RTT {times(findings.call_ratio(run, pair, one))}, CPU time {_cpu(run, pair, one)}"
+            for one in (known[0], known[-1])
+        ]
+        lines.append(f"- **{_name(run, pair)}**, calls on an open connection, encrypted / not: {'; '.join(ends)}.")
+    return "\n".join(lines)
+
+
+def _cpu(run: Run, pair: Pair, payload_bytes: int) -> str:
+    found = findings.cpu_ratio(run, pair, payload_bytes)
+    return times(found) if found.middle == found.middle else "not known"
+
+
+def _name(run: Run, pair: Pair) -> str:
+    return findings.name(run, pair)
+
+
+def _size(payload_bytes: int) -> str:
+    return quantity(payload_bytes, "B")
+
+
+def _time(one: Interval) -> str:
+    """Return an added time with its interval; where that contains 0, what it is at most."""
+    if one.low != one.low:
+        return f"{duration(one.middle)} (no 95 % CI from fewer than six blocks)"
+    if one.low <= 0:
+        return "nothing" if one.high <= 0 else f"at most {duration(one.high)} (not distinguishable from 0)"
+    return f"{duration(one.middle)} (95 % CI {duration(one.low)} to {duration(one.high)})"

@@ -1,0 +1,157 @@
+"""What encryption costs: the arithmetic on known numbers, the plan, and a run that is measured and stored."""
+
+import math
+
+import numpy as np
+import pytest
+from handmade import FACTS, reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.errors import UsageError
+from bench.experiments import panels, registry, words
+from bench.experiments.tls import findings, text
+from bench.measurement import runner
+from bench.plan.case import Case
+from bench.plan.estimate import described
+from bench.plan.profiles import make_plan
+from bench.plan.validation import checked
+from bench.run import start_record, stored
+from bench.run.frames import Run
+from bench.stats.intervals import Interval
+
+SIZES = (100, 10_000, 100_000)
+BLOCKS = 6
+
+
+@given(b=st.floats(-50, 1e4), c=st.floats(-1, 100), plain=st.lists(st.floats(1, 1e4), min_size=3, max_size=3))
+def test_the_regression_finds_the_line_that_made_the_numbers(b, c, plain):
+    sizes = np.array(SIZES, float)
+    found = findings.fit(sizes, b + c / 1e3 * sizes, np.array(plain))
+    assert np.allclose(found, (b, c), rtol=1e-6, atol=1e-4)
+
+
+def connection(number, calls, size, connect_us, call_us, cpu_us):
+    """Return a row of the table of connections: times in us from its number on."""
+    begin = number * 10_000_000
+    answered = begin + int(connect_us * 1e3)
+    called = answered + int((calls - 1) * call_us * 1e3)
+    spent = int((connect_us / 2 + (calls - 1) * cpu_us) * 1e3)
+    return {
+        "number": number, "calls": calls, "payload_bytes": size, "begin_ns": begin, "opened_ns": begin + 1000,
+        "answered_ns": answered, "called_ns": called, "end_ns": called + 1000, "client_cpu_ns": spent,
+        "server_cpu_ns": 2 * spent, "median_ns": int(call_us * 1e3) if calls > 1 else None,
+    }  # fmt: skip
+
+
+def made_up(connect_us, call_us, byte_ns):
+    """Return a run of sockets, not encrypted and encrypted; what encryption adds grows by 1 % with each block."""
+    planned = [(1, SIZES[0]), *((11, size) for size in SIZES)]
+    shared = {"load": "reconnect", "sessions": tuple(planned)}
+    cases = [checked(Case("sockets", "tcp", SIZES[0], {"tls": on}, **shared)) for on in (False, True)]
+    plan = make_plan("tls", cases, "class")
+    folder = stored.create(plan, FACTS)
+    for start, block, index in plan.order():
+        more = index * 1.01**block
+        rows = [
+            connection(
+                number, calls, size,
+                200 + more * (connect_us + call_us + byte_ns * SIZES[0] / 1e3),
+                20 + size / 1e3 + more * (call_us + byte_ns * size / 1e3), 5 + more * 3,
+            )
+            for number, (calls, size) in enumerate(planned)
+        ]  # fmt: skip
+        ledger = {"utc": "2026-01-01T00:00:00.000+00:00", "ready_s": 0.1, "window_s": 1.0, "errors": 0}
+        calls = sum(calls for calls, _ in planned)
+        ledger |= {"calls": calls, "server_calls": calls, "client_cpu_ns": 10**6, "server_cpu_ns": 10**6}
+        ledger |= {"client_cpus": "0", "server_cpus": "0", "first_rtt_ns": 1000}
+        record = start_record.StartRecord(ledger, sessions=rows)
+        folder.append(start, start_record.tables(start, block, index, cases[index], record))
+    folder.update(finished=True)
+    return Run(folder)
+
+
+def test_the_three_costs_of_a_known_run():
+    run = made_up(connect_us=1000, call_us=10, byte_ns=4)
+    (pair,) = findings.pairs(run)
+    assert pair == (0, 1, None) and findings.sizes(run) == list(SIZES)
+    found = findings.added(run, *pair[:2])
+    middle = np.median([(1.01**a + 1.01**b) / 2 for a in range(BLOCKS) for b in range(a, BLOCKS)])
+    for one, value in zip(found, (1000, 10.4, 4), strict=True):
+        assert (one.middle, one.low, one.high) == pytest.approx((value * middle, value, value * 1.01**5), rel=2e-3)
+    assert findings.connect_us(run, 0).to_list() == [200.0] * BLOCKS
+    assert findings.call_us(run, 0, SIZES[1]).to_list() == [30.0] * BLOCKS
+    assert findings.call_us(run, 0, SIZES[1], "client").to_list() == pytest.approx([5.0] * BLOCKS)
+    assert findings.call_us(run, 0, SIZES[1], "server").to_list() == pytest.approx([10.0] * BLOCKS)
+    assert findings.cpu_ratio(run, pair, SIZES[0]).low == pytest.approx(8 / 5, rel=1e-3)
+    assert findings.connect_ratio(run, pair).low == pytest.approx((200 + 1010.4) / 200, rel=1e-3)
+    assert findings.resumed_ratio(run, pair) is None
+
+
+def test_sentences_of_a_known_run_say_its_numbers():
+    run = made_up(connect_us=1000, call_us=10, byte_ns=4)
+    said = text.added(run)
+    assert "TLS adds 1.03 ms (95 % CI 1.00 ms to 1.05 ms) to each new connection" in said
+    assert "to a call of 100 B" in said and "one handshake costs as much as the encryption of 96." in said
+    assert "from opening a connection to its first reply 200 µs without encryption" in text.handshakes(run)
+    assert panels.described("tls", run=run).startswith("sockets tcp: TLS adds 1.03 ms")
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        ((5, 2, 9), "5.00 µs (95 % CI 2.00 µs to 9.00 µs)"),
+        ((5, -2, 9), "at most 9.00 µs (not distinguishable from 0)"),
+        ((-5, -7, -1), "nothing"),
+        ((5, math.nan, math.nan), "5.00 µs (no 95 % CI from fewer than six blocks)"),
+    ],
+)
+def test_what_is_not_known_is_not_said(interval, said):
+    assert text._time(Interval(*interval, 0.95)) == said
+
+
+def test_the_plan_pairs_each_system_with_itself():
+    plan = registry.plan("tls", system="[sockets, zeromq, http_stdlib]", payload_bytes="[100, 5000]", connections=3)
+    asked = [(case.system, case.tls, case.options.get("tls_session")) for case in plan.cases]
+    assert asked == [
+        ("sockets", False, "new"), ("sockets", True, "new"), ("sockets", True, "resumed"),
+        ("zeromq", False, None), ("zeromq", True, None),
+        ("http_stdlib", False, "new"), ("http_stdlib", True, "new"), ("http_stdlib", True, "resumed"),
+    ]  # fmt: skip
+    assert sorted(plan.cases[0].sessions) == [(1, 100)] * 3 + [(41, 100)] * 2 + [(41, 5000)] * 2
+    assert "7 connections in each" in described(plan)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"payload_bytes": 100}, "two numbers or more: the cost of a byte is a slope"),
+        ({"system": "loopback"}, "loopback does not encrypt: there are .*sockets"),
+        ({"system": "zeromq", "transport": "inproc"}, "encrypted transport of zeromq"),
+        ({"connections": 0}, "connections must be a whole number above 0"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(given, why):
+    with pytest.raises(UsageError, match=why):
+        registry.plan("tls", **given)
+
+
+def test_a_run_is_measured_stored_and_drawn():
+    plan = registry.plan("tls", system="sockets", payload_bytes="[100, 5000]", connections=3, calls=4, starts=2)
+    run = Run(runner.run(plan))
+    assert len(run.sessions) == 2 * 3 * 7 and set(run.sessions["resumed"].dropna()) == {0, 1}
+    assert run.samples.empty and len(findings.pairs(run)) == 1
+    assert "**No conclusion** from 2 starts" in words.conclusion(run)
+    assert "n = 42 connections with 138 calls" in panels.caption(run).replace("\n", " ")
+    assert panels.save(run)[1].stat().st_size > 50_000
+
+
+def test_the_reference_run_holds_every_cost_of_every_system():
+    run = reference("tls")
+    systems = {run.case(pair.plain).system for pair in findings.pairs(run)}
+    assert systems == {"sockets", "http_stdlib", "grpc_sync", "zeromq"}
+    for pair in findings.pairs(run):
+        found = findings.added(run, *pair[:2])
+        assert all(one.low <= one.middle <= one.high for one in found)
+    resumed = [case for case in run.find(tls_session="resumed") if run.case(case).tls]
+    assert resumed and (run.sessions.loc[run.sessions["case"].isin(resumed), "resumed"] == 1).all()
