@@ -145,7 +145,7 @@ def little(run: Run) -> Check:
     starts = run.starts[run.starts["case"].isin(cases)].dropna(subset="rate_per_s")
     if starts.empty:
         return Check("little", PASS, "no closed loop in this run: the law is not needed")
-    callers = starts["clients"] * starts["callers"].fillna(1)
+    callers = starts["case"].map(lambda case: run.case(case).under_way)
     sent = run.samples[run.samples["start"].isin(starts.index)]
     cycle = cycle_s(sent).reindex(starts.index)
     off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
@@ -196,8 +196,7 @@ def _punctual(run: Run, cases: pd.DataFrame) -> Check:
 
 def client(run: Run) -> Check:
     """4. The clients are not the limit of a throughput: no group of them uses more than 80 % of its CPUs."""
-    parallel = (run.cases["clients"] * run.cases["callers"] > 1) | (run.cases["load"] == "retry")
-    share = run.cases.loc[parallel, "client_cpu_share"]
+    share = run.cases.loc[(run.cases["under_way"] > 1) | (run.cases["load"] == "retry"), "client_cpu_share"]
     busy = share[share > BUSY]
     if busy.empty:
         return Check("client", PASS, f"no group of parallel clients used more than {BUSY:.0%} of its CPUs")

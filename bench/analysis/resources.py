@@ -98,13 +98,12 @@ def stuck(run: Run) -> list[int]:
 
 
 def _callers(run: Run, case: int) -> int:
-    of = run.case(case)
-    return of.clients * of.callers
+    return run.case(case).under_way
 
 
 def _alike(run: Run, one: int, other: int) -> bool:
     """Return whether two cases differ in nothing but how many call."""
-    first, second = (vars(run.case(case)) | {"clients": 0, "callers": 0} for case in (one, other))
+    first, second = (vars(run.case(case)) | {"clients": 0, "callers": 0, "outstanding": 0} for case in (one, other))
     return first == second
 
 

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-from bench.child import carrying, timed_loops
+from bench.child import carrying, sizes, timed_loops
 from bench.child.caller import Caller, failed
 from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
@@ -25,6 +25,8 @@ class Callers:
     Several callers are threads, or tasks of one event loop where the system's ``call`` is ``async def``.
     """
 
+    kind: Any = Caller  # what makes one of the callers
+
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare the clients and the buffers."""
         self._due = schedule(spec) if spec.load == "open" else None
@@ -34,12 +36,12 @@ class Callers:
         self._run = self._make_runner() if self._is_async else (lambda result: result)
         make: Callable[[], Any] = functools.partial(system.Client, address, options)
         self._carried = carrying.carried(system, options, spec.message)
-        self._payloads: list[Any] = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
+        self._payloads: list[Any] = sizes.payloads(spec)
         if self._carried is not None:
             self._payloads = carrying.exchanges(self._carried, spec)
             make = functools.partial(carrying.client, make, self._carried, self._is_async)
         self._spec = spec
-        self._callers = [Caller(make, self._payloads, size, self._run) for _ in range(spec.callers)]
+        self._callers = [self.kind(make, self._payloads, size, self._run) for _ in range(spec.callers)]
 
     @staticmethod
     def _make_runner() -> Any:

@@ -151,10 +151,19 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
         from bench.child.generators._running import GeneratorLoad
 
         return GeneratorLoad(system, options, address, spec)
+    if spec.calls_per_connection or spec.outstanding > 1 or spec.large_bytes or _is_shared(spec):
+        from bench.child import connections
+
+        return connections.load_of(system, options, address, spec)
     if spec.load == "closed" and hasattr(system, "Load"):
         payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
         return system.Load(address, options, payloads, spec.callers, spec.max_calls)
     return Callers(system, options, address, spec)
+
+
+def _is_shared(spec: ClientSpec) -> bool:
+    """Return whether several callers of one process share the schedule of an open load."""
+    return spec.load == "open" and spec.callers > 1
 
 
 def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:

@@ -57,7 +57,9 @@ class ClientSpec(SystemSpec):
     schedule of an open load, fixed by ``schedule_seed``. sessions: calls and payload in bytes of each client process.
     server_cpus: the CPUs of the server's thread, for the transport inproc. message, content: as in ``Case``. retry: the
     fields of ``bench.child.retries.RetryPolicy``, for the load ``retry``. replies, reply_bytes,
-    gap_us: what each request of the load ``reply_stream`` asks for.
+    gap_us: what each request of the load ``reply_stream`` asks for. calls_per_connection:
+    0: connections are kept. outstanding: calls under way on each connection. large_bytes: payload of the last of them,
+    0: none is larger. p99_bytes: p99 of log-normal sizes with the median ``payload_bytes``, 0: all are equal.
     """
 
     load: str
@@ -80,6 +82,10 @@ class ClientSpec(SystemSpec):
     replies: int = 0
     reply_bytes: int = 0
     gap_us: int = 0
+    calls_per_connection: int = 0
+    outstanding: int = 1
+    large_bytes: int = 0
+    p99_bytes: int = 0
 
 
 class SessionSpec(SystemSpec):

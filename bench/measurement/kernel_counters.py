@@ -15,7 +15,8 @@ def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> d
     machine_busy_ns: all CPUs, all processes; ticks at 10 ms. steal_ns: wanted but given to other guests.
     pressure_ns: some task waited for a CPU. throttled_ns: the control group's CPU limit throttled tasks.
     tcp_delayed_acks: acknowledgements that were sent late; tcp_segments_out: all that was sent; tcp_connections: opened
-    from here; tcp_time_waits: that have entered TIME_WAIT; of this network.
+    from here; tcp_time_waits: that have entered TIME_WAIT; of this network. tcp_time_wait: sockets in TIME_WAIT now,
+    which can also become fewer.
     """
     if sys.platform != "linux":
         return {}
@@ -29,6 +30,7 @@ def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> d
     found |= _named(proc / "net" / "snmp", "Tcp", "OutSegs", "tcp_segments_out")
     found |= _named(proc / "net" / "snmp", "Tcp", "ActiveOpens", "tcp_connections")
     found |= _named(proc / "net" / "netstat", "TcpExt", "TW", "tcp_time_waits")
+    found |= _in_time_wait(proc / "net" / "sockstat")
     return found | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns")
 
 
@@ -37,6 +39,14 @@ def _named(file: Path, group: str, counter: str, name: str) -> dict[str, int]:
     with contextlib.suppress(OSError, ValueError):
         names, numbers = (line.split() for line in file.read_text().splitlines() if line.startswith(f"{group}: "))
         return {name: int(numbers[names.index(counter)])}
+    return {}
+
+
+def _in_time_wait(file: Path) -> dict[str, int]:
+    """Return how many TCP sockets are in TIME_WAIT, or nothing."""
+    with contextlib.suppress(OSError):
+        if match := re.search(r"^TCP: .*\btw (\d+)", file.read_text(), re.MULTILINE):
+            return {"tcp_time_wait": int(match[1])}
     return {}
 
 

@@ -195,7 +195,7 @@ class Start:
             payload_bytes=case.payload_bytes,
             seed=self.seed * 1000 + number,
             callers=case.callers,
-            max_calls=max(1, case.max_calls // self.callers),
+            max_calls=max(1, case.max_calls // case.under_way),
             window_s=self.window_s,
             cpus=places.clients[number],
             server_cpus=places.server,
@@ -211,6 +211,10 @@ class Start:
             replies=case.replies,
             reply_bytes=case.reply_bytes,
             gap_us=case.gap_us,
+            calls_per_connection=case.calls_per_connection,
+            outstanding=case.outstanding,
+            large_bytes=case.large_bytes,
+            p99_bytes=case.p99_bytes,
         )
         return Child(f"{case.system} client", "bench.child.client", spec)
 
@@ -304,7 +308,7 @@ class Start:
             numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
             counts |= {"streams": int(streams["is_complete"].sum())}
             return StartRecord(ledger | counts, load=load, report=numbers, streams=streams, replies=replies)
-        calls = calls_of(done, go_ns, width=3 if self.case.load == "open" else 2)
+        calls = calls_of(done, go_ns, width=3 if self.case.load == "open" or self.case.calls_per_connection else 2)
         ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
         numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
         return StartRecord(ledger | counts, calls, load=load, report=numbers, sessions=sessions_of(done, go_ns))

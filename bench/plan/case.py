@@ -11,6 +11,7 @@ from bench.errors import DataError
 MOST_BYTES = 64 * 1024 * 1024
 MOST_CLIENTS = 256
 MOST_CALLS = 1_000_000
+MOST_OUTSTANDING = 1000  # per connection
 MOST_PER_S = 1_000_000
 ARRIVALS = ("uniform", "poisson")
 ENGINES = ("library", "wire", *GENERATORS)
@@ -26,13 +27,15 @@ class Case:
     ``engine`` makes the calls: the system's own ``library``, the ``wire``, bare connections in one loop, or a program
     of ``bench.child.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a
     load ``session``, one after another: the calls that each makes, and their payload in bytes; of a load ``reconnect``
-    they are connections of one client process. ``message`` is what a
-    request carries: opaque ``bytes``, a kind of ``bench.messages``, or the name of a user's JSON file, whose text is
-    the ``content``; ``payload_bytes`` is then about its size as JSON. ``retry`` holds the
-    fields of ``bench.child.retries.RetryPolicy`` for the load ``retry``: an open load whose client gives up waiting,
-    and tries again. Of the load
-    ``reply_stream`` each caller has one stream at a time: ``replies`` of ``reply_bytes`` for each request, one due
-    every ``gap_us`` (0: without pauses).
+    they are connections of one client process. ``message`` is what a request carries: opaque ``bytes``, a kind of
+    ``bench.messages``, or the name of a user's JSON file, whose text is the ``content``; ``payload_bytes`` is then
+    about its size as JSON. ``retry`` holds the fields of ``bench.child.retries.RetryPolicy`` for the load ``retry``: an open
+    load whose client gives up waiting, and tries again. Of the load ``reply_stream`` each caller has one stream at a
+    time: ``replies`` of ``reply_bytes`` for each request, one due every ``gap_us`` (0: without pauses).
+    ``calls_per_connection``: after so many calls a caller closes its connection and opens another one; 0: it is kept.
+    ``outstanding``: calls under way at once on each connection. ``large_bytes``: payload of the last of the calls that
+    a client process has under way, beside the others of ``payload_bytes``; 0: there is none. ``p99_bytes``: sizes are
+    log-normal, with the median ``payload_bytes`` and this p99; 0: all are equal.
     """
 
     system: str
@@ -56,6 +59,10 @@ class Case:
     replies: int = 0
     reply_bytes: int = 0
     gap_us: int = 0
+    calls_per_connection: int = 0
+    outstanding: int = 1
+    large_bytes: int = 0
+    p99_bytes: int = 0
 
     @property
     def is_paced(self) -> bool:
@@ -82,6 +89,11 @@ class Case:
         """Whether connections are encrypted, by whatever option of the system; None if the system has none."""
         return next((self.options[name] for name in credentials.OPTIONS if name in self.options), None)
 
+    @property
+    def under_way(self) -> int:
+        """How many calls are under way at once, at most, in all client processes together."""
+        return self.clients * self.callers * self.outstanding
+
     def factor(self, name: str) -> Any:
         """Return the field, property or option of that name; None if the system lacks it."""
         return getattr(self, name) if name in _FACTORS else self.options.get(name)
@@ -98,4 +110,4 @@ class Case:
 
 
 _FIELDS = frozenset(one.name for one in fields(Case))
-_FACTORS = _FIELDS | {"is_short", "is_paced", "generator", "tls", "stream_s"}
+_FACTORS = _FIELDS | {"is_short", "is_paced", "generator", "tls", "stream_s", "under_way"}

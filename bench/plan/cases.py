@@ -23,7 +23,7 @@ COMPARED = (
     "clients",
     "callers",
     "engine",
-    "message",
+    *("message", "calls_per_connection", "outstanding"),
 )  # parts of a case as typed
 _ALL_PRESENT = ContextVar("all systems count as present", default=False)
 

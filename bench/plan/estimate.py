@@ -29,7 +29,7 @@ def _start_s(case: Case, window_s: float) -> float:
     if case.generator:
         window_s = generators.module(case.generator).seconds(window_s)
     if case.is_short:  # until its calls are made, or all of its window if they are slow
-        calls = 0 if case.system == "loopback" or case.sessions else case.max_calls / case.clients / case.callers
+        calls = 0 if case.system == "loopback" or case.sessions else case.max_calls / case.under_way
         window_s = min(window_s, CALL_S * calls)
     streams_s = case.stream_s / 2 + STREAM_S * case.callers * (case.load == "reply_stream")
     return float(window_s + each_s * (1 + case.clients) + sessions_s(case) + streams_s)

@@ -23,6 +23,11 @@ def _callers(case: Case) -> str:
     return f"{case.callers} caller{'s' * (case.callers > 1)} each"
 
 
+def _renewed(calls: int) -> str:
+    """Return after how many calls connections are renewed, in words; nothing for those that are not."""
+    return f"{calls:,} call{'s' * (calls > 1)} per connection" if calls else ""
+
+
 def _label(case: Case, peers: list[Case], paced: bool) -> str:
     """Return a case's label; ``paced``: whether the offered rate distinguishes it from cases of another load."""
     if case.system == "loopback":
@@ -33,12 +38,16 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "payload_bytes": f"{case.payload_bytes:,} B",
         "placement": case.placement,
         "clients": f"{case.clients} client{'s' * (case.clients > 1)}",
-        "max_calls": f"{case.max_calls // case.clients // case.callers} calls" if case.is_short else "",
+        "max_calls": f"{case.max_calls // case.under_way} calls" if case.is_short else "",
         "callers": _callers(case),
         "gap_us": f"every {duration(case.gap_us)}" if case.gap_us else "unpaced" if case.load == "reply_stream" else "",
         "reply_bytes": f"replies of {case.reply_bytes:,} B" if case.reply_bytes else "",
         "replies": f"{case.replies} replies" if case.replies else "",
         "engine": case.engine,
+        "calls_per_connection": _renewed(case.calls_per_connection),
+        "outstanding": f"{case.outstanding} outstanding" if case.outstanding > 1 else "",
+        "large_bytes": f"beside {case.large_bytes:,} B" if case.large_bytes else "",
+        "p99_bytes": f"p99 {case.p99_bytes:,} B" if case.p99_bytes else "",
         "retry": RetryPolicy.of(case.retry).words if case.load == "retry" else "",
     }
     varied = {name for name in words if len({str(getattr(peer, name)) for peer in peers}) > 1}

@@ -12,7 +12,7 @@ from bench.child.retries import RetryPolicy
 from bench.contract import Address, Binding, parse_address
 from bench.errors import NotInstalledError, UsageError, unknown
 from bench.messages import BYTES
-from bench.plan import carrying, parameters, reply_streams
+from bench.plan import carrying, connections, parameters, reply_streams
 from bench.plan.case import ARRIVALS, ENGINES, MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S, WHOLE, Case
 from bench.plan.placement import PLACEMENTS
 
@@ -53,6 +53,7 @@ def checked(case: Case) -> Case:
         _check_wire(case, module)
     if case.generator:
         _check_generator(case, module)
+    connections.check(case, module)
     return case
 
 
@@ -78,8 +79,6 @@ def _check_target(case: Case, where: Address) -> None:
 def _check_open(case: Case) -> None:
     if case.transport == "inproc":
         raise UsageError("an open load needs a server in a process of its own: use ipc or tcp")
-    if case.callers != 1 and case.engine != "wire":
-        raise UsageError("an open load is paced by client processes with one caller each: give clients, not callers")
     if case.arrivals not in ARRIVALS:
         raise unknown("arrivals", case.arrivals, ARRIVALS)
     parameters.positive(case.offered_per_s, "offered_per_s", MOST_PER_S, whole=False)

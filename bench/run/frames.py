@@ -104,14 +104,38 @@ class Run:
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """One row per call: start, client, t_send_ns, lag_ns, rtt_ns; ``case``; ``warm`` after the warm-up."""
+        """One row per call: start, client, t_send_ns, lag_ns, rtt_ns, open_ns; ``case``; ``warm`` after the warm-up.
+
+        ``opens``: the call opened its connection. ``large``: it carries the larger payload beside the others.
+        """
         frame = self._calls.copy()
         starts = self.ledger[["case", "warm_up_ns"]].reindex(frame["start"])
         frame["case"] = starts["case"].to_numpy()
         frame["warm"] = frame["t_send_ns"].to_numpy() >= starts["warm_up_ns"].to_numpy()
         last = ~frame["start"].duplicated(keep="last")  # a start of one slow call has no other
         frame["warm"] |= last & ~frame.groupby("start")["warm"].transform("any")
+        frame["opens"] = frame["open_ns"].notna()
+        frame["large"] = False
+        for case in self.find_large():
+            mine, each = frame["case"] == case, self.case(case).callers * self.case(case).outstanding
+            frame.loc[mine, "large"] = frame.loc[mine, "client"] % each == each - 1
         return frame
+
+    def find_large(self) -> list[int]:
+        """Return the numbers of the cases whose clients each make one larger call beside the others."""
+        return [number for number, case in enumerate(self.plan.cases) if case.large_bytes]
+
+    @cached_property
+    def _usual(self) -> pd.DataFrame:
+        """The calls that quantiles describe: after the warm-up, of the usual payload, over an open connection.
+
+        Where every call opens its connection, those calls are described.
+        """
+        warm = self.samples[self.samples["warm"]]
+        if not (warm["opens"].any() or warm["large"].any()):
+            return warm
+        always = warm["case"].isin([n for n, case in enumerate(self.plan.cases) if case.calls_per_connection == 1])
+        return warm[~warm["large"] & (~warm["opens"] | always)]
 
     @cached_property
     def marks(self) -> pd.DataFrame:
@@ -249,7 +273,7 @@ class Run:
         they are what its load generator reported, and NaN what it did not.
         """
         frame = self.ledger.copy()
-        warm = self.samples[self.samples["warm"]]
+        warm = self._usual
         for name, times in (("rtt", warm["rtt_ns"]), ("response", warm["lag_ns"] + warm["rtt_ns"])):
             by_start = {start: values.to_numpy() / 1e3 for start, values in times.groupby(warm["start"])}
             for p in stats.QUANTILES:
@@ -258,6 +282,7 @@ class Run:
         frame["achieved"] = frame["calls"] / frame["scheduled"]
         frame["pacing_p99_us"] = pd.Series(self._pacing(), dtype=float)
         frame["mean_rtt_us"] = warm.groupby("start")["rtt_ns"].mean() / 1e3
+        frame["p50_first_us"] = self._first_calls_us()
         frame["rate_per_s"] = pd.Series(self._call_rates() | self._stream_rates("server"), dtype=float)
         _fill_in(frame, self.reports)
         frame["send_rate_per_s"] = pd.Series(self._stream_rates("client"), dtype=float)
@@ -268,7 +293,15 @@ class Run:
             frame[added.columns] = added.reindex(frame.index)
             size = frame["reply_bytes"].fillna(size)
         frame["rate_mbit_per_s"] = frame["rate_per_s"] * size * 8 / 1e6
+        sizes = [n for n, case in enumerate(self.plan.cases) if case.large_bytes or case.p99_bytes]
+        frame.loc[frame["case"].isin(sizes), "rate_mbit_per_s"] = np.nan  # of several payloads
+        frame["opened_per_call"] = frame["tcp_connections"] / frame["calls"]
         return frame
+
+    def _first_calls_us(self) -> "pd.Series[float]":
+        """Return the median time of the calls that open a connection, the opening included, by start, in us."""
+        first = self.samples[self.samples["warm"] & self.samples["opens"]]
+        return ((first["open_ns"] + first["rtt_ns"]) / 1e3).groupby(first["start"]).median()
 
     def _pacing(self) -> dict[int, float]:
         """Return the p99 lateness, by start, of the requests of an open load that found an idle connection, in us."""
@@ -325,7 +358,7 @@ class Run:
 
     @cached_property
     def _warm_rtt(self) -> dict[int, Any]:
-        warm = self.samples[self.samples["warm"]]
+        warm = self._usual
         return {case: rows["rtt_ns"].to_numpy() / 1e3 for case, rows in warm.groupby("case")}
 
     @cached_property
@@ -397,7 +430,7 @@ def column(p: float) -> str:
 
 FACTORS = (
     *("system", "transport", "payload_bytes", "placement", "load", "offered_per_s", "clients", "callers", "engine"),
-    *("target", "message"),
+    *("target", "message", "calls_per_connection", "outstanding", "large_bytes", "p99_bytes", "under_way"),
 )
 COLUMNS = tuple(column(p).replace("rtt", time) for time in ("rtt", "response") for p in stats.QUANTILES)
 TAILS = tuple(name for name in COLUMNS if not name.startswith("p50"))
@@ -416,4 +449,7 @@ NUMBERS = (
     "server_sleeps_per_call",
     *(f"{role}_rss_bytes" for role in ROLES),
     "first_rtt_ns",
+    "p50_first_us",
+    "opened_per_call",
+    "tcp_time_wait",
 )

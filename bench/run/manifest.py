@@ -175,6 +175,8 @@ _KINDS: dict[str, Kind] = {
     "content": LONG_TEXT,
     "retry": table(scalar),
     **dict.fromkeys(("replies", "reply_bytes", "gap_us"), FROM_ZERO),
+    **dict.fromkeys(("calls_per_connection", "large_bytes", "p99_bytes"), FROM_ZERO),
+    "outstanding": COUNT,
     "fresh_router": flag,
     "sessions": several(pair),
     "window_s": number(1e-9, 10**6),

@@ -35,7 +35,9 @@ def _schema(name: str, fields: list[pa.Field]) -> pa.Schema:
 
 
 _START = _field("start", pa.int32(), "", "number of the start, in the order of measuring")
-_CLIENT = _field("client", pa.int32(), "", "number of the caller, from 0, counted over all client processes")
+_CLIENT = _field(
+    "client", pa.int32(), "", "number of the caller, or of its outstanding call, from 0, over all client processes"
+)
 
 SAMPLES = _schema(
     "samples",
@@ -47,6 +49,7 @@ SAMPLES = _schema(
         _field(
             "rtt_ns", pa.int64(), "ns", "time from handing the request to the library until the whole reply is received"
         ),
+        _field("open_ns", pa.int64(), "ns", "time to open the connection before t_send; null: it was open already"),
     ],
 )
 
@@ -232,6 +235,15 @@ LEDGER = _schema(
         _field("reply_bytes", pa.int64(), "B", "application bytes of one such reply; else null"),
         _field("gap_us", pa.int64(), "us", "time between two such replies as planned, 0: no pauses; else null"),
         _field("streams", pa.int64(), "1", "reply streams that were complete; else null"),
+        _field(
+            "calls_per_connection", pa.int64(), "1", "calls until a caller opens a new connection; 0: kept; null: 0"
+        ),
+        _field("outstanding", pa.int32(), "", "calls under way on each connection; null: 1"),
+        _field("large_bytes", pa.int64(), "B", "payload of the last call under way beside the others; 0, null: none"),
+        _field(
+            "p99_bytes", pa.int64(), "B", "p99 of log-normal sizes with the median payload_bytes; 0, null: one size"
+        ),
+        _field("tcp_time_wait", pa.int64(), "1", "TCP sockets in TIME_WAIT: change in the window, whole namespace"),
     ],
 )
 
@@ -281,7 +293,7 @@ def problem(table: pa.Table, name: str) -> str | None:
 
 MAY_BE_NEGATIVE = (  # what counts from *go*, is a number of others, or lost the count of a thread or server that ended
     *("lag_ns", "t_ns", "value", "server_calls", "voluntary_switches", "involuntary_switches"),
-    *("server_voluntary_switches", "server_involuntary_switches"),
+    *("server_voluntary_switches", "server_involuntary_switches", "tcp_time_wait"),
 )
 
 

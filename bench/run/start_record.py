@@ -20,12 +20,13 @@ MOMENTS = ("begin_ns", "interpreted_ns", "prepared_ns", "answered_ns", "called_n
 class StartRecord:
     """What one start measured; all times in ns since *go*.
 
-    ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times,
-    shape (2, calls). marks: for each end of a stream its role, times and message counts. load: rows of
-    ``cpu.LoadMeter``. report: name, value and unit of each number that a load generator reported. sessions: the columns
-    of each client process of a load of whole processes. attempts: of a load with retries, the request of each attempt,
-    its number, when it was sent, its reply came (0: never), and the request was due, shape (5, attempts). streams,
-    replies: the columns of these tables.
+    ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times, shape
+    (2, calls); in an open load a third row, when each was due; where connections are renewed, when the opening of its
+    connection began, which is the time of sending for a call over an open one. marks: for each end of a stream its
+    role, times and message counts. load: rows of ``cpu.LoadMeter``. report: name, value and unit of each number that a
+    load generator reported. sessions: the columns of each client process of a load of whole processes. attempts: of a
+    load with retries, the request of each attempt, its number, when it was sent, its reply came (0: never), and the
+    request was due, shape (5, attempts). streams, replies: the columns of these tables.
     """
 
     ledger: dict[str, Any]
@@ -43,7 +44,7 @@ def tables(start: int, block: int, index: int, case: Case, record: StartRecord) 
     """Return one start's rows of each table."""
     ledger = {"start": start, "block": block, "case": index} | _factors(case) | record.ledger
     return {
-        "samples": _joined("samples", [_samples(start, *client) for client in enumerate(record.calls)]),
+        "samples": _joined("samples", [_samples(start, case, *client) for client in enumerate(record.calls)]),
         "marks": _joined("marks", [_marks(start, *mark) for mark in record.marks]),
         "load": schema.make("load", [_load(start, *row) for row in record.load]),
         "reports": schema.make("reports", [_number(start, *number) for number in record.report]),
@@ -71,7 +72,7 @@ def _factors(case: Case) -> dict[str, Any]:
     paced |= {"retry": json.dumps(case.retry, sort_keys=True)} if case.load == "retry" else {}
     same = (
         *("system", "transport", "payload_bytes", "placement", "load", "clients", "callers", "engine", "target"),
-        "message",
+        *("message", "calls_per_connection", "outstanding", "large_bytes", "p99_bytes"),
     )
     return (
         paced
@@ -96,14 +97,16 @@ def _short(value: object) -> str:
     return text if len(text := repr(value)) <= 80 else f"{text[:80]}..."
 
 
-def _samples(start: int, client: int, times: Times) -> pa.Table:
+def _samples(start: int, case: Case, client: int, times: Times) -> pa.Table:
     sent, received = times[:2]
-    lag = sent - times[2] if len(times) > 2 else np.zeros(len(sent), "i8")
-    n = len(sent)
+    n, before = len(sent), sent - times[2] if len(times) > 2 else np.zeros(len(sent), "i8")
+    lag = before if case.load == "open" else np.zeros(n, "i8")
+    opening = before if case.calls_per_connection else np.zeros(n, "i8")
     columns = {
         "start": np.full(n, start, "i4"),
         "client": np.full(n, client, "i4"),
         "lag_ns": lag,
+        "open_ns": pa.array(opening, mask=opening == 0),
     }
     return schema.make("samples", columns | {"t_send_ns": sent, "rtt_ns": received - sent})
 

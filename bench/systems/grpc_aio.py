@@ -131,3 +131,13 @@ class Client:
 
 
 StreamClient = Client
+
+
+class Multiplexed(Client):
+    """One channel on which several calls are awaited at once."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect; ValueError for options that cannot be carried out this way."""
+        if options.rpc != "unary":
+            raise ValueError("a stream of requests is one call here: give rpc unary for several under way")
+        super().__init__(address, options)

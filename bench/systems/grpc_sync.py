@@ -148,3 +148,42 @@ class Client:
 
 
 StreamClient = Client
+
+
+class Multiplexed:
+    """One channel on which calls are begun before earlier ones are answered: the library's own futures."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect; ValueError for options that cannot be carried out this way."""
+        if options.rpc != "unary":
+            raise ValueError("a stream of requests is one call here: give rpc unary for several under way")
+        self._target, self._options = _grpc.place(address), options
+        self._done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+
+    def open(self) -> None:
+        """Make the channel and the remote method; the first call connects."""
+        self._channel = _grpc.channel(grpc, self._target, self._options)
+        self._remote = _grpc.method(self._channel, self._options)
+        is_wrapped = self._options.serialization == "protobuf"
+        self._payload = _grpc.payload_type() if is_wrapped else None
+
+    def send(self, number: int, payload: bytes) -> None:
+        """Begin one call."""
+        message = payload if self._payload is None else self._payload(data=payload)
+        try:
+            self._remote.future(message).add_done_callback(lambda call: self._done.put((number, call)))
+        except ValueError as reason:  # a channel that was closed
+            raise TransportError(f"the call failed: {reason}") from reason
+
+    def receive(self) -> tuple[int, bytes]:
+        """Return the number and the reply of the next call that is answered, waiting for it."""
+        number, call = self._done.get()
+        try:
+            reply = call.result()
+        except grpc.RpcError as reason:
+            raise _grpc.failed(reason) from reason
+        return number, reply if self._payload is None else reply.data
+
+    def close(self) -> None:
+        """Close the channel; calls that are under way are cancelled."""
+        self._channel.close()

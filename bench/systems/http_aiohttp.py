@@ -46,6 +46,8 @@ class Options:
     tls: HTTPS with TLS 1.3, over tcp; the client verifies the server's certificate.
     stream_by: how a stream of replies is sent: chunked, each in a chunk of a body; sse, as server-sent events (base64);
         websocket, as messages.
+    pool: the most connections that a client has at once, for which further calls wait in turn; 0: one for each call
+        under way.
     """
 
     resource: Literal["echo", "bytes", "json", "static"] = "echo"
@@ -57,6 +59,7 @@ class Options:
     codec: str = "json"
     tls: bool = False
     stream_by: Literal["chunked", "sse", "websocket"] = "chunked"
+    pool: int = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
@@ -65,6 +68,8 @@ class Options:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 1 <= self.backlog < 2**31:
             raise ValueError(f"backlog must be at least 1, and below 2**31, not {self.backlog}")
+        if not 0 <= self.pool < 2**31:
+            raise ValueError(f"pool must be at least 0, and below 2**31, not {self.pool}")
         if self.pin and not hasattr(os, "sched_setaffinity"):
             raise ValueError("pin needs Linux: this kernel does not keep a process on a CPU")
         if self.event_loop not in ("asyncio", "uvloop"):
@@ -197,12 +202,13 @@ class Client:
         """Make the session (inside the event loop that will use it)."""
         where, close = parse_address(self._address), not self._options.keep_alive
         secure: dict[str, Any] = {"ssl": _tls.client_context()} if self._options.tls else {}
+        most = self._options.pool  # connections; 0: the library's word for no limit
         connector: aiohttp.BaseConnector
         if where.transport == "ipc":
-            base, connector = "http://localhost", aiohttp.UnixConnector(where.path, force_close=close, limit=0)
+            base, connector = "http://localhost", aiohttp.UnixConnector(where.path, force_close=close, limit=most)
         else:
             base = f"http{'s' * self._options.tls}://{_http_wire.authority(where)}"
-            connector = aiohttp.TCPConnector(force_close=close, limit=0, **secure)
+            connector = aiohttp.TCPConnector(force_close=close, limit=most, **secure)
         no_limit = aiohttp.ClientTimeout(total=None)  # this package has its own deadlines, without a timer per call
         self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
@@ -262,6 +268,19 @@ class Client:
 
 
 StreamClient = Client
+
+
+class Multiplexed(Client):
+    """A session whose calls wait in turn for its few connections: HTTP/1.1 carries one call at a time on each."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect; ValueError for options with which calls never share a connection."""
+        if not options.pool:
+            raise ValueError(
+                "HTTP/1.1 carries one call at a time on a connection: give callers (a connection each), or pool 1 "
+                "(calls wait in turn for one connection)"
+            )
+        super().__init__(address, options)
 
 
 def _refused(reply: aiohttp.ClientResponse, fault: str) -> TransportError:

@@ -2,10 +2,12 @@
 
 import contextlib
 import os
+import select
 import socket
 import stat
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +15,7 @@ from typing import Any, Literal
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _tls
+from bench.systems import _messages, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -120,6 +122,15 @@ def messages(connection: socket.socket) -> Iterator[bytes]:
         buffer, start = buffer[start:] + data, 0
 
 
+class SeveralError(TransportError):
+    """More came than one message; ``data`` is all that came."""
+
+    def __init__(self, data: bytes) -> None:
+        """Keep what came."""
+        super().__init__("more bytes came than one message holds: the peer does not speak this protocol")
+        self.data = data
+
+
 def _rest(data: bytes, recv: Callable[[int], bytes]) -> bytes:
     """Receive the rest of a message that did not arrive in one piece."""
     while len(data) < PREFIX:
@@ -132,7 +143,7 @@ def _rest(data: bytes, recv: Callable[[int], bytes]) -> bytes:
         chunks.append(_more(missing, recv))
         missing -= len(chunks[-1])
     if missing < 0:
-        raise TransportError("more bytes came than one message holds: the peer does not speak this protocol")
+        raise SeveralError(data)
     return b"".join(chunks)[PREFIX:]
 
 
@@ -207,6 +218,8 @@ def _answer_all(connection: socket.socket, options: Options, answer: Callable[[b
                 sendall(pack(len(reply)) + reply)
             else:
                 send(reply)
+    except SeveralError as several:  # this client sends requests before it has its replies
+        _answer_in_order(connection, several.data, send, answer)
     except (OSError, TransportError):
         pass  # the client disconnected, or does not speak this protocol
     finally:
@@ -224,6 +237,19 @@ def _stream_all(connection: socket.socket, options: Options, replies: Callable[[
             for reply in replies(payload):
                 send(reply)
             send(END)
+
+
+def _answer_in_order(connection: socket.socket, came: bytes, send: Send, answer: Callable[[bytes], bytes]) -> None:
+    """Serve a connection whose requests come before the replies to earlier ones have left; ``came``: the first."""
+    buffer = _messages.Buffer(came)
+    with contextlib.suppress(OSError):
+        while True:
+            while (payload := buffer.take()) is not None:
+                send(answer(payload))
+            data = connection.recv(1 << 18)
+            if not data:
+                return
+            buffer.add(data)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -344,3 +370,62 @@ def _place(address: Address) -> str:
         return address.path
     host = f"[{address.host}]" if ":" in address.host else address.host
     return f"{host}:{address.port}"
+
+
+class Multiplexed:
+    """One connection on which requests leave before earlier ones are answered (pipelining); replies come in order."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect; ValueError for options that cannot be carried out this way."""
+        if options.writes != 1:
+            raise ValueError("several calls under way on one connection leave in one write each: give writes 1")
+        if options.tls:
+            raise ValueError("an encrypted connection carries one call at a time here: give tls false")
+        self._where, self._options = parse_address(address), options
+        self._under_way: deque[int] = deque()
+        self._came = _messages.Buffer()
+
+    def open(self) -> None:
+        """Connect."""
+        self._connection = connect(self._where, self._options.client_nodelay)
+        self._connection.setblocking(False)
+
+    def send(self, number: int, payload: bytes) -> None:
+        """Send one request."""
+        self._under_way.append(number)
+        rest = memoryview(pack(len(payload)) + payload)
+        while rest:
+            try:
+                rest = rest[self._connection.send(rest) :]
+            except BlockingIOError:
+                self._wait_for_room()
+            except OSError as reason:
+                raise TransportError(f"the call failed: {reason}", "read") from reason
+
+    def _wait_for_room(self) -> None:
+        """Wait until more can be sent; take in replies meanwhile, or both sides would wait for each other."""
+        if select.select([self._connection], [self._connection], [])[0]:
+            self._take_in()
+
+    def receive(self) -> tuple[int, bytes]:
+        """Return the number of the oldest call under way, and its reply, waiting for it."""
+        while (reply := self._came.take()) is None:
+            select.select([self._connection], [], [])
+            self._take_in()
+        return self._under_way.popleft(), reply
+
+    def _take_in(self) -> None:
+        """Read what has come; TransportError at the end of the connection."""
+        try:
+            data = self._connection.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError as reason:
+            raise TransportError(f"the call failed: {reason}", "read") from reason
+        if not data:
+            raise TransportError("the server closed the connection instead of answering", "read")
+        self._came.add(data)
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._connection.close()

@@ -273,3 +273,7 @@ class StreamClient(Client):
 
 def _is_alive(joining: asyncio.Task[_Session]) -> bool:
     return not joining.cancelled() and joining.exception() is None and bool(joining.result().is_attached())
+
+
+class Multiplexed(Client):
+    """One session on which several calls are awaited at once."""

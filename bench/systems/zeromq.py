@@ -16,6 +16,8 @@ from bench.systems import _tokens
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 REQUIRES = ("pyzmq",)
+MOST_OUTSTANDING = 1000  # as in bench.plan.case: a socket drops what exceeds its high-water mark
+PATIENCE_S = 10
 
 PUBLIC, SECRET = "curve.public", "curve.secret"  # files of the server's key pair, Z85
 HANDSHAKE_S = 2.0
@@ -34,6 +36,7 @@ class Options:
     curve: encrypt with CURVE (CurveZMQ: Curve25519 keys, XSalsa20 and Poly1305), ZeroMQ's own instead of TLS; the
         client knows the server's public key and accepts no other. Over ipc and tcp.
     token_codec: how each reply of a stream is written: bytes as it is, or as an object by pickle or protobuf.
+    server_socket: what answers calls: rep, a REP socket, or router, a ROUTER socket.
     """
 
     copy: bool = True
@@ -41,6 +44,7 @@ class Options:
     codec: str = "json"
     curve: bool = False
     token_codec: Literal["bytes", "pickle", "protobuf"] = "bytes"
+    server_socket: Literal["rep", "router"] = "rep"
 
     def __post_init__(self) -> None:
         """Raise ValueError for 0, which means "unlimited" to the library, and for unknown codecs."""
@@ -48,6 +52,8 @@ class Options:
             raise ValueError(f"token_codec must be {', '.join(_tokens.CODECS)}, not {self.token_codec!r}")
         if self.high_water_mark < 1:
             raise ValueError("high_water_mark must be at least 1")
+        if self.server_socket not in ("rep", "router"):
+            raise ValueError(f"server_socket must be rep or router, not {self.server_socket!r}")
 
 
 def credentials() -> dict[str, str]:
@@ -102,9 +108,11 @@ def _verbs(socket: Any, options: Options) -> tuple[Callable[[bytes], object], Ca
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Answer requests with one REP socket, or with streams of replies by one ROUTER socket."""
+    """Answer requests with one REP socket, or one ROUTER socket; with streams of replies always by a ROUTER socket."""
     if getattr(service, "is_streaming", False):
         _serve_streams(binding, options, service)
+    if options.server_socket == "router":
+        return _route_replies(binding, options, service)
     socket = _socket(zmq.REP, options, binding.endpoint())
     if options.curve:
         _serve_encrypted(socket, binding.credentials)
@@ -122,10 +130,24 @@ def _serve_streams(binding: Binding, options: Options, service: Service) -> None
 
     async def serve() -> None:
         socket = _socket(zmq.ROUTER, options, binding.endpoint(), _zeromq_streams.context())
+        if options.curve:
+            _serve_encrypted(socket, binding.credentials)
         announce = partial(service.announce, _bind(socket, binding))
         await _zeromq_streams.serve(socket, announce, service.replies_async, options.token_codec)
 
     asyncio.run(serve())
+
+
+def _route_replies(binding: Binding, options: Options, service: Service) -> None:
+    """Answer requests with one ROUTER socket, which is told to whom each reply goes."""
+    socket = _socket(zmq.ROUTER, options, binding.endpoint())
+    if options.curve:
+        _serve_encrypted(socket, binding.credentials)
+    service.announce(_bind(socket, binding))
+    answer, copy = service.answer, options.copy
+    while True:
+        *envelope, payload = socket.recv_multipart(copy=copy)
+        socket.send_multipart([*envelope, answer(payload if copy else payload.bytes)], copy=copy)
 
 
 class _Connection:
@@ -211,6 +233,8 @@ class StreamClient:
         from bench.systems import _zeromq_streams
 
         self._socket = _socket(zmq.DEALER, self._options, self._address, _zeromq_streams.context())
+        if self._options.curve:
+            _connect_encrypted(self._socket)
         self._decode = _tokens.codec(self._options.token_codec)[1]
         self._socket.connect(self._address)
 
@@ -259,4 +283,50 @@ class Receiver:
 
     def close(self) -> None:
         """Release the socket."""
+        self._socket.close(linger=0)
+
+
+class Multiplexed:
+    """One DEALER socket: requests leave before earlier ones are answered, each with its number in the envelope."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect; ValueError for options that cannot be carried out this way."""
+        if options.high_water_mark < MOST_OUTSTANDING:
+            raise ValueError(f"calls under way at once need a high_water_mark of {MOST_OUTSTANDING:,} or more")
+        self._address, self._options = address, options
+
+    def open(self) -> None:
+        """Connect; the library does so in the background and keeps trying."""
+        self._socket = _socket(zmq.DEALER, self._options, self._address)
+        self._socket.setsockopt(zmq.RCVTIMEO, 1000 * PATIENCE_S)
+        if self._options.curve:
+            _connect_encrypted(self._socket)
+        try:
+            self._socket.connect(self._address)
+        except zmq.ZMQError as reason:
+            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
+
+    def send(self, number: int, payload: bytes) -> None:
+        """Send one request."""
+        try:
+            self._socket.send_multipart((number.to_bytes(4, "big"), b"", payload), copy=self._options.copy)
+        except zmq.ZMQError as reason:
+            raise TransportError(f"the call failed: {reason}") from reason
+
+    def receive(self) -> tuple[int, bytes]:
+        """Return the number and the reply of the next call that is answered, waiting for it."""
+        try:
+            number, _, reply = self._socket.recv_multipart(copy=self._options.copy)
+        except zmq.Again:
+            raise TransportError(f"no reply came for {PATIENCE_S} s", "read") from None
+        except zmq.ZMQError as reason:
+            raise TransportError(f"the call failed: {reason}") from reason
+        except ValueError:
+            raise TransportError("a message came that is no reply: another number of frames") from None
+        if self._options.copy:
+            return int.from_bytes(number, "big"), reply
+        return int.from_bytes(number.bytes, "big"), reply.bytes
+
+    def close(self) -> None:
+        """Disconnect."""
         self._socket.close(linger=0)

@@ -194,6 +194,8 @@ def _message_cpu(run: Run) -> Answer:
         if one.factor == "stack" and one.ratio.name == CPU:
             return _times(run, one.ratio.other, one.ratio.base, CPU)
     raise LookupError("the stacks of the origin were not measured")
+
+
 def _encrypted(run: Run, ratio: Callable[[Run, tls.Pair], Interval]) -> Answer:
     """Return a ratio of raw sockets, encrypted over not."""
     found = [pair for pair in tls.pairs(run) if run.case(pair.plain).system == "sockets"]

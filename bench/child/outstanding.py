@@ -1,0 +1,276 @@
+"""Closed loads with several calls under way at once on each connection.
+
+Each of these calls has a slot: its payloads, and the times of its calls, one after another. A slot begins its next call
+when its last one is answered, so that as many calls as there are slots are under way, and never more.
+"""
+
+import asyncio
+import contextlib
+import functools
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bench.child import sizes, timed_loops
+from bench.child.caller import Caller, Failures, failed
+from bench.child.spec import ClientSpec
+from bench.contract import LoadReport
+from bench.errors import SystemFailedError, TransportError
+
+
+def payloads_of(spec: ClientSpec) -> list[list[bytes]]:
+    """Return the payloads of each slot of a process; those of the last are large if the specification says so."""
+    small = sizes.payloads(spec)
+    slots = [_from(small, number) for number in range(spec.callers * spec.outstanding)]
+    return [*slots[:-1], timed_loops.make_payloads(spec.large_bytes, spec.seed)] if spec.large_bytes else slots
+
+
+def _from(payloads: list[bytes], number: int) -> list[bytes]:
+    """Return payloads in turn from another place on, so that calls under way together differ."""
+    place = number % len(payloads)
+    return payloads[place:] + payloads[:place]
+
+
+def report_of(slots: Sequence[Any]) -> LoadReport:
+    """Return the number of calls, what failed, and the times of each slot."""
+    times = [memoryview(one)[: slot.calls] for slot in slots for one in (slot.sent, slot.received)]
+    return LoadReport(sum(slot.calls for slot in slots), times, *failed([slot.failures for slot in slots]))
+
+
+class SharedClient:
+    """A client of an asynchronous library on which several calls are awaited at once; ``client`` is renewed."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        """Prepare the client that ``make`` returns."""
+        self._make = make
+        self.client = make()
+        self._lock = asyncio.Lock()
+
+    async def renew(self, old: Any, error: TransportError) -> None:
+        """Connect anew, unless another call that failed with it has done so already; else raise the error."""
+        async with self._lock:
+            if self.client is not old:
+                return
+            with contextlib.suppress(TransportError, OSError):
+                await old.close()
+            fresh = self._make()
+            try:
+                await fresh.open()
+            except TransportError:
+                raise error from None
+            self.client = fresh
+
+
+class AwaitedSlot(Caller):
+    """A slot whose client is shared with the other slots of its connection."""
+
+    def __init__(self, shared: SharedClient, payloads: list[bytes], size: int, run: Callable[[Any], Any]) -> None:
+        """Prepare room for the times of ``size`` calls."""
+        super().__init__(lambda: shared.client, payloads, size, run)
+        self._shared = shared
+
+    async def _renew_async(self, error: TransportError, received: Any) -> None:
+        old = self._replace(error, received)
+        await self._shared.renew(old, error)
+        self._client = self._shared.client
+
+
+class Awaited:
+    """The load of a process with an asynchronous library: a task for each slot, on the client of its connection."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
+        """Prepare the clients and the buffers."""
+        self._runner = asyncio.Runner()
+        kind = system.Multiplexed if spec.outstanding > 1 else system.Client
+        make = functools.partial(kind, address, options)
+        self._connections = [SharedClient(make) for _ in range(spec.callers)]
+        self._slots = [
+            AwaitedSlot(self._connections[number // spec.outstanding], payloads, spec.max_calls, self._runner.run)
+            for number, payloads in enumerate(payloads_of(spec))
+        ]
+
+    def first(self) -> int:
+        """Connect and make one verified call over each connection; return the time of the first in ns."""
+        times = [slot.first() for slot in self._slots[:: len(self._slots) // len(self._connections)]]
+        return times[0]
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Run the timed loops of all slots side by side."""
+        self._runner.run(self._side_by_side(until_ns))
+
+    async def _side_by_side(self, until_ns: int) -> None:
+        await asyncio.gather(*(slot.closed_async(until_ns) for slot in self._slots))
+
+    def report(self) -> LoadReport:
+        """Return the number of calls, what failed, and the times of each slot."""
+        return report_of(self._slots)
+
+    def close(self) -> None:
+        """Disconnect."""
+        for connection in self._connections:
+            self._runner.run(connection.client.close())
+
+
+class PipelinedSlot:
+    """A slot of a connection whose calls are sent and received apart."""
+
+    def __init__(self, payloads: list[bytes], size: int) -> None:
+        """Prepare room for the times of ``size`` calls."""
+        self._turns = itertools.cycle(payloads)
+        self.payload = b""  # of the call under way; none: b""
+        self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
+        self.failures = Failures()
+        self.calls = 0
+
+    def turn(self) -> bytes:
+        """Return the payload of the next call, which is under way from now on."""
+        self.payload = next(self._turns)
+        return self.payload
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for the times of one more call."""
+        return self.calls < len(self.sent)
+
+
+class Pipeline:
+    """A connection of a blocking library and its slots; one thread sends and receives for all of them."""
+
+    def __init__(self, make: Callable[[], Any], slots: Sequence[PipelinedSlot]) -> None:
+        """Prepare the connection that ``make`` returns."""
+        self._make = make
+        self._connection = make()
+        self._slots = slots
+
+    def first(self) -> int:
+        """Connect and make one verified call; return its time in ns."""
+        self._connection.open()
+        payload = self._slots[0].turn()
+        began = time.perf_counter_ns()
+        self._connection.send(0, payload)
+        _, reply = self._connection.receive()
+        took = time.perf_counter_ns() - began
+        self._slots[0].payload = b""
+        if reply != payload:
+            raise timed_loops.wrong_answer(payload, reply, 0)
+        return took
+
+    def load(self, until_ns: int) -> None:
+        """Keep one call of each slot under way until an instant, or until its buffers are full."""
+        while True:
+            try:
+                return self._run(until_ns)
+            except TransportError as error:
+                self._renew(error)
+                if time.perf_counter_ns() >= until_ns:
+                    return None
+
+    def _run(self, until_ns: int) -> None:
+        clock, slots, under_way = time.perf_counter_ns, self._slots, 0
+        send, receive = self._connection.send, self._connection.receive
+        for number, slot in enumerate(slots):
+            if slot.has_room:
+                payload = slot.turn()
+                under_way += 1
+                slot.sent[slot.calls] = clock()
+                send(number, payload)
+        while under_way:
+            number, reply = receive()
+            t_recv = clock()
+            slot = slots[number]
+            if not slot.payload:
+                raise SystemFailedError(f"a reply came for call {number}, which was answered before")
+            if reply != slot.payload:
+                raise timed_loops.wrong_answer(slot.payload, reply, slot.calls)
+            slot.received[slot.calls] = t_recv
+            slot.calls += 1
+            if t_recv >= until_ns or not slot.has_room:
+                slot.payload = b""
+                under_way -= 1
+                continue
+            payload = slot.turn()
+            slot.sent[slot.calls] = clock()
+            send(number, payload)
+
+    def _renew(self, error: TransportError) -> None:
+        """Count all calls under way as failed, and connect anew; where that is not possible, raise the error."""
+        for slot in self._slots:
+            if slot.payload:
+                slot.payload = b""
+                slot.failures.add(error)
+        with contextlib.suppress(TransportError, OSError):
+            self._connection.close()
+        self._connection = self._make()
+        try:
+            self._connection.open()
+        except TransportError:
+            raise error from None
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._connection.close()
+
+
+class OneByOne:
+    """A client of a blocking library, with the verbs of a connection whose calls are sent and received apart.
+
+    For connections with one call under way, of systems that have no others: ``send`` keeps, ``receive`` calls.
+    """
+
+    def __init__(self, client: Any) -> None:
+        """Keep the client, which is not open."""
+        self.open, self.close = client.open, client.close
+        self._client = client
+        self._waiting: tuple[int, bytes] = (0, b"")
+
+    def send(self, number: int, payload: bytes) -> None:
+        """Keep a call's number and payload."""
+        self._waiting = number, payload
+
+    def receive(self) -> tuple[int, bytes]:
+        """Make the call; return its number and its reply."""
+        number, payload = self._waiting
+        return number, self._client.call(payload)
+
+
+class Pipelined:
+    """The load of a process with a blocking library: a thread for each connection, which has all its slots."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
+        """Prepare the connections and the buffers."""
+        self._slots = [PipelinedSlot(payloads, spec.max_calls) for payloads in payloads_of(spec)]
+        depth = spec.outstanding
+
+        def make() -> Any:
+            if hasattr(system, "Multiplexed"):
+                return system.Multiplexed(address, options)
+            return OneByOne(system.Client(address, options))
+
+        self._connections = [
+            Pipeline(make, self._slots[place : place + depth]) for place in range(0, len(self._slots), depth)
+        ]
+
+    def first(self) -> int:
+        """Connect and make one verified call over each connection; return the time of the first in ns."""
+        times = [connection.first() for connection in self._connections]
+        return times[0]
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Run the loops of all connections side by side."""
+        if len(self._connections) == 1:
+            return self._connections[0].load(until_ns)
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(len(self._connections)) as threads:
+            list(threads.map(lambda connection: connection.load(until_ns), self._connections))
+        return None
+
+    def report(self) -> LoadReport:
+        """Return the number of calls, what failed, and the times of each slot."""
+        return report_of(self._slots)
+
+    def close(self) -> None:
+        """Disconnect."""
+        for connection in self._connections:
+            connection.close()

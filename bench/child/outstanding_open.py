@@ -1,0 +1,150 @@
+"""Open loads with several calls under way in one event loop, which sends each when it is due.
+
+Each of these calls has a slot, which waits for requests in turn. A request that is due while all slots wait for replies
+is sent by the first that is free, and late: its lag counts from when it was due.
+"""
+
+import asyncio
+import functools
+import itertools
+import time
+from array import array
+from collections import deque
+from typing import Any
+
+from bench.child import event_loop, sizes, timed_loops
+from bench.child.caller import Failures, failed
+from bench.child.callers import schedule
+from bench.child.outstanding import SharedClient
+from bench.child.spec import ClientSpec
+from bench.contract import LoadReport
+from bench.errors import TransportError
+
+
+class Schedule:
+    """When requests are due, and the slots that are idle; ``due`` in ns of ``perf_counter_ns``."""
+
+    def __init__(self, due: "array[int]", limit_ns: int) -> None:
+        """Begin with the first request; what is unsent at ``limit_ns`` is dropped."""
+        self.due, self._limit_ns = due, limit_ns
+        self._ahead = 0  # the next request
+        self._idle: deque[asyncio.Future[int | None]] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._offset_s = self._loop.time() - time.perf_counter_ns() / 1e9
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def turn(self) -> int | None:
+        """Return the number of the next request when it is due, to the slot that waited longest; None at the end."""
+        if self._is_over():
+            return None
+        if not self._idle and self.due[self._ahead] <= time.perf_counter_ns():
+            return self._take()
+        mine: asyncio.Future[int | None] = self._loop.create_future()
+        self._idle.append(mine)
+        if self._timer is None:
+            self._arm()
+        return await mine
+
+    def _is_over(self) -> bool:
+        return self._ahead >= len(self.due) or time.perf_counter_ns() >= self._limit_ns
+
+    def _take(self) -> int:
+        self._ahead += 1
+        return self._ahead - 1
+
+    def _arm(self) -> None:
+        """Set the timer to when the next request is due."""
+        self._timer = self._loop.call_at(self.due[self._ahead] / 1e9 + self._offset_s, self._release)
+
+    def _release(self) -> None:
+        """Give each request that is due to an idle slot; let all slots end with the last request."""
+        self._timer = None
+        while self._idle and not self._is_over() and self.due[self._ahead] <= time.perf_counter_ns():
+            self._idle.popleft().set_result(self._take())
+        if self._is_over():
+            while self._idle:
+                self._idle.popleft().set_result(None)
+        elif self._idle:
+            self._arm()
+
+
+class OpenSlot:
+    """One of the calls that can be under way at once: its connection, its payloads, and the times of its calls."""
+
+    def __init__(self, shared: SharedClient, payloads: list[bytes], size: int) -> None:
+        """Prepare room for the times of ``size`` calls."""
+        self._shared, self._turns = shared, itertools.cycle(payloads)
+        self.sent, self.received, self.due = (timed_loops.zeros(size) for _ in range(3))
+        self.failures = Failures()
+        self.calls = 0
+
+    async def run(self, requests: Schedule) -> None:
+        """Send the requests that are given to this slot until there are no more; a failed one is counted."""
+        clock, client = time.perf_counter_ns, self._shared.client
+        while (number := await requests.turn()) is not None:
+            payload = next(self._turns)
+            t_send = clock()
+            try:
+                reply = await client.call(payload)
+            except TransportError as error:
+                self.failures.add(error)
+                await self._shared.renew(client, error)
+                client = self._shared.client
+                continue
+            t_recv = clock()
+            self.sent[self.calls], self.received[self.calls] = t_send, t_recv
+            self.due[self.calls] = requests.due[number]
+            self.calls += 1
+            if reply != payload:
+                raise timed_loops.wrong_answer(payload, reply, number)
+
+
+class OpenOutstanding:
+    """The open load of a process with an asynchronous library: ``callers`` connections, some slots on each."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
+        """Prepare the clients and the buffers."""
+        self._runner = asyncio.Runner(loop_factory=event_loop.make)
+        self._due = schedule(spec)
+        kind = system.Multiplexed if spec.outstanding > 1 else system.Client
+        self._payloads = sizes.payloads(spec)
+        self._connections = [SharedClient(functools.partial(kind, address, options)) for _ in range(spec.callers)]
+        room = max(1, len(self._due))
+        self._slots = [
+            OpenSlot(one, self._payloads, room) for one in self._connections for _ in range(spec.outstanding)
+        ]
+
+    def first(self) -> int:
+        """Connect and make one verified call over each connection; return the time of the first in ns."""
+        times = [self._runner.run(self._first(connection.client)) for connection in self._connections]
+        return times[0]
+
+    async def _first(self, client: Any) -> int:
+        await client.open()
+        began = time.perf_counter_ns()
+        reply = await client.call(self._payloads[0])
+        took = time.perf_counter_ns() - began
+        if reply != self._payloads[0]:
+            raise timed_loops.wrong_answer(self._payloads[0], reply, 0)
+        return took
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Send the requests of the schedule; some may be sent late, by a fifth of the window."""
+        for place in range(len(self._due)):
+            self._due[place] += at_ns
+        self._runner.run(self._side_by_side(until_ns + (until_ns - at_ns) // 5))
+
+    async def _side_by_side(self, limit_ns: int) -> None:
+        requests = Schedule(self._due, limit_ns)
+        await asyncio.gather(*(slot.run(requests) for slot in self._slots))
+
+    def report(self) -> LoadReport:
+        """Return the number of calls, what failed, and for each slot when its calls were sent, answered and due."""
+        times = [memoryview(one)[: slot.calls] for slot in self._slots for one in (slot.sent, slot.received, slot.due)]
+        errors, numbers = failed([slot.failures for slot in self._slots])
+        return LoadReport(sum(slot.calls for slot in self._slots), times, errors, numbers, len(self._due))
+
+    def close(self) -> None:
+        """Disconnect."""
+        for connection in self._connections:
+            self._runner.run(connection.client.close())

@@ -1,0 +1,1 @@
+"""connections.ipynb: One connection or many, persistent or new?"""

@@ -1,0 +1,96 @@
+"""Renewed connections, calls under way on one connection, and large calls beside small ones."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench.analysis.resources import total_cpu
+from bench.experiments.case_ratios import P50, RATE, Ratio, ratio
+from bench.run.frames import Run, number_of, once
+
+
+@once
+def churn(run: Run) -> pd.DataFrame:
+    """Return the cases of systems whose connections are renewed: fewest calls first, persistent connections last."""
+    rows = run.round_trips()
+    systems = rows.loc[rows["calls_per_connection"] > 0, "system"].unique()
+    plain = (rows["under_way"] == 1) & (rows["large_bytes"] == 0) & rows["system"].isin(systems)
+    found = rows[plain].copy()
+    found["order"] = found["calls_per_connection"].where(found["calls_per_connection"] > 0, float("inf"))
+    return found.sort_values("order", kind="stable")
+
+
+@once
+def depth(run: Run) -> pd.DataFrame:
+    """Return the cases of systems that were measured at several depths, the smallest number under way first."""
+    rows = run.round_trips()
+    rows = rows[(rows["calls_per_connection"] == 0) & (rows["large_bytes"] == 0)]
+    systems = rows.loc[rows["outstanding"] > 1, "system"].unique()
+    mine = rows[rows["system"].isin(systems)]
+    deepest = mine.groupby("system")["callers"].transform("max")
+    return mine[mine["callers"] == deepest].sort_values("outstanding", kind="stable")
+
+
+def levels(run: Run) -> list[int]:
+    """Return the numbers of calls per connection that were measured, 0 (persistent) last."""
+    return [int(each) for each in churn(run)["calls_per_connection"].drop_duplicates()]
+
+
+def time_per_call_us(run: Run, case: int) -> "pd.Series[float]":
+    """Return the mean time per call of one caller in each start, opening and closing of connections included, in us."""
+    return 1e6 / run.starts_of(case)[RATE]
+
+
+def cpu_per_call_us(run: Run, case: int) -> "pd.Series[float]":
+    """Return the CPU time per call of all roles in each start, in us."""
+    return total_cpu(run.starts_of(case))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The small calls of one system: numbers of the cases; None where one was not measured."""
+
+    system: str
+    alone: int | None
+    same: int
+    own: int | None
+
+
+def beside(run: Run) -> list[Beside]:
+    """Return the systems whose small calls were measured beside large ones."""
+    found = []
+    for case in run.find():
+        of = run.case(case)
+        if of.large_bytes and of.outstanding > 1:
+            alike = {"system": of.system, "transport": of.transport, "payload_bytes": of.payload_bytes}
+            alone = run.first(**alike, under_way=1, calls_per_connection=0, large_bytes=0)
+            found.append(Beside(of.system, alone, case, run.first(**alike, large_bytes=of.large_bytes, outstanding=1)))
+    return found
+
+
+def persistence(run: Run, system: str) -> Ratio | None:
+    """Return how many times the calls per second of the most renewed connections a persistent connection makes."""
+    mine = churn(run)
+    mine = mine[mine["system"] == system]
+    if mine.empty or mine["calls_per_connection"].iloc[-1] != 0 or len(mine) < 2:
+        return None
+    return ratio(run, number_of(mine.index[0]), number_of(mine.index[-1]), RATE)
+
+
+def deepening(run: Run, system: str, name: str = RATE) -> Ratio | None:
+    """Return how many times the quantity of the fewest calls under way the most of them have."""
+    mine = depth(run)
+    mine = mine[mine["system"] == system]
+    return ratio(run, number_of(mine.index[0]), number_of(mine.index[-1]), name) if len(mine) > 1 else None
+
+
+def blocking(run: Run, one: Beside) -> Ratio | None:
+    """Return how many times as long small calls take on the large call's connection as on their own."""
+    return ratio(run, one.own, one.same, P50) if one.own is not None else None
+
+
+def ratios(run: Run) -> list[Ratio]:
+    """Return the ratios that the notebook reports: persistence, depth and head-of-line blocking of each system."""
+    renewed, deep = (list(rows["system"].drop_duplicates()) for rows in (churn(run), depth(run)))
+    found = [persistence(run, name) for name in renewed] + [deepening(run, name) for name in deep]
+    return [one for one in [*found, *(blocking(run, each) for each in beside(run))] if one is not None]

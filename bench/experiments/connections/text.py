@@ -1,0 +1,104 @@
+"""Sentences of connections.ipynb: what new connections cost, what depth gives, what a large call does to small ones."""
+
+from bench.experiments.case_ratios import P50, RATE
+from bench.experiments.connections.findings import (
+    Beside,
+    beside,
+    blocking,
+    churn,
+    cpu_per_call_us,
+    deepening,
+    depth,
+    persistence,
+    time_per_call_us,
+)
+from bench.experiments.words import limit_of
+from bench.run.frames import Run, number_of
+from bench.text import duration, listed, quantity
+
+
+def conclusion(run: Run) -> str:
+    """Say what new connections cost, what more calls under way give, and what a large call does to small ones."""
+    return "\n\n".join(part for part in (renewal(run), depths(run), head_of_line(run)) if part)
+
+
+def renewal(run: Run) -> str:
+    """Say for each system what a call costs over new connections and over a persistent one."""
+    rows = churn(run)
+    lines = []
+    for system, mine in rows.groupby("system", sort=False):
+        found = persistence(run, str(system))
+        if found is None:
+            continue
+        calls = run.case(found.base).calls_per_connection
+        often = "A new connection for each call" if calls == 1 else f"A new connection after {calls:,} calls"
+        lines.append(
+            f"- **{system}**: {often} takes {_each(run, found.base)}; a persistent connection takes "
+            f"{_each(run, found.other)} and makes {found} as many calls per second."
+        )
+        first = mine["p50_first_us"].dropna()
+        if len(first):
+            lines[-1] += f" Opening and the first call take {duration(first.iloc[-1])} (median)."
+    return "\n".join(lines)
+
+
+def _each(run: Run, case: int) -> str:
+    time, cpu = (of(run, case).median() for of in (time_per_call_us, cpu_per_call_us))
+    return f"{duration(time)} per call ({duration(cpu)} of CPU time)"
+
+
+def depths(run: Run) -> str:
+    """Say for each system how throughput and median RTT grow with the calls under way, and what limits the rate."""
+    lines = []
+    for system in depth(run)["system"].drop_duplicates():
+        rate, rtt = deepening(run, system, RATE), deepening(run, system, P50)
+        if rate is None or rtt is None:
+            continue
+        few, many = (run.case(case).outstanding for case in (rate.base, rate.other))
+        lines.append(
+            f"- **{system}**: {many} calls under way on a connection make {rate} the calls per second of {few}; the "
+            f"median RTT is {rtt} as long. {_limit(run, rate.other)}"
+        )
+    return "\n".join(lines)
+
+
+def _limit(run: Run, case: int) -> str:
+    found = limit_of(run, case)
+    return f"CPU utilization: {found.utilization}; {'limit: ' * bool(found.saturated)}{found.names}."
+
+
+def head_of_line(run: Run) -> str:
+    """Say for each system how long small calls take alone, on the large call's connection, and on their own."""
+    return "\n".join(_blocked(run, one) for one in beside(run))
+
+
+def _blocked(run: Run, one: Beside) -> str:
+    large = quantity(run.case(one.same).large_bytes, "B")
+    cases = {"alone": one.alone, f"on one connection with calls of {large}": one.same, "on their own": one.own}
+    shown = [f"{duration(run.cases.loc[case, P50])} {words}" for words, case in cases.items() if case is not None]
+    text = f"- **{one.system}**: the median RTT of small calls is {listed(shown)}."
+    found = blocking(run, one)
+    if found is None:
+        return text
+    if found.is_certain and found.value > 1:
+        return f"{text} Sharing the connection makes them {found} as long: head-of-line blocking."
+    if found.is_certain:
+        return f"{text} Sharing the connection makes them {found} as long: its calls do not delay them further."
+    return f"{text} Sharing the connection makes them {found} as long: no difference is shown."
+
+
+def ports(run: Run) -> str:
+    """Say how many connections the kernel counted for each call, and how many sockets a window left in TIME_WAIT."""
+    lines = []
+    rows = churn(run)
+    for case in rows.index[rows["calls_per_connection"] > 0]:
+        row = run.cases.loc[case]
+        if row["opened_per_call"] != row["opened_per_call"]:
+            continue
+        if run.case(number_of(case)).transport != "tcp" or run.case(number_of(case)).calls_per_connection != 1:
+            continue
+        lines.append(
+            f"- **{row['system']}**: {row['opened_per_call']:.2f} TCP connections per call; "
+            f"{row['tcp_time_wait']:,.0f} more sockets in TIME_WAIT after a window of {run.plan.window_s:g} s."
+        )
+    return "\n".join(lines) or "No TCP connections were renewed at each call, or the kernel's counters are not known."

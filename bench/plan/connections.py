@@ -1,0 +1,102 @@
+"""Validation of how a case uses connections: new ones after some calls, calls under way side by side, a large one."""
+
+import inspect
+from typing import Any
+
+from bench import systems
+from bench.contract import Binding
+from bench.errors import UsageError
+from bench.messages import BYTES
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, MOST_CALLS, MOST_OUTSTANDING, Case
+
+
+def calls_per_connection(value: object, what: str = "calls_per_connection") -> list[int]:
+    """Return the numbers of calls after which connections are renewed, each once, in the order given; 0: kept."""
+    numbers = [parameters.literal(one) for one in parameters.as_list(value)]
+    if not numbers:
+        raise UsageError(f"{what} is an empty list: give at least one number; 0 keeps connections")
+    return list(dict.fromkeys(0 if one == 0 else int(parameters.positive(one, what, MOST_CALLS)) for one in numbers))
+
+
+def depths(value: object, what: str = "outstanding") -> list[int]:
+    """Return the numbers of calls under way on each connection, each once."""
+    return parameters.positives(value, what, MOST_OUTSTANDING)
+
+
+def check(case: Case, module: Any) -> None:
+    """Raise UsageError for a use of connections that cannot be carried out, with what can."""
+    if case.calls_per_connection != 0:
+        parameters.positive(case.calls_per_connection, "calls_per_connection", MOST_CALLS)
+        _check_churn(case, module)
+    if case.outstanding != 1:
+        parameters.positive(case.outstanding, "outstanding", MOST_OUTSTANDING)
+        _check_outstanding(case, module)
+    if case.large_bytes != 0:
+        parameters.positive(case.large_bytes, "large_bytes", MOST_BYTES)
+        _check_large(case, module)
+    if case.p99_bytes != 0:
+        parameters.positive(case.p99_bytes, "p99_bytes", MOST_BYTES)
+        _check_sizes(case, module)
+    if case.message != BYTES and (case.outstanding, case.large_bytes, case.p99_bytes) != (1, 0, 0):
+        raise UsageError("calls under way side by side, and sizes that vary, are of opaque bytes: give message bytes")
+    if case.load == "open" and case.engine != "wire" and case.callers * case.outstanding > 1:
+        _check_open(case, module)
+
+
+def _check_churn(case: Case, module: Any) -> None:
+    if case.transport == "inproc":
+        raise UsageError("inproc has no connections to open again: use ipc or tcp for calls_per_connection")
+    if case.load != "closed" or case.engine != "library" or hasattr(module, "Load"):
+        raise UsageError(
+            f"calls_per_connection is for closed loads by a system's own client library in Python, not for "
+            f"{case.system} with load {case.load} and engine {case.engine}: give 0, which keeps connections"
+        )
+    if case.outstanding != 1:
+        raise UsageError("a connection is renewed between two calls: give outstanding 1, or calls_per_connection 0")
+    if case.options.get("connections") == "shared":
+        raise UsageError("a shared connection is never closed: give connections own, or calls_per_connection 0")
+
+
+def _check_outstanding(case: Case, module: Any) -> None:
+    if case.load not in ("closed", "open") or case.engine != "library":
+        raise UsageError(
+            f"several calls are under way on one connection in closed and open loads by a system's own client library, "
+            f"not with load {case.load} and engine {case.engine}: give outstanding 1, and callers for more connections"
+        )
+    _need_multiplexed(case, module)
+
+
+def _need_multiplexed(case: Case, module: Any) -> None:
+    """Raise UsageError where a connection of the system carries one call at a time, with these options or any."""
+    if not hasattr(module, "Multiplexed"):
+        raise UsageError(
+            f"a connection of {case.system} carries one call at a time: give callers, a connection each, instead of "
+            f"outstanding; several calls share one in {', '.join(systems.offering('Multiplexed'))}"
+        )
+    try:
+        module.Multiplexed(Binding(case.transport, "").endpoint(), module.Options(**case.options))
+    except ValueError as reason:
+        raise UsageError(f"{case.system}: {reason}, or outstanding 1") from reason
+
+
+def _check_large(case: Case, module: Any) -> None:
+    if case.load != "closed" or case.engine != "library" or case.calls_per_connection or hasattr(module, "Load"):
+        raise UsageError("large_bytes is for closed loads by a system's own client library, over kept connections")
+    if case.callers * case.outstanding < 2:
+        raise UsageError("no other call is under way beside the large one: give outstanding or callers 2 or more")
+
+
+def _check_sizes(case: Case, module: Any) -> None:
+    if case.load not in ("closed", "open") or case.engine != "library" or hasattr(module, "Load"):
+        raise UsageError("sizes vary (p99_bytes) in closed and open loads by a system's own client library in Python")
+    if case.p99_bytes <= case.payload_bytes:
+        raise UsageError(f"p99_bytes must be above the median payload_bytes ({case.payload_bytes:,}), or 0")
+
+
+def _check_open(case: Case, module: Any) -> None:
+    if not inspect.iscoroutinefunction(module.Client.call):
+        raise UsageError(
+            f"the client of {case.system} waits for each reply, so an open load is paced by client processes with one "
+            "caller each: give clients, not callers or outstanding"
+        )

@@ -1,0 +1,175 @@
+"""Connections that are renewed: as many as are asked for, their opening apart, and failures counted."""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from handmade import FACTS
+from specs import client_spec
+from wire_servers import echo, framed, served
+
+from bench.analysis import checks
+from bench.child import caller
+from bench.child.connections import load_of
+from bench.errors import SystemFailedError, TransportError
+from bench.measurement import runner
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.run import start_record, stored
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord
+from bench.systems import http_aiohttp, sockets
+
+FOREVER_NS = 10**11
+
+
+def made(system, address, until_ns=FOREVER_NS, **spec):
+    """Make a window's calls in this process; return what was reported, and (sent, received, began) of each caller."""
+    load = load_of(system, system.Options(), address, client_spec(**spec))
+    assert load.first() > 0
+    now = time.perf_counter_ns()
+    load.load(now, now + until_ns)
+    report = load.report()
+    load.close()
+    times = [np.array(one) for one in report.times]
+    return report, list(zip(times[::3], times[1::3], times[2::3], strict=True))
+
+
+def counting(behave):
+    """Return what serves each connection with ``behave``, and the list of those that came."""
+    came = []
+
+    def counted(connection, asked):
+        came.append(connection)
+        behave(connection, asked)
+
+    return counted, came
+
+
+def http_echo(connection, asked):
+    """Answer posted bodies over HTTP until the client leaves."""
+    head = b""
+    while more := connection.recv(1):
+        head += more
+        if head.endswith(b"\r\n\r\n"):
+            size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+            body = connection.recv(size, 0x100)  # MSG_WAITALL
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (size, body))
+            head = b""
+
+
+@pytest.mark.parametrize(("system", "behave"), [(sockets, echo), (http_aiohttp, http_echo)])
+@pytest.mark.parametrize("callers", [1, 3])
+@pytest.mark.parametrize(("each", "opened"), [(1, 25), (10, 3), (25, 1), (100, 1)])
+def test_exactly_as_many_connections_are_opened(system, behave, callers, each, opened):
+    behave, came = counting(behave)
+    with served(behave) as address:
+        report, times = made(system, address, callers=callers, max_calls=25, calls_per_connection=each)
+    assert len(came) == callers * (1 + opened)  # one for the first call, before the window
+    assert report.calls == 25 * callers and report.errors == 0
+    for sent, received, began in times:
+        first = np.arange(25) % each == 0
+        assert (began[first] < sent[first]).all() and (began[~first] == sent[~first]).all()
+        assert (sent < received).all() and (np.diff(sent) > 0).all()
+
+
+def test_the_window_ends_with_the_call_under_way():
+    behave, came = counting(echo)
+    with served(behave) as address:
+        report, _ = made(sockets, address, until_ns=0, max_calls=25, calls_per_connection=10)
+    assert report.calls == 1 and len(came) == 2
+
+
+def test_a_server_that_closes_in_the_middle_is_a_counted_failure_and_the_next_connection_goes_on():
+    def behave(connection, asked):
+        for payload, _ in zip(asked, range(3), strict=False):
+            connection.sendall(framed(payload))
+
+    with served(behave) as address:
+        report, ((sent, received, began),) = made(sockets, address, max_calls=20, calls_per_connection=5)
+    assert report.calls == 20 and report.errors >= 6 and report.numbers == [("error_read", report.errors, "1")]
+    assert ((began < sent) == (np.arange(20) % 3 == 0)).all() and (sent < received).all()
+
+
+def test_a_server_that_is_gone_ends_the_start(monkeypatch):
+    monkeypatch.setattr(caller, "MOST_FAILURES", 4)
+    with served(echo) as address:
+        load = load_of(sockets, sockets.Options(), address, client_spec(calls_per_connection=5))
+        load.first()
+    with pytest.raises(TransportError, match=r"cannot connect.*and 3 more calls of this caller failed"):
+        load.load(0, time.perf_counter_ns() + FOREVER_NS)
+
+
+def test_wrong_answers_over_a_new_connection_end_the_start():
+    behave, came = counting(lambda connection, asked: [connection.sendall(framed(one[:: 2 * (len(came) < 3) - 1]))
+                                                       for one in asked])  # fmt: skip
+    with served(behave) as address, pytest.raises(SystemFailedError, match="the server does not echo"):
+        made(sockets, address, max_calls=20, calls_per_connection=5)
+
+
+def test_payloads_rotate_from_one_connection_to_the_next():
+    seen = []
+
+    class Client:
+        def __init__(self, address, options):
+            self.open = self.close = lambda: None
+
+        def call(self, payload):
+            seen.append(payload)
+            return payload
+
+    system = SimpleNamespace(Client=Client, Options=sockets.Options)
+    made(system, "", max_calls=16, calls_per_connection=1)
+    assert len(set(seen[1:])) == 16  # the first call is before the window
+
+
+TOOK, OPENING = 300, 500  # ns
+
+
+def renewed_run(calls=4000, each=4):
+    """Return a run by hand: each 4th call opens its connection for 500 ns, then takes 900 ns, the others 300."""
+    plan = make_plan("latency", [Case("sockets", "tcp", calls_per_connection=each)], starts=6, window_s=0.01)
+    first = np.arange(calls) % each == 0
+    rtt = np.where(first, 3 * TOOK, TOOK)
+    begin = np.concatenate([[0], np.cumsum(rtt + OPENING * first)[:-1]])
+    sent = begin + OPENING * first
+    folder = stored.create(plan, FACTS)
+    for start, block, index in plan.order():
+        known = {"calls": calls, "server_calls": calls, "window_s": (sent + rtt)[-1] / 1e9, "errors": 0,
+                 "first_rtt_ns": 1, "gc_collections": 0, "tcp_connections": calls // each}  # fmt: skip
+        record = StartRecord(known, calls=[np.stack([sent, sent + rtt, begin])])
+        folder.append(start, start_record.tables(start, block, index, plan.cases[index], record))
+    folder.update(finished=True)
+    return Run(folder)
+
+
+def test_opening_is_apart_in_the_samples_and_quantiles_are_of_open_connections():
+    run = renewed_run()
+    opens = run.samples["opens"].to_numpy()
+    assert opens.sum() == 6 * 1000 and (run.samples.loc[opens, "open_ns"] == OPENING).all()
+    assert run.samples.loc[~opens, "open_ns"].isna().all() and (run.samples["lag_ns"] == 0).all()
+    row = run.cases.loc[0]
+    assert row["p50_rtt_us"] == row["mean_rtt_us"] == TOOK / 1e3
+    assert row["p50_first_us"] == (OPENING + 3 * TOOK) / 1e3 and row["opened_per_call"] == 0.25
+    assert row["calls_per_connection"] == 4 and run.count(0) < len(run.samples) * 0.75 + 1
+
+
+def test_littles_law_and_the_counts_hold_with_openings():
+    found = {one.name: one for one in checks.check(renewed_run())}
+    assert found["little"].verdict == checks.PASS and found["answers"].verdict == checks.PASS
+    assert "within 0.0%" in found["little"].found or "within 0.1%" in found["little"].found
+
+
+def test_where_every_call_opens_its_connection_those_calls_are_described():
+    run = renewed_run(each=1)
+    assert run.cases.loc[0, "p50_rtt_us"] == 3 * TOOK / 1e3 and run.samples["opens"].all()
+
+
+def test_a_real_run_counts_what_the_server_counted():
+    plan = make_plan("latency", [Case("sockets", "tcp", 100, calls_per_connection=7, max_calls=70)], "smoke")
+    run = Run(runner.run(plan))
+    assert (run.ledger["calls"] == 70).all() and (run.ledger["server_calls"] == 70).all()
+    assert (run.samples.groupby("start")["opens"].sum() == 10).all() and (run.ledger["calls_per_connection"] == 7).all()
+    (found,) = [one for one in checks.check(run) if one.name == "answers"]
+    assert found.verdict == checks.PASS

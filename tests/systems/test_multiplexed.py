@@ -1,0 +1,77 @@
+"""Every system whose connections carry several calls at once, in the real pipeline; renewed connections in all."""
+
+import pytest
+
+from bench import systems
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.plan.validation import checked
+
+LARGE = 300_000
+CASES = [
+    ("sockets", "tcp", {}),
+    ("sockets", "ipc", {}),
+    ("zeromq", "tcp", {}),
+    ("zeromq", "ipc", {"server_socket": "router"}),
+    ("zeromq", "inproc", {"copy": False}),
+    ("zeromq", "tcp", {"server_socket": "router", "copy": False}),
+    ("grpc_sync", "tcp", {}),
+    ("grpc_sync", "ipc", {"serialization": "bytes"}),
+    ("grpc_aio", "tcp", {}),
+    ("http_aiohttp", "tcp", {"pool": 1}),
+    ("http_aiohttp", "ipc", {"pool": 2}),
+    ("wamp_crossbar", "ipc", {}),
+]
+
+
+def routed(name, request):
+    """Return the routers that all tests share, if the system needs one."""
+    return request.getfixturevalue("routers") if hasattr(systems.load(name), "route") else None
+
+
+@pytest.mark.parametrize(("name", "transport", "options"), CASES, ids=lambda one: str(one))
+def test_calls_under_way_together_are_all_answered_and_counted(name, transport, options, request):
+    case = checked(Case(name, transport, 100, options, "free", outstanding=8, max_calls=400))
+    record = measure(case, 20.0, 1, routed(name, request))
+    assert record.ledger["calls"] == record.ledger["server_calls"] == 400 and record.ledger["errors"] == 0
+    assert [times.shape for times in record.calls] == [(2, 50)] * 8
+    assert all((sent < received).all() for sent, received in record.calls)
+
+
+@pytest.mark.parametrize("name", ["sockets", "zeromq", "grpc_sync", "grpc_aio"])
+@pytest.mark.parametrize("shape", [{"outstanding": 2}, {"callers": 2}])
+def test_a_large_call_beside_small_ones(name, shape):
+    case = checked(Case(name, "tcp", 100, placement="free", max_calls=40, large_bytes=LARGE, **shape))
+    record = measure(case, 20.0, 1)
+    assert record.ledger["calls"] == record.ledger["server_calls"] == 40 and record.ledger["errors"] == 0
+    assert [times.shape for times in record.calls] == [(2, 20)] * 2
+
+
+def test_many_large_calls_under_way_do_not_stop_each_other():
+    """Neither side waits for ever for the other one to read."""
+    case = checked(Case("sockets", "tcp", 2_000_000, placement="free", outstanding=16, max_calls=48))
+    assert measure(case, 30.0, 1).ledger["calls"] == 48
+
+
+@pytest.mark.parametrize("name", ["grpc_aio", "http_aiohttp"])
+def test_open_loads_with_many_requests_under_way_in_one_process(name):
+    case = checked(Case(name, "tcp", 100, placement="free", load="open", offered_per_s=200.0, callers=8))
+    record = measure(case, 0.5, 1)
+    assert record.ledger["scheduled"] == 100 and record.ledger["errors"] == 0 and len(record.calls) == 8
+    assert record.ledger["calls"] == record.ledger["server_calls"] == sum(one.shape[1] for one in record.calls)
+    assert all((sent >= due).all() for sent, _, due in record.calls)
+
+
+RENEWED = [
+    ("zeromq", "ipc"), ("grpc_sync", "tcp"), ("grpc_aio", "tcp"), ("http_stdlib", "tcp"), ("http_aiohttp", "ipc"),
+    ("xmlrpc_stdlib", "tcp"), ("xmlrpc_pstream", "ipc"), ("wamp_crossbar", "tcp"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "transport"), RENEWED)
+def test_renewed_connections(name, transport, request):
+    case = checked(Case(name, transport, 100, placement="free", calls_per_connection=4, max_calls=20))
+    record = measure(case, 20.0, 1, routed(name, request))
+    ((sent, received, began),) = record.calls
+    assert record.ledger["calls"] == record.ledger["server_calls"] == 20 and record.ledger["errors"] == 0
+    assert (began[::4] < sent[::4]).all() and (began < sent).sum() == 5 and (sent < received).all()
