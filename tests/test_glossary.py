@@ -14,6 +14,7 @@ FIELD = (
     "response-time", "quantile", "median", "warm-up", "steady-state", "nagles-algorithm", "delayed-ack",
     "hodges-lehmann-estimate", "littles-law", "mean-value-analysis", "autocorrelation", "event-loop", "flow-control",
     "time-to-first-message", "gap",
+    "persistent-connection", "multiplexing", "time_wait",
 )  # fmt: skip
 OURS = (
     "baseline", "instrument-overhead", "load-generator", "system", "transport", "option", "factor", "payload", "case",

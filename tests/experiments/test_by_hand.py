@@ -10,7 +10,7 @@ import bench.apps.notebook  # what the cells before it have loaded
 
 NOTEBOOKS = [
     *("openload", "calibration", "scaleup", "nodelay", "marginal", "capacity", "noise", "origins", "mystery"),
-    *("retries", "keepalive", "streaming", "tls", "messages"),
+    *("retries", "keepalive", "streaming", "tls", "messages", "connections"),
 ]
 
 

@@ -31,6 +31,10 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
     "origins": ["-p", "origin", "[zeromq, grpc]"],
     "mystery": ["-p", "box", "[a, f]", "-p", "sizes", "12000"],
     "scaleup": ["-p", "workers", "2", "-p", "payload_bytes", "16"],
+    "connections": [
+        *("-p", "churn", "[sockets]", "-p", "calls_per_connection", "[1, 0]", "-p", "depth", "[zeromq]"),
+        *("-p", "outstanding", "[1, 16]", "-p", "head_of_line", "[sockets]"),
+    ],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
     "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],
     "calibration": ["-p", "rates", "300", "-p", "clients", "2"],

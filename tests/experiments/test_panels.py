@@ -15,7 +15,7 @@ from bench.text import duration, quantity
 RUNS = [
     "latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise", "calibration",
     "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore", "retries", "keepalive",
-    "streaming", "tls", "messages",
+    "streaming", "tls", "messages", "connections",
 ]  # fmt: skip
 
 

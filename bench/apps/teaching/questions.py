@@ -8,8 +8,9 @@ import pandas as pd
 from bench import stats
 from bench.analysis.comparison import effect
 from bench.errors import unknown
-from bench.experiments.case_ratios import RATE
+from bench.experiments.case_ratios import RATE, Ratio
 from bench.experiments.clients.findings import best, gain, grown
+from bench.experiments.connections import findings as connections
 from bench.experiments.keepalive.findings import CLIENT, SERVER, Pair, differences, pairs
 from bench.experiments.messages import findings as carried
 from bench.experiments.nodelay.findings import combinations
@@ -205,6 +206,13 @@ def _encrypted(run: Run, ratio: Callable[[Run, tls.Pair], Interval]) -> Answer:
     return one.middle, one.low, one.high
 
 
+def _ratio(found: Ratio | None) -> Answer:
+    """Return a ratio that a notebook reports, with its interval; LookupError where it was not measured."""
+    if found is None:
+        raise LookupError("no two cases to compare")
+    return found.value, found.interval.low, found.interval.high
+
+
 ALL = (
     Question(
         "latency q1",
@@ -331,5 +339,17 @@ ALL = (
         "How many times one worker's requests per second do two workers answer, replies of the smallest size?",
         "times",
         _workers,
+    ),
+    Question(
+        "connections q1",
+        "How many times the calls per second of a new connection for each call does a persistent one make (sockets)?",
+        "times",
+        lambda run: _ratio(connections.persistence(run, "sockets")),
+    ),
+    Question(
+        "connections q2",
+        "How many times the calls per second of one call under way do the most under way make (zeromq)?",
+        "times",
+        lambda run: _ratio(connections.deepening(run, "zeromq")),
     ),
 )

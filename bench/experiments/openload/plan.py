@@ -19,6 +19,7 @@ def plan(
     rates: object = (100, 300, 500, 700, 850, 950, 1100),
     arrivals: object = "poisson",
     clients: object = 8,
+    callers: object = 1,
     options: object = "{law: exponential, mean_us: 1000}",
     freeze_rate: object = 500,
     profile: str = "class",
@@ -28,7 +29,8 @@ def plan(
 ) -> Plan:
     """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads.
 
-    The freeze takes the same share of the window in both cases.
+    The freeze takes the same share of the window in both cases. callers: requests that each client process of an
+    asynchronous library has under way at most, a connection each.
     """
     name, by = one_way(system, transport)
     shared: dict[str, Any] = {
@@ -42,8 +44,12 @@ def plan(
         "clients": client_count(clients),
         "arrivals": parameters.one_name(arrivals, "arrivals", ARRIVALS),
     }
+    many = client_count(callers, "callers")
     cases = [Case(name, by, options=given, **shared)]
-    cases += [Case(name, by, options=given, offered_per_s=rate, **paced, **shared) for rate in offered_rates(rates)]
+    cases += [
+        Case(name, by, options=given, offered_per_s=rate, callers=many, **paced, **shared)
+        for rate in offered_rates(rates)
+    ]
     rate = offered(freeze_rate, "freeze_rate")
     uniform = paced | {"arrivals": "uniform"}
 
