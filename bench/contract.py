@@ -26,6 +26,7 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              ``bench.child.callers.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
                              its processes: their CPU time is the client's
 ``Wire``                     requests and responses as bytes, for the load generator ``wire`` (optional; see below)
+``Multiplexed``              a connection that carries several calls at once, if the library has one (see below)
 ``url``                      ``url(options, address, payload_bytes) -> str``: the URL that external load generators
                              (``bench.child.generators``) request, over tcp; ValueError for options no URL expresses
 ``Options.codec``            an option of this name: the system carries structured messages as bytes, which a codec of
@@ -207,6 +208,29 @@ class Wire(Protocol):
 
         ``payload`` is the request's; it is returned for correct responses that do not contain it.
         """
+
+
+class Multiplexed(Protocol):
+    """What a system's ``Multiplexed`` offers: ``Multiplexed(address, options)``, one instance for each connection.
+
+    The constructor does not connect, and raises ValueError for options with which a connection carries one call at a
+    time. Of an asynchronous library it is a ``Client`` whose ``call`` several tasks await at once. Of a blocking one:
+    """
+
+    def open(self) -> None:
+        """Connect; TransportError where that is not possible."""
+
+    def send(self, number: int, payload: bytes) -> None:
+        """Begin a call without waiting for its reply; its number is that of no other call under way."""
+
+    def receive(self) -> tuple[int, bytes]:
+        """Return the number and the reply of the next call that is answered, waiting for it, in any order.
+
+        TransportError where one fails: then no call that is under way is waited for any more.
+        """
+
+    def close(self) -> None:
+        """Disconnect; calls under way are dropped."""
 
 
 class System(Protocol):

@@ -59,8 +59,18 @@ def of_case(case: Case) -> list[Piece]:
         loop = "receive_async" if calls and calls[0].text.lstrip().startswith("async ") else "receive"
         return [piece(CHILD / "reply_streams.py", loop), *calls]
     calls = calls_of(case.system, "send" if case.load == "stream" else "call")
+    if case.outstanding > 1 and case.load == "closed" and not (calls and calls[0].text.lstrip().startswith("async ")):
+        return [piece(CHILD / "outstanding.py", "Pipeline._run"), *_several(case.system)]
     loops = AWAITED if calls and calls[0].text.lstrip().startswith("async ") else PLAIN
     return [piece(CHILD / "timed_loops.py", loops[case.load]), *calls]
+
+
+def _several(system: str) -> list[Piece]:
+    """Return how a system's file sends and receives where several calls are under way on a connection."""
+    file, tree = Path(systems.file_of(system)), systems.tree_of(system)
+    found = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Multiplexed"), None)
+    body = found.body if found else []
+    return [_piece(file, node) for node in body if getattr(node, "name", "") in ("send", "receive")]
 
 
 def calls_of(system: str, verb: str = "call") -> list[Piece]:

@@ -28,6 +28,7 @@ from bench.experiments.throughput import findings as throughput
 from bench.experiments.tls import findings as tls
 from bench.experiments.wamp import findings as wamp
 from bench.experiments.words import UNKNOWN, factor, limit_of
+from bench.plan.case import Case
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.stats.intervals import Interval
 from bench.text import duration, quantity
@@ -118,14 +119,26 @@ def plan(run: Run) -> pd.DataFrame:
                 "payload [B]": case.payload_bytes,
                 "load": load,
                 "clients": clients,
+                **_connections(case),
                 "engine": case.engine,
                 "placement": case.placement,
                 "message": case.message,
                 "options": ", ".join(f"{name}={value}" for name, value in case.options.items()),
             }
         )
-    frame = pd.DataFrame(rows).set_index("system")
+    frame = pd.DataFrame(rows).fillna("persistent").set_index("system")
     return frame.assign(starts=run.plan.starts, **{"window [s]": f"{run.plan.window_s:g}"})
+
+
+def _connections(case: Case) -> dict[str, str]:
+    """Return how a case uses connections, in words, where that is not the usual way."""
+    words = [
+        f"renewed after {case.calls_per_connection:,} calls" if case.calls_per_connection else "",
+        f"{case.outstanding} calls under way" if case.outstanding > 1 else "",
+        f"one of {case.large_bytes:,} B" if case.large_bytes else "",
+        f"sizes with p99 {case.p99_bytes:,} B" if case.p99_bytes else "",
+    ]
+    return {"connections": ", ".join(word for word in words if word)} if any(words) else {}
 
 
 def versions(run: Run) -> pd.DataFrame:

@@ -29,9 +29,9 @@ class Case:
     load ``session``, one after another: the calls that each makes, and their payload in bytes; of a load ``reconnect``
     they are connections of one client process. ``message`` is what a request carries: opaque ``bytes``, a kind of
     ``bench.messages``, or the name of a user's JSON file, whose text is the ``content``; ``payload_bytes`` is then
-    about its size as JSON. ``retry`` holds the fields of ``bench.child.retries.RetryPolicy`` for the load ``retry``: an open
-    load whose client gives up waiting, and tries again. Of the load ``reply_stream`` each caller has one stream at a
-    time: ``replies`` of ``reply_bytes`` for each request, one due every ``gap_us`` (0: without pauses).
+    about its size as JSON. ``retry`` holds the fields of ``bench.child.retries.RetryPolicy`` for the load ``retry``: an
+    open load whose client gives up waiting, and tries again. Of the load ``reply_stream`` each caller has one stream at
+    a time: ``replies`` of ``reply_bytes`` for each request, one due every ``gap_us`` (0: without pauses).
     ``calls_per_connection``: after so many calls a caller closes its connection and opens another one; 0: it is kept.
     ``outstanding``: calls under way at once on each connection. ``large_bytes``: payload of the last of the calls that
     a client process has under way, beside the others of ``payload_bytes``; 0: there is none. ``p99_bytes``: sizes are

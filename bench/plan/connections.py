@@ -1,6 +1,7 @@
 """Validation of how a case uses connections: new ones after some calls, calls under way side by side, a large one."""
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 from bench import systems
@@ -24,24 +25,33 @@ def depths(value: object, what: str = "outstanding") -> list[int]:
     return parameters.positives(value, what, MOST_OUTSTANDING)
 
 
-def check(case: Case, module: Any) -> None:
-    """Raise UsageError for a use of connections that cannot be carried out, with what can."""
-    if case.calls_per_connection != 0:
-        parameters.positive(case.calls_per_connection, "calls_per_connection", MOST_CALLS)
-        _check_churn(case, module)
-    if case.outstanding != 1:
-        parameters.positive(case.outstanding, "outstanding", MOST_OUTSTANDING)
-        _check_outstanding(case, module)
-    if case.large_bytes != 0:
-        parameters.positive(case.large_bytes, "large_bytes", MOST_BYTES)
-        _check_large(case, module)
-    if case.p99_bytes != 0:
-        parameters.positive(case.p99_bytes, "p99_bytes", MOST_BYTES)
-        _check_sizes(case, module)
+def checked(case: Case, module: Any) -> Case:
+    """Return the case with whole numbers; UsageError for a use of connections that cannot be carried out."""
+    most = {
+        "calls_per_connection": (0, MOST_CALLS),
+        "outstanding": (1, MOST_OUTSTANDING),
+        "large_bytes": (0, MOST_BYTES),
+        "p99_bytes": (0, MOST_BYTES),
+    }
+    varied = {name: limit for name, (usual, limit) in most.items() if getattr(case, name) != usual}
+    if varied:
+        numbers: dict[str, Any] = {
+            name: int(parameters.positive(getattr(case, name), name, limit)) for name, limit in varied.items()
+        }
+        case = replace(case, **numbers)
+    checks = {
+        "calls_per_connection": _check_churn,
+        "outstanding": _check_outstanding,
+        "large_bytes": _check_large,
+        "p99_bytes": _check_sizes,
+    }
+    for name in varied:
+        checks[name](case, module)
     if case.message != BYTES and (case.outstanding, case.large_bytes, case.p99_bytes) != (1, 0, 0):
         raise UsageError("calls under way side by side, and sizes that vary, are of opaque bytes: give message bytes")
     if case.load == "open" and case.engine != "wire" and case.callers * case.outstanding > 1:
         _check_open(case, module)
+    return case
 
 
 def _check_churn(case: Case, module: Any) -> None:

@@ -53,8 +53,7 @@ def checked(case: Case) -> Case:
         _check_wire(case, module)
     if case.generator:
         _check_generator(case, module)
-    connections.check(case, module)
-    return case
+    return connections.checked(case, module)
 
 
 def _of_kinds(case: Case) -> Case:

@@ -42,9 +42,10 @@ def case(spelled: object) -> Case:
     paced: dict[str, Any] = {}
     if rate := given.pop("rate", None):
         paced = {"load": "open", "offered_per_s": offered(rate, "rate"), "arrivals": "poisson"}
+    is_parallel = bool(paced) or clients * callers > 1 or given.get("outstanding", 1) != 1
     given |= {
         "payload_bytes": payload(given.get("payload_bytes", 1000)),
-        "placement": placement_of(given.get("placement"), parallel=bool(paced) or clients * callers > 1),
+        "placement": placement_of(given.get("placement"), parallel=is_parallel),
         "clients": clients,
         "callers": callers,
     }
