@@ -1,4 +1,4 @@
-"""Connections kept and new: pairs, differences by block, the kernel's counters, and one real call of each."""
+"""Connections reused and new: pairs, differences by block, the kernel's counters, and one real call of each."""
 
 import sys
 
@@ -12,29 +12,29 @@ from bench.experiments.keepalive.plan import WAYS
 from bench.measurement.start import measure
 from bench.plan.case import Case
 
-KEPT, NEW = Case("xmlrpc_stdlib", "tcp", 100, {"http": "1.1"}), Case("xmlrpc_stdlib", "tcp", 100, {"http": "1.0"})
+REUSED, NEW = Case("xmlrpc_stdlib", "tcp", 100, {"http": "1.1"}), Case("xmlrpc_stdlib", "tcp", 100, {"http": "1.0"})
 
 
 def test_pairs_differ_in_the_connection_alone():
-    run = handmade([KEPT, NEW, Case("xmlrpc_stdlib", "ipc", 100, {"http": "1.1"})], [100, 150, 90], calls=100)
+    run = handmade([REUSED, NEW, Case("xmlrpc_stdlib", "ipc", 100, {"http": "1.1"})], [100, 150, 90], calls=100)
     (pair,) = findings.pairs(run)
-    assert (pair.name, pair.kept, pair.new) == ("xmlrpc_stdlib tcp", 0, 1)
+    assert (pair.name, pair.reused, pair.new) == ("xmlrpc_stdlib tcp", 0, 1)
 
 
 def test_differences_are_taken_by_block():
-    run = handmade([KEPT, NEW], [100, 150], calls=100, starts=3)
+    run = handmade([REUSED, NEW], [100, 150], calls=100, starts=3)
     found = findings.differences(run, findings.pairs(run)[0], "p50_rtt_us")
     assert found.to_list() == pytest.approx([50, 50.5, 51], rel=1e-3) and found.index.to_list() == [0, 1, 2]
-    said = text.cost(handmade([KEPT, NEW], [100, 150], calls=100))
+    said = text.cost(handmade([REUSED, NEW], [100, 150], calls=100))
     assert "**xmlrpc_stdlib tcp**" in said and "1.50 times" in said and " µs more. CPU" in said
-    assert " µs less. CPU" in text.cost(handmade([KEPT, NEW], [150, 100], calls=100))
+    assert " µs less. CPU" in text.cost(handmade([REUSED, NEW], [150, 100], calls=100))
 
 
 def test_connections_per_call_are_the_kernel_s_count_where_there_is_one():
-    run = handmade([KEPT, NEW], [100, 150], calls=100, tcp_connections=200, tcp_time_waits=50)
+    run = handmade([REUSED, NEW], [100, 150], calls=100, tcp_connections=200, tcp_time_waits=50)
     assert set(findings.per_call(run, 0, "tcp_connections")) == {2.0}
-    assert "2.00 connections opened per call if they are kept, 2.00 if not, and 0.50 entered" in text.kernel(run)
-    assert text.kernel(handmade([KEPT, NEW], [100, 150], calls=100)) == ""
+    assert "2.00 connections opened per call if they are reused, 2.00 if not, and 0.50 entered" in text.kernel(run)
+    assert text.kernel(handmade([REUSED, NEW], [100, 150], calls=100)) == ""
     assert findings.longest_rate_per_s() == pytest.approx(470.53, abs=0.01)
 
 

@@ -160,7 +160,7 @@ def _layer(run: Run, system: str) -> Answer:
 
 
 def _pair(run: Run) -> Pair:
-    """Return the pair of XML-RPC over tcp: a connection that is kept, and a new one for each call."""
+    """Return the pair of XML-RPC over tcp: a connection that is reused, and a new one for each call."""
     found = [one for one in pairs(run) if (one.system, one.transport) == ("xmlrpc_stdlib", "tcp")]
     if not found:
         raise LookupError("no xmlrpc_stdlib over tcp in this run")
@@ -278,7 +278,7 @@ ALL = (
         "keepalive q1",
         "How many times as long is the median RTT of xmlrpc_stdlib over tcp with a new connection for each call?",
         "times",
-        lambda run: _times(run, _pair(run).kept, _pair(run).new, P50),
+        lambda run: _times(run, _pair(run).reused, _pair(run).new, P50),
     ),
     Question(
         "keepalive q2",

@@ -1,4 +1,4 @@
-"""A connection that is kept beside a new one for each call: pairs of cases, differences, and the kernel's counters."""
+"""Reused connections beside a new one for each call: pairs of cases, differences, and the kernel's counters."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ PORTS, TIME_WAIT_S = 28_232, 60  # Linux: ip_local_port_range as it comes, and h
 
 @dataclass(frozen=True)
 class Pair:
-    """Two cases that differ in this: the connection is kept, or there is a new one for each call."""
+    """Two cases that differ in this: the connection is reused, or there is a new one for each call."""
 
     system: str
     transport: str
-    kept: int
+    reused: int
     new: int
 
     @property
@@ -30,20 +30,20 @@ class Pair:
 def pairs(run: Run) -> list[Pair]:
     """Return the pairs that were measured, in the plan's order."""
     found = []
-    for kept in run.numbers:
-        of = run.case(kept)
+    for reused in run.numbers:
+        of = run.case(reused)
         ways = WAYS.get(of.system)
         if ways and ways[0].items() <= of.options.items():
             new = run.first(system=of.system, transport=of.transport, options=of.options | ways[1])
             if new is not None:
-                found.append(Pair(of.system, of.transport, kept, new))
+                found.append(Pair(of.system, of.transport, reused, new))
     return found
 
 
 def differences(run: Run, pair: Pair, column: str) -> "pd.Series[float]":
-    """Return by how much a value of a new connection exceeds that of a kept one, in each block; index: block."""
-    kept, new = (run.starts_of(case).set_index("block")[column] for case in (pair.kept, pair.new))
-    return (new - kept).dropna()
+    """Return by how much a value of a new connection exceeds that of a reused one, in each block; index: block."""
+    reused, new = (run.starts_of(case).set_index("block")[column] for case in (pair.reused, pair.new))
+    return (new - reused).dropna()
 
 
 def per_call(run: Run, case: int, counter: str) -> "pd.Series[float]":

@@ -26,7 +26,7 @@ def plan(
     window_s: object = None,
     seed: object = 1,
 ) -> Plan:
-    """Plan each system over each of its transports, with a connection that is kept and with a new one for each call."""
+    """Plan each system over each of its transports, with a reused connection and with a new one for each call."""
     chosen = parameters.names(system, "system", list(WAYS))
     absent = absent_of(chosen)
     size, where = payload(payload_bytes), placement_of(placement)

@@ -1,4 +1,4 @@
-"""What the figure of kept and new connections says."""
+"""What the figure of reused and new connections says."""
 
 from bench.analysis.comparison import effect
 from bench.experiments.case_ratios import times
@@ -33,8 +33,8 @@ def _line(run: Run, pair: Pair) -> str:
     added = [across_starts(differences(run, pair, name).to_list())[0] for name in (RTT, CLIENT, SERVER)]
     rtt, client, server = (f"{duration(abs(one))} {'more' if one >= 0 else 'less'}" for one in added)
     return (
-        f"- **{pair.name}**: the median round trip is {times(effect(run, pair.kept, pair.new, RTT))} as long with a "
-        f"new connection per call as with one that is kept: {rtt}. CPU time per call: {client} in the client, "
+        f"- **{pair.name}**: the median round trip is {times(effect(run, pair.reused, pair.new, RTT))} as long with a "
+        f"new connection per call as with one that is reused: {rtt}. CPU time per call: {client} in the client, "
         f"{server} in the server (medians of the differences by block)."
     )
 
@@ -43,12 +43,14 @@ def kernel(run: Run) -> str:
     """Say how many connections per call the kernel opened and put into TIME_WAIT, and which rate the ports allow."""
     found = []
     for pair in pairs(run):
-        opened = [across_starts(per_call(run, case, "tcp_connections").to_list())[0] for case in (pair.kept, pair.new)]
+        opened = [
+            across_starts(per_call(run, case, "tcp_connections").to_list())[0] for case in (pair.reused, pair.new)
+        ]
         waits = across_starts(per_call(run, pair.new, "tcp_time_waits").to_list())[0]
         if pair.transport == "tcp" and opened[1] == opened[1]:
             wait = f", and {waits:.2f} entered TIME_WAIT" if waits == waits else ""
             found.append(
-                f"- **{pair.name}**: {opened[0]:.2f} connections opened per call if they are kept, {opened[1]:.2f} if "
+                f"- **{pair.name}**: {opened[0]:.2f} connections opened per call if they are reused, {opened[1]:.2f} if "
                 f"not{wait}."
             )
     if not found:

@@ -118,7 +118,6 @@ def deadlines(run: Run, axes: Axes) -> None:
     ]  # fmt: skip
     range_rows(axes, rows, "{:.0f} %".format, is_log=False)
     name_rows(axes, [one.name for one in known])
-    axes.set_xlim(-3, 103)
     linear_axis(axes.xaxis, "{:.0f} %".format)
     axes.set_xlabel("requests that met the deadline; bar: range over starts")
     axes.set_title("Deadlines met, and time to recovery after the freeze")
