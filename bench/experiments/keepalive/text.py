@@ -50,8 +50,8 @@ def kernel(run: Run) -> str:
         if pair.transport == "tcp" and opened[1] == opened[1]:
             wait = f", and {waits:.2f} entered TIME_WAIT" if waits == waits else ""
             found.append(
-                f"- **{pair.name}**: {opened[0]:.2f} connections opened per call if they are reused, {opened[1]:.2f} if "
-                f"not{wait}."
+                f"- **{pair.name}**: {opened[0]:.2f} connections opened per call if they are reused, {opened[1]:.2f} "
+                f"if not{wait}."
             )
     if not found:
         return ""
