@@ -36,6 +36,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
         *("-p", "outstanding", "[1, 16]", "-p", "head_of_line", "[sockets]"),
     ],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
+    "keepalive": ["-p", "system", "xmlrpc_stdlib", "-p", "transport", "tcp"],
     "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],
     "calibration": ["-p", "rates", "300", "-p", "clients", "2"],
     "throughput": ["-p", "payload_bytes", "[100, 10000]", "-p", "clients", "[1, 2]"],
