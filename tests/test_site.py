@@ -165,7 +165,7 @@ def test_the_docstrings_are_there(site):
         assert api.find(id=f"bench.{name}"), name
     for name in ("Address", "Binding", "Service", "Wire", "System"):
         assert api.find(id=f"bench.contract.{name}"), name
-    assert "what it is: the legend" in api.get_text() and api.find(id="bench.run.frames.Run.ledger")
+    assert "what the system is: text of legends" in api.get_text() and api.find(id="bench.run.frames.Run.ledger")
 
 
 def test_the_documents_are_there(site):
