@@ -37,7 +37,9 @@ class _Here(Engine):
     def execute_managed_notebook(cls, nb_man, kernel_name, **options):
         """Execute all cells of code and keep what they show; raise the error of the first that fails."""
         shell = InteractiveShell.instance()
+        shell.displayhook.do_full_cache = False  # with it a reset collects the garbage of the whole process
         shell.reset(new_session=False)
+        shell.displayhook.do_full_cache = True
         for index, cell in enumerate(nb_man.nb.cells):
             nb_man.cell_start(cell, index)
             if cell.cell_type == "code":

@@ -87,30 +87,19 @@ LATENCY = [
 
 @pytest.mark.parametrize(("words", "cases"), LATENCY, ids=range(len(LATENCY)))
 def test_parameters_as_users_type_them(words, cases, tmp_path):
-    words = ["latency.ipynb", str(tmp_path / "out.ipynb"), *words, "-p", "profile", "smoke"]
-    if words[2] == "-p":
-        papermill_here(*words)
-    else:  # YAML and files: with a kernel too, once each
-        finished = papermill(*words)
-        assert finished.returncode == 0, finished.stderr
+    papermill_here("latency.ipynb", str(tmp_path / "out.ipynb"), *words, "-p", "profile", "smoke")
     run = Run(stored.find("latest"))
     assert cases <= {(case.system, case.transport, case.payload_bytes) for case in run.plan.cases}
     assert run.plan.profile == "smoke" and len(run.ledger) == 2 * len(run.plan.cases)
 
 
 def test_it_works_from_the_root_too(tmp_path):
-    finished = papermill(
-        "notebooks/latency.ipynb",
-        str(tmp_path / "out.ipynb"),
-        "-p",
-        "profile",
-        "smoke",
-        "-p",
-        "transport",
-        "ipc",
-        cwd=ROOT,
-    )
+    words = ["-y", "payload_bytes: [64]", "-f", "papermill_params/latency.quick-lecture.yaml", "-p", "profile", "smoke"]
+    finished = papermill("notebooks/latency.ipynb", str(tmp_path / "out.ipynb"), *words, cwd=ROOT)
     assert finished.returncode == 0, finished.stderr
+    assert ("zeromq", "ipc", 64) in {
+        (case.system, case.transport, case.payload_bytes) for case in Run(stored.find("latest")).plan.cases
+    }
 
 
 @pytest.mark.parametrize("notebook", ["latency", "throughput"])
