@@ -71,7 +71,7 @@ WHITEGRID: dict[Any, Any] = {  # seaborn's style of that name; importing seaborn
     "grid.linestyle": "-",
     "text.color": ".15",
     "font.family": ["sans-serif"],
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib; each further one is looked up for every text
+    "font.sans-serif": ["Arial", "DejaVu Sans", "Liberation Sans", "Bitstream Vera Sans", "sans-serif"],
     "lines.solid_capstyle": "round",
     "patch.edgecolor": "w",
     "patch.force_edgecolor": True,
@@ -95,6 +95,7 @@ def style() -> Iterator[None]:
     """Apply the house style inside a ``with`` block: readable in print and on a projector."""
     fixed: dict[Any, Any] = {
         "svg.hashsalt": "roundtrip",  # the same run gives the same bytes
+        "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib; each further one is looked up for every text
         "figure.dpi": 100,
         "savefig.dpi": 150,
         "axes.titleweight": "bold",
