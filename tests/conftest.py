@@ -30,6 +30,7 @@ settings.load_profile("any machine")
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+REFERENCE = ROOT / "data" / "reference"
 
 
 LONG = ("test_browser", "test_documents", "test_notebooks", "test_routers")  # begun last, one would end alone
@@ -51,7 +52,19 @@ def pytest_collection_modifyitems(items):
         node = next((len(LONG) + number for number, name in enumerate(NODES) if name in item.nodeid), None)
         return order.get(item.path.stem, len(LONG) + len(NODES) if node is None else node)
 
-    items.sort(key=place)
+    items.sort(key=lambda item: (place(item), *_subject(item)))
+
+
+READING = ("test_by_hand", "test_case_ratios", "test_figures", "test_headlines", "test_panels")  # of reference runs
+
+
+def _subject(item):
+    """Return which reference run a test reads: tests of one run follow each other, in a process that has read it."""
+    if item.path.stem not in READING:
+        return "", ""
+    given = getattr(item, "callspec", None)
+    words = [word for value in given.params.values() for word in str(value).split()[:1]] if given else []
+    return next((word for word in words if (REFERENCE / word / "manifest.json").is_file()), " "), item.path.stem
 
 
 @pytest.fixture(autouse=True)

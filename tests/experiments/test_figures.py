@@ -6,6 +6,7 @@ import re
 import classes
 import numpy as np
 import pytest
+from drawings import whole
 from handmade import handmade, reference
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -42,9 +43,7 @@ RETIRED = re.compile(
 @pytest.fixture(scope="module", params=RUNS)
 def figure(request):
     """Return the figure of a reference run, laid out."""
-    drawn = panels.whole(reference(request.param))
-    drawn.draw_without_rendering()
-    return drawn
+    return whole(request.param)
 
 
 def points(axes):
@@ -135,7 +134,7 @@ def test_systems_and_roles_have_palettes_of_their_own():
 def test_every_system_of_the_overview_is_in_every_panel():
     run = reference("overview")
     systems = set(run.cases["system"]) - {"loopback"}
-    for axes in panels.whole(run).axes:
+    for axes in whole("overview").axes:
         assert all(any(name in text for text in texts(axes)) for name in systems), axes.get_title(loc="left")
 
 

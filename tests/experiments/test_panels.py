@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from conftest import ROOT
+from drawings import whole
 from handmade import reference
 from PIL import Image
 
@@ -50,7 +51,7 @@ def test_figures_are_large_enough_and_say_what_is_needed(run, saved):
 
 
 def test_every_axis_has_a_label_with_its_unit_or_words(run):
-    for axes in panels.whole(run).axes:
+    for axes in whole(run.plan.notebook).axes:
         assert axes.get_title(loc="left")
         names_cases = [text.get_text() for text in axes.get_yticklabels()]
         assert axes.get_ylabel() or any(letter.isalpha() for name in names_cases for letter in name)
