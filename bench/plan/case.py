@@ -10,6 +10,7 @@ from bench.errors import DataError
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_CLIENTS = 256
+MOST_STREAMS = 2000  # callers of the load reply_stream
 MOST_CALLS = 1_000_000
 MOST_OUTSTANDING = 1000  # per connection
 MOST_PER_S = 1_000_000

@@ -13,7 +13,17 @@ from bench.contract import Address, Binding, parse_address
 from bench.errors import NotInstalledError, UsageError, unknown
 from bench.messages import BYTES
 from bench.plan import carrying, connections, parameters, reply_streams
-from bench.plan.case import ARRIVALS, ENGINES, MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S, WHOLE, Case
+from bench.plan.case import (
+    ARRIVALS,
+    ENGINES,
+    MOST_BYTES,
+    MOST_CALLS,
+    MOST_CLIENTS,
+    MOST_PER_S,
+    MOST_STREAMS,
+    WHOLE,
+    Case,
+)
 from bench.plan.placement import PLACEMENTS
 
 
@@ -58,12 +68,13 @@ def checked(case: Case) -> Case:
 
 def _of_kinds(case: Case) -> Case:
     """Return the case with numbers, options and placement of their kinds, also where texts spell them."""
+    most_callers = MOST_STREAMS if case.load == "reply_stream" else MOST_CLIENTS
     return replace(
         case,
         options=parameters.mapping(case.options, f"options of {case.system}"),
         payload_bytes=int(parameters.positive(case.payload_bytes, "payload_bytes", MOST_BYTES)),
         clients=int(parameters.positive(case.clients, "clients", MOST_CLIENTS)),
-        callers=int(parameters.positive(case.callers, "callers", MOST_CLIENTS)),
+        callers=int(parameters.positive(case.callers, "callers", most_callers)),
         placement=parameters.one_name(case.placement, "placement", list(PLACEMENTS)),
     )
 

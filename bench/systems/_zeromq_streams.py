@@ -1,6 +1,6 @@
 """The server of streams of replies by ZeroMQ: one ROUTER socket, a task for each request.
 
-An empty message ends a stream. A ROUTER drops what a peer's queue cannot take, unless it is told to refuse: then the
+An empty message ends a stream. A ROUTER drops what a peer's queue cannot take, unless it is set to refuse: then the
 reply waits until the client has read, so that memory stays bounded by the two high-water marks.
 """
 

@@ -32,7 +32,7 @@ def _system(run: Run, base: int | None, case: int) -> str:
 
 
 def best(run: Run) -> str:
-    """Return which codec is fastest over the carrier, what it saves, and which part of a call is the larger one."""
+    """Return which codec is fastest over the carrier, what it saves, and which part is the larger one."""
     cases = findings.by_codec(run)
     if not cases:
         return ""

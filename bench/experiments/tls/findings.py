@@ -167,7 +167,7 @@ def median(values: "pd.Series[float]") -> float:
 
 @once
 def cpu_us(run: Run, case: int, payload_bytes: int) -> "pd.Series[float]":
-    """Return the CPU time of a call on an open connection, all roles together, in us; index: block."""
+    """Return the CPU time per call on an open connection, all roles together, in us; index: block."""
     return call_us(run, case, payload_bytes, "client") + call_us(run, case, payload_bytes, "server")
 
 
