@@ -75,6 +75,8 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
         *("bench.contract.RouterService", "bench.systems", "bench.systems._grpc", "bench.systems.sockets"),
         *(
             "bench.systems._http_wire",
+            "bench.systems._tls",
+            "bench.credentials",
             "bench.systems._xmlrpc",
             "bench.systems.xmlrpc_stdlib",
             "bench.systems.xmlrpc_pstream",

@@ -86,8 +86,10 @@ def steal_s() -> float | None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that matter."""
-    found = {"python": platform.python_version()}
+    """Return the versions of Python, of the library that its ``ssl`` uses, and of the packages that matter."""
+    import ssl
+
+    found = {"python": platform.python_version(), "openssl": ssl.OPENSSL_VERSION}
     for name in PACKAGES:
         try:
             found[name] = importlib.metadata.version(name)

@@ -16,7 +16,6 @@ START_S = 3.0  # the node takes twice as long, its client is fast
 REQUIRES = ("aiohttp",)
 ENVIRONMENT = "crossbar"
 
-Client, Wire, url = http_aiohttp.Client, http_aiohttp.Wire, http_aiohttp.url
 
 MOST_WORKERS = 64
 RESOURCES = "_crossbar_resources"  # the module of the Twisted resources, which the node's workers load
@@ -52,6 +51,32 @@ class Options:
             raise ValueError(f"backlog must be 1 to 65535, not {self.backlog}")
         if self.pin and not hasattr(os, "sched_setaffinity"):
             raise ValueError("pin needs Linux: this kernel does not keep a process on a CPU")
+
+
+def _of_client(options: Options) -> http_aiohttp.Options:
+    """Return the options of http_aiohttp, whose client is this system's."""
+    return http_aiohttp.Options(resource=options.resource, keep_alive=options.keep_alive)
+
+
+class Client(http_aiohttp.Client):
+    """The client of http_aiohttp."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect, and what to ask for."""
+        super().__init__(address, _of_client(options))
+
+
+class Wire(http_aiohttp.Wire):
+    """The requests of http_aiohttp for the load generator ``wire``."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
+        super().__init__(_of_client(options), address)
+
+
+def url(options: Options, address: str, payload_bytes: int) -> str:
+    """Return the URL for load generators; ValueError for options that they do not support."""
+    return http_aiohttp.url(_of_client(options), address, payload_bytes)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:

@@ -1,5 +1,6 @@
 """ZeroMQ: brokerless message sockets, REQ/REP for calls, PUSH/PULL one way, ROUTER/DEALER for streams of replies."""
 
+import struct
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -7,9 +8,8 @@ from functools import partial
 from typing import Any, Literal
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
-from bench import credentials as given
+from bench import credentials as given  # ``credentials`` here is the contract's
 from bench.contract import Binding, Service
 from bench.errors import TransportError
 from bench.systems import _tokens
@@ -23,6 +23,7 @@ PUBLIC, SECRET = "curve.public", "curve.secret"  # files of the server's key pai
 HANDSHAKE_S = 2.0
 AGAIN_S = 1.0  # the library tries again every 0.1 s
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+EVENT = struct.Struct("=Hi")  # an event's kind and value in its first frame
 MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 
 
@@ -186,13 +187,13 @@ class _Connection:
                 text = f"no answer to the CURVE handshake came within {HANDSHAKE_S:g} s: the server may not use CURVE"
                 raise TransportError(f"{text}; {same}", "connect")
             return  # a server that is not there yet: the library keeps trying
-        event = recv_monitor_message(monitor)
-        if not event["event"] & REFUSED:
+        event, value = EVENT.unpack(monitor.recv_multipart()[0])
+        if not event & REFUSED:
             return
         until = time.monotonic() + AGAIN_S
-        while event["value"] != MISMATCH and monitor.poll(1000 * max(0.0, until - time.monotonic())):
-            event = recv_monitor_message(monitor)  # of the next attempt, which may say more
-        if event["value"] == MISMATCH or not self._is_encrypted:
+        while value != MISMATCH and monitor.poll(1000 * max(0.0, until - time.monotonic())):
+            _, value = EVENT.unpack(monitor.recv_multipart()[0])  # of the next attempt, which may say more
+        if value == MISMATCH or not self._is_encrypted:
             uses = "does not use CURVE" if self._is_encrypted else "expects CURVE"
             raise TransportError(f"the server {uses}; {same}", "connect")
         raise TransportError(

@@ -155,3 +155,12 @@ def test_the_reference_run_holds_every_cost_of_every_system():
         assert all(one.low <= one.middle <= one.high for one in found)
     resumed = [case for case in run.find(tls_session="resumed") if run.case(case).tls]
     assert resumed and (run.sessions.loc[run.sessions["case"].isin(resumed), "resumed"] == 1).all()
+
+
+def test_the_overview_encrypts_every_system_that_can():
+    plan = registry.plan("overview", system="[sockets, zeromq, http_aiohttp, xmlrpc_pstream]", tls=True)
+    encrypted = {(case.system, case.transport): case.tls for case in plan.cases if case.system != "loopback"}
+    expected = [("sockets", "ipc"), ("zeromq", "ipc"), ("http_aiohttp", "tcp"), ("sockets", "tcp")]
+    assert encrypted == dict.fromkeys(expected, True)
+    plain = registry.plan("overview", system="[sockets, zeromq]")
+    assert not any(case.tls for case in plain.cases)

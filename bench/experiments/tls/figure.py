@@ -149,7 +149,8 @@ def _cost(axes: Axes, y: float, one: Interval, colour: str, marker: str, left: f
     """Draw an added time with its interval; one that is not distinguishable from 0 as what it is at most."""
     high = one.high if one.high == one.high else one.middle
     low = one.low if one.low == one.low else one.middle
-    if high <= 0:
+    if not high > 0:
+        axes.annotate("nothing is added", (left, y), (7, 0), textcoords="offset points", va="center", fontsize=9)
         return
     is_known = low > 0
     axes.plot([max(low, left), high], [y, y], color=colour, lw=5, alpha=0.35, solid_capstyle="butt")
