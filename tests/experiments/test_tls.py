@@ -122,6 +122,12 @@ def test_the_plan_pairs_each_system_with_itself():
     assert "7 connections in each" in described(plan)
 
 
+def test_all_are_those_that_encrypt():
+    plan = registry.plan("tls", system="all", transport="all")
+    assert {"sockets", "wamp_crossbar", "grpc_aio"} <= {case.system for case in plan.cases}
+    assert {case.transport for case in plan.cases if case.system == "http_aiohttp"} == {"tcp"}
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [

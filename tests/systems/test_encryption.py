@@ -2,14 +2,19 @@
 
 import contextlib
 import dataclasses
+import os
 import queue
+import signal
 import socket
 import stat
+import subprocess
+import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from specs import server_spec
 
 from bench import credentials, systems
@@ -280,3 +285,27 @@ def test_files_of_credentials_have_names_that_are_read_back(tmp_path):
         certificates.make_folder(tmp_path / "mine", [])
     with pytest.raises(UsageError, match="without tcp:// and port"):
         certificates.make_folder(tmp_path / "other", ["tcp://host:1"])
+
+
+@pytest.mark.parametrize("name", ["sockets", "zeromq"])
+def test_a_server_that_the_user_starts_is_measured_with_credentials_that_the_user_keeps(
+    name, tmp_path, monkeypatch, command
+):
+    folder = tmp_path / "mine"
+    made = command("certificates", str(folder), "bench.example")
+    assert made.returncode == 0 and "127.0.0.1, ::1, bench.example" in made.stdout
+    options = f"{{{option_of(name)}: true}}"
+    refused = command("serve", name, "tcp://127.0.0.1:0", "-o", options)
+    assert refused.returncode == 2 and "bench certificates FOLDER HOST" in refused.stderr
+    words = [sys.executable, "-m", "bench", "serve", name, "tcp://127.0.0.1:0", "-o", options]
+    environment = os.environ | {credentials.FOLDER: str(folder)}
+    with subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        target = server.stdout.readline().split()[-1]
+        for file in folder.iterdir():
+            if file.name.endswith(credentials.PRIVATE):
+                file.unlink()  # the client's copy is without
+        monkeypatch.setenv(credentials.FOLDER, str(folder))
+        measured = measure(checked(Case(name, "tcp", 100, on(name), target=target, max_calls=9)), 5.0, 1)
+        server.send_signal(signal.SIGINT)
+        assert "answered 10 requests" in server.stdout.read()
+    assert measured.ledger["calls"] == 9 and server.returncode == 0

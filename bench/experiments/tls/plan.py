@@ -39,7 +39,7 @@ def plan(
     many = int(parameters.positive(calls, "calls", MOST_CALLS))
     planned = [(1, sizes[0])] * single + [(many + 1, size) for size in sizes] * REPEATS
     random.Random(int(parameters.positive(seed, "seed", 2**31))).shuffle(planned)
-    chosen = chosen_systems(system)
+    chosen = encrypting() if parameters.literal(system) == "all" else chosen_systems(system)
     absent = absent_of(chosen)
     where, options = placement_of(placement), {name: variants(name) for name in chosen if name not in absent}
     shared: dict[str, Any] = {"placement": where, "load": "reconnect", "sessions": tuple(planned)}
