@@ -6,6 +6,7 @@ import os
 import queue
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -309,3 +310,17 @@ def test_a_server_that_the_user_starts_is_measured_with_credentials_that_the_use
         server.send_signal(signal.SIGINT)
         assert "answered 10 requests" in server.stdout.read()
     assert measured.ledger["calls"] == 9 and server.returncode == 0
+
+
+@pytest.mark.parametrize("name", WITH_CERTIFICATES)
+def test_servers_speak_tls_1_3(name, private_parent):
+    texts = certificates.make()
+    context = ssl.create_default_context(cadata=texts[credentials.AUTHORITY])
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with serving(name, "tcp", {"tls": True}, texts, private_parent) as address:
+        host, _, port = address.removeprefix("tcp://").partition(":")
+        with (
+            socket.create_connection((host, int(port)), 5) as connection,
+            context.wrap_socket(connection, server_hostname="localhost") as encrypted,
+        ):
+            assert encrypted.version() == "TLSv1.3" and encrypted.cipher()[2] >= 128
