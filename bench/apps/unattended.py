@@ -143,6 +143,20 @@ def _quiet_kernel() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let kernels take no file of the laboratory's folder for a library of the same name."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    if before is not None or not is_found(str(Path(bench.__file__).parents[1])):
+        yield
+        return
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONSAFEPATH"]
+
+
+@contextlib.contextmanager
 def _private_temporary() -> Iterator[str]:
     """Yield a folder for sockets, where libraries put their temporary files too: with it, whatever they left goes."""
     with tempfile.TemporaryDirectory(prefix="rt-", dir=paths.for_sockets()) as folder:
@@ -161,10 +175,8 @@ def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
     target = paths.executed() / notebook.name
     if sys.stderr.isatty():
         os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
-    if is_found(str(Path(bench.__file__).parents[1])):
-        os.environ["PYTHONSAFEPATH"] = "1"  # the kernel takes no file of the laboratory's folder for a library
     try:
-        with _quiet_kernel(), _private_temporary() as sockets:
+        with _quiet_kernel(), _safe_path(), _private_temporary() as sockets:
             papermill.execute_notebook(
                 str(notebook),
                 str(target),

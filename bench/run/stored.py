@@ -81,20 +81,25 @@ def keep(folder: Folder, target: Path) -> Folder:
         if target.resolve() == folder.path.resolve():
             raise DataError(f"{paths.shown(target)} is the run itself: name another folder")
     except (OSError, ValueError) as reason:  # a name with a zero byte is no name
-        why = getattr(reason, "strerror", None) or reason
-        raise DataError(f"cannot use {quoted(str(target))}: {why}; name another folder") from reason
+        raise _unusable(target, reason) from reason
     tables = {name: folder.read(name) for name in schema.TABLES}
     kept = Folder(target)
     try:
         for name in tables:
             (target / name / "all.parquet").unlink(missing_ok=True)
         target.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        raise DataError(f"cannot make {quoted(str(target))}: {reason.strerror}; name another folder") from reason
+    except (OSError, ValueError) as reason:
+        raise _unusable(target, reason) from reason
     kept.write_all(tables)
     manifest = {"id": folder.id} | folder.manifest() | {"version": schema.VERSION}
     kept.write_manifest(manifest | {"data_digest": integrity.of_folder(target)})
     return kept
+
+
+def _unusable(target: Path, reason: Exception) -> DataError:
+    """Return the error for a folder in which nothing can be kept."""
+    why = getattr(reason, "strerror", None) or reason
+    return DataError(f"cannot make or use {quoted(str(target))}: {why}; name another folder")
 
 
 def _is_kept(target: Path) -> bool:
