@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -159,12 +160,24 @@ def _safe_path() -> Iterator[None]:
 @contextlib.contextmanager
 def _private_temporary() -> Iterator[str]:
     """Yield a folder for sockets, where libraries put their temporary files too: with it, whatever they left goes."""
-    with tempfile.TemporaryDirectory(prefix="rt-", dir=paths.for_sockets()) as folder:
+    with tempfile.TemporaryDirectory(prefix="rt-", dir=paths.for_sockets()) as folder, _removed_at_the_end(folder):
         before, tempfile.tempdir = tempfile.tempdir, folder
         try:
             yield folder
         finally:
             tempfile.tempdir = before
+
+
+@contextlib.contextmanager
+def _removed_at_the_end(folder: str) -> Iterator[None]:
+    """Let a folder go even if this process is killed: a shell waits for the end of its input, and removes it then."""
+    words = ["/bin/sh", "-c", 'read -r _; exec rm -rf -- "$1"', "sh", folder]
+    with contextlib.ExitStack() as ends:
+        with contextlib.suppress(OSError):  # where no process can be started, the kernel will say so
+            null, pipe = subprocess.DEVNULL, subprocess.PIPE
+            waiting = subprocess.Popen(words, stdin=pipe, stdout=null, stderr=null, process_group=0)
+            ends.enter_context(waiting)  # at whose end its input ends, too
+        yield
 
 
 def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:

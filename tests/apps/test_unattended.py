@@ -1,6 +1,13 @@
 """Notebooks run unattended: what is said, and what is made when."""
 
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
 import pytest
+from conftest import wait_for
 
 from bench import environments, paths, systems
 from bench.apps import unattended
@@ -55,3 +62,30 @@ def test_each_notebook_is_announced_and_ended_and_its_figure_named(events):
     )
     assert said[4] == f"latency: figure {shown('latency.png')}"
     assert said[5].startswith("calibration (2 of 2): about ")
+
+
+HOLDING = """
+import time
+from bench.apps import unattended
+with unattended._private_temporary() as folder:
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_the_folder_of_a_kernels_sockets_goes_with_a_process_that_is_killed(how):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        folder = Path(process.stdout.readline().decode().strip())
+        assert folder.is_dir()
+        (folder / "kernel-1").touch()
+        process.send_signal(how)
+    assert wait_for(lambda: not folder.exists())
+
+
+def test_libraries_put_their_temporary_files_there_and_nothing_is_left():
+    with unattended._private_temporary() as folder:
+        assert tempfile.mkdtemp().startswith(folder)
+    assert not Path(folder).exists() and not tempfile.gettempdir().startswith(folder)
