@@ -220,7 +220,7 @@ def certificates_(folder: str, hosts: tuple[str, ...]) -> None:
 
 @cli.command()
 @click.argument("run")
-@click.argument("folder", type=click.Path(file_okay=False))
+@click.argument("folder")
 def keep(run: str, folder: str) -> None:
     """Copy RUN into FOLDER with one file for each table, to archive or publish it."""
     from pathlib import Path

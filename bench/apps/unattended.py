@@ -170,13 +170,18 @@ def _private_temporary() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _removed_at_the_end(folder: str) -> Iterator[None]:
-    """Let a folder go even if this process is killed: a shell waits for the end of its input, and removes it then."""
-    words = ["/bin/sh", "-c", 'read -r _; exec rm -rf -- "$1"', "sh", folder]
+    """Let a folder go even if this process is killed: a shell waits for the end of its input, and removes it then.
+
+    It looks again for some seconds, because a kernel that is just starting makes the folder anew before it ends.
+    """
+    removing = 'read -r _ && exit; for _ in 1 2 3 4 5 6 7 8; do rm -rf -- "$1"; sleep 1; done'
+    words = ["/bin/sh", "-c", removing, "sh", folder]
     with contextlib.ExitStack() as ends:
         with contextlib.suppress(OSError):  # where no process can be started, the kernel will say so
             null, pipe = subprocess.DEVNULL, subprocess.PIPE
             waiting = subprocess.Popen(words, stdin=pipe, stdout=null, stderr=null, process_group=0)
-            ends.enter_context(waiting)  # at whose end its input ends, too
+            ends.enter_context(waiting)
+            ends.callback(waiting.communicate, b"the folder is removed by whoever made it\n")
         yield
 
 

@@ -119,7 +119,7 @@ def end(token: str) -> None:
             continue
 
 
-def left(token: str, temporary: Path, patience_s: float = 10) -> str:
+def left(token: str, temporary: Path, patience_s: float = 25) -> str:
     """Return what a command has left running, or in its folder of temporary files, after some patience; or nothing."""
     until = time.monotonic() + patience_s
     while (pids := tagged(token)) and time.monotonic() < until:
