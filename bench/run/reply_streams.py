@@ -7,7 +7,7 @@ from bench import stats
 from bench.run.folder import Folder
 
 LOAD = "reply_stream"
-TIMES = ("first", "gap", "pacing", "transit")  # of a start: quantiles of each in us
+TIMES = ("first", "gap", "uneven", "pacing", "transit")  # of a start: quantiles of each in us
 QUANTILES = (0.5, 0.9, 0.99)
 
 
@@ -51,13 +51,15 @@ def gaps(rows: pd.DataFrame) -> pd.DataFrame:
 def quantiles(ledger: pd.DataFrame, known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the columns ``COLUMNS`` and ``stream_rate_per_s``, one row per start of this load.
 
-    A quantile above the median is NaN where the start has too few values to carry it. ``overdue``: the share of replies
-    that came when the next one was due already, more than one gap late; NaN where unpaced. ``stream_rate_per_s``:
-    replies per second between the first and the last reply of the start.
+    A quantile above the median is NaN where the start has too few values to carry it. ``uneven`` times are the
+    distances of the gaps from the planned one. ``overdue``: the share of replies that came when the next one was due
+    already, more than one gap late; NaN where unpaced. ``stream_rate_per_s``: replies per second between the first and
+    the last reply of the start.
     """
     mine = ledger.index[ledger["load"] == LOAD]
     found = pd.DataFrame(index=mine, columns=[*COLUMNS, "stream_rate_per_s"], dtype=float)
-    whole, inner = known[known["warm"] & known["is_complete"]], gaps(rows)
+    whole, inner = known[known["warm"] & known["is_complete"]], gaps(rows).copy()
+    inner["uneven_ns"] = (inner["gap_ns"] - ledger["gap_us"].reindex(inner["start"]).to_numpy() * 1e3).abs()
     found["overdue"] = _overdue(rows[rows["warm"]], ledger["gap_us"]).reindex(mine)
     for time, table in (("first", whole), *((name, inner) for name in TIMES[1:])):
         for start, values in table.groupby("start")[f"{time}_ns"]:

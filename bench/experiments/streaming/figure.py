@@ -14,7 +14,6 @@ from bench.experiments.axes import (
     beside,
     cpu_bars,
     hold,
-    linear_axis,
     look,
     name_rows,
     near,
@@ -33,7 +32,7 @@ from bench.text import duration, quantity
 
 TITLE = "What arrives first, and how evenly?"
 
-PACING, TRANSIT = ROLE_COLOURS["server"], SYSTEM_COLOURS[0]
+PACING, TRANSIT = ROLE_COLOURS["router"], SYSTEM_COLOURS[0]
 LEAST_US = 1.0  # a deviation that is drawn on the logarithmic axis, at least
 WIDE = 0.16  # of a bar of gaps, in decades of the number of streams
 
@@ -43,7 +42,7 @@ def _looks(run: Run) -> dict[str, Look]:
 
 
 def first(run: Run, axes: Axes) -> None:
-    """Draw the median time to first message against the number of streams at once; hollow: behind the schedule."""
+    """Draw the median time to first message against the number of streams at once; hollow: behind schedule."""
     cases = findings.paced(run)
     if cases.empty:
         return nothing(axes, "no paced streams in this run")
@@ -72,7 +71,7 @@ def _dot(axes: Axes, x: float, y: float, one: Look, is_hollow: bool) -> None:
 
 def _hollow(axes: Axes, cases: pd.DataFrame) -> None:
     if any(findings.is_behind(row) for _, row in cases.iterrows()):
-        axes.plot([], [], "o", color=GREY, mfc="white", mew=1.4, label="behind its schedule: overloaded")
+        axes.plot([], [], "o", color=GREY, mfc="white", mew=1.4, label="behind schedule")
 
 
 def _streams_axis(axes: Axes, cases: pd.DataFrame) -> None:
@@ -107,28 +106,26 @@ def gaps(run: Run, axes: Axes) -> None:
     axes.set_xlim(cases["callers"].min() / 3, cases["callers"].max() * 3)
     axes.set_ylabel("|gap - planned gap|")
     axes.legend(fontsize=9)
-    axes.set_title("How uneven the gaps are: median (marker) to p90 (bar)")
+    axes.set_title("Unevenness of the gaps: median to p90")
     return None
 
 
 def late(run: Run, axes: Axes) -> None:
-    """Draw where a reply is late: the median at the server's timer, and from there to the client; bars reach p90."""
+    """Draw where a reply is late, at the server's timer and from there to the client: median (marker) to p90 (bar)."""
     rows = findings.at_common(run)
     if rows.empty:
-        return nothing(axes, "no number of streams at which most systems keep their schedule")
-    found = [findings.lateness(run, case) for case, _ in numbered(rows)]
-    for y, one in enumerate(found):
-        for dy, (middle, high), colour in ((-0.19, one.pacing, PACING), (0.19, one.transit, TRANSIT)):
-            axes.barh(y + dy, middle, height=0.34, color=colour)
-            axes.plot([middle, high], [y + dy] * 2, color="black", lw=1.2)
-            axes.plot(high, y + dy, "|", color="black", ms=8)
+        return nothing(axes, "no number of streams at which most systems are on schedule")
+    for y, (case, _) in enumerate(numbered(rows)):
+        one = findings.lateness(run, case)
+        for dy, (middle, high), colour, marker in ((-0.17, one.pacing, PACING, "s"), (0.17, one.transit, TRANSIT, "o")):
+            axes.plot([middle, high], [y + dy] * 2, color=colour, lw=6, alpha=0.5, solid_capstyle="butt")
+            axes.plot(middle, y + dy, marker, color=colour, ms=7, mec="white", mew=0.6)
         beside(axes, y, f"{duration(one.pacing[0])} + {duration(one.transit[0])}")
-    axes.barh([0], [0], color=PACING, label="server's timer: due until handed over")
-    axes.barh([0], [0], color=TRANSIT, label="transit: handed over until received")
-    axes.plot([], [], "|-", color="black", label="median to p90")
+    axes.plot([], [], "s-", color=PACING, lw=4, label="server's timer: due until handed over")
+    axes.plot([], [], "o-", color=TRANSIT, lw=4, label="transit: handed over until received")
+    near(axes)
     name_rows(axes, rows["system"])
-    linear_axis(axes.xaxis)
-    axes.set_xlabel("time late [µs]")
+    axes.set_xlabel("lateness: median (marker) to p90 (bar); beside: the two medians")
     axes.legend(fontsize=9)
     axes.set_title(f"Where a reply is late, {_streams(findings.common(run))}")
     return None
@@ -142,7 +139,7 @@ def cpu(run: Run, axes: Axes) -> None:
     """Draw the CPU time per message by role, where most systems keep their schedule."""
     rows = findings.at_common(run)
     if rows.empty:
-        return nothing(axes, "no number of streams at which most systems keep their schedule")
+        return nothing(axes, "no number of streams at which most systems are on schedule")
     cpu_bars(run, axes, rows)
     name_rows(axes, rows["system"])
     axes.legend()

@@ -13,7 +13,7 @@ from bench.run import reply_streams
 from bench.run.frames import Run, number_of, numbered, once
 from bench.run.reply_streams import column
 
-FIRST, GAP, GAP99 = column("first", 0.5), column("gap", 0.5), column("gap", 0.99)
+FIRST, UNEVEN = column("first", 0.5), column("uneven", 0.9)
 CPU = "cpu_us_per_call"
 MOST_OVERDUE = 0.05  # share of messages that may come more than one gap late where the schedule is kept
 
@@ -39,7 +39,7 @@ def _of_first(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_behind(row: "pd.Series[float]") -> bool:
-    """Return whether too many messages of a case came when the next one was due already: it is overloaded."""
+    """Return whether too many messages of a case came when the next one was due already."""
     return bool(row["overdue"] > MOST_OVERDUE)
 
 
@@ -105,7 +105,7 @@ class Step:
     ratio: Ratio
 
 
-QUANTITIES = {FIRST: "time to first message", GAP99: "p99 gap", CPU: "CPU per message"}
+QUANTITIES = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p90)", CPU: "CPU per message"}
 
 
 @once

@@ -13,10 +13,11 @@ from bench.plan.profiles import make_plan
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "grpc_aio", "http_aiohttp", "wamp_crossbar")
 LOAD = "reply_stream"
 SHARED = ("grpc_sync", "grpc_aio")  # one channel carries all streams of a process, as their users do
+CODECS = ("bytes", "pickle", "protobuf")
 STACKS = (  # of the origin's question, one factor at a time: system, transport, options
     ("grpc_aio", "tcp", {"serialization": "protobuf"}),
     ("grpc_aio", "ipc", {"serialization": "protobuf"}),
-    *(("zeromq", "tcp", {"token_codec": codec}) for codec in ("bytes", "pickle", "protobuf")),
+    *(("zeromq", "tcp", {"token_codec": codec}) for codec in CODECS),
     ("zeromq", "ipc", {"token_codec": "protobuf"}),
 )
 

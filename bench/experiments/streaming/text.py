@@ -51,8 +51,8 @@ def _schedule(run: Run) -> str:
     for system, rows in cases.groupby("system", sort=False):
         mine = kept[kept["system"] == system]["callers"]
         late = rows[[findings.is_behind(row) for _, row in rows.iterrows()]]["callers"]
-        words = f"up to {int(mine.max()):,} streams on schedule" if len(mine) else "never on schedule"
-        more = f"; **overloaded** at {listed(f'{count:,}' for count in sorted(late))}" if len(late) else ""
+        words = f"up to {int(mine.max()):,} streams on schedule" if len(mine) else "at no number of streams on schedule"
+        more = f"; **behind schedule** at {listed(f'{count:,}' for count in sorted(late))}" if len(late) else ""
         lines.append(f"- {system}: {words}{more}")
     return "\n".join(lines)
 
@@ -118,7 +118,7 @@ def origin(run: Run) -> str:
         f"load). Here, with a paced source in the model's place and one factor at a time, at {count}:\n"
     )
     late = [findings.stack_name(run, case) for case in findings.stacks(run) if findings.is_behind(run.cases.loc[case])]
-    behind = f"\n\nBehind the schedule, and so overloaded: {listed(late)}." if late else ""
+    behind = f"\n\nBehind schedule, so that their times are those of a queue: {listed(late)}." if late else ""
     return "\n".join([head, *map(_step, found)]) + behind + f"\n\n{_survives(run, found)}"
 
 
