@@ -186,6 +186,7 @@ class Wire(Protocol):
     """Interface of a system's ``Wire``: ``Wire(options, address)``, one instance for each connection.
 
     It may remember how far it has read an incomplete response; ``request`` and ``body`` keep no state.
+    If ``has_streams`` is true, the replies of a stream are responses too, and an empty body follows the last.
     The constructor does not connect; it raises ValueError for options that the wire cannot carry out.
     """
 

@@ -52,6 +52,8 @@ def of_case(case: Case) -> list[Piece]:
         return []
     if case.load == "retry":
         return [piece(CHILD / "retrying.py", "RetryLoad.load"), piece(CHILD / "retries.py", "Requests.next_attempt")]
+    if case.engine == "wire" and case.load == "reply_stream":
+        return [piece(CHILD / "reply_streams_wire.py", "Flow.read")]
     if case.engine == "wire":
         return [piece(CHILD / "wire.py", WIRE[case.load])]
     if case.load == "reply_stream":

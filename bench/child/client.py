@@ -134,6 +134,10 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
 
         return Reconnects(system, options, spec, server)
     if spec.load == "reply_stream":
+        if spec.engine == "wire":
+            from bench.child.reply_streams_wire import WireStreams
+
+            return WireStreams(system, options, address, spec)
         from bench.child.reply_streams import ReplyStreams
 
         return ReplyStreams(system, options, address, spec)

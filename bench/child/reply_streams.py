@@ -156,6 +156,13 @@ async def done(result: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
+def report_of(records: list[Record], errors: int, numbers: Any) -> LoadReport:
+    """Return how many replies came, the columns of each record, and what failed."""
+    columns = ("sent", "complete", "sizes", "received", "due", "handed")
+    times = [getattr(record, name) for record in records for name in columns]
+    return LoadReport(sum(len(record.received) for record in records), times, errors, numbers)
+
+
 class ReplyStreams:
     """The streams of a process, ``spec.callers`` at once."""
 
@@ -238,11 +245,8 @@ class ReplyStreams:
 
     def report(self) -> LoadReport:
         """Return how many replies came, the columns of each caller's record, and what failed."""
-        records = [one.record for one in self._streams]
-        columns = ("sent", "complete", "sizes", "received", "due", "handed")
-        times = [getattr(record, name) for record in records for name in columns]
         errors, numbers = failed([one.failures for one in self._streams])
-        return LoadReport(sum(len(record.received) for record in records), times, errors, numbers)
+        return report_of([one.record for one in self._streams], errors, numbers)
 
     def close(self) -> None:
         """Disconnect."""

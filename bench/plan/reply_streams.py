@@ -15,11 +15,13 @@ def check(case: Case, module: Any) -> None:
     """Refuse a case that cannot be carried out; UsageError says what to change."""
     if not hasattr(module, "StreamClient"):
         raise UsageError(f"{case.system} has no streams of replies: {', '.join(offering())} have them")
-    if case.transport == "inproc" or case.target is not None or case.engine != "library":
+    if case.transport == "inproc" or case.target is not None:
         raise UsageError(
-            "streams of replies need a server that is started here, its own client library, and ipc or tcp: replies "
-            "carry instants of this machine's clock"
+            "streams of replies need a server that is started here, over ipc or tcp: replies carry instants of this "
+            "machine's clock"
         )
+    if case.engine != "library" and not (case.engine == "wire" and has_wire(module)):
+        raise UsageError(f"{case.system} has no streams of replies by the engine {case.engine}: give engine library")
     parameters.positive(case.replies, "replies", replies.MOST_REPLIES)
     parameters.positive(case.reply_bytes, "reply_bytes", replies.MOST_REPLY_BYTES)
     if case.reply_bytes < replies.LEAST_REPLY or case.payload_bytes < replies.LEAST_REQUEST:
@@ -36,6 +38,11 @@ def check(case: Case, module: Any) -> None:
             refuse(module.Options(**case.options))
         except ValueError as reason:
             raise UsageError(f"{case.system}: {reason}") from reason
+
+
+def has_wire(module: Any) -> bool:
+    """Return whether a system describes streams of replies for the engine wire, an empty body behind the last."""
+    return bool(getattr(getattr(module, "Wire", None), "has_streams", False))
 
 
 def offering() -> list[str]:

@@ -333,6 +333,7 @@ class Wire:
     """Requests and responses as bytes; it has no state, so connections could share an instance."""
 
     last = False
+    has_streams = True
 
     def __init__(self, options: Options, address: str) -> None:
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""

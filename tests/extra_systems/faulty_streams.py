@@ -31,6 +31,13 @@ class Client(sockets.Client):
 StreamClient = Client
 
 
+class Wire(sockets.Wire):
+    """The sockets wire, whose options it ignores."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        super().__init__(sockets.Options(), address)
+
+
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Serve sockets with a fault."""
     streams = itertools.count(1)

@@ -67,6 +67,16 @@ def test_streams_arrive_whole_and_are_counted(name, transport, options, gap_us, 
     assert ledger["client_cpu_ns"] > 0 and ledger["server_cpu_ns"] > 0
 
 
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.parametrize("gap_us", [0, 2000])
+def test_streams_by_bare_connections_are_whole_and_counted(transport, gap_us):
+    measured = measure(case_of("sockets", transport, {}, gap_us=gap_us, engine="wire", callers=20), 0.1, 1)
+    ledger, streams = measured.ledger, measured.streams
+    assert ledger["calls"] == ledger["server_calls"] == sum(streams["replies"]) > 0 and ledger["errors"] == 0
+    assert set(streams["replies"]) == {5} and set(streams["client"]) == set(range(20))
+    assert np.all(measured.replies["transit_ns"] >= 0) and np.all(measured.replies["gap_ns"] >= 0)
+
+
 def test_gaps_add_up_to_the_time_of_the_last_reply():
     measured = measure(case_of("sockets", "ipc", {}), 0.1, 1)
     sums = np.bincount(measured.replies["stream"], measured.replies["gap_ns"])
@@ -139,13 +149,15 @@ def faults(monkeypatch):
     ("fault", "words"),
     [("too_few", "too few replies came"), ("too_many", "too many replies came"), ("lies", "other bytes")],
 )
-def test_a_server_that_streams_wrongly_is_an_error(fault, words, faults):
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_server_that_streams_wrongly_is_an_error(fault, words, engine, faults):
     with pytest.raises(SystemFailedError, match=words):
-        measure(case_of("faulty_streams", "ipc", {"fault": fault}, gap_us=0), 0.1, 1)
+        measure(case_of("faulty_streams", "ipc", {"fault": fault}, gap_us=0, engine=engine), 0.1, 1)
 
 
-def test_streams_that_break_are_counted_and_kept_apart(faults):
-    measured = measure(case_of("faulty_streams", "ipc", {"fault": "breaks"}), 0.2, 1)
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_streams_that_break_are_counted_and_kept_apart(engine, faults):
+    measured = measure(case_of("faulty_streams", "ipc", {"fault": "breaks"}, engine=engine), 0.2, 1)
     complete = np.array(measured.streams["is_complete"])
     assert measured.ledger["errors"] == (~complete).sum() > 0
     assert measured.ledger["streams"] == complete.sum() > 0
@@ -165,7 +177,7 @@ def test_a_server_that_dies_in_the_middle_of_a_stream_is_an_error(faults):
         ({"replies": 1_000_000, "reply_bytes": 10_000}, "fewer or smaller"),
         ({"gap_us": -1}, "gap_us"),
         ({"gap_us": 60_000_000}, "at most 60 s"),
-        ({"engine": "wire"}, "its own client library"),
+        ({"engine": "wrk"}, "no streams of replies by the engine wrk"),
         ({"target": "tcp://127.0.0.1:9"}, "started here"),
     ],
 )
