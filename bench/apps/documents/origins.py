@@ -85,7 +85,12 @@ def _vllm() -> list[str]:
     published = listed(f"{name} {ttft[name]} ms" for name in names)
     steps = [one for one in streaming.steps(run) if one.ratio.name == streaming.FIRST]
     medians = {case: duration(run.cases.loc[case, streaming.FIRST]) for case in streaming.stacks(run)}
-    each = listed(f"{streaming.stack_name(run, case)} {middle}" for case, middle in medians.items())
+    theirs = [
+        case
+        for case in medians
+        if run.case(case).factor("transport") == "tcp" and run.case(case).factor("token_codec") != "bytes"
+    ]
+    each = listed(f"{streaming.stack_name(run, case)} {medians[case]}" for case in theirs)
     ratios = "; ".join(f"{one.change} {times(one.ratio.interval)}" for one in steps)
     count = streaming.origin_streams(run)
     origin = "vLLM, 2024, pull requests 6880 and 6883: mean time to first token, API server and engine in two processes"

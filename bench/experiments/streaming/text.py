@@ -11,6 +11,8 @@ from bench.experiments.streaming.findings import FIRST, QUANTITIES, Step
 from bench.run.frames import Run, numbered
 from bench.text import duration, listed, quantity
 
+HALF = 0.5  # share of the sum of both medians
+
 
 def conclusion(run: Run) -> str:
     """Return what arrives first and how evenly, where replies are late, and what survives of the origin's claim."""
@@ -79,14 +81,20 @@ def _where(run: Run) -> str:
     rows = findings.at_common(run)
     if rows.empty:
         return ""
-    lines = [f"Where a reply is late at {_streams(findings.common(run))} (medians):"]
+    lines, timed = [f"Where a reply is late at {_streams(findings.common(run))} (medians):"], []
     for case, row in numbered(rows):
         one = findings.lateness(run, case)
+        timed += [row["system"]] if one.pacing_share > HALF else []
         lines.append(
             f"- {row['system']}: {duration(one.pacing[0])} at the server's timer and {duration(one.transit[0])} from "
             f"there to the client; the timer is {one.pacing_share:.0%} of the sum"
         )
-    return "\n".join(lines)
+    said = (
+        f"The timer is the larger part with {listed(timed)}."
+        if timed
+        else "With none of them is the timer the larger part."
+    )
+    return "\n".join(lines) + f"\n\n{said}"
 
 
 def _cost(run: Run) -> str:
