@@ -22,11 +22,11 @@ from bench.errors import SystemFailedError, TransportError
 def payloads_of(spec: ClientSpec) -> list[list[bytes]]:
     """Return the payloads of each slot of a process; those of the last are large if the specification says so."""
     small = sizes.payloads(spec)
-    slots = [_from(small, number) for number in range(spec.callers * spec.outstanding)]
+    slots = [from_place(small, number) for number in range(spec.callers * spec.outstanding)]
     return [*slots[:-1], timed_loops.make_payloads(spec.large_bytes, spec.seed)] if spec.large_bytes else slots
 
 
-def _from(payloads: list[bytes], number: int) -> list[bytes]:
+def from_place(payloads: list[bytes], number: int) -> list[bytes]:
     """Return payloads in turn from another place on, so that calls under way together differ."""
     place = number % len(payloads)
     return payloads[place:] + payloads[:place]

@@ -15,7 +15,7 @@ from typing import Any
 from bench.child import event_loop, sizes, timed_loops
 from bench.child.caller import Failures, failed
 from bench.child.callers import schedule
-from bench.child.outstanding import SharedClient
+from bench.child.outstanding import SharedClient, from_place
 from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -69,14 +69,17 @@ class Schedule:
 
 
 class OpenSlot:
-    """One of the calls that can be under way at once: its connection, its payloads, and the times of its calls."""
+    """One of the calls that can be under way at once: its connection, and the numbers of the requests that it made.
 
-    def __init__(self, shared: SharedClient, payloads: list[bytes], size: int) -> None:
-        """Prepare room for the times of ``size`` calls."""
+    The times of all requests of the process are in ``sent`` and ``received``, each at the request's number.
+    """
+
+    def __init__(self, shared: SharedClient, payloads: list[bytes], sent: "array[int]", received: "array[int]") -> None:
+        """Prepare the payloads."""
         self._shared, self._turns = shared, itertools.cycle(payloads)
-        self.sent, self.received, self.due = (timed_loops.zeros(size) for _ in range(3))
+        self._sent, self._received = sent, received
         self.failures = Failures()
-        self.calls = 0
+        self.numbers = array("q")
 
     async def run(self, requests: Schedule) -> None:
         """Send the requests that are given to this slot until there are no more; a failed one is counted."""
@@ -92,9 +95,8 @@ class OpenSlot:
                 client = self._shared.client
                 continue
             t_recv = clock()
-            self.sent[self.calls], self.received[self.calls] = t_send, t_recv
-            self.due[self.calls] = requests.due[number]
-            self.calls += 1
+            self._sent[number], self._received[number] = t_send, t_recv
+            self.numbers.append(number)
             if reply != payload:
                 raise timed_loops.wrong_answer(payload, reply, number)
 
@@ -109,9 +111,11 @@ class OpenOutstanding:
         kind = system.Multiplexed if spec.outstanding > 1 else system.Client
         self._payloads = sizes.payloads(spec)
         self._connections = [SharedClient(functools.partial(kind, address, options)) for _ in range(spec.callers)]
-        room = max(1, len(self._due))
+        self._sent, self._received = (timed_loops.zeros(max(1, len(self._due))) for _ in range(2))
         self._slots = [
-            OpenSlot(one, self._payloads, room) for one in self._connections for _ in range(spec.outstanding)
+            OpenSlot(one, from_place(self._payloads, place), self._sent, self._received)
+            for one in self._connections
+            for place in range(spec.outstanding)
         ]
 
     def first(self) -> int:
@@ -140,9 +144,10 @@ class OpenOutstanding:
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and for each slot when its calls were sent, answered and due."""
-        times = [memoryview(one)[: slot.calls] for slot in self._slots for one in (slot.sent, slot.received, slot.due)]
+        columns = (self._sent, self._received, self._due)
+        times = [array("q", map(one.__getitem__, slot.numbers)) for slot in self._slots for one in columns]
         errors, numbers = failed([slot.failures for slot in self._slots])
-        return LoadReport(sum(slot.calls for slot in self._slots), times, errors, numbers, len(self._due))
+        return LoadReport(sum(len(slot.numbers) for slot in self._slots), times, errors, numbers, len(self._due))
 
     def close(self) -> None:
         """Disconnect."""

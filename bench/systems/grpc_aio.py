@@ -141,3 +141,13 @@ class Multiplexed(Client):
         if options.rpc != "unary":
             raise ValueError("a stream of requests is one call here: give rpc unary for several under way")
         super().__init__(address, options)
+
+    async def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply; one that ends with its channel has failed, and nobody was cancelled."""
+        try:
+            return await super().call(payload)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise TransportError("the call failed: its channel was closed", "CANCELLED") from None

@@ -182,6 +182,8 @@ class Multiplexed:
             reply = call.result()
         except grpc.RpcError as reason:
             raise _grpc.failed(reason) from reason
+        except grpc.FutureCancelledError:
+            raise TransportError("the call failed: its channel was closed", "CANCELLED") from None
         return number, reply if self._payload is None else reply.data
 
     def close(self) -> None:

@@ -1,11 +1,16 @@
 """Every system whose connections carry several calls at once, in the real pipeline; renewed connections in all."""
 
+import asyncio
+
 import pytest
 
 from bench import systems
+from bench.contract import parse_address
+from bench.errors import TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
+from bench.systems import grpc_aio, sockets
 
 LARGE = 300_000
 CASES = [
@@ -75,3 +80,24 @@ def test_renewed_connections(name, transport, request):
     ((sent, received, began),) = record.calls
     assert record.ledger["calls"] == record.ledger["server_calls"] == 20 and record.ledger["errors"] == 0
     assert (began[::4] < sent[::4]).all() and (began < sent).sum() == 5 and (sent < received).all()
+
+
+def silent():
+    """Return a socket that accepts connections and answers nothing, and its address."""
+    listener = sockets.listen(parse_address("tcp://127.0.0.1:0"))
+    return listener, sockets.announced(listener, "tcp://127.0.0.1:0")
+
+
+def test_awaited_calls_fail_with_their_channel_and_are_not_waited_for():
+    async def work(address):
+        client = grpc_aio.Multiplexed(address, grpc_aio.Options())
+        await client.open()
+        calls = [asyncio.ensure_future(client.call(b"x")) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        await client.close()
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    listener, address = silent()
+    with listener:
+        ended = asyncio.run(work(address))
+    assert [type(one) for one in ended] == [TransportError] * 3 and {one.kind for one in ended} == {"CANCELLED"}
