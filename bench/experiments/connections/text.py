@@ -38,7 +38,7 @@ def renewal(run: Run) -> str:
         )
         first = mine["p50_first_us"].dropna()
         if len(first):
-            lines[-1] += f" Opening and the first call take {duration(first.iloc[-1])} (median)."
+            lines[-1] += f" Opening and the first call take {duration(first.iloc[0])} (median)."
     return "\n".join(lines)
 
 
