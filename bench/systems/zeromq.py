@@ -140,7 +140,7 @@ def _serve_streams(binding: Binding, options: Options, service: Service) -> None
 
 
 def _route_replies(binding: Binding, options: Options, service: Service) -> None:
-    """Answer requests with one ROUTER socket, which knows by the envelope to whom each reply goes."""
+    """Answer requests with one ROUTER socket, which sends each reply to the connection of its request."""
     socket = _socket(zmq.ROUTER, options, binding.endpoint())
     if options.curve:
         _serve_encrypted(socket, binding.credentials)

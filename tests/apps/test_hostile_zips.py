@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from bench.analysis.comparison import QUANTITIES
 from bench.apps import classroom
-from bench.apps.classroom import merging, ratios, reading, starts, survival, zips
+from bench.apps.classroom import manifests, merging, ratios, reading, starts, survival, zips
 from bench.apps.classroom.zips import RefusedError
 
 RUN = "20260101T000000.000Z-latency-00000000"
@@ -196,6 +196,8 @@ MANIFESTS = {
     "rate": (lambda: edited("plan", "cases", 0, "offered_per_s", to=-1), "offered_per_s of the case"),
     "options": (lambda: edited("plan", "cases", 0, "options", to={"copy": {"x": 1}}), "options of the case"),
     "option's text": (lambda: edited("plan", "cases", 0, "options", to={"copy": "<script>"}), "options of the case"),
+    "no call under way": (lambda: edited("plan", "cases", 0, "outstanding", to=0), "outstanding of the case"),
+    "renewed": (lambda: edited("plan", "cases", 0, "calls_per_connection", to=-1), "calls_per_connection of the case"),
     "window": (lambda: edited("plan", "window_s", to="0.2"), "window_s of the plan"),
 }
 
@@ -208,6 +210,17 @@ def test_a_hostile_manifest_is_refused_with_its_reason(kind):
     data = told if isinstance(told, bytes) else json.dumps(told).encode()
     with pytest.raises(RefusedError, match=reason):
         reading.read(zipped((f"{run}/manifest.json", data), good()[1], kind=zipfile.ZIP_STORED))
+
+
+def test_a_manifest_of_before_means_persistent_connections_with_one_call_under_way():
+    told = classes.manifest()
+    for case in told["plan"]["cases"]:
+        for name in ("calls_per_connection", "outstanding", "large_bytes", "p99_bytes"):
+            del case[name]
+    cases = manifests.read(json.dumps(told).encode())["plan"].cases
+    assert {(case.calls_per_connection, case.outstanding, case.large_bytes, case.p99_bytes) for case in cases} == {
+        (0, 1, 0, 0)
+    }
 
 
 def test_a_run_under_the_name_of_another_is_refused():

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -19,10 +19,13 @@ VERSION, MOST_CASES = 1, 100
 FACTS = ("machine_id", "cpu_model", "cpus_allowed", "virtual", "system", "kernel")  # those that are shown
 PLAN = {one.name: one.type for one in fields(Plan) if one.name not in ("cases", "absent")}
 CASE = {one.name: one.type for one in fields(Case) if one.name not in ("target", "sessions")}  # no address
+# Fields of a case that came later: a submission of before lacks them, and means their defaults.
+LATER = ("calls_per_connection", "outstanding", "large_bytes", "p99_bytes")
 
 NAME = {"type": "string", "pattern": r"\A[A-Za-z0-9_.+-]{0,80}\Z"}
 NUMBER = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**12}
 COUNT = {"type": "integer", "minimum": 1, "exclusiveMaximum": 10**12}
+LATER_KINDS: dict[str, Any] = dict.fromkeys(LATER, COUNT | {"minimum": 0}) | {"outstanding": COUNT}
 OPTIONS = {
     "type": "object",
     "maxProperties": 50,
@@ -33,13 +36,21 @@ OPTIONS = {
 HARMLESS: dict[Any, Any] = {str: NAME, int: COUNT, float: NUMBER, bool: {"type": "boolean"}}
 
 
-def _fields(kinds: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has these fields, each of its kind or of the schema given."""
+def _fields(kinds: Mapping[str, Any], later: Collection[str] = ()) -> dict[str, Any]:
+    """Return the schema of an object that has these fields, each of its kind or of the schema given.
+
+    Those of ``later`` may be missing.
+    """
     properties = {name: kind if isinstance(kind, dict) else HARMLESS.get(kind, OPTIONS) for name, kind in kinds.items()}
-    return {"type": "object", "properties": properties, "required": list(kinds)}
+    return {"type": "object", "properties": properties, "required": [name for name in kinds if name not in later]}
 
 
-CASES = {"type": "array", "minItems": 1, "maxItems": MOST_CASES, "items": _fields(CASE)}
+CASES = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": MOST_CASES,
+    "items": _fields(CASE | LATER_KINDS, LATER),
+}
 SCHEMA = _fields(
     {
         "submission": int,
@@ -91,7 +102,9 @@ def read(data: bytes) -> dict[str, Any]:
         raise _refusal(error)
     facts = {name: top["machine"][name] for name in FACTS}
     plan = {name: top["plan"][name] for name in PLAN}
-    plan["cases"] = [{name: case[name] for name in CASE} | {"target": None} for case in top["plan"]["cases"]]
+    plan["cases"] = [
+        {name: case[name] for name in CASE if name in case} | {"target": None} for case in top["plan"]["cases"]
+    ]
     created = datetime.fromisoformat(str(top["created"]))
     if created.tzinfo is None or (created - datetime.now(UTC)).days > 0:
         raise RefusedError("in its manifest created has no zone, or is yet to come")
