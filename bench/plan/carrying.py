@@ -73,6 +73,18 @@ def codec_of(case: Case) -> str:
     return str(case.options.get("codec") or case.options.get("serializer") or OWN)
 
 
+def usual_options(system: str, message: str) -> dict[str, str]:
+    """Return another codec where the default one needs declared types, which a user's own message does not have."""
+    kind = getattr(systems.load(system), "Options", None)
+    needs_types = getattr(kind, "codec", "") in ("protobuf", "arrow")
+    return {"codec": "json"} if needs_types and message not in (messages.BYTES, *messages.KINDS) else {}
+
+
+def carries(system: str, message: str) -> bool:
+    """Return whether a system carries a message: opaque bytes, or structured messages of whatever kind."""
+    return message == messages.BYTES or _carries(systems.load(system))
+
+
 def carriers() -> list[str]:
     """Return the systems that carry structured messages."""
     return [name for name in systems.offering("Options") if _carries(systems.load(name))]

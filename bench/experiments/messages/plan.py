@@ -5,6 +5,7 @@ from dataclasses import replace
 from bench import codecs, messages
 from bench.errors import UsageError
 from bench.plan import parameters, validation
+from bench.plan.carrying import usual_options
 from bench.plan.case import Case
 from bench.plan.cases import absent_of, chosen_systems, instrument, one_system, payloads, placement_of
 from bench.plan.plan import Plan
@@ -47,13 +48,14 @@ def plan(
     absent = absent_of(list(dict.fromkeys([*chosen, sweep])))
     cases: list[Case] = []
     for name in chosen:
-        found = _carried(Case(name, by, middle, message=kind, placement=where), absent, is_own)
+        options = {} if name in absent else usual_options(name, kind)
+        found = _carried(Case(name, by, middle, options, message=kind, placement=where), absent)
         if found is not None:
             cases += [_bytes(found), found]
     for name in wanted:
         for size in sizes:
             one = Case(sweep, by, size, {"codec": name}, message=kind, placement=where)
-            found = _carried(one, absent, is_own=False, label=f"{sweep} {name}")
+            found = _carried(one, absent, label=f"{sweep} {name}")
             cases += [found] if found is not None and found not in cases else []
     if not cases:
         raise UsageError(" ".join(absent.values()))
@@ -63,16 +65,12 @@ def plan(
     return made
 
 
-def _carried(case: Case, absent: dict[str, str], is_own: bool, label: str = "") -> Case | None:
-    """Return the validated case; None, and the reason in ``absent``, if its system or codec cannot carry the message.
-
-    The default codec may need declared types, which a message of the user's own has not: it then is JSON.
-    """
+def _carried(case: Case, absent: dict[str, str], label: str = "") -> Case | None:
+    """Return the validated case; None, and the reason in ``absent``, if the message cannot be carried."""
     if case.system in absent:
         return None
-    module_options = {"codec": "json"} if is_own and case.system.startswith("grpc") else {}
     try:
-        return validation.checked(replace(case, options=case.options | module_options))
+        return validation.checked(case)
     except UsageError as reason:
         if "cannot carry" not in str(reason) and "needs declared types" not in str(reason):
             raise

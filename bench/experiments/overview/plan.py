@@ -4,6 +4,7 @@ from typing import Any
 
 from bench import systems
 from bench.plan import parameters
+from bench.plan.carrying import carries, usual_options
 from bench.plan.case import Case
 from bench.plan.cases import FLOOR, MADE_UP, absent_of, chosen_systems, instrument, payload, placement_of
 from bench.plan.plan import Plan
@@ -17,6 +18,7 @@ def plan(
     system: object = "all",
     payload_bytes: object = 1000,
     tls: object = False,
+    message: object = "bytes",
     profile: str = "class",
     starts: object = None,
     window_s: object = None,
@@ -26,7 +28,7 @@ def plan(
 
     A system whose servers take seconds to start is measured if it is named, and left out of ``all``.
     Two clients are compared with one client under the placement of parallel work: one factor at a time.
-    With ``tls`` all are encrypted, and systems that cannot encrypt are left out.
+    With ``tls`` all are encrypted, and systems that cannot encrypt are left out; likewise with a ``message``.
     """
     size = payload(payload_bytes)
     chosen = chosen_systems(system)
@@ -36,13 +38,16 @@ def plan(
     there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]
     one, two = placement_of("default"), placement_of("default", parallel=True)
     encrypted = parameters.flag(tls, "tls")
-    ways = {name: _way(name, encrypted) for name in there}
+    kind = str(message)
+    ways = {name: _way(name, encrypted) for name in there if carries(name, kind)}
     cases: list[Case] = []
     for name, (by, options) in ((name, way) for name, way in ways.items() if way is not None):
-        cases += [Case(name, by, size, options, where) for where in dict.fromkeys((one, two))]
-        cases.append(Case(name, by, size, options, two, clients=2))
+        options = options | usual_options(name, kind)
+        cases += [Case(name, by, size, options, where, message=kind) for where in dict.fromkeys((one, two))]
+        cases.append(Case(name, by, size, options, two, clients=2, message=kind))
     if any(case.transport == "tcp" for case in cases):
-        cases.append(Case(FLOOR, "tcp", size, {"tls": encrypted}, one))  # compared over the same transport
+        same_transport = Case(FLOOR, "tcp", size, {"tls": encrypted}, one, message=kind)  # compared over the same one
+        cases.append(same_transport)
     cases.append(instrument(size, one))
     return make_plan("overview", cases, profile, starts, window_s, seed, absent)
 
