@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import paths, systems
+from bench.messages import BYTES
 from bench.plan.case import Case
 from bench.run.frames import Run
 
 CHILD = Path(__file__).parent.parent / "child"
+CODECS = Path(__file__).parent.parent / "codecs"
 WIRE = {"closed": "Talks.advance", "open": "pace"}  # what the wire runs, in child/wire.py
 AWAITED = {"closed": "closed_async", "open": "opened_async", "session": "closed_async", "reconnect": "closed_async"}
 PLAIN = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed", "reconnect": "closed"}
@@ -33,12 +35,15 @@ class Piece:
 def of_run(run: Run, system: str = "") -> list[Piece]:
     """Return the loops that timed a run's calls (one for each kind of load), then the timed calls, each once.
 
+    With structured messages also what is put around a call.
+
     Of the first system, or of the one named.
     """
     cases = run.plan.cases
     first = system or next((case.system for case in cases if case.system != "loopback"), cases[0].system)
     subjects = [case for case in cases if case.system == first] or [cases[0]]
-    pieces = [of_case(case) for case in {case.load: case for case in reversed(subjects)}.values()]
+    kinds = {(case.load, case.message == BYTES): case for case in reversed(subjects)}
+    pieces = [of_case(case) for case in kinds.values()]
     loops, calls = [found[:1] for found in reversed(pieces)], [found[1:] for found in reversed(pieces)]
     return list(dict.fromkeys(itertools.chain(*loops, *calls)))
 
@@ -63,8 +68,17 @@ def of_case(case: Case) -> list[Piece]:
     calls = calls_of(case.system, "send" if case.load == "stream" else "call")
     if case.outstanding > 1 and case.load == "closed" and not (calls and calls[0].text.lstrip().startswith("async ")):
         return [piece(CHILD / "outstanding.py", "Pipeline._run"), *_several(case.system)]
-    loops = AWAITED if calls and calls[0].text.lstrip().startswith("async ") else PLAIN
-    return [piece(CHILD / "timed_loops.py", loops[case.load]), *calls]
+    is_async = bool(calls) and calls[0].text.lstrip().startswith("async ")
+    loops = AWAITED if is_async else PLAIN
+    return [piece(CHILD / "timed_loops.py", loops[case.load]), *_carrying(case, is_async), *calls]
+
+
+def _carrying(case: Case, is_async: bool) -> list[Piece]:
+    """Return what is put around the call for a structured message: the codec's functions, and what they are."""
+    if case.message == BYTES or "codec" not in case.options:
+        return []
+    around = "AsyncCarrier.open" if is_async else "Carrier.open"
+    return [piece(CHILD / "carrying.py", around), piece(CODECS / f"{case.options['codec']}.py", "coder")]
 
 
 def _several(system: str) -> list[Piece]:

@@ -35,6 +35,12 @@ def test_every_system_shows_its_call_as_its_file_has_it(system):
         (Case("sockets", "tcp", load="open", offered_per_s=5), ["opened", "caller", "Client"]),
         (Case("grpc_aio", "tcp", load="open", offered_per_s=5), ["opened_async", "call"]),
         (Case("zeromq", "ipc", load="stream"), ["send_stream", "Sender"]),
+        (Case("zeromq", "ipc", options={"codec": "json"}, message="items"), ["closed", "open", "coder", "call"]),
+        (
+            Case("grpc_aio", "tcp", options={"codec": "protobuf"}, message="items"),
+            ["closed_async", "open", "coder", "call"],
+        ),
+        (Case("wamp_crossbar", "tcp", message="items"), ["closed_async", "call"]),
         (Case("http_aiohttp", "tcp", engine="wire"), ["advance"]),
         (Case("http_aiohttp", "tcp", engine="wrk"), []),
     ],
