@@ -161,7 +161,7 @@ def _answer(listener: socket, given: dict[str, Any], announce: _workers.Announce
     given: the options; ``message``, what requests carry; ``credentials``, the folder of the certificate, empty without
     TLS. many: has streams of replies.
     """
-    message, folder = given["message"], given["credentials"]
+    message, folder = given.get("message", "bytes"), given.get("credentials")
     options = Options(**{name: value for name, value in given.items() if name not in ("message", "credentials")})
     context = _tls.server_context(folder) if folder else None
     respond = None if message == "bytes" else codecs.around(codecs.load(options.codec, message))
