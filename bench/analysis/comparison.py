@@ -16,6 +16,7 @@ from bench.stats.quantiles import Array
 
 MARGIN = 0.05
 NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that are compared
+LATER = {"tls": False, "curve": False, "tls_session": "new"}  # options since, with the value of runs without them
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
 QUANTITIES = {  # column of a start: displayed name, and whether more of it is better
     column(0.5): ("p50 RTT", False),
@@ -130,6 +131,7 @@ def ratio_of(base: "pd.Series[float]", other: "pd.Series[float]") -> Interval:
 
 def _key(run: Run, case: int) -> str:
     of = asdict(run.case(case))
+    of["options"] = {name: value for name, value in of["options"].items() if name not in LATER or value != LATER[name]}
     return json.dumps({name: value for name, value in of.items() if name not in NOT_THE_QUESTION}, sort_keys=True)
 
 

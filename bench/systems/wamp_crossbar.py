@@ -164,7 +164,7 @@ async def _join(address: str, options: Options) -> _Session:
     return session
 
 
-JOIN_S = 5.0
+JOIN_S = 3.0  # before the deadline of a start whose target is named, so that the reason is said
 FAILURES = (TransportLost, ApplicationError, SerializationError, PayloadExceededError, ValueError)
 
 

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from handmade import FACTS, reference
+from handmade import FACTS, handmade, reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.errors import UsageError
+from bench.analysis.comparison import compare
+from bench.errors import DataError, UsageError
 from bench.experiments import panels, registry, words
 from bench.experiments.tls import findings, text
 from bench.measurement import runner
@@ -170,3 +171,14 @@ def test_the_overview_encrypts_every_system_that_can():
     assert encrypted == dict.fromkeys(expected, True)
     plain = registry.plan("overview", system="[sockets, zeromq]")
     assert not any(case.tls for case in plain.cases)
+
+
+def test_a_run_from_before_encryption_is_compared_with_one_of_today():
+    before = handmade([Case("sockets", "tcp", options={"writes": 1})], [100], calls=200)
+    today = handmade(
+        [Case("sockets", "tcp", options={"writes": 1, "tls": False, "tls_session": "new"})], [200], calls=200
+    )
+    assert compare(before, today)[0].ratio == pytest.approx(2, rel=0.01)
+    encrypted = handmade([Case("sockets", "tcp", options={"writes": 1, "tls": True})], [200], calls=200)
+    with pytest.raises(DataError, match="no case in common"):
+        compare(before, encrypted)
