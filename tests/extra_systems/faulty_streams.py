@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ REQUIRES = ()
 
 @dataclass(frozen=True)
 class Options:
-    """fault: too_few, too_many, lies, breaks (every fourth stream), dies (in the twentieth)."""
+    """fault: too_few, too_many, lies, breaks (every fourth stream), dies or stalls (in the twentieth)."""
 
     fault: str = "breaks"
 
@@ -53,8 +54,10 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         if number > 3 and options.fault == "breaks" and number % 4 == 0:
             yield from each[:2]
             raise TransportError("no more")
-        if options.fault == "dies" and number == 20:
+        if options.fault in ("dies", "stalls") and number == 20:
             yield from each[:2]
+            if options.fault == "stalls":
+                time.sleep(60)
             os._exit(3)
         yield from each
 

@@ -169,6 +169,13 @@ def test_a_server_that_dies_in_the_middle_of_a_stream_is_an_error(faults):
         measure(case_of("faulty_streams", "ipc", {"fault": "dies"}), 0.5, 1)
 
 
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_stream_that_stalls_is_an_error_after_a_limit(engine, faults, monkeypatch):
+    monkeypatch.setattr("bench.measurement.start.PATIENCE_S", 1.0)
+    with pytest.raises(SystemFailedError, match="client did not finish within"):
+        measure(case_of("faulty_streams", "ipc", {"fault": "stalls"}, engine=engine), 0.3, 1)
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
