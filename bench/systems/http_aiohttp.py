@@ -213,7 +213,7 @@ class Client:
         self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
         self._ask, self._fault = self._prepared(base), _http.fault_of(self._options.resource)
-        self._stream = _http_streams.client(self._session, base, self._options.stream_by)
+        self._base = base
 
     def _prepared(self, base: str) -> Callable[[bytes], Any]:
         """Return the function that starts a request for a payload."""
@@ -239,16 +239,6 @@ class Client:
             raise _refused(reply, fault)
         return body if self._is_echo else payload
 
-    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Make one request and yield its replies."""
-        try:
-            async for reply in self._stream(payload):
-                yield reply
-        except TransportError:
-            raise
-        except Exception as reason:  # as in ``call``
-            raise self._failed(reason) from reason
-
     def _failed(self, reason: Exception) -> TransportError:
         """Return the error for a request without an answer."""
         if isinstance(reason, OSError) and reason.errno == errno.EADDRNOTAVAIL and not self._options.keep_alive:
@@ -267,7 +257,23 @@ class Client:
         await self._session.close()
 
 
-StreamClient = Client
+class StreamClient(Client):
+    """A session whose requests are answered by streams of replies."""
+
+    async def open(self) -> None:
+        """Make the session (inside the event loop that will use it)."""
+        await super().open()
+        self._stream = _http_streams.client(self._session, self._base, self._options.stream_by)
+
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Make one request and yield its replies."""
+        try:
+            async for reply in self._stream(payload):
+                yield reply
+        except TransportError:
+            raise
+        except Exception as reason:  # as in ``call``
+            raise self._failed(reason) from reason
 
 
 class Multiplexed(Client):
