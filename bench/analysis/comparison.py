@@ -17,8 +17,13 @@ from bench.stats.quantiles import Array
 MARGIN = 0.05
 NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that are compared
 LATER = {  # options since, with the value of runs without them
-    **{"tls": False, "curve": False, "tls_session": "new"},
-    **{"stream_by": "chunked", "pool": 0, "token_codec": "bytes", "server_socket": "rep"},
+    "tls": False,
+    "curve": False,
+    "tls_session": "new",
+    "stream_by": "chunked",
+    "pool": 0,
+    "token_codec": "bytes",
+    "server_socket": "rep",
 }
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
 QUANTITIES = {  # column of a start: displayed name, and whether more of it is better

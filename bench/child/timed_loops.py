@@ -39,7 +39,7 @@ def wrong_answer(payload: Any, reply: Any, number: int) -> SystemFailedError:
         first = next(i for i, (a, b) in enumerate(zip(payload, reply, strict=True)) if a != b)
         what = f"{len(reply)} bytes that differ from byte {first} on"
     return SystemFailedError(
-        f"request {number} was answered with {what}: the server does not answer as it should; "
+        f"request {number} was answered with {what}: the server does not {'echo' if isinstance(payload, bytes) else 'answer as it should'}; "
         "check that the right server listens there and that it was started by this version"
     )
 

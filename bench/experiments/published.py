@@ -53,7 +53,7 @@ def wamp_replicas(run: Run) -> dict[str, int]:
     found = {}
     for case in run.find(system="wamp_crossbar"):
         of = run.case(case)
-        name = " ".join([of.transport, *map(str, of.options.values())])
+        name = f"{of.transport} {of.options['framing']} {of.options['serializer']}"
         if name in WAMP:
             found[name] = case
     return found

@@ -18,19 +18,29 @@ from bench.run.frames import Run
 VERSION, MOST_CASES = 1, 100
 FACTS = ("machine_id", "cpu_model", "cpus_allowed", "virtual", "system", "kernel")  # those that are shown
 PLAN = {one.name: one.type for one in fields(Plan) if one.name not in ("cases", "absent")}
-CASE = {one.name: one.type for one in fields(Case) if one.name not in ("target", "sessions")}  # no address
+CASE = {
+    one.name: one.type for one in fields(Case) if one.name not in ("target", "sessions", "content")
+}  # no address, no text
 # Fields of a case that came later: a submission of before lacks them, and means their defaults.
-LATER = ("calls_per_connection", "outstanding", "large_bytes", "p99_bytes")
+LATER_COUNTS = (
+    *("calls_per_connection", "outstanding", "large_bytes", "p99_bytes"),
+    *("replies", "reply_bytes", "gap_us"),
+)
+LATER = (*LATER_COUNTS, "message", "retry")
 
 NAME = {"type": "string", "pattern": r"\A[A-Za-z0-9_.+-]{0,80}\Z"}
 NUMBER = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**12}
 COUNT = {"type": "integer", "minimum": 1, "exclusiveMaximum": 10**12}
-LATER_KINDS: dict[str, Any] = dict.fromkeys(LATER, COUNT | {"minimum": 0}) | {"outstanding": COUNT}
 OPTIONS = {
     "type": "object",
     "maxProperties": 50,
     "propertyNames": NAME,
     "additionalProperties": {"anyOf": [NAME, NUMBER, {"type": "boolean"}]},
+}
+LATER_KINDS: dict[str, Any] = dict.fromkeys(LATER_COUNTS, COUNT | {"minimum": 0}) | {
+    "outstanding": COUNT,
+    "message": NAME,
+    "retry": OPTIONS,
 }
 # What a value of a kind may be: short names, numbers of a sane size.
 HARMLESS: dict[Any, Any] = {str: NAME, int: COUNT, float: NUMBER, bool: {"type": "boolean"}}
