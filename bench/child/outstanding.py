@@ -18,6 +18,8 @@ from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
 from bench.errors import SystemFailedError, TransportError
 
+LOST = ("connect", "read", "call", "UNAVAILABLE")  # kinds of failures after which the connection is opened anew
+
 
 def payloads_of(spec: ClientSpec) -> list[list[bytes]]:
     """Return the payloads of each slot of a process; those of the last are large if the specification says so."""
@@ -48,7 +50,12 @@ class SharedClient:
         self._lock = asyncio.Lock()
 
     async def renew(self, old: Any, error: TransportError) -> None:
-        """Connect anew, unless another call that failed with it has done so already; else raise the error."""
+        """Connect anew, unless another call that failed with it has done so already; else raise the error.
+
+        A call that was refused leaves the connection, and the other calls on it, as they are.
+        """
+        if error.kind not in LOST:
+            return
         async with self._lock:
             if self.client is not old:
                 return

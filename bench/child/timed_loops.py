@@ -31,15 +31,16 @@ def zeros(count: int) -> "array[int]":
 
 def wrong_answer(payload: Any, reply: Any, number: int) -> SystemFailedError:
     """Return the error for a reply that differs from what was sent, or, to a structured message, from the expected."""
+    does = "echo"
     if not isinstance(payload, bytes):
-        what = payload.difference(reply)
+        what, does = payload.difference(reply), "answer as it should"
     elif len(reply) != len(payload):
         what = f"{len(reply)} bytes instead of {len(payload)}"
     else:
         first = next(i for i, (a, b) in enumerate(zip(payload, reply, strict=True)) if a != b)
         what = f"{len(reply)} bytes that differ from byte {first} on"
     return SystemFailedError(
-        f"request {number} was answered with {what}: the server does not {'echo' if isinstance(payload, bytes) else 'answer as it should'}; "
+        f"request {number} was answered with {what}: the server does not {does}; "
         "check that the right server listens there and that it was started by this version"
     )
 

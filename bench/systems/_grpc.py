@@ -14,6 +14,8 @@ from bench.systems import _tls, _tokens
 SERVICE, UNARY, STREAM = "roundtrip.Echo", "Call", "Exchange"  # as in _grpc_echo.proto
 REPLIES = "Replies"  # a request in, a stream of replies out
 
+MOST_PENDING = 1_000_000  # requests that wait in a server; above its default it refuses some at random
+
 CHOICES = {
     "serialization": ("protobuf", "bytes"),
     "rpc": ("unary", "stream"),
@@ -64,7 +66,8 @@ def _limits(options: Options) -> list[tuple[str, int]]:
 
 def server_settings(options: Options) -> list[tuple[str, int]]:
     """Return a server's settings; it does not share its port, so a stale server cannot take half of the connections."""
-    return [*_limits(options), ("grpc.so_reuseport", 0)]
+    pending = [(f"grpc.server.max_pending_requests{which}", MOST_PENDING) for which in ("", "_hard_limit")]
+    return [*_limits(options), ("grpc.so_reuseport", 0), *pending]
 
 
 def client_settings(options: Options) -> list[tuple[str, int]]:

@@ -150,4 +150,6 @@ class Multiplexed(Client):
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            raise TransportError("the call failed: its channel was closed", "CANCELLED") from None
+            raise TransportError("the call failed: its channel was closed", "read") from None
+        except grpc.aio.UsageError as reason:
+            raise TransportError(f"the call failed: {reason}", "read") from reason

@@ -90,6 +90,7 @@ class Counting:
     """An asynchronous client that counts its calls under way; every ``fails``-th call fails."""
 
     most = now = calls = clients = fails = 0
+    kind = "read"
 
     def __init__(self, address, options):
         type(self).clients += 1
@@ -105,16 +106,16 @@ class Counting:
         await asyncio.sleep(0.0001)
         kind.now -= 1
         if kind.fails and kind.calls % kind.fails == 0:
-            raise TransportError("the call failed", "read")
+            raise TransportError("the call failed", kind.kind)
         return payload
 
     async def close(self):
         await asyncio.sleep(0)
 
 
-def awaited(fails=0):
+def awaited(fails=0, why="read"):
     """Return a system whose only client counts."""
-    kind = type("Client", (Counting,), {"fails": fails})
+    kind = type("Client", (Counting,), {"fails": fails, "kind": why})
     return SimpleNamespace(Client=kind, Multiplexed=kind, Options=sockets.Options)
 
 
@@ -132,6 +133,12 @@ def test_awaited_calls_that_fail_are_counted_and_renew_the_connection_once():
     _, report, _ = made(system, outstanding=4, max_calls=20)
     assert report.calls == 80 and report.errors >= 8 and report.numbers == [("error_read", report.errors, "1")]
     assert 2 <= system.Client.clients <= 1 + report.errors
+
+
+def test_a_call_that_was_refused_leaves_the_connection_to_the_others():
+    system = awaited(fails=10, why="RESOURCE_EXHAUSTED")
+    _, report, _ = made(system, outstanding=4, max_calls=20)
+    assert report.errors >= 8 and report.calls == 80 and system.Client.clients == 1
 
 
 @pytest.mark.parametrize(("callers", "depth"), [(1, 8), (4, 1), (4, 3)])

@@ -100,4 +100,4 @@ def test_awaited_calls_fail_with_their_channel_and_are_not_waited_for():
     listener, address = silent()
     with listener:
         ended = asyncio.run(work(address))
-    assert [type(one) for one in ended] == [TransportError] * 3 and {one.kind for one in ended} == {"CANCELLED"}
+    assert [type(one) for one in ended] == [TransportError] * 3 and {one.kind for one in ended} == {"read"}
