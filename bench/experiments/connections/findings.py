@@ -92,5 +92,6 @@ def blocking(run: Run, one: Beside) -> Ratio | None:
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports: persistence, depth and head-of-line blocking of each system."""
     renewed, deep = (list(rows["system"].drop_duplicates()) for rows in (churn(run), depth(run)))
-    found = [persistence(run, name) for name in renewed] + [deepening(run, name) for name in deep]
+    found = [persistence(run, name) for name in renewed]
+    found += [deepening(run, name, quantity) for name in deep for quantity in (RATE, P50)]
     return [one for one in [*found, *(blocking(run, each) for each in beside(run))] if one is not None]

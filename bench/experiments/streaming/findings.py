@@ -169,9 +169,20 @@ def stack_name(run: Run, case: int) -> str:
 
 
 def ratios(run: Run) -> list[Ratio]:
-    """Return the time to first message of each system over that of raw sockets, at the number of ``common``."""
-    rows = at_common(run)
+    """Return the ratios that the notebook reports.
+
+    The time to first message of each system over that of raw sockets, at the number of ``common`` and with the fewest
+    paced streams; then the steps of the origin's choice, and their stacks the other way round.
+    """
+    rows = paced(run)
+    fewest = rows[rows["callers"] == rows["callers"].min()]
+    found = [*_over_sockets(run, at_common(run)), *_over_sockets(run, fewest)]
+    found += [one.ratio for one in steps(run)]
+    stacks = [one.ratio for one in steps(run) if one.factor == "stack"]
+    found += [ratio(run, one.other, one.base, one.name) for one in stacks]
+    return list(dict.fromkeys(found))
+
+
+def _over_sockets(run: Run, rows: pd.DataFrame) -> list[Ratio]:
     base = next((number_of(case) for case, row in numbered(rows) if row["system"] == "sockets"), None)
-    if base is None:
-        return []
-    return [ratio(run, base, case, FIRST) for case, _ in numbered(rows) if case != base]
+    return [] if base is None else [ratio(run, base, case, FIRST) for case, _ in numbered(rows) if case != base]
