@@ -131,8 +131,8 @@ def test_every_panel_draws_every_run_or_says_what_is_missing():
 
 def test_ratios_of_a_run_are_those_of_its_sentences():
     run = by_hand([*CHURN, *DEPTH, *BESIDE], [100, 100, 100, 100, 200, 100, 500, 200], 300, 5000)
-    assert [round(one.value, 1) for one in findings.ratios(run)] == [4.0, 2.0, 2.5]
-    assert len(tables.ratios(run)) == 3
+    assert [round(one.value, 1) for one in findings.ratios(run)] == [4.0, 2.0, 2.0, 2.5]
+    assert len(tables.ratios(run)) == 4
 
 
 def test_a_run_without_connections_of_interest_has_none_of_its_ratios():

@@ -189,5 +189,5 @@ def test_a_real_server_that_freezes_is_asked_again_by_a_real_run():
         assert ledger["calls"] == rows["rtt_ns"].notna().sum() and (rows["number"] <= one.policy.retries).all()
         assert (rows["t_send_ns"] >= rows["due_ns"]).all() and (rows["rtt_ns"].dropna() > 0).all()
         assert (rows["number"] > 0).any() == (one.name != "no retries")  # the freeze outlasts the timeout
-        assert 0 < one.wasted.iloc[0] <= 1 and 0 < one.met.iloc[0] < 1
+        assert 0 < one.wasted.iloc[0] <= 1 and one.met.iloc[0] < 1  # the busier the machine, the fewer are met
     assert isinstance(findings.over_time(run, 0), pd.DataFrame)

@@ -17,7 +17,15 @@ from bench.stats.intervals import Interval
 from bench.stats.meta_analysis import standard_error, times
 from bench.text import few
 
-PLAIN = {"nodelay": True, "client_nodelay": True, "server_nodelay": True, "writes": 1}  # raw sockets as they come
+PLAIN = {  # options of raw sockets as they come
+    "nodelay": True,
+    "client_nodelay": True,
+    "server_nodelay": True,
+    "writes": 1,
+    "tls": False,
+    "tls_session": "new",
+    "codec": "json",
+}
 NOT_FACTORS = ("system", "options", "target", "fresh_router")  # what may differ between a case and its baseline
 
 
