@@ -5,16 +5,25 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from bench import environments, paths, systems
+from bench import codecs, environments, messages, paths, systems
 from bench.errors import DataError, NotInstalledError
 from bench.run import stored
 from bench.run.folder import Folder
-from bench.text import quoted
+from bench.text import listed, quoted
 
 
 def systems_text() -> str:
-    """Return a block for each system: description, transports, options with defaults, whether it is installed."""
-    return "\n\n".join(_system_text(name) for name in systems.names())
+    """Return a block for each system: description, transports, options with defaults, whether it is installed.
+
+    Behind them the messages that a call can carry, and the codecs.
+    """
+    return "\n\n".join([*map(_system_text, systems.names()), _messages_text()])
+
+
+def _messages_text() -> str:
+    kinds = ", ".join((messages.BYTES, *messages.KINDS, "FILE.json (your own)"))
+    described = [f"  {name:15} {codecs.describe(name)}" for name in codecs.names()]
+    return "\n".join([f"messages: {kinds}", "codecs of structured messages (option codec):", *described])
 
 
 def _system_text(name: str) -> str:
@@ -27,7 +36,8 @@ def _system_text(name: str) -> str:
     except NotInstalledError as missing:
         return "\n".join([*lines, f"  installed   no: {missing}"])
     options = [f"{field.name}={json.dumps(field.default)}" for field in fields(module.Options)]
-    loads = "calls and one-way streams" if hasattr(module, "Receiver") else "calls"
+    kinds = {"Receiver": "one-way streams", "StreamClient": "streams of replies"}
+    loads = listed(["calls", *(words for name, words in kinds.items() if hasattr(module, name))])
     engines = ["library", *["wire"] * hasattr(module, "Wire"), *["wrk", "h2load"] * hasattr(module, "url")]
     lines += [f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}"]
     lines += [f"  engines     {', '.join(engines)}"]

@@ -8,7 +8,7 @@ import ast
 import glob
 import importlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,12 +102,3 @@ def failed(reason: Exception) -> TransportError:
 def _words(reason: Exception) -> str:
     text = " ".join(str(reason).split())[:300]
     return f"{type(reason).__name__}: {text}" if text else type(reason).__name__
-
-
-def coders(kind: str) -> Iterator[tuple[str, Coder]]:
-    """Yield each codec that is installed and carries a kind of message, with its name."""
-    for name in names():
-        try:
-            yield name, load(name, kind)
-        except (UsageError, NotInstalledError):
-            continue

@@ -26,9 +26,12 @@ def one_run():
 
 def test_list_shows_every_system_with_transports_and_options(process):
     text = process("list").stdout
+    assert "messages: bytes, record, items, tree, numbers, FILE.json" in text
+    assert "  orjson          JSON, by orjson" in text
     for name in systems.names():
         assert f"{name}: {systems.describe(name)}" in text
     assert "transports  inproc, ipc, tcp" in text and "nodelay=true" in text
+    assert "calls, one-way streams and streams of replies" in text
 
 
 def test_list_tells_how_to_install_what_is_missing(command, with_systems):
