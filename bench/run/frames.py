@@ -217,6 +217,9 @@ class Run:
         frame: pd.DataFrame = self.folder.read("samples").to_pandas()
         ledger = self._ledger.select(["start", "case", "window_s", "calls", "errors"]).to_pandas().sort_values("start")
         starts, known = frame["start"].to_numpy(), ledger["start"].to_numpy()
+        if len(starts) and starts[-1] > known[-1]:  # completed since the ledger was read: the run is being measured
+            frame = frame[starts <= known[-1]]
+            starts = frame["start"].to_numpy()
         rows = np.searchsorted(known, starts)  # of the ledger: it is read with the starts that are complete
         most_ns = ledger["window_s"].to_numpy()[rows] * 1e9 + BEYOND_NS
         beyond = (frame["t_send_ns"].to_numpy() > most_ns) | (frame["rtt_ns"].to_numpy() > most_ns)

@@ -8,7 +8,7 @@ from bench.experiments.latency.text import cpu
 from bench.experiments.throughput.text import conclusion
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.run.frames import once
+from bench.run.frames import Run, once
 
 
 def test_numbers_of_a_run_made_by_hand():
@@ -108,3 +108,15 @@ def test_what_follows_from_a_run_is_worked_out_once_for_each_question():
     run = reference("latency")
     assert counted(run, "a") is counted(run, "a") and counted(run, "a", times=2) == ["a", "a"]
     assert counted(reference("clients"), "a") is not counted(run, "a") and asked == ["a", "a", "a"]
+
+
+def test_a_run_that_is_being_measured_is_read_up_to_the_start_that_its_ledger_ends_with():
+    run = handmade(PAIR, [100, 20], starts=2, calls=200)
+    hidden = {file: file.read_bytes() for table in ("ledger", "samples") for file in run.folder.files(table)[-1:]}
+    for file in hidden:
+        file.unlink()
+    early = Run(run.folder)
+    assert len(early._ledger) == 3
+    for file, content in hidden.items():
+        file.write_bytes(content)
+    assert set(early.samples["start"]) == set(early.ledger.index) == {0, 1, 2}
