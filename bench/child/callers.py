@@ -36,8 +36,10 @@ class Callers:
         self._run = self._make_runner() if self._is_async else (lambda result: result)
         make: Callable[[], Any] = functools.partial(system.Client, address, options)
         self._carried = carrying.carried(system, options, spec.message)
-        self._payloads: list[Any] = sizes.payloads(spec)
-        if self._carried is not None:
+        self._payloads: list[Any]
+        if self._carried is None:
+            self._payloads = sizes.payloads(spec)
+        else:
             self._payloads = carrying.exchanges(self._carried, spec)
             make = functools.partial(carrying.client, make, self._carried, self._is_async)
         self._spec = spec

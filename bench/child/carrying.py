@@ -53,13 +53,22 @@ def client(make: Callable[[], Any], how: Carried, is_async: bool) -> Any:
     return (AsyncCarrier if is_async else Carrier)(make(), how)
 
 
-class Carrier:
-    """A client whose ``call`` takes an ``Exchange`` and returns the reply as an object."""
+def _native(call: Callable[[Any], Any]) -> Callable[[messages.Exchange], Any]:
+    """Return a call that hands over the object itself, or what awaits it."""
+    return lambda exchange: call(exchange.request)
+
+
+class _Around:
+    """A system's client, and how it carries messages."""
 
     def __init__(self, client: Any, how: Carried) -> None:
         """Keep the system's client."""
         self._client, self._how = client, how
         self.call: Callable[[messages.Exchange], Any]
+
+
+class Carrier(_Around):
+    """A client whose ``call`` takes an ``Exchange`` and returns the reply as an object."""
 
     def open(self) -> None:
         """Connect, and put the codec around the client's own call."""
@@ -74,23 +83,15 @@ class Carrier:
             except Exception as reason:  # codecs raise what they like
                 raise codecs.failed(reason) from reason
 
-        def call_native(exchange: messages.Exchange) -> Any:
-            return inner(exchange.request)
-
-        self.call = call_native if self._how.is_native else call
+        self.call = _native(inner) if self._how.is_native else call
 
     def close(self) -> None:
         """Disconnect."""
         self._client.close()
 
 
-class AsyncCarrier:
+class AsyncCarrier(_Around):
     """A ``Carrier`` for a client whose methods are awaited."""
-
-    def __init__(self, client: Any, how: Carried) -> None:
-        """Keep the system's client."""
-        self._client, self._how = client, how
-        self.call: Callable[[messages.Exchange], Any]
 
     async def open(self) -> None:
         """Connect, and put the codec around the client's own call."""
@@ -105,10 +106,7 @@ class AsyncCarrier:
             except Exception as reason:  # codecs raise what they like
                 raise codecs.failed(reason) from reason
 
-        def call_native(exchange: messages.Exchange) -> Any:
-            return inner(exchange.request)
-
-        self.call = call_native if self._how.is_native else call
+        self.call = _native(inner) if self._how.is_native else call
 
     async def close(self) -> None:
         """Disconnect."""

@@ -37,8 +37,9 @@ def carrying(case: Case, given: Mapping[str, Any], module: Any) -> Case:
     how = carried(module, module.Options(**case.options), case.message)
     assert how is not None
     some = messages.make(case.message, case.payload_bytes, 1, case.content)[0]
-    name = codec_of(case).replace(OWN, f"of {case.system}")
-    codecs.refuse_what_cannot_be_carried(how.coder, name, some, case.message)
+    name = codec_of(case)
+    label = f"of {case.system}" if name == OWN else name
+    codecs.refuse_what_cannot_be_carried(how.coder, label, some, case.message)
     return case
 
 
@@ -75,9 +76,14 @@ def codec_of(case: Case) -> str:
 
 def usual_options(system: str, message: str) -> dict[str, str]:
     """Return another codec where the default one needs declared types, which a user's own message does not have."""
-    kind = getattr(systems.load(system), "Options", None)
-    needs_types = getattr(kind, "codec", "") in ("protobuf", "arrow")
-    return {"codec": "json"} if needs_types and message not in (messages.BYTES, *messages.KINDS) else {}
+    default = getattr(systems.load(system).Options, "codec", None)
+    if default is None or message in (messages.BYTES, *messages.KINDS):
+        return {}
+    try:
+        codecs.load(default, message)
+    except UsageError:
+        return {"codec": "json"}
+    return {}
 
 
 def carries(system: str, message: str) -> bool:

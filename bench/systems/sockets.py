@@ -109,17 +109,19 @@ def caller(connection: socket.socket, options: Options) -> Callable[[bytes], byt
     return call
 
 
-def messages(connection: socket.socket) -> Iterator[bytes]:
-    """Yield the messages that come, several of which may come at once; end when the other side has closed."""
-    buffer, start, recv = b"", 0, connection.recv
+def messages(connection: socket.socket, came: bytes = b"") -> Iterator[bytes]:
+    """Yield the messages that come, several of which may come at once; end when the other side has closed.
+
+    ``came``: what has been received already.
+    """
+    buffer = _messages.Buffer(came)
     while True:
-        while len(buffer) - start >= PREFIX and len(buffer) - start >= (size := PREFIX + unpack(buffer, start)[0]):
-            yield buffer[start + PREFIX : start + size]
-            start += size
-        data = recv(65536)
+        while (message := buffer.take()) is not None:
+            yield message
+        data = connection.recv(65536)
         if not data:
             return
-        buffer, start = buffer[start:] + data, 0
+        buffer.add(data)
 
 
 class SeveralError(TransportError):
@@ -241,15 +243,9 @@ def _stream_all(connection: socket.socket, options: Options, replies: Callable[[
 
 def _answer_in_order(connection: socket.socket, came: bytes, send: Send, answer: Callable[[bytes], bytes]) -> None:
     """Serve a connection whose requests come before the replies to earlier ones have left; ``came``: the first."""
-    buffer = _messages.Buffer(came)
     with contextlib.suppress(OSError):
-        while True:
-            while (payload := buffer.take()) is not None:
-                send(answer(payload))
-            data = connection.recv(1 << 18)
-            if not data:
-                return
-            buffer.add(data)
+        for payload in messages(connection, came):
+            send(answer(payload))
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:

@@ -14,7 +14,6 @@ from bench.plan.profiles import make_plan
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "http_aiohttp", "wamp_crossbar", "xmlrpc_stdlib")
 CODECS = ("json", "orjson", "msgpack", "pickle", "protobuf")
 CLASS_S = 0.1  # hundreds of calls in each start; RTT and codec are both medians
-BYTES_OPTIONS = {"grpc_sync": {"serialization": "bytes"}, "grpc_aio": {"serialization": "bytes"}}  # nothing around them
 
 
 def plan(
@@ -79,7 +78,6 @@ def _carried(case: Case, absent: dict[str, str], label: str = "") -> Case | None
 
 
 def _bytes(case: Case) -> Case:
-    """Return the same call with opaque bytes instead of a message."""
-    kept = {name: value for name, value in case.options.items() if name != "codec"}
-    options = kept | BYTES_OPTIONS.get(case.system, {})
+    """Return the same call with opaque bytes instead of a message, and its other options."""
+    options = {name: value for name, value in case.options.items() if name != "codec"}
     return replace(case, message=messages.BYTES, content="", options=options)
