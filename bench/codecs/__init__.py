@@ -43,8 +43,18 @@ def names() -> list[str]:
 
 def describe(name: str) -> str:
     """Return the first line of a codec's docstring, without importing it."""
+    return (ast.get_docstring(_tree(name)) or name).splitlines()[0]
+
+
+def _tree(name: str) -> ast.Module:
     with open(os.path.join(__path__[0], f"{name}.py"), "rb") as source:  # noqa: PTH118, PTH123
-        return (ast.get_docstring(ast.parse(source.read())) or name).splitlines()[0]
+        return ast.parse(source.read())
+
+
+def _requires(name: str) -> tuple[str, ...]:
+    """Return the packages that a codec's file names in ``REQUIRES``."""
+    assigned = [node for node in _tree(name).body if isinstance(node, ast.Assign)]
+    return next(ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "REQUIRES")
 
 
 def load(name: str, kind: str) -> Coder:
@@ -58,9 +68,9 @@ def load(name: str, kind: str) -> Coder:
     try:
         return importlib.import_module(f"bench.codecs.{name}").coder(kind if kind in messages.KINDS else "")
     except ImportError as missing:
-        package = str(missing.name).split(".")[0]
+        wanted = " ".join(_requires(name))
         raise NotInstalledError(
-            f"codec {name!r} cannot be imported ({missing}); install it: python -m pip install {package}"
+            f"codec {name!r} cannot be imported ({missing}); install it: python -m pip install {wanted}"
         ) from missing
 
 

@@ -1,13 +1,14 @@
 """Codecs: every codec carries every kind that it has types for, and refuses the rest."""
 
 import math
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import codecs, messages
-from bench.errors import TransportError, UsageError
+from bench.errors import NotInstalledError, TransportError, UsageError
 
 PAIRS = [(name, kind) for kind in messages.KINDS for name in codecs.names() if (name, kind) != ("arrow", "tree")]
 UNTYPED = ("json", "orjson", "msgpack", "cbor", "pickle", "msgspec_json", "msgspec_msgpack")
@@ -83,6 +84,17 @@ def test_a_codec_that_alters_a_message_is_refused():
 def test_an_unknown_codec_is_named_with_those_that_there_are():
     with pytest.raises(UsageError, match="msgpack"):
         codecs.load("msgpakc", "items")
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "package"),
+    [("protobuf", "google.protobuf", "protobuf"), ("cbor", "cbor2", "cbor2"), ("msgspec_json", "msgspec", "msgspec")],
+)
+def test_a_codec_that_is_not_installed_names_its_package(name, module, package, monkeypatch):
+    monkeypatch.delitem(sys.modules, f"bench.codecs.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(NotInstalledError, match=f"python -m pip install {package}$"):
+        codecs.load(name, "items")
 
 
 @pytest.mark.parametrize("name", [name for name in codecs.names() if name != "pickle"])  # which runs what it is sent
