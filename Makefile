@@ -1,5 +1,6 @@
 # make figures: every notebook, into figures/ and data/executed/.   make lab: JupyterLab.
 # make test: all tests.   make test-fast: those that take less than a minute, for each save.
+# make systems: the libraries of all systems, brokers and frameworks too.
 # make app: one page to try things on.   make site: gallery, notebooks, documents and API in build/site/, from stored runs.
 # make INSTALLER=pip figures: the packages are installed by pip, which takes minutes, where uv cannot be had.
 PYTHON ?= python3
@@ -7,9 +8,10 @@ INSTALLER ?= $(or $(ROUNDTRIP_INSTALLER),uv)
 export ROUNDTRIP_INSTALLER := $(INSTALLER)
 BIN := .venv/bin
 READY := .venv/ready
+SYSTEMS_READY := .venv/systems
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-fast campaign lab app site lint benchmark calibrate reference student slides expected certificate lock proto clean
+.PHONY: figures test test-fast campaign lab app site systems lint benchmark calibrate reference student slides expected certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -m bench run --all
@@ -65,6 +67,9 @@ reference: $(READY)
 	cp figures/overview.png docs/overview.png
 	$(MAKE) expected certificate
 
+# The libraries of the systems that the default installation leaves out; then the line that installs their programs.
+systems: $(SYSTEMS_READY)
+
 # For a class (docs/teaching.md): copies without answers, slides that need no network.
 student: $(READY)
 	@$(BIN)/python -m bench.apps.teaching student
@@ -84,9 +89,10 @@ lock: $(READY)
 	@$(PIP) --require-hashes -r requirements/uv.txt
 	$(LOCK) requirements/uv.in -o requirements/uv.txt
 	$(LOCK) pyproject.toml --extra dev --no-strip-extras -o requirements/lab.txt
+	$(LOCK) pyproject.toml --extra all --no-strip-extras -c requirements/lab.txt -o requirements/systems.txt
 	$(LOCK) requirements/crossbar.in -o requirements/crossbar.txt
 
-LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+LOCK := $(BIN)/uv pip compile -c requirements/constraints.in --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
   --no-header --no-annotate --no-emit-index-url --no-emit-find-links --upgrade -q
 
 # The generated code of the gRPC systems' messages, and of the codec protobuf's.
@@ -108,6 +114,11 @@ $(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@$(if $(UV_LOCK),$(BIN)/uv pip install -q --offline --python $(BIN)/python,$(PIP)) --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q bench  # a process compiles nothing again, even where Python is set to write no bytecode
 	@touch $(READY)
+
+$(SYSTEMS_READY): $(READY) requirements/systems.txt
+	@echo "Adding the libraries of all systems to .venv"
+	@$(BIN)/python -m bench.installer --add requirements/systems.txt
+	@touch $(SYSTEMS_READY)
 
 clean:
 	rm -rf .venv .environments build dist .pytest_cache .mypy_cache .ruff_cache

@@ -119,8 +119,8 @@ def wanted() -> dict[str, str]:
     return {normal(line): line.removeprefix(re.split(r"[<>=]", line)[0]) for line in project()["dependencies"]}
 
 
-def locked() -> dict[str, str]:
-    text = (ROOT / "requirements" / "lab.txt").read_text("utf-8")
+def locked(lock: str = "lab") -> dict[str, str]:
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text("utf-8")
     return {normal(name): version for name, version in re.findall(r"^([\w.-]+)(?:\[.*\])?==([\w.]+)", text, re.M)}
 
 
@@ -139,6 +139,14 @@ def test_a_lock_has_versions_and_hashes_and_no_address(lock):
 def test_the_lock_holds_every_requirement():
     needed = [*project()["dependencies"], *project()["optional-dependencies"]["dev"]]
     assert {normal(name) for name in needed} <= locked().keys()
+
+
+def test_the_lock_of_all_systems_agrees_with_that_of_the_laboratory():
+    extras = project()["optional-dependencies"]
+    needed = {normal(name) for name in [*extras["brokers"], *extras["frameworks"]]}
+    versions, lab = locked("systems"), locked()
+    assert needed <= versions.keys() and not needed <= lab.keys()
+    assert {name: version for name, version in versions.items() if lab.get(name, version) != version} == {}
 
 
 def test_uv_is_locked_alone():
