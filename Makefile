@@ -108,7 +108,7 @@ $(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Roundtrip needs Python 3.11 or newer: make PYTHON=python3.12")'
 	@$(PYTHON) -c 'import ensurepip' || { echo "Python has no venv: install it (Debian: apt-get install python3-venv)"; exit 1; }
 	@echo "Setting up .venv with $(INSTALLER) (about $(if $(UV_LOCK),a minute,two minutes), once)"
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv $(if $(wildcard $(READY)),,--clear )$(BIN:/bin=)  # a set-up that was interrupted begins again
 	@$(if $(UV_LOCK),$(PIP) --require-hashes -r $(UV_LOCK) || { $(WITHOUT_UV); exit 1; })
 	@$(BIN)/python -m bench.installer requirements/lab.txt $(UV_LOCK)
 	@$(if $(UV_LOCK),$(BIN)/uv pip install -q --offline --python $(BIN)/python,$(PIP)) --no-deps --no-build-isolation -e .
