@@ -33,6 +33,8 @@ RPC = {
     "socket",
     "orjson",
     "msgspec",
+    *("thriftpy2", "rpyc", "Pyro5", "zenoh", "pynng"),
+    *("starlette", "uvicorn", "hypercorn", "granian", "httpx", "connectrpc", "pyqwest"),
 }
 
 
@@ -119,6 +121,12 @@ def wanted() -> dict[str, str]:
     return {normal(line): line.removeprefix(re.split(r"[<>=]", line)[0]) for line in project()["dependencies"]}
 
 
+def of_systems() -> set[str]:
+    """Return what `make systems` adds."""
+    extras = project()["optional-dependencies"]
+    return {normal(line) for line in [*extras["brokers"], *extras["frameworks"]]}
+
+
 def locked(lock: str = "lab") -> dict[str, str]:
     text = (ROOT / "requirements" / f"{lock}.txt").read_text("utf-8")
     return {normal(name): version for name, version in re.findall(r"^([\w.-]+)(?:\[.*\])?==([\w.]+)", text, re.M)}
@@ -142,8 +150,7 @@ def test_the_lock_holds_every_requirement():
 
 
 def test_the_lock_of_all_systems_agrees_with_that_of_the_laboratory():
-    extras = project()["optional-dependencies"]
-    needed = {normal(name) for name in [*extras["brokers"], *extras["frameworks"]]}
+    needed = of_systems()
     versions, lab = locked("systems"), locked()
     assert needed <= versions.keys() and not needed <= lab.keys()
     assert {name: version for name, version in versions.items() if lab.get(name, version) != version} == {}
@@ -176,17 +183,17 @@ def test_conda_users_get_the_same():
     assert {"pip": ["-e ."]} in environment["dependencies"]
 
 
-def test_what_a_system_requires_is_installed_with_the_laboratory():
+def test_what_a_system_requires_is_installed_with_the_laboratory_or_by_make_systems():
     for name in systems.names():
-        assert {normal(needed) for needed in systems.constant(name, "REQUIRES")} <= wanted().keys()
+        assert {normal(needed) for needed in systems.constant(name, "REQUIRES")} <= wanted().keys() | of_systems()
 
 
 def test_what_is_imported_is_required():
     homes = packages_distributions()
     for file in [*MODULES, *SYSTEMS]:
         outside = tops(file) - set(sys.stdlib_module_names) - {"bench"}
-        needed = {normal(home) for name in outside for home in homes[name]}
-        allowed = wanted().keys() | {"traitlets", "ipython"}  # come with ipykernel
+        needed = {normal(home) for name in outside for home in homes.get(name, [name])}
+        allowed = wanted().keys() | of_systems() | {"traitlets", "ipython"}  # come with ipykernel
         assert needed & allowed or not outside, (file, outside)
 
 

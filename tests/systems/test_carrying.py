@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from specs import server_spec
-from test_contract import PAIRS, installed, routing  # noqa: F401
+from test_contract import MISSING, PAIRS, installed, routing  # noqa: F401
 
 from bench import messages, systems
 from bench.channel import Listening
@@ -25,6 +25,7 @@ CARRIERS = [
     "http_aiohttp",
     "http_stdlib",
     "sockets",
+    "thrift",
     "wamp_crossbar",
     "xmlrpc_stdlib",
     "zeromq",
@@ -33,7 +34,7 @@ CODEC_NS = ["request_encode_ns", "request_decode_ns", "reply_encode_ns", "reply_
 
 
 def test_the_carriers_are_known():
-    assert [name for name in carriers() if name != "oracle"] == CARRIERS
+    assert [name for name in carriers() if name != "oracle"] == [name for name in CARRIERS if name not in MISSING]
 
 
 @pytest.mark.parametrize("kind", ["items", "tree"])

@@ -1,0 +1,3 @@
+service Echo {
+  binary call(1: binary data),
+}

@@ -1,0 +1,148 @@
+"""Apache Thrift: thriftpy2 on both sides, a server with a thread for each connection."""
+
+import functools
+import logging
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import thriftpy2
+from thriftpy2.protocol import TBinaryProtocolFactory, TCompactProtocolFactory
+from thriftpy2.protocol import binary as in_python
+from thriftpy2.server import TThreadedServer
+from thriftpy2.thrift import TApplicationException, TClient, TProcessor
+from thriftpy2.transport import (
+    TBufferedTransportFactory,
+    TFramedTransportFactory,
+    TServerSocket,
+    TSocket,
+    TTransportException,
+)
+
+from bench.contract import Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import _tls, sockets
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.25
+REQUIRES = ("thriftpy2",)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The protocol, what is below it, and the server's sockets.
+
+    protocol: how a call becomes bytes. binary is read and written by the library's Cython code; binary_python writes
+        the same bytes by its Python code, and compact (numbers of variable length) has Python code only.
+    framing: buffered sends messages as they are; framed puts their length (4 bytes) before them. Both collect a message
+        in a buffer and send it at flush; buffered sends what its buffer of 4 KiB does not take in a write of its own.
+    server_nodelay: set TCP_NODELAY on the server's connections. The library sets it on the client's only: a reply in
+        two writes then may wait for a delayed acknowledgement. Not on ipc.
+    codec: how structured messages become bytes; not used for opaque bytes.
+    tls: TLS 1.3 by Python's ssl; the client verifies the server's certificate.
+    """
+
+    protocol: Literal["binary", "binary_python", "compact"] = "binary"
+    framing: Literal["buffered", "framed"] = "buffered"
+    server_nodelay: bool = False
+    codec: str = "json"
+    tls: bool = False
+
+
+@functools.cache
+def _echo() -> Any:
+    """Return the service that the interface file defines."""
+    return thriftpy2.load(str(Path(__file__).with_name("_thrift_echo.thrift")), "roundtrip_thrift").Echo
+
+
+def _factories(options: Options) -> tuple[Any, Any]:
+    """Return what makes transports, and what makes protocols."""
+    protocols: dict[str, Any] = {
+        "binary": TBinaryProtocolFactory,
+        "binary_python": in_python.TBinaryProtocolFactory,
+        "compact": TCompactProtocolFactory,
+    }
+    framings: dict[str, Any] = {"buffered": TBufferedTransportFactory, "framed": TFramedTransportFactory}
+    return framings[options.framing](), protocols[options.protocol]()
+
+
+class _Listener(TServerSocket):
+    """The library's listening socket, at an address of this package; its own lets other servers share the port."""
+
+    def __init__(self, listener: socket.socket, nodelay: bool) -> None:
+        super().__init__()
+        self.sock, self._nodelay = listener, nodelay
+
+    def listen(self) -> None:
+        """Do nothing: it listens already."""
+
+    def accept(self) -> Any:
+        """Return the next connection; the library would end it after 3 s without a call."""
+        connection, _ = self.sock.accept()
+        if self._nodelay and connection.family != socket.AF_UNIX:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return TSocket(sock=connection)
+
+
+class _Handler:
+    """What answers calls."""
+
+    def __init__(self, service: Service) -> None:
+        self.call = service.answer
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Accept connections and answer each in a thread of its own."""
+    logging.getLogger("thriftpy2").addHandler(logging.NullHandler())  # of clients that disconnect
+    logging.getLogger("thriftpy2").propagate = False
+    listener = sockets.listen(parse_address(binding.endpoint()))
+    if options.tls:
+        listener = _tls.listening(listener, binding.credentials)
+    transports, protocols = _factories(options)
+    server = TThreadedServer(
+        TProcessor(_echo(), _Handler(service)),
+        _Listener(listener, options.server_nodelay),
+        itrans_factory=transports,
+        iprot_factory=protocols,
+        daemon=True,
+    )
+    service.announce(sockets.announced(listener, binding.endpoint()))
+    server.serve()
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep address and options."""
+        self._where, self._options = parse_address(address), options
+
+    def open(self) -> None:
+        """Connect."""
+        connection = sockets.connect(self._where, nodelay=True)  # as the library does
+        if self._options.tls:
+            connection = _tls.secured(connection, self._where)
+        transports, protocols = _factories(self._options)
+        self._client = TClient(_echo(), protocols.get_protocol(transports.get_transport(TSocket(sock=connection))))
+        self._call = self._client.call
+
+    def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply."""
+        try:
+            return self._call(payload)
+        except (OSError, TTransportException, TApplicationException) as reason:
+            raise self._failed(reason) from reason
+        except Exception as reason:  # the library lets through what its steps raise on bad input
+            raise TransportError(f"the reply is not the expected one: {type(reason).__name__}: {reason}") from reason
+
+    def _failed(self, reason: Any) -> TransportError:
+        """Return the error for a call without a reply."""
+        ended = isinstance(reason, TTransportException) and reason.type == TTransportException.END_OF_FILE
+        why = "the server closed the connection instead of answering" if ended else str(reason)
+        hint = _tls.IF if ended and not self._options.tls else _tls.hint(self._options.tls, reason)
+        return TransportError(f"the call failed: {why}{hint}", "read")
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._client.close()
