@@ -6,7 +6,18 @@ A file in ``bench/systems`` is one system; its stem is the system's name. It def
 the docstring's first line   what the system is: text of legends and of ``bench list``
 ``TRANSPORTS``               a tuple of ``"inproc"``, ``"ipc"``, ``"tcp"``, or some of them
 ``REQUIRES``                 distributions to install for it, a tuple (may be empty)
-``Options``                  a frozen dataclass: one field for each option, with type and default
+``PROGRAMS``                 programs that the router or the server needs, each with its Debian package (optional):
+                             ``{"redis-server": "redis-server"}``. ``bench.process.program(name)`` returns its path;
+                             where one is missing the system counts as not installed, except for a ``target``
+``VERSION_COMMANDS``         commands whose output holds a version number, by the name to store it under (optional).
+                             For a program that is not named here it is ``PROGRAM --version``
+``GROUP``                    ``"direct"`` (the default), ``"broker"``, ``"http"``, ``"native"`` (client and server are
+                             no Python) or ``"instrument"`` (no RPC system): where lists and figures show it
+``LARGEST_BYTES``            the largest payload that it carries (optional; without it any that can be asked for). A
+                             larger one is refused before anything is measured, and no test sends one
+``Options``                  a frozen dataclass: one field for each option, with type and default. A value that is not
+                             of the type, or is none of a ``Literal``, is refused before ``Options`` is called; what
+                             only the system knows is refused in ``__post_init__``, by ValueError
 ``serve``                    ``serve(binding, options, service)``: bind, ``service.announce(address)``, then
                              answer each request with ``service.answer(payload)`` until the process ends
 ``Client``                   ``Client(address, options)``, then ``open()``, ``call(payload) -> bytes``
@@ -47,6 +58,11 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ===========================  ============================================================================
 
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.
+``close`` may be called in another thread than ``open`` and ``call``, but never while one of them runs there.
+A payload is random bytes that do not compress, of any value, as many as ``payload_bytes`` says, never none; each
+client calls with up to 16 different ones in turn, and compares every reply with its request. The conformance tests send
+1 B, 70 kB and 2 MB, or ``LARGEST_BYTES``. With a structured message and an option ``codec`` a payload is what the codec
+makes of it.
 For ``inproc``, ``serve`` or the ``Receiver`` runs in a thread of the client's process. A router is a process of its
 own that outlives its servers: the cases of an experiment share it, and ``serve`` finds its addresses in the binding.
 Imported by servers and clients: keep this module light.
@@ -60,6 +76,7 @@ from urllib.parse import urlsplit
 from bench.errors import UsageError
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
+GROUPS = ("direct", "broker", "http", "native", "instrument")
 
 
 class Address(NamedTuple):

@@ -56,6 +56,13 @@ def is_ready(name: str) -> bool:
     return lock.is_file() and _is_made(paths.environments() / name, _mark_for(lock))
 
 
+def locked(name: str, package: str) -> str:
+    """Return the version of a package in an environment's lock; "" if there is no such lock or package."""
+    lock = _lock(name)
+    found = re.search(rf"^{re.escape(package)}==([\w.+!-]+)", lock.read_text("utf-8"), re.M) if lock.is_file() else None
+    return found[1] if found else ""
+
+
 def _lock(name: str) -> Path:
     return paths.home() / "requirements" / f"{name}.txt"
 

@@ -3,6 +3,7 @@
 BenchError
 ├── UsageError          a parameter or argument cannot be used as given
 ├── NotInstalledError   a system's library is missing here
+│   └── SystemFileError a system's file cannot be used as it is
 ├── SystemFailedError   a server or client died, hung, or answered wrongly
 ├── TransportError      a system's library failed (raised by files in bench/systems)
 └── DataError           a run on disk cannot be written or read
@@ -33,6 +34,10 @@ class UsageError(BenchError):
 
 class NotInstalledError(BenchError):
     """A system's library is not installed."""
+
+
+class SystemFileError(NotInstalledError):
+    """A system's file cannot be used as it is; what wants any system that works does without it."""
 
 
 class SystemFailedError(BenchError):

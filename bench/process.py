@@ -45,6 +45,18 @@ def with_package(package: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
 
 
+SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # of servers; a user's PATH often lacks them
+
+
+def program(name: str) -> str | None:
+    """Return the path of an installed program, looked for in ``PATH`` and where servers are; None if it is nowhere."""
+    for folder in (*os.environ.get("PATH", "").split(os.pathsep), *SYSTEM_FOLDERS):
+        path = os.path.join(folder, name)  # noqa: PTH118
+        if folder and os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
+            return path
+    return None
+
+
 class Process:
     """A process that reads from this one and is read by it; the end of its input makes it leave.
 

@@ -16,7 +16,6 @@ from hypothesis import settings
 
 from bench import systems
 from bench.measurement.routers import Routers
-from bench.plan.case import Case
 
 if threading.current_thread() is threading.main_thread():
     # Whoever runs the tests in the background has Ctrl-C ignored, and so would all that is started here.
@@ -87,11 +86,15 @@ def private_parent(monkeypatch):
 @pytest.fixture(scope="session")
 def routers():
     """Return routers that all tests share, in a folder that outlives the test which needs them first."""
-    with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder, Routers() as shared:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("TMPDIR", folder)
-            patch.setattr("tempfile.tempdir", None)
-            shared.of(Case("wamp_crossbar", "ipc"))
+
+    class Lasting(Routers):
+        def of(self, case):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("TMPDIR", folder)
+                patch.setattr("tempfile.tempdir", None)
+                return super().of(case)
+
+    with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder, Lasting() as shared:
         yield shared
 
 

@@ -21,7 +21,7 @@ def differences(a: Run, b: Run) -> list[str]:
             found.append(f"machine {name}: {one}, {other}")
     for name in sorted(a.manifest["versions"].keys() | b.manifest["versions"].keys()):
         one, other = (run.manifest["versions"].get(name) for run in (a, b))
-        if one != other:
+        if one != other and None not in (one, other):  # a run holds the versions of its own systems only
             found.append(f"version of {name}: {one}, {other}")
     if a.manifest["git"] != b.manifest["git"]:
         found.append(f"revision: {a.manifest['git']['revision']}, {b.manifest['git']['revision']}")

@@ -51,7 +51,7 @@ def _tree(name: str) -> ast.Module:
         return ast.parse(source.read())
 
 
-def _requires(name: str) -> tuple[str, ...]:
+def requires(name: str) -> tuple[str, ...]:
     """Return the packages that a codec's file names in ``REQUIRES``."""
     assigned = [node for node in _tree(name).body if isinstance(node, ast.Assign)]
     return next(ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "REQUIRES")
@@ -68,7 +68,7 @@ def load(name: str, kind: str) -> Coder:
     try:
         return importlib.import_module(f"bench.codecs.{name}").coder(kind if kind in messages.KINDS else "")
     except ImportError as missing:
-        wanted = " ".join(_requires(name))
+        wanted = " ".join(requires(name))
         raise NotInstalledError(
             f"codec {name!r} cannot be imported ({missing}); install it: python -m pip install {wanted}"
         ) from missing

@@ -33,7 +33,7 @@ def find(plan: Plan, goal: Objective, say: Say) -> Folder:
     failed probe counts as a violation; if the first one fails, SystemFailedError.
     """
     (case,) = plan.cases
-    folder = stored.create(replace(plan, starts=1), runner.facts())
+    folder = stored.create(replace(plan, starts=1), runner.facts(plan))
     with folder.measuring(), Routers() as routers:
         prober = Prober(folder, plan, goal, routers, say)
         least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S

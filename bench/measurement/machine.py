@@ -1,7 +1,6 @@
 """The machine record: one small function for each fact about the place where a run was measured."""
 
 import hashlib
-import importlib.metadata
 import os
 import platform
 import subprocess
@@ -13,18 +12,6 @@ from typing import Any
 import psutil
 
 from bench.plan import placement
-
-PACKAGES = (
-    "pyzmq",
-    "psutil",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "matplotlib",
-    "seaborn",
-    "papermill",
-    "jupyterlab",
-)
 
 
 def _read(path: str) -> str | None:
@@ -83,19 +70,6 @@ def clock_cost_ns(calls: int = 20_000) -> float:
 def steal_s() -> float | None:
     """Return the CPU time that other virtual machines took from this one since it started, or None."""
     return getattr(psutil.cpu_times(), "steal", None)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python, of the library that its ``ssl`` uses, and of the packages that matter."""
-    import ssl
-
-    found = {"python": platform.python_version(), "openssl": ssl.OPENSSL_VERSION}
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def git_revision() -> dict[str, Any]:

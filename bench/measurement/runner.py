@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.errors import SystemFailedError
-from bench.measurement import machine
+from bench.measurement import machine, versions
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -21,7 +21,7 @@ def run(plan: Plan, unfinished: Folder | None = None, progress: Progress = lambd
     An ``unfinished`` run of the same plan is resumed: only missing starts are measured. When a start fails,
     what was measured before it is on disk, the failure is in the manifest, and SystemFailedError is raised.
     """
-    folder = unfinished or stored.create(plan, facts())
+    folder = unfinished or stored.create(plan, facts(plan))
     with folder.measuring():
         done = folder.done()
         with Routers() as routers:
@@ -33,9 +33,9 @@ def run(plan: Plan, unfinished: Folder | None = None, progress: Progress = lambd
     return folder
 
 
-def facts() -> dict[str, Any]:
-    """Return the machine, versions and revision for a manifest."""
-    return {"machine": machine.record(), "versions": machine.versions(), "git": machine.git_revision()}
+def facts(plan: Plan) -> dict[str, Any]:
+    """Return the machine, the versions of what the plan uses, and the revision, for a manifest."""
+    return {"machine": machine.record(), "versions": versions.of(plan.cases), "git": machine.git_revision()}
 
 
 def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers: Routers) -> None:

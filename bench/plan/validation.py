@@ -1,7 +1,9 @@
 """Validation: whether a case can be measured with the installed systems. Stored cases are not validated."""
 
 import contextlib
+import json
 import os
+import typing
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
@@ -10,7 +12,7 @@ from bench import credentials, systems
 from bench.child import generators
 from bench.child.retries import RetryPolicy
 from bench.contract import Address, Binding, parse_address
-from bench.errors import NotInstalledError, UsageError, unknown
+from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.messages import BYTES
 from bench.plan import carrying, connections, parameters, reply_streams
 from bench.plan.case import (
@@ -44,6 +46,7 @@ def checked(case: Case) -> Case:
         _check_open(case)
     parameters.one_name(case.engine, "engine", ENGINES)
     module = systems.load(case.system)
+    _check_whole(case, module)
     if case.load == "stream" and not hasattr(module, "Receiver"):
         raise UsageError(f"{case.system} has no one-way streams (no Sender and Receiver in its file)")
     given = case.options
@@ -64,6 +67,23 @@ def checked(case: Case) -> Case:
     if case.generator:
         _check_generator(case, module)
     return connections.checked(case, module)
+
+
+def _check_whole(case: Case, module: Any) -> None:
+    """Refuse a system without programs that it needs here, or whose file is not complete, and too large a payload."""
+    if case.target is None:
+        systems.need_programs(case.system)
+    if absent := [name for name in ("serve", "Client") if not hasattr(module, name)]:
+        file = systems.file_of(case.system)
+        raise SystemFileError(f"{file} defines no {absent[0]}: bench/contract.py lists what a file must define")
+    largest, asked = systems.constant(case.system, "LARGEST_BYTES", MOST_BYTES), largest_bytes(case)
+    if asked > largest:
+        raise UsageError(f"{case.system} carries payloads of at most {largest:,} B, not {asked:,} B: give fewer bytes")
+
+
+def largest_bytes(case: Case) -> int:
+    """Return the largest payload that a case sends, in bytes."""
+    return max(case.payload_bytes, case.large_bytes, case.p99_bytes, *(size for _, size in case.sessions))
 
 
 def _of_kinds(case: Case) -> Case:
@@ -184,16 +204,38 @@ def options_of(kind: type[Any], given: Mapping[str, Any], system: str) -> dict[s
     known = {field.name: field for field in fields(kind)}
     if not known and given:
         raise UsageError(f"{system} has no options, so {', '.join(given)} cannot be set")
-    values = {name: field.default for name, field in known.items()}
+    values, allowed = {name: field.default for name, field in known.items()}, choices(kind)
     for name, value in given.items():
         if name not in known:
             raise unknown(f"option of {system}", name, known)
-        values[name] = _typed(value, type(values[name]), f"option {name} of {system}")
+        what = f"option {name} of {system}"
+        values[name] = (
+            _one_of(value, allowed[name], what) if name in allowed else _typed(value, type(values[name]), what)
+        )
     try:
         kind(**values)
     except ValueError as reason:
         raise UsageError(f"option of {system}: {reason}") from reason
     return values
+
+
+def choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the values of each option that is a ``Literal``, by its name."""
+    hints = typing.get_type_hints(kind)
+    return {
+        field.name: typing.get_args(hints[field.name])
+        for field in fields(kind)
+        if typing.get_origin(hints[field.name]) is typing.Literal
+    }
+
+
+def _one_of(value: object, allowed: tuple[Any, ...], what: str) -> object:
+    """Return the value that is written so, which a shell or YAML may have read as another type (1.1 for "1.1")."""
+    found = [one for one in allowed if str(one) == str(value)]
+    if not found:
+        listed = [json.dumps(one) if isinstance(one, str) and one[:1].isdigit() else str(one) for one in allowed]
+        raise UsageError(f"{what} must be {' or '.join([', '.join(listed[:-1]), listed[-1]])}, not {value!r}")
+    return found[0]
 
 
 def _typed(value: object, kind: type[Any], what: str) -> object:

@@ -13,10 +13,12 @@ import importlib
 import os
 from typing import Any, cast
 
-from bench.contract import System
-from bench.errors import NotInstalledError, UsageError, unknown
+from bench.contract import GROUPS, System
+from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 
-__path__ += [folder for folder in os.environ.get("ROUNDTRIP_SYSTEMS", "").split(os.pathsep) if folder]
+FOLDERS = "ROUNDTRIP_SYSTEMS"  # the variable that names further folders
+OWN = [folder for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
+__path__ += OWN
 
 
 def _files() -> dict[str, str]:
@@ -33,24 +35,47 @@ def names() -> list[str]:
     return sorted(_files())
 
 
+def absent_folders() -> str:
+    """Return a sentence on the folders named in ``ROUNDTRIP_SYSTEMS`` that do not exist; "" if all do."""
+    absent = [folder for folder in OWN if not os.path.isdir(folder)]  # noqa: PTH112
+    return f"{FOLDERS} names {', '.join(absent)}, where no folder is: give the path of a folder" if absent else ""
+
+
 def file_of(name: str) -> str:
     """Return a system's file; UsageError, with the nearest name, for an unknown one."""
     try:
         return _files()[name]
     except KeyError:
-        raise unknown("system", name, names()) from None
+        error = unknown("system", name, names())
+        raise UsageError("; ".join(filter(None, [str(error), absent_folders()]))) from None
 
 
 def tree_of(name: str) -> ast.Module:
-    """Return the syntax tree of a system's file; parse it again if it has changed."""
+    """Return the syntax tree of a system's file; parse it again if it has changed; SystemFileError for no Python."""
     file = file_of(name)
     return _parsed(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
 
 
 @functools.cache
 def _parsed(file: str, changed_ns: int) -> ast.Module:
-    with open(file, "rb") as source:  # noqa: PTH123
-        return ast.parse(source.read())
+    try:
+        with open(file, "rb") as source:  # noqa: PTH123
+            return ast.parse(source.read(), file)
+    except (OSError, SyntaxError, ValueError) as reason:
+        raise _unusable(file, reason) from reason
+
+
+def _unusable(file: str, reason: BaseException) -> SystemFileError:
+    """Return the error for a file that cannot be read or imported: where and why."""
+    if isinstance(reason, SyntaxError):
+        return SystemFileError(f"{reason.filename}, line {reason.lineno}: {reason.msg}: correct the file")
+    line, trace = 0, reason.__traceback__
+    while trace:
+        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == file else line
+        trace = trace.tb_next
+    said = " ".join(str(reason).split())
+    where = f"{file}, line {line}" if line else file
+    return SystemFileError(f"{where}: {type(reason).__name__}: {said}: correct the file")
 
 
 def describe(name: str) -> str:
@@ -63,13 +88,29 @@ _NEEDED = object()
 
 
 def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
-    """Return a literal that the system's file assigns at top level, without importing it."""
+    """Return a literal that the system's file assigns at top level, without importing it.
+
+    SystemFileError if there is none and no default, and for what is no literal.
+    """
     for node in tree_of(name).body:
-        if isinstance(node, ast.Assign) and any(ast.unparse(t) == variable for t in node.targets):
-            return ast.literal_eval(node.value)
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(one, ast.Name) and one.id == variable for one in targets):
+            try:
+                return ast.literal_eval(getattr(node, "value", None) or "")
+            except (ValueError, TypeError, SyntaxError):
+                at = f"{file_of(name)}, line {node.lineno}"
+                raise SystemFileError(f"{at}: write {variable} as a literal, which is read without an import") from None
     if default is not _NEEDED:
         return default
-    raise UsageError(f"system {name!r} defines no {variable}: bench/contract.py lists what a file must define")
+    raise SystemFileError(f"{file_of(name)} defines no {variable}: bench/contract.py lists what a file must define")
+
+
+def group(name: str) -> str:
+    """Return the group of systems that a system is in, one of ``bench.contract.GROUPS``."""
+    found = constant(name, "GROUP", GROUPS[0])
+    if found not in GROUPS:
+        raise SystemFileError(f"{file_of(name)}: GROUP must be one of {', '.join(GROUPS)}, not {found!r}")
+    return str(found)
 
 
 def defines(name: str, function: str) -> bool:
@@ -78,15 +119,69 @@ def defines(name: str, function: str) -> bool:
 
 
 def load(name: str) -> System:
-    """Import one system; NotInstalledError names the command that installs missing packages."""
-    file_of(name)
+    """Import one system.
+
+    NotInstalledError names the command that installs missing packages, SystemFileError what is wrong in its file.
+    """
+    file = file_of(name)
     try:
-        return cast(System, importlib.import_module(f"bench.systems.{name}"))
+        module = importlib.import_module(f"bench.systems.{name}")
+    except NotInstalledError:
+        raise
     except ImportError as missing:
-        wanted = " ".join(constant(name, "REQUIRES"))
+        absent = [one for one in constant(name, "REQUIRES") if not _is_installed(one)]
+        if not absent:
+            raise _unusable(file, missing) from missing
         raise NotInstalledError(
-            f"system {name!r} cannot be imported ({missing}); install it: python -m pip install {wanted}"
+            f"system {name!r} cannot be imported ({missing}); install it: python -m pip install {' '.join(absent)}"
         ) from missing
+    except Exception as reason:
+        raise _unusable(file, reason) from reason
+    if not hasattr(getattr(module, "Options", None), "__dataclass_fields__"):
+        raise SystemFileError(f"{file} defines no dataclass Options: bench/contract.py lists what a file must define")
+    return cast(System, module)
+
+
+def _is_installed(requirement: str) -> bool:
+    from importlib import metadata
+
+    try:
+        metadata.distribution(distribution(requirement))
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def distribution(requirement: str) -> str:
+    """Return the distribution's name in a requirement such as ``uvicorn[standard]>=0.30``."""
+    import re
+
+    return re.split(r"[\s<>=!~\[;]", requirement)[0]
+
+
+def need_programs(name: str) -> None:
+    """Raise NotInstalledError, with the command that installs them, if programs of the system are missing here."""
+    wanted = constant(name, "PROGRAMS", {})
+    if not wanted:
+        return
+    from bench import process
+
+    if absent := [program for program in wanted if process.program(program) is None]:
+        packages = " ".join(dict.fromkeys(wanted[program] for program in absent))
+        are = "are" if len(absent) > 1 else "is"
+        raise NotInstalledError(
+            f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: apt-get install {packages}"
+        )
+
+
+def why_missing(name: str) -> str:
+    """Import a system; return why it cannot be measured here, with the remedy, or "" if it can."""
+    try:
+        load(name)
+        need_programs(name)
+    except NotInstalledError as reason:
+        return str(reason)
+    return ""
 
 
 def offering(what: str) -> list[str]:

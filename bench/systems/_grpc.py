@@ -16,12 +16,6 @@ REPLIES = "Replies"  # a request in, a stream of replies out
 
 MOST_PENDING = 1_000_000  # requests that wait in a server; above its default it refuses some at random
 
-CHOICES = {
-    "serialization": ("protobuf", "bytes"),
-    "rpc": ("unary", "stream"),
-    "connections": ("own", "shared"),
-}
-
 
 @dataclass(frozen=True)
 class Options:
@@ -44,9 +38,6 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
-        for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be {' or '.join(allowed)}, not {getattr(self, name)!r}")
         if not 0 < self.max_message_bytes < 2**31:
             raise ValueError("max_message_bytes must be above 0 and below 2 GiB")
 

@@ -19,12 +19,6 @@ MOST_BYTES = 64 * 1024 * 1024
 Fault = Callable[[bytes, bytes], str]  # of the body that answers the request made with a payload; "" is none
 
 
-def refuse_unknown(resource: str) -> None:
-    """Raise ValueError for a resource that is not served."""
-    if resource not in RESOURCES:
-        raise ValueError(f"resource must be {', '.join(RESOURCES[:-1])} or {RESOURCES[-1]}, not {resource!r}")
-
-
 @functools.lru_cache(maxsize=8)
 def content(count: int) -> bytes:
     """Return the body of ``/resource?count=COUNT``: the bytes 0 to 255, repeated."""

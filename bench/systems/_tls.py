@@ -20,15 +20,12 @@ HANDSHAKE_S = 3.0
 ALERT = b"\x15\x03"  # a TLS record of type alert begins so
 SAME = "give the option tls the same value on both sides"
 IF = f"; if the server expects TLS: {SAME}"
-SESSIONS = ("new", "resumed")
 
 _sessions: dict[Address, Any] = {}  # the last session of each server, for resumption
 
 
-def refuse_unknown(tls: bool, tls_session: str) -> None:
-    """Raise ValueError for a way of beginning a session that does not exist, or that needs TLS."""
-    if tls_session not in SESSIONS:
-        raise ValueError(f"tls_session must be new or resumed, not {tls_session!r}")
+def refuse_session(tls: bool, tls_session: str) -> None:
+    """Raise ValueError for a way of beginning a session that needs TLS, without it."""
     if tls_session == "resumed" and not tls:
         raise ValueError("tls_session resumed needs encryption: give tls true")
 

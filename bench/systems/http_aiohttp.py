@@ -24,6 +24,7 @@ from bench.systems import _http, _http_streams, _http_wire, _tls, _workers, sock
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
 REQUIRES = ("aiohttp",)
+GROUP = "http"
 FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)  # aiohttp's connector for socket files does not encrypt
 
@@ -63,7 +64,6 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
-        _http.refuse_unknown(self.resource)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 1 <= self.backlog < 2**31:
@@ -72,10 +72,6 @@ class Options:
             raise ValueError(f"pool must be at least 0, and below 2**31, not {self.pool}")
         if self.pin and not hasattr(os, "sched_setaffinity"):
             raise ValueError("pin needs Linux: this kernel does not keep a process on a CPU")
-        if self.event_loop not in ("asyncio", "uvloop"):
-            raise ValueError(f"event_loop must be asyncio or uvloop, not {self.event_loop!r}")
-        if self.stream_by not in _http_streams.WAYS:
-            raise ValueError(f"stream_by must be {', '.join(_http_streams.WAYS)}, not {self.stream_by!r}")
         if self.event_loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
             raise NotInstalledError("uvloop is not installed; install it: python -m pip install uvloop")
 

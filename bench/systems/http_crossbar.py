@@ -14,6 +14,7 @@ from bench.systems import _crossbar, _http, _workers, http_aiohttp
 TRANSPORTS = ("ipc", "tcp")
 START_S = 3.0  # the node takes twice as long, its client is fast
 REQUIRES = ("aiohttp",)
+GROUP = "http"
 ENVIRONMENT = "crossbar"
 
 
@@ -44,7 +45,6 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
-        _http.refuse_unknown(self.resource)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 1 <= self.backlog <= 65535:

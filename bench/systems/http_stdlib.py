@@ -12,6 +12,7 @@ from bench.systems import _http_wire, _tls, sockets
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
+GROUP = "http"
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
-        if self.writes not in (1, 2):
-            raise ValueError("writes must be 1 or 2")
-        _tls.refuse_unknown(self.tls, self.tls_session)
+        _tls.refuse_session(self.tls, self.tls_session)
 
 
 def _handler(options: Options, service: Service) -> type[BaseHTTPRequestHandler]:

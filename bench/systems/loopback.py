@@ -6,6 +6,7 @@ from bench.contract import Binding, Service
 
 TRANSPORTS = ("inproc",)
 REQUIRES = ()
+GROUP = "instrument"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from bench.systems import _workers, sockets
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
+GROUP = "instrument"
 START_S = 0.13
 
 # The fault of each box, encoded so that nobody reads it by accident: look at the figures first.

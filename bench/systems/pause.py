@@ -15,9 +15,8 @@ from bench.contract import Binding, Service
 
 TRANSPORTS = ("inproc",)
 REQUIRES = ()
-WAYS = ("sleep", "asyncio", "spin")
+GROUP = "instrument"
 SET_TIMER_SLACK = 29  # of Linux's prctl: how many ns late a sleep may end, to save power
-NEIGHBOURS = ("nobody", "same", "others")
 BURN = """
 import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()
@@ -40,13 +39,9 @@ class Options:
     beside: Literal["nobody", "same", "others"] = "nobody"
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an unknown way to wait or a time out of range."""
+        """Raise ValueError for a time out of range."""
         if not 1 <= self.us <= 10_000_000:
             raise ValueError("us must be from 1 to 10 000 000")
-        if self.way not in WAYS:
-            raise ValueError(f"way must be {', '.join(WAYS)}, not {self.way!r}")
-        if self.beside not in NEIGHBOURS:
-            raise ValueError(f"beside must be {', '.join(NEIGHBOURS)}, not {self.beside!r}")
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:

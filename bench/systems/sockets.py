@@ -49,9 +49,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
-        if self.writes not in (1, 2):
-            raise ValueError("writes must be 1 or 2")
-        _tls.refuse_unknown(self.tls, self.tls_session)
+        _tls.refuse_session(self.tls, self.tls_session)
 
 
 def stream(connection: socket.socket, nodelay: bool = True, writes: int = 1) -> tuple[Send, Receive]:

@@ -21,6 +21,9 @@ SOURCE = Path(__file__).with_name("_xmlrpc_c.cpp")
 PARTS = ("client++", "server_abyss++", "server_pstream++", "server++")
 FLAGS = (*(f"-lxmlrpc_{part}" for part in PARTS), "-lxmlrpc++", "-lxmlrpc", "-lxmlrpc_util", "-pthread")
 
+GROUP = "native"
+VERSION_COMMANDS = {"xmlrpc-c": "xmlrpc-c-config --version"}
+
 programs.need(["xmlrpc-c/server_pstream.hpp"], "g++ libxmlrpc-c++8-dev")
 
 
@@ -35,11 +38,6 @@ class Options:
     protocol: Literal["http", "pstream"] = "http"
     client_nodelay: bool = True
     server_nodelay: bool = True
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
-        if self.protocol not in ("http", "pstream"):
-            raise ValueError(f"protocol must be http or pstream, not {self.protocol!r}")
 
 
 def prepare() -> None:

@@ -40,11 +40,6 @@ class Options:
     server_nodelay: bool = True
     writes: Literal[1, 2, 3] = 1
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
-        if self.writes not in (1, 2, 3):
-            raise ValueError("writes must be 1, 2 or 3")
-
 
 def pack(document: bytes) -> bytes:
     """Return a document as a packet, delimiters included."""

@@ -135,7 +135,8 @@ def test_two_experiments_at_once_do_not_clash():
 
 
 def test_a_run_without_a_complete_start_says_so(command):
-    folder = stored.create(registry.plan("latency", transport="ipc"), runner.facts())
+    plan = registry.plan("latency", transport="ipc")
+    folder = stored.create(plan, runner.facts(plan))
     for words in (["show", folder.id], ["run", "latency", "-p", "source", folder.id]):
         finished = command(*words)
         assert finished.returncode == 1 and "has no complete start" in finished.stderr

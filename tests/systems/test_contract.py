@@ -1,5 +1,6 @@
 """Every system keeps the contract, over each of its transports, in the real pipeline."""
 
+import contextlib
 import dataclasses
 import queue
 import tempfile
@@ -19,20 +20,10 @@ from bench.errors import NotInstalledError, UsageError
 from bench.measurement.child_process import Child, collect
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import encrypted_transports, options_of
+from bench.plan.validation import choices, encrypted_transports, options_of
 from bench.systems import sockets
 
-
-def why_missing(name):
-    """Return why a system cannot be tested here, and what installs it; nothing if it can."""
-    try:
-        systems.load(name)
-    except NotInstalledError as missing:
-        return str(missing)
-    return ""
-
-
-MISSING = {name: reason for name in systems.names() if (reason := why_missing(name))}
+MISSING = {name: reason for name in systems.names() if (reason := systems.why_missing(name))}
 PAIRS = [(name, transport) for name in systems.names() for transport in systems.constant(name, "TRANSPORTS")]
 STREAMS = [pair for pair in PAIRS if pair[0] not in MISSING and hasattr(systems.load(pair[0]), "Receiver")]
 
@@ -45,13 +36,25 @@ def installed(rows):
 
 
 def variants(name):
-    """Return the defaults of a system's options, and each switch turned."""
+    """Return the defaults of a system's options, then with each boolean turned and with each value of a Literal.
+
+    A value that needs another option, such as tls, comes with the boolean that makes it possible turned as well.
+    """
     if name in MISSING:
         return [{}]
     kind = systems.load(name).Options
     defaults = options_of(kind, {}, name)
     turned = [{f.name: not f.default} for f in dataclasses.fields(kind) if isinstance(f.default, bool)]
-    return [defaults, *(defaults | one for one in turned)]
+    chosen = [{one: value} for one, values in choices(kind).items() for value in values if value != defaults[one]]
+    return [defaults, *(defaults | one for one in turned), *(possible(kind, one, turned, name) for one in chosen)]
+
+
+def possible(kind, one, turned, name):
+    """Return all options with one changed, and another one turned if only that makes it possible."""
+    for also in ({}, *turned):
+        with contextlib.suppress(UsageError, NotInstalledError):
+            return options_of(kind, also | one, name)
+    return options_of(kind, {}, name) | one  # its package is not installed: skipped with the reason
 
 
 @pytest.fixture
@@ -70,6 +73,10 @@ VARIED = [
 
 @pytest.mark.parametrize(("name", "transport", "options"), installed(VARIED))
 def test_calls_are_answered_and_counted(name, transport, options, routing):
+    try:
+        options_of(systems.load(name).Options, options, name)
+    except NotInstalledError as missing:
+        pytest.skip(str(missing))
     measured = measure(Case(name, transport, 100, options=options, max_calls=5), 20.0, 1, routing)
     (times,) = measured.calls
     ledger = measured.ledger
@@ -123,7 +130,7 @@ def answered(child) -> int:
 @pytest.mark.parametrize("size", [1, 70_000, 2_000_000])
 @pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
 def test_sizes_that_do_not_fit_one_read(name, transport, size, routing, server):
-    case = Case(name, transport, size, max_calls=20)
+    case = Case(name, transport, min(size, systems.constant(name, "LARGEST_BYTES", size)), max_calls=20)
     if routing:  # its servers are reached by way of a router that measures start
         ledger = measure(case, 0.2, 1, routing).ledger
         assert ledger["calls"] == ledger["server_calls"] >= 1

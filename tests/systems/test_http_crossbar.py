@@ -106,7 +106,6 @@ def test_a_node_ends_with_its_servers_process():
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"resource": "nothing"}, "resource must be"),
         ({"workers": 0}, "workers must be 1 to"),
         ({"backlog": 65536}, "backlog must be 1 to 65535"),
     ],

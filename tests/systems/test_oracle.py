@@ -129,8 +129,6 @@ def test_a_server_that_waits_takes_its_service_times_too(server):
     options = {"mean_us": 20_000, "server": server, "wait": "sleep"}
     measured = measure(Case("oracle", "tcp", 100, options, max_calls=10), 5.0, 1)
     assert measured.ledger["calls"] == 10 and np.all(np.diff(measured.calls[0], axis=0) >= 20_000_000)
-    with pytest.raises(ValueError, match="wait must be spin or sleep"):
-        oracle.Options(wait="nap")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -171,5 +169,5 @@ def test_a_compiler_that_fails_is_no_reason_to_stop(monkeypatch):
 
 
 def test_a_server_that_does_not_exist_is_refused():
-    with pytest.raises(UsageError, match="server must be python or c"):
+    with pytest.raises(UsageError, match="server of oracle must be python or c"):
         checked(Case("oracle", "ipc", options={"server": "rust"}))

@@ -90,7 +90,7 @@ class Measurement:
     def _measure(self) -> None:
         for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in self.plan.cases} - {None}:
             environments.ensure(name, self._prepared)
-        self._folder = stored.create(self.plan, runner.facts())
+        self._folder = stored.create(self.plan, runner.facts(self.plan))
         self._doing, self._began = "Measuring", time.monotonic()
         runner.run(self.plan, self._folder, progress=self._step)
 

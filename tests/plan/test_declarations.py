@@ -1,0 +1,127 @@
+"""What a system's file declares: the values of its options, its largest payload, its programs, and their versions."""
+
+import textwrap
+
+import pytest
+
+from bench import process, systems
+from bench.errors import NotInstalledError, SystemFileError, UsageError
+from bench.measurement import versions
+from bench.plan.case import Case
+from bench.plan.validation import checked
+
+FILE = '''
+"""Declaring: raw sockets that declare something."""
+from dataclasses import dataclass
+from typing import Literal
+from bench.systems import sockets
+{more}
+TRANSPORTS = ("ipc", "tcp")
+REQUIRES = ("pyzmq>=20",)
+@dataclass(frozen=True)
+class Options:
+    """http: a version. size: a number."""
+    http: Literal["1.1", "1.0"] = "1.1"
+    size: Literal[1, 2, 3] = 1
+def serve(binding, options, service):
+    sockets.serve(binding, sockets.Options(), service)
+class Client(sockets.Client):
+    def __init__(self, address, options):
+        super().__init__(address, sockets.Options())
+'''
+
+
+@pytest.fixture
+def declaring(tmp_path, with_systems):
+    """Return a function that writes a system's file with further lines, under another name each time."""
+    with_systems(tmp_path)
+
+    def write(name, more="", text=FILE):
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text).replace("{more}", more))
+        return name
+
+    return write
+
+
+def case(name, **changed):
+    return Case(name, "tcp", **changed)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [({}, ("1.1", 1)), ({"http": "1.0", "size": 3}, ("1.0", 3)), ({"http": 1.0, "size": "2"}, ("1.0", 2))],
+)
+def test_a_literal_takes_its_values_however_they_are_written(declaring, given, found):
+    options = checked(case(declaring("literals"), options=given)).options
+    assert (options["http"], options["size"]) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"http": "2"}, r'option http of literals must be "1.1" or "1.0", not \'2\''),
+        ({"size": 4}, "option size of literals must be 1, 2 or 3, not 4"),
+        ({"size": True}, "must be 1, 2 or 3, not True"),
+    ],
+)
+def test_another_value_is_refused_with_those_that_are_allowed(declaring, given, words):
+    with pytest.raises(UsageError, match=words):
+        checked(case(declaring("literals"), options=given))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"payload_bytes": 1001}, {"large_bytes": 2000}, {"load": "session", "sessions": ((1, 100), (1, 5000))}]
+)
+def test_a_payload_above_the_declared_limit_is_refused(declaring, changed):
+    name = declaring("small", "LARGEST_BYTES = 1000")
+    assert checked(case(name, payload_bytes=1000)).payload_bytes == 1000
+    with pytest.raises(UsageError, match=r"small carries payloads of at most 1,000 B, not .*give fewer bytes"):
+        checked(case(name, **changed))
+
+
+def test_a_missing_program_is_named_with_the_package_that_holds_it(declaring):
+    name = declaring("needing", 'PROGRAMS = {"sh": "dash", "no-such-server": "no-such-package"}')
+    words = "no-such-server is not installed; install it: apt-get install no-such-package$"
+    with pytest.raises(NotInstalledError, match=words):
+        checked(case(name))
+    assert systems.why_missing(name).endswith("apt-get install no-such-package")
+    assert checked(case(name, target="tcp://127.0.0.1:9")).target  # whose server runs elsewhere
+
+
+def test_programs_are_found_where_servers_are_installed(monkeypatch, tmp_path):
+    (tmp_path / "a-server").write_text("#!/bin/sh\n")
+    monkeypatch.setattr(process, "SYSTEM_FOLDERS", (str(tmp_path),))
+    assert process.program("a-server") is None  # nobody may execute it
+    (tmp_path / "a-server").chmod(0o755)
+    assert process.program("a-server") == str(tmp_path / "a-server")
+    assert process.program("sh").endswith("/sh") and process.program("no-such-server") is None
+
+
+def test_versions_are_those_of_the_cases_systems(declaring, monkeypatch, tmp_path):
+    for name, says in {"a-server": "A server v=7.0.15 sha=0", "b-server": "3.10.8"}.items():
+        (tmp_path / name).write_text(
+            f"#!/bin/sh\n[ $1 = {'--version' if name[0] == 'a' else 'version'} ] && echo {says}\n"
+        )
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(process, "SYSTEM_FOLDERS", (str(tmp_path),))
+    programs = 'PROGRAMS = {"a-server": "a", "b-server": "b"}\nVERSION_COMMANDS = {"b-server": "b-server version"}'
+    found = versions.of([case(declaring("versioned", programs))])
+    assert found["a-server"] == "7.0.15" and found["b-server"] == "3.10.8" and "pyzmq" in found
+    others = versions.of([case("sockets")])
+    assert others.keys().isdisjoint({"a-server", "pyzmq"}) and {"python", "numpy"} <= others.keys()
+
+
+def test_versions_hold_the_environments_package_and_the_codecs():
+    carrying = Case("sockets", "tcp", message="items", options={"codec": "msgpack"})
+    found = versions.of([Case("wamp_crossbar", "tcp"), carrying])
+    assert {"crossbar", "autobahn", "msgpack"} <= found.keys()
+
+
+def test_a_program_that_reports_no_version_is_left_out():
+    assert versions.reported("true") == "" and versions.reported("no-such-program --version") == ""
+
+
+def test_groups_are_declared(declaring):
+    assert (systems.group("sockets"), systems.group("wamp_crossbar")) == ("direct", "broker")
+    with pytest.raises(SystemFileError, match="GROUP must be one of direct, broker, http, native, instrument"):
+        systems.group(declaring("grouped", 'GROUP = "others"'))
