@@ -218,7 +218,7 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path) -> str:
 def _card(run: Run) -> str:
     rows = [(one.name, one.verdict, one.found, one.advice) for one in checks.check(run)]
     cells = [" | ".join(html.escape(text).replace("|", "\\|") for text in row) for row in rows]
-    return "\n".join(["| check | verdict | found | try |", "|---|---|---|---|", *(f"| {row} |" for row in cells)])
+    return "\n".join(["| check | verdict | finding | advice |", "|---|---|---|---|", *(f"| {row} |" for row in cells)])
 
 
 def main() -> None:

@@ -43,6 +43,7 @@ def test_the_conclusion_sets_rates_beside_the_origins():
     text = words.conclusion(handmade(factorial(), rtt_us, calls=20, notebook="nodelay", tcp_delayed_acks=20))
     assert "measured stall takes 4" in text and "The kernel counted 1.00 delayed" in text  # the median of 1, 1 and 1/2
     assert "The origin measured 12 calls/s" in text and "is 2.00 there and 2.00 here" in text
+    assert "A call with one stall took 83 ms there and 45 ms here." in text
 
 
 @pytest.mark.parametrize("system", ABLE)

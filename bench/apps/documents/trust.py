@@ -17,7 +17,7 @@ from bench.run.frames import column
 def card() -> str:
     """Return the trust card of the reference run of overview."""
     rows = [[one.name, one.verdict, _cell(one.found), _cell(one.advice)] for one in checks.check(reference("overview"))]
-    return table(["check", "verdict", "found", "what to try"], rows)
+    return table(["check", "verdict", "finding", "advice"], rows)
 
 
 def _cell(text: str) -> str:

@@ -68,5 +68,6 @@ def _origin(run: Run) -> str:
         f"The origin measured {theirs['one side']} calls/s with TCP_NODELAY on one side and {theirs['both sides']} "
         f"calls/s on neither; the same packet stream makes {rate['client only']:.0f} and {rate['neither']:.0f} calls/s "
         f"here. One side over neither is {theirs['one side'] / theirs['both sides']:.2f} there and "
-        f"{rate['client only'] / rate['neither']:.2f} here (ratios of medians); the delay of its kernel was longer."
+        f"{rate['client only'] / rate['neither']:.2f} here (ratios of medians). A call with one stall took "
+        f"{1e3 / theirs['one side']:.0f} ms there and {1e3 / rate['client only']:.0f} ms here."
     )
