@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from specs import server_spec
+from test_contract import MISSING
 
 from bench import credentials, systems
 from bench.channel import Listening
@@ -36,7 +37,7 @@ def option_of(name):
     return next((one for one in credentials.OPTIONS if hasattr(systems.load(name).Options, one)), None)
 
 
-ENCRYPTING = [name for name in systems.names() if option_of(name)]
+ENCRYPTING = [name for name in systems.names() if name not in MISSING and option_of(name)]
 DIRECT = [name for name in ENCRYPTING if name != ROUTED]
 WITH_CERTIFICATES = [name for name in DIRECT if option_of(name) == "tls"]
 PAIRS = [(name, transport) for name in DIRECT for transport in encrypted_transports(name)]

@@ -1,0 +1,182 @@
+"""RPyC: transparent remote objects of Python, a server with a thread for each connection or a pool of threads."""
+
+import logging
+import queue
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import rpyc
+from rpyc.core.channel import Channel
+from rpyc.core.stream import SocketStream
+from rpyc.utils.server import ThreadedServer, ThreadPoolServer
+
+from bench.contract import Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import _tls, sockets
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.3
+REQUIRES = ("rpyc",)
+CONFIG = {"sync_request_timeout": None}  # this package has its own deadlines; the library's default is 30 s
+
+
+@dataclass(frozen=True)
+class Options:
+    """The server, and how messages are sent: bytes by copying; other objects would be references, used by more calls.
+
+    server: threaded, a thread for each connection; pool, 20 threads (threads) that take up to ten requests of a
+        connection in turn, after another thread has polled all connections.
+    threads: threads of the server pool.
+    compress: compress messages above 3 000 bytes by zlib at level 1, as the library does unless told otherwise.
+    keep_method: look the method up once; else each call looks it up first, by a call of its own, as conn.root.method()
+        does.
+    nodelay: set TCP_NODELAY on both sides; the library's connect and servers do not. A message above 64 kB is sent in
+        several writes, the last of one byte, which then may wait for a delayed acknowledgement. Not on ipc.
+    codec: how structured messages become bytes; pickle is what the library's own copying (obtain, deliver) uses.
+    tls: TLS 1.3 by Python's ssl; the client verifies the server's certificate.
+    """
+
+    server: Literal["threaded", "pool"] = "threaded"
+    threads: int = 20
+    compress: bool = True
+    keep_method: bool = True
+    nodelay: bool = False
+    codec: str = "pickle"
+    tls: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for impossible values."""
+        if not 1 <= self.threads <= 1000:
+            raise ValueError(f"threads must be 1 to 1000, not {self.threads}")
+
+
+def _prepare(connection: socket.socket, options: Options) -> None:
+    """Set TCP_NODELAY if asked for."""
+    if options.nodelay and connection.family != socket.AF_UNIX:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _service(options: Options, service: Service) -> rpyc.Service:
+    """Return what clients call; it connects with these options, which the library's servers do not take."""
+
+    class Echo(rpyc.Service):
+        exposed_call = staticmethod(service.answer)
+        exposed_stream = staticmethod(service.replies)
+
+        def _connect(self, channel: Any, config: Any) -> Any:
+            _prepare(channel.stream.sock, options)
+            channel.compress = options.compress
+            return super()._connect(channel, config | CONFIG)
+
+    return Echo()
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Accept connections and answer them in threads."""
+    listener = sockets.listen(parse_address(binding.endpoint()))
+    if options.tls:
+        listener = _tls.listening(listener, binding.credentials)
+    silent = logging.getLogger("roundtrip.rpyc")
+    silent.disabled = True  # it reports each client that leaves
+    is_pool = options.server == "pool"
+    kind = ThreadPoolServer if is_pool else ThreadedServer
+    pool = {"nbThreads": options.threads} if is_pool else {}
+    server = kind(_service(options, service), hostname="127.0.0.1", logger=silent, **pool)
+    server.listener.close()
+    server.listener = listener  # the library's own wakes up every 0.5 s
+    service.announce(sockets.announced(listener, binding.endpoint()))
+    server.start()
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep address and options."""
+        self._where, self._options = parse_address(address), options
+
+    def open(self) -> None:
+        """Connect, and look the method up if it is to be kept."""
+        connection = sockets.connect(self._where)
+        if self._options.tls:
+            connection = _tls.secured(connection, self._where)
+        _prepare(connection, self._options)
+        try:
+            channel = Channel(SocketStream(connection), compress=self._options.compress)
+            self._connection = rpyc.connect_channel(channel, config=CONFIG)
+            self._root = self._connection.root
+            self._method = self._root.call
+        except Exception as reason:  # the library raises what its steps raise, and what the other side raised
+            raise self._failed(reason) from reason
+
+    def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply."""
+        try:
+            return self._method(payload) if self._options.keep_method else self._root.call(payload)
+        except Exception as reason:  # as in ``open``
+            raise self._failed(reason) from reason
+
+    def stream(self, payload: bytes) -> Iterator[bytes]:
+        """Make one call that returns a generator of the server, and yield its replies: each is fetched by a call."""
+        try:
+            yield from self._root.stream(payload)
+        except Exception as reason:  # as in ``open``
+            raise self._failed(reason) from reason
+
+    def _failed(self, reason: Exception) -> TransportError:
+        """Return the error for a call without a reply."""
+        if isinstance(reason, TransportError):
+            return reason
+        if isinstance(reason, EOFError):
+            hint = "" if self._options.tls else _tls.IF
+            return TransportError(
+                f"the call failed: the server closed the connection instead of answering{hint}", "read"
+            )
+        words = str(reason).splitlines()
+        return TransportError(f"the call failed: {type(reason).__name__}: {words[0] if words else ''}", "read")
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._connection.close()
+
+
+StreamClient = Client
+
+
+class Multiplexed(Client):
+    """One connection on which calls are begun before earlier ones are answered; a thread receives the replies."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect; ValueError for options that cannot be carried out this way."""
+        if not options.keep_method:
+            raise ValueError("several calls under way use one method that was looked up: give keep_method true")
+        super().__init__(address, options)
+        self._done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+
+    def open(self) -> None:
+        """Connect, and begin to receive."""
+        super().open()
+        self._begin = rpyc.async_(self._method)
+        threading.Thread(target=self._connection.serve_all, daemon=True).start()
+
+    def send(self, number: int, payload: bytes) -> None:
+        """Begin one call."""
+        try:
+            self._begin(payload).add_callback(lambda result: self._done.put((number, result)))
+        except Exception as reason:  # as in ``call``
+            raise self._failed(reason) from reason
+
+    def receive(self) -> tuple[int, bytes]:
+        """Return the number and the reply of the next call that is answered, waiting for it."""
+        while True:
+            try:
+                number, result = self._done.get(timeout=0.5)
+                return number, result.value
+            except queue.Empty:
+                if self._connection.closed:
+                    raise self._failed(EOFError()) from None
+            except Exception as reason:  # as in ``call``
+                raise self._failed(reason) from reason
