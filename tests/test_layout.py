@@ -33,7 +33,7 @@ RPC = {
     "socket",
     "orjson",
     "msgspec",
-    *("thriftpy2", "rpyc", "Pyro5", "zenoh", "pynng"),
+    *("thriftpy2", "rpyc", "Pyro5", "serpent", "zenoh", "pynng"),
     *("starlette", "uvicorn", "hypercorn", "granian", "httpx", "connectrpc", "pyqwest"),
 }
 

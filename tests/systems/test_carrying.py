@@ -24,6 +24,7 @@ CARRIERS = [
     "grpc_sync",
     "http_aiohttp",
     "http_stdlib",
+    "pyro5",
     "rpyc",
     "sockets",
     "thrift",

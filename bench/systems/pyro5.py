@@ -1,0 +1,170 @@
+"""Pyro5: remote objects of Python, a server with a thread for each connection or one loop for all."""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import get_ident
+from typing import Any, Literal
+
+import Pyro5.api
+import serpent
+from Pyro5 import client, errors, serializers, socketutil
+
+from bench import codecs
+from bench.contract import Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import _tls, sockets
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.3
+REQUIRES = ("pyro5",)
+ENCRYPTED = ("tcp",)  # the library takes the name to verify from a host
+NAME = "echo"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How values become bytes, and the server.
+
+    serializer: serpent (Python literals as text, bytes as base64; the library's default), json (as text, bytes not at
+        all: they are sent as base64 here), marshal or msgpack, which write bytes as they are.
+    server: thread, a pool with a thread for each connection; multiplex, one loop that serves all in turn.
+    threads: the most threads of the pool; the library refuses further connections.
+    nodelay: set TCP_NODELAY on both sides; the library does not unless told, and sends a message in one write. Not on
+        ipc.
+    tls: TLS 1.3 by Python's ssl, over tcp; the client verifies the server's certificate.
+    """
+
+    serializer: Literal["serpent", "json", "marshal", "msgpack"] = "serpent"
+    server: Literal["thread", "multiplex"] = "thread"
+    threads: int = 80
+    nodelay: bool = False
+    tls: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for impossible values."""
+        if not 4 <= self.threads <= 1000:
+            raise ValueError(f"threads must be 4 to 1000, not {self.threads}")
+
+
+def coder(options: Options) -> codecs.Coder:
+    """Return how the library encodes and decodes a value."""
+    serializer = serializers.serializers[options.serializer]
+    return codecs.Coder(serializer.dumps, serializer.loads)
+
+
+def _configure(options: Options, context: Callable[[], Any]) -> None:
+    """Set the library's settings, which are the process's."""
+    logging.getLogger("Pyro5").addHandler(logging.NullHandler())  # of clients that disconnect
+    logging.getLogger("Pyro5").propagate = False
+    client.get_ident = get_ident  # with greenlet installed it would keep greenlets of ended threads, which crashes
+    Pyro5.config.SERIALIZER = options.serializer
+    Pyro5.config.SERVERTYPE = options.server
+    Pyro5.config.THREADPOOL_SIZE = options.threads
+    Pyro5.config.SOCK_NODELAY = options.nodelay
+    Pyro5.config.SSL = options.tls
+    if options.tls:
+        made = context()
+        socketutil.get_ssl_context = lambda **_: made  # the library's own reads files, and accepts TLS 1.2
+
+
+def _copied(value: Any) -> bytes:
+    """Return bytes of what the serializer makes of bytes."""
+    return value if type(value) is bytes else serpent.tobytes(value)
+
+
+def _object(service: Service, is_bytes: bool) -> Any:
+    """Return the object that clients call."""
+    answer = service.answer
+
+    @Pyro5.api.expose
+    class Echo:
+        def call(self, value: Any) -> Any:
+            return answer(_copied(value)) if is_bytes else answer(value)
+
+        def stream(self, value: Any) -> Iterator[bytes]:
+            return service.replies(_copied(value))
+
+    return Echo()
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer until the process ends."""
+    _configure(options, lambda: _tls.server_context(binding.credentials))
+    where = parse_address(binding.endpoint())
+    place: dict[str, Any] = {"host": where.host, "port": where.port}
+    if where.transport == "ipc":
+        place = {"unixsocket": where.path}
+    try:
+        daemon = Pyro5.api.Daemon(**place)
+    except OSError as reason:
+        raise sockets.cannot_listen(where, reason) from reason
+    daemon.register(_object(service, binding.message == "bytes"), NAME)
+    service.announce(sockets.announced(daemon.sock, binding.endpoint()))
+    daemon.requestLoop()
+
+
+class Client:
+    """One proxy, with its connection."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep address and options."""
+        self._address, self._options = address, options
+
+    def open(self) -> None:
+        """Connect."""
+        _configure(self._options, _tls.client_context)
+        where = parse_address(self._address)
+        host = f"[{where.host}]" if ":" in where.host else where.host
+        place = f"./u:{where.path}" if where.transport == "ipc" else f"{host}:{where.port}"
+        self._proxy = Pyro5.api.Proxy(f"PYRO:{NAME}@{place}")
+        try:
+            self._proxy._pyroBind()
+        except Exception as reason:  # beside its own errors the library lets through what its steps raise
+            raise self._not_connected(reason) from reason
+        self._method, self._owner = self._proxy.call, get_ident()
+
+    def _own(self) -> None:
+        """Let this thread use the proxy, which belongs to one thread at a time."""
+        if self._owner != get_ident():
+            self._proxy._pyroClaimOwnership()
+            self._owner = get_ident()
+
+    def call(self, payload: Any) -> Any:
+        """Make one call and return its reply; a value of whatever type with a structured message."""
+        self._own()
+        try:
+            reply = self._method(payload)
+            return _copied(reply) if type(payload) is bytes else reply
+        except Exception as reason:  # as in ``open``
+            raise self._failed(reason) from reason
+
+    def stream(self, payload: bytes) -> Iterator[bytes]:
+        """Make one call that returns a generator of the server, and yield its replies: each is fetched by a call."""
+        self._own()
+        try:
+            for reply in self._proxy.stream(payload):
+                yield _copied(reply)
+        except Exception as reason:  # as in ``open``
+            raise self._failed(reason) from reason
+
+    def _not_connected(self, reason: BaseException) -> TransportError:
+        """Return the error for a connection that was not made."""
+        cause = reason.__cause__
+        if cause is not None and self._options.tls and _tls.is_handshake(cause, True):
+            return _tls.failed(cause)
+        return self._failed(reason, f"cannot connect to {self._address}", "connect")
+
+    def _failed(self, reason: BaseException, what: str = "the call failed", kind: str = "read") -> TransportError:
+        """Return the error for a call without a reply."""
+        words = str(reason).splitlines()
+        hint = _tls.IF if isinstance(reason, errors.ConnectionClosedError) and not self._options.tls else ""
+        return TransportError(f"{what}: {words[0] if words else type(reason).__name__}{hint}", kind)
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._own()
+        self._proxy._pyroRelease()
+
+
+StreamClient = Client
