@@ -107,12 +107,13 @@ def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
 
 def _differing(run: Run, wrong: pd.DataFrame) -> Check:
     row = wrong.iloc[0]
-    found = (
-        f"the counts of {len(wrong)} starts differ: {row['calls']} calls, the server counted {row['server_calls']:.0f}"
-    )
+    found = f"the counts of {len(wrong)} starts differ: {row['calls']} calls, the server counted "
+    found += f"{row['server_calls']:.0f}" if row["server_calls"] > 0 else "none"
     if run.case(row["case"]).generator:
         found += f", more than the {run.case(row['case']).callers} requests that can have been in flight at the end"
     advice = "another server replied, or messages were lost: look for server processes of an earlier run"
+    if row["server_calls"] <= 0:
+        advice = f"does serve() of {row['system']} answer with service.answer(payload), which counts? If so, {advice}"
     return Check("answers", INVALID, found, advice)
 
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from bench import codecs, environments, messages, paths, systems
-from bench.errors import DataError, NotInstalledError
+from bench.errors import DataError, NotInstalledError, SystemFileError
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.text import listed, quoted
@@ -17,7 +17,8 @@ def systems_text() -> str:
 
     Behind them the messages that a call can carry, and the codecs.
     """
-    return "\n\n".join([*map(_system_text, systems.names()), _messages_text()])
+    absent = [systems.absent_folders()] if systems.absent_folders() else []
+    return "\n\n".join([*map(_system_text, systems.names()), *absent, _messages_text()])
 
 
 def _messages_text() -> str:
@@ -27,12 +28,16 @@ def _messages_text() -> str:
 
 
 def _system_text(name: str) -> str:
-    lines = [
-        f"{name}: {systems.describe(name)}",
-        f"  transports  {', '.join(systems.constant(name, 'TRANSPORTS'))}",
-    ]
+    lines: list[str] = []
     try:
+        lines += [f"{name}: {systems.describe(name)}"]
+        lines += [f"  transports  {', '.join(systems.constant(name, 'TRANSPORTS'))}"]
+        lines += [f"  group       {systems.group(name)}"]
+        systems.constant(name, "REQUIRES")
+        systems.need_programs(name)
         module = systems.load(name)
+    except SystemFileError as wrong:
+        return f"{name}: cannot be used: {wrong}"
     except NotInstalledError as missing:
         return "\n".join([*lines, f"  installed   no: {missing}"])
     options = [f"{field.name}={json.dumps(field.default)}" for field in fields(module.Options)]
@@ -41,6 +46,8 @@ def _system_text(name: str) -> str:
     engines = ["library", *["wire"] * hasattr(module, "Wire"), *["wrk", "h2load"] * hasattr(module, "url")]
     lines += [f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}"]
     lines += [f"  engines     {', '.join(engines)}"]
+    if largest := systems.constant(name, "LARGEST_BYTES", 0):
+        lines.append(f"  payloads    up to {largest:,} B")
     if environment := systems.constant(name, "ENVIRONMENT", None):
         made = (
             "is ready" if environments.is_ready(environment) else "is made on first use, or by: python -m bench prepare"

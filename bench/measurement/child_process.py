@@ -190,7 +190,10 @@ _DOING: dict[type[Message], str] = {
 
 
 def _late(kind: type[Message], child: Child, deadline_s: float) -> SystemFailedError:
+    why = "it or its peer hangs"
+    if kind is Listening:
+        why = "serve() has not called service.announce(address), or hangs before it"
     return SystemFailedError(
-        f"the {child.name} {_DOING.get(kind, 'did not finish')} within {deadline_s:.0f} s: it or its peer hangs; "
+        f"the {child.name} {_DOING.get(kind, 'did not finish')} within {deadline_s:.0f} s: {why}; "
         f"the end of its log: {child.log_tail()}"
     )

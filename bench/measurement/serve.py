@@ -16,6 +16,7 @@ from bench.measurement import certificates, routers
 from bench.measurement.child_process import Child, collect, private_directory, stop_all
 from bench.plan import parameters
 from bench.plan.case import Case
+from bench.plan.cases import one_system
 from bench.plan.validation import checked
 
 
@@ -32,7 +33,7 @@ def serve(
     ``mode`` holds the permissions of the socket file at an address ipc:///PATH, in octal digits. ``message``: what
     requests carry, as in ``Case``.
     """
-    name = parameters.one_name(system, "system", systems.names())
+    name = one_system(system)
     where = parse_address(address).transport
     if where == "inproc":
         raise UsageError("inproc cannot be reached from another process: serve at tcp://HOST:PORT or ipc:///PATH")

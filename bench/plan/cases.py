@@ -63,12 +63,24 @@ def offered_rates(value: object, what: str = "rates") -> list[float]:
 
 def one_system(system: object) -> str:
     """Return the one system asked for."""
-    return parameters.one_name(system, "system", systems.names())
+    with _folders_said():
+        return parameters.one_name(system, "system", systems.names())
+
+
+@contextlib.contextmanager
+def _folders_said() -> Iterator[None]:
+    """Add to an error of a name the folders of the user's own that do not exist."""
+    try:
+        yield
+    except UsageError as error:
+        absent = systems.absent_folders()
+        raise (UsageError(f"{error}; {absent}") if absent else error) from None
 
 
 def chosen_systems(system: object) -> list[str]:
     """Return the systems asked for, each once."""
-    return parameters.names(system, "system", systems.names())
+    with _folders_said():
+        return parameters.names(system, "system", systems.names())
 
 
 def one_transport(system: str, transport: object) -> str:
@@ -142,6 +154,7 @@ def why_absent(name: str) -> str | None:
     if _ALL_PRESENT.get():
         return None
     try:
+        systems.need_programs(name)
         systems.prepare(name)
         if environment := systems.constant(name, "ENVIRONMENT", None):
             environments.ensure(environment)

@@ -1,10 +1,11 @@
 """Estimates: how long a plan takes, and its description before it begins."""
 
+import contextlib
 import os
 
 from bench import systems
 from bench.child import generators
-from bench.errors import UsageError
+from bench.errors import SystemFileError, UsageError
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 
@@ -37,8 +38,9 @@ def _start_s(case: Case, window_s: float) -> float:
 
 def _process_s(case: Case) -> float:
     """Return how long a process of a case's system takes to start, in seconds; that system need not be here."""
-    known = case.system in systems.names()
-    return float(systems.constant(case.system, "START_S", START_S)) if known else START_S
+    with contextlib.suppress(UsageError, SystemFileError):
+        return float(systems.constant(case.system, "START_S", START_S))
+    return START_S
 
 
 def sessions_s(case: Case) -> float:

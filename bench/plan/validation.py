@@ -73,6 +73,7 @@ def _check_whole(case: Case, module: Any) -> None:
     """Refuse a system without programs that it needs here, or whose file is not complete, and too large a payload."""
     if case.target is None:
         systems.need_programs(case.system)
+    systems.constant(case.system, "REQUIRES")
     if absent := [name for name in ("serve", "Client") if not hasattr(module, name)]:
         file = systems.file_of(case.system)
         raise SystemFileError(f"{file} defines no {absent[0]}: bench/contract.py lists what a file must define")

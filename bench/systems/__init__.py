@@ -114,8 +114,11 @@ def group(name: str) -> str:
 
 
 def defines(name: str, function: str) -> bool:
-    """Return whether the system's file defines a function at top level, without importing it."""
-    return any(isinstance(node, ast.FunctionDef) and node.name == function for node in tree_of(name).body)
+    """Return whether the system's file defines a function at top level, without importing it; a broken one does not."""
+    try:
+        return any(isinstance(node, ast.FunctionDef) and node.name == function for node in tree_of(name).body)
+    except SystemFileError:
+        return False
 
 
 def load(name: str) -> System:

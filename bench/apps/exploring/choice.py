@@ -83,17 +83,20 @@ class Choice:
         """Offer the transports and options of the chosen system."""
         name = self.system.value
         self._is_changing = True
-        provided = systems.constant(name, "TRANSPORTS")
-        self.transport.options = provided
-        self.transport.value = "ipc" if "ipc" in provided else provided[0]
+        said = ""
         try:
+            provided = systems.constant(name, "TRANSPORTS")
+            self.transport.options = provided
+            self.transport.value = "ipc" if "ipc" in provided else provided[0]
+            said = systems.describe(name).partition(": ")[2]
+            systems.need_programs(name)
             self.options, self.failure = inputs.of(systems.load(name).Options), ""
         except BenchError as error:
             self.options, self.failure = {}, str(error)
         self._defaults = {option: each.value for option, each in self.options.items()}
         for each in self.options.values():
             each.observe(self._changed, "value")
-        self._what.value = f'<div class="rt-note">{systems.describe(name).partition(": ")[2] or name}</div>'
+        self._what.value = f'<div class="rt-note">{said or name}</div>'
         self._show()
         self._is_changing = False
 

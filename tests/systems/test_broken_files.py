@@ -1,0 +1,120 @@
+"""A system's file that cannot be used costs one line that says where and why; it disturbs no other system."""
+
+import textwrap
+
+import pytest
+
+from bench import systems
+from bench.analysis import checks
+from bench.errors import NotInstalledError, SystemFailedError, SystemFileError, UsageError
+from bench.experiments import registry
+from bench.measurement import runner
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.plan.validation import checked
+from bench.run.frames import Run
+
+WHOLE = '''
+"""A file: sockets under another name."""
+from dataclasses import dataclass
+from bench.systems import sockets
+TRANSPORTS = ("ipc", "tcp")
+REQUIRES = ("pyzmq",)
+@dataclass(frozen=True)
+class Options:
+    """No options."""
+def serve(binding, options, service):
+    sockets.serve(binding, sockets.Options(), service)
+class Client(sockets.Client):
+    def __init__(self, address, options):
+        super().__init__(address, sockets.Options())
+'''
+BROKEN = {  # name: what replaces what, and how the error ends
+    "b_syntax": (("def serve(", "def serve("), ("class Client", "class Client Client"), "line 12: invalid syntax"),
+    "b_no_options": (("class Options", "class Settings"), "defines no dataclass Options"),
+    "b_no_transports": (("TRANSPORTS", "WAYS"), "defines no TRANSPORTS"),
+    "b_no_requires": (("REQUIRES", "NEEDS"), "defines no REQUIRES"),
+    "b_computed": (('("ipc", "tcp")', "sockets.TRANSPORTS"), "line 5: write TRANSPORTS as a literal"),
+    "b_fails_inside": (("@dataclass", "import zmq.nothing\n@dataclass"), "line 7: ModuleNotFoundError: No module"),
+    "b_name_error": (("@dataclass", "undefined\n@dataclass"), "line 7: NameError: name 'undefined' is not defined"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, with_systems):
+    """Return a folder of systems, all of them broken."""
+    for name, (*changes, _) in BROKEN.items():
+        text = WHOLE
+        for old, new in changes:
+            text = text.replace(old, new)
+        (tmp_path / f"{name}.py").write_text(text)
+    with_systems(tmp_path)
+    return tmp_path
+
+
+def write(folder, name, text):
+    (folder / f"{name}.py").write_text(textwrap.dedent(text))
+
+
+def test_each_broken_file_is_one_line_of_the_list(folder, command):
+    listed = command("list")
+    assert listed.returncode == 0 and listed.stderr == ""
+    assert "sockets: Raw sockets" in listed.stdout and "pip install pyzmq" not in listed.stdout
+    for name, (*_, why) in BROKEN.items():
+        (line,) = [line for line in listed.stdout.splitlines() if line.startswith(f"{name}: ")]
+        assert line.startswith(f"{name}: cannot be used: {folder}/{name}.py") and why in line
+        assert line.endswith((": correct the file", "must define", "without an import"))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_refused_with_its_place_and_disturbs_nobody_else(folder, name):
+    with pytest.raises(SystemFileError, match=str(folder)):
+        checked(Case(name, "ipc"))
+    assert name in systems.names() and systems.why_missing("sockets") == ""
+    assert registry.plan("tls", system="sockets").cases and "zeromq" in systems.offering("Receiver")
+
+
+def test_a_library_that_is_missing_is_named_without_those_that_are_there(folder):
+    write(folder, "half", WHOLE.replace('("pyzmq",)', '("pyzmq", "no-such-package")') + "\nimport no_such_package\n")
+    with pytest.raises(NotInstalledError, match=r"python -m pip install no-such-package$"):
+        systems.load("half")
+
+
+def test_a_file_without_server_is_listed_but_not_measured(folder, command):
+    write(folder, "begun", WHOLE[: WHOLE.index("def serve")])
+    assert "begun: A file: sockets under another name." in command("list").stdout
+    with pytest.raises(SystemFileError, match=r"begun.py defines no serve: bench/contract.py lists"):
+        checked(Case("begun", "ipc"))
+
+
+def test_a_folder_that_is_not_there_is_said(command, monkeypatch):
+    monkeypatch.setattr(systems, "OWN", ["/no/such/folder"])
+    words = "ROUNDTRIP_SYSTEMS names /no/such/folder, where no folder is: give the path of a folder"
+    assert words in command("list").stdout
+    for error in (command("run", "latency", "-p", "system", "mine"), command("serve", "mine", "tcp://127.0.0.1:0")):
+        assert error.returncode == 2 and words in error.stderr
+    with pytest.raises(UsageError, match=r"unknown system 'mine': .*; ROUNDTRIP_SYSTEMS names /no/such/folder"):
+        systems.file_of("mine")
+
+
+def test_a_server_that_does_not_announce_is_told_so(folder, monkeypatch):
+    monkeypatch.setattr("bench.measurement.start.READY_S", 0.3)
+    monkeypatch.setattr("bench.measurement.child_process.LOOK_S", 0.2)
+    write(
+        folder, "silent", WHOLE.replace("    sockets.serve(", "    import time\n    time.sleep(60)\n    sockets.serve(")
+    )
+    with pytest.raises(
+        SystemFailedError, match=r"did not listen .*: serve\(\) has not called service.announce\(address\)"
+    ):
+        measure(Case("silent", "ipc"), 0.05, 1)
+
+
+def test_a_server_that_answers_without_the_service_is_told_so(folder):
+    around = "class Around:\n    announce, answer = service.announce, staticmethod(lambda payload: payload)\n"
+    uncounted = "    " + around.replace("\n", "\n    ") + "sockets.serve(binding, sockets.Options(), Around)"
+    write(folder, "around", WHOLE.replace("    sockets.serve(binding, sockets.Options(), service)", uncounted))
+    run = Run(runner.run(make_plan("latency", [Case("around", "ipc", max_calls=20)], starts=1, window_s=0.1)))
+    found = next(one for one in checks.check(run) if one.name == "answers")
+    assert found.verdict == checks.INVALID and "20 calls, the server counted none" in found.found
+    assert "does serve() of around answer with service.answer(payload), which counts?" in found.advice
