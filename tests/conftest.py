@@ -37,7 +37,11 @@ BUILT = "test_site"  # its first test builds what the others read; they come las
 NODES = (
     "http_crossbar",
     "wamp_crossbar",
-)  # their tests follow each other: few processes start a node
+    "rabbitmq",
+    "mqtt",
+    "nats",
+    "redis",
+)  # their tests follow each other: few processes start a node, or the same broker
 
 
 def pytest_collection_modifyitems(items):

@@ -35,6 +35,12 @@ RPC = {
     "msgspec",
     *("thriftpy2", "rpyc", "Pyro5", "serpent", "zenoh", "pynng"),
     *("starlette", "uvicorn", "hypercorn", "granian", "httpx", "connectrpc", "pyqwest"),
+    "redis",
+    "nats",
+    "aio_pika",
+    "aiormq",
+    "aiomqtt",
+    "paho",
 }
 
 
@@ -95,6 +101,7 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
         *("bench.systems._zeromq_streams", "bench.systems._http_streams"),
         *("bench.errors.NotInstalledError", "bench.systems._workers", "bench.systems._http"),
         *("bench.systems._crossbar", "bench.systems._messages", "bench.systems.http_aiohttp", "bench.codecs"),
+        "bench.systems._broker",
     }
 
 

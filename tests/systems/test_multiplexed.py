@@ -28,6 +28,10 @@ CASES = [
     ("http_aiohttp", "ipc", {"pool": 2}),
     ("wamp_crossbar", "ipc", {}),
     ("rpyc", "tcp", {}),
+    ("nats", "tcp", {}),
+    ("mqtt", "ipc", {}),
+    ("mqtt", "tcp", {"qos": 1}),
+    ("rabbitmq", "tcp", {"acknowledge": True, "prefetch": 4}),
 ]
 
 
@@ -75,13 +79,15 @@ def test_open_loads_with_many_requests_under_way_in_one_process(name):
 RENEWED = [
     ("zeromq", "ipc"), ("grpc_sync", "tcp"), ("grpc_aio", "tcp"), ("http_stdlib", "tcp"), ("http_aiohttp", "ipc"),
     ("xmlrpc_stdlib", "tcp"), ("xmlrpc_pstream", "ipc"), ("wamp_crossbar", "tcp"),
+    ("redis", "ipc"), ("nats", "tcp"), ("mqtt", "tcp"), ("rabbitmq", "tcp"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "transport"), RENEWED)
 def test_renewed_connections(name, transport, request):
+    routers = routed(name, request)
     case = checked(Case(name, transport, 100, placement="free", calls_per_connection=4, max_calls=20))
-    record = measure(case, 20.0, 1, routed(name, request))
+    record = measure(case, 20.0, 1, routers)
     ((sent, received, began),) = record.calls
     assert record.ledger["calls"] == record.ledger["server_calls"] == 20 and record.ledger["errors"] == 0
     assert (began[::4] < sent[::4]).all() and (began < sent).sum() == 5 and (sent < received).all()

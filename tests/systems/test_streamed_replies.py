@@ -33,6 +33,7 @@ WAYS = [
     *(("pyro5", by, {}) for by in ("ipc", "tcp")),
     *(("rpyc", by, {}) for by in ("ipc", "tcp")),
     ("wamp_crossbar", "ipc", {}),
+    ("nats", "tcp", {}),
     ("wamp_crossbar", "tcp", {"framing": "websocket", "serializer": "json"}),
 ]
 

@@ -1,0 +1,261 @@
+"""A message broker as a router: its program, run as a child of the router's process with a configuration of its own.
+
+It binds to the loopback interface or to a socket file, and keeps its files in the private directory. A system's file
+says how the program is configured (``Program``, and the words that start it); what all brokers need is here.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from bench import process
+from bench.contract import Address, Binding, RouterService, parse_address
+from bench.errors import NotInstalledError, TransportError
+
+LOGIN = "ROUNDTRIP_BROKER_LOGIN"  # USER:PASSWORD that brokers started here ask for, and that clients present
+SERVICE = "roundtrip"  # the name that a server takes requests under; see ``name_of``
+WAIT_S = 10.0  # for a reply; then nobody takes the requests
+ATTEMPTS = 3  # to start with ports that were free a moment ago
+TAKEN = re.compile("in use|eaddrinuse|duplicate_name", re.IGNORECASE)
+COMPLAINT = re.compile(r"error|fail|fatal|cannot|can't|could not|in use|eaddrinuse|invalid|bad ", re.IGNORECASE)
+STAMP = re.compile(r"^[\[\]\d/:., TZ+<>MC#*-]*(\[(error|ERR|FTL|info|INF)\])?[ <\d.>]*")  # begins lines of logs
+
+
+@dataclass(frozen=True)
+class Program:
+    """A broker's program.
+
+    name: as it is called. package: of Debian, that holds it. least: the oldest version that does. version: matches the
+    line of its log that names its version, as a group. ready: matches the line that says that it listens. ready_s: how
+    long that takes at most.
+    """
+
+    name: str
+    package: str
+    least: tuple[int, ...]
+    version: str
+    ready: str
+    ready_s: float = 15.0
+
+    def path(self) -> str:
+        """Return where the program is; NotInstalledError names the package that holds it."""
+        if (found := process.program(self.name)) is None:
+            raise NotInstalledError(f"there is no {self.name}; install it: apt-get install {self.package}")
+        return found
+
+
+def login() -> tuple[str, str] | None:
+    """Return the user and the password that the environment names, None if it names none; TransportError for others."""
+    given = os.environ.get(LOGIN)
+    if not given:
+        return None
+    user, colon, password = given.partition(":")
+    if not (user and colon and password) or re.search(r"[\s\"'\\]", given):
+        raise TransportError(f"{LOGIN} must hold USER:PASSWORD, without blanks, quotes and backslashes")
+    return user, password
+
+
+def refused(reason: object) -> TransportError:
+    """Return the error for a broker that does not let a client in."""
+    return TransportError(
+        f"the broker refuses the login ({reason}): name its user and password in {LOGIN}=USER:PASSWORD", "connect"
+    )
+
+
+def cannot_connect(where: Address, reason: object) -> TransportError:
+    """Return the error for a broker that cannot be reached."""
+    place = where.path if where.transport == "ipc" else f"{where.host}:{where.port}"
+    return TransportError(f"cannot connect to the broker at {place}: {reason}", "connect")
+
+
+def no_reply(service: str) -> TransportError:
+    """Return the error for a request that nobody answers."""
+    return TransportError(f"no reply came within {WAIT_S:g} s: no server takes requests under {service!r}", "read")
+
+
+def lost() -> TransportError:
+    """Return the error for a broker that has gone while a server waited for requests."""
+    return TransportError("the connection to the broker was lost", "read")
+
+
+def name_of(binding: Binding) -> str:
+    """Return the name that a server takes requests under: one of its own, because the broker outlives servers."""
+    return SERVICE if binding.address else f"{SERVICE}.{os.getpid()}"
+
+
+def announced(binding: Binding, tls: bool) -> str:
+    """Return the address that a server announces: its broker's, and behind "#" the name it takes requests under."""
+    return f"{address_of(binding, tls)}#{name_of(binding)}"
+
+
+def address_of(binding: Binding, tls: bool) -> str:
+    """Return the broker's address for a server's binding."""
+    return binding.router[endpoint(binding.transport, tls)]
+
+
+def split(address: str) -> tuple[Address, str]:
+    """Return where the broker is, and the name of the server behind it."""
+    broker, _, name = address.partition("#")
+    return parse_address(broker), name or SERVICE
+
+
+def endpoint(transport: str, tls: bool) -> str:
+    """Return the name of one of a broker's endpoints, a key of what ``route`` announces."""
+    return f"{transport} tls" if tls else transport
+
+
+def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[str], tls: bool) -> dict[str, Address]:
+    """Return the endpoints of a broker: the one that the user names, or all that clients of a run may ask for."""
+    if binding.address is not None:
+        where = parse_address(binding.address)
+        named = where if where.port or where.transport == "ipc" else where._replace(port=free_port(where.host))
+        return {endpoint(binding.transport, tls): named}
+    found = {}
+    for transport in transports:
+        for is_encrypted in (False, True):
+            if is_encrypted and not (binding.credentials and transport in encrypted):
+                continue
+            if transport == "ipc":
+                where = Address("ipc", "", 0, f"{binding.directory}/{'tls' if is_encrypted else 'broker'}.sock")
+            else:
+                where = Address("tcp", "127.0.0.1", free_port(), "")
+            found[endpoint(transport, is_encrypted)] = where
+    return found
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a port that nobody listens at now; ``run`` tries again if somebody does when the broker starts."""
+    with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        return int(probe.getsockname()[1])
+
+
+def text(where: Address) -> str:
+    """Return an address as text."""
+    if where.transport == "ipc":
+        return f"ipc://{where.path}"
+    return f"tcp://[{where.host}]:{where.port}" if ":" in where.host else f"tcp://{where.host}:{where.port}"
+
+
+def write(binding: Binding, name: str, lines: Sequence[str]) -> str:
+    """Write a file that only this user may read into the private directory, and return its path."""
+    path = f"{binding.directory}/{name}"
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123
+        file.write("\n".join([*lines, ""]))
+    return path
+
+
+def configured(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment for a broker: this process's search path and language, and the given variables."""
+    return {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL")} | dict(variables)
+
+
+Start = tuple[Sequence[str], Mapping[str, Address]]  # the words behind the program's name; its endpoints
+
+
+def run(
+    program: Program,
+    binding: Binding,
+    service: RouterService,
+    prepare: Callable[[], Start],
+    environment: Mapping[str, str] | None = None,
+    path: str = "",
+) -> NoReturn:
+    """Run a broker until it ends: TransportError with the reason in its log.
+
+    prepare: writes its configuration, with ports that are free; called again if one has been taken meanwhile. path: of
+    the program, if it is not the one that is found by its name.
+    """
+    path = path or program.path()
+    for attempt in range(ATTEMPTS):
+        words, places = prepare()
+        one = _Run(program, [path, *words], binding.directory, environment or {})
+        service.adopt(one.pid)
+        if one.wait_until_ready():
+            service.announce({name: text(where) for name, where in places.items()}, {})
+            raise one.ended()
+        if binding.address is not None or not one.is_taken or attempt == ATTEMPTS - 1:
+            raise one.ended()
+    raise AssertionError("unreachable")
+
+
+class _Run:
+    """A broker's process and its log."""
+
+    def __init__(self, program: Program, words: Sequence[str], directory: str, environment: Mapping[str, str]) -> None:
+        self._program = program
+        try:
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                cwd=directory,
+                env=configured({"HOME": directory, "TMPDIR": directory} | dict(environment)),
+                process_group=0,
+            )
+        except OSError as reason:
+            raise TransportError(f"{words[0]} cannot be run: {reason}") from reason
+        self.pid = self._process.pid
+        self._last = self._complaint = ""
+        self._version: tuple[int, ...] = ()
+        self._is_ready = False
+        self.is_taken = False
+        self._news = threading.Event()  # it is ready, or its log has ended
+        self._log = threading.Thread(target=self._follow, daemon=True)
+        self._log.start()
+
+    def _follow(self) -> None:
+        for line in self._process.stdout or ():
+            sys.stderr.write(line)
+            if self._is_ready:
+                self._keep(line)
+                continue
+            if found := re.search(self._program.version, line):
+                self._version = tuple(map(int, found.group(1).split(".")))
+            self._keep(line)
+            self.is_taken = self.is_taken or bool(TAKEN.search(line))
+            if re.search(self._program.ready, line):
+                self._is_ready = True
+                self._news.set()
+        self._news.set()
+
+    def _keep(self, line: str) -> None:
+        words = STAMP.sub("", line).strip(" -\n")
+        if not words:
+            return
+        self._last = words
+        if COMPLAINT.search(words) and (not self._complaint or not TAKEN.search(self._complaint)):
+            self._complaint = words
+
+    def wait_until_ready(self) -> bool:
+        """Return whether it listens; False if it has ended. TransportError if it is another program, or too old."""
+        name, least = self._program.name, ".".join(map(str, self._program.least))
+        remedy = f"install version {least} or later: apt-get install {self._program.package}"
+        in_time = self._news.wait(self._program.ready_s)
+        if self._version and self._version < self._program.least:
+            raise TransportError(f"{name} has version {'.'.join(map(str, self._version))}, which is too old; {remedy}")
+        if not in_time:
+            said = f"the end of its log: {self._last}" if self._last else "it printed nothing"
+            raise TransportError(f"{name} did not get ready within {self._program.ready_s:g} s; {said}")
+        if self._is_ready and not self._version:
+            raise TransportError(f"the program {name} does not name a version that is known; {remedy}")
+        if not self._is_ready and not self._version:
+            self._process.wait()
+            said = f"it printed: {self._last}" if self._last else "it printed nothing"
+            raise TransportError(f"the program {name} is not the expected broker ({said}); {remedy}")
+        return self._is_ready
+
+    def ended(self) -> TransportError:
+        """Wait until it has ended; return the error that says so."""
+        status = self._process.wait()
+        self._log.join(0.5)
+        said = self._complaint or self._last
+        return TransportError(f"{self._program.name} ended with status {status}{f': {said}' if said else ''}")

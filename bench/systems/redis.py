@@ -1,0 +1,259 @@
+"""Redis: request and reply by lists or streams of a Redis server, redis-py on both sides."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.retry import Retry
+
+from bench import credentials
+from bench.contract import Address, Binding, RouterService, Service
+from bench.errors import TransportError
+from bench.systems import _broker, _tls
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.4
+REQUIRES = ("redis",)
+GROUP = "broker"
+LARGEST_BYTES = 64_000_000
+PROGRAMS = {"redis-server": "redis-server"}
+ENCRYPTED = ("tcp",)  # a Redis server's socket file does not encrypt
+
+SERVER = _broker.Program("redis-server", "redis-server", (7,), r"Redis version=(\d+(?:\.\d+)*)", "Ready to accept")
+KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
+CONSUMERS = "servers"  # the consumer group of a stream
+COMMANDS = "+blpop +rpush +del +xadd +xread +xreadgroup +xgroup +xack +xdel +hello +auth +ping +client +select"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How requests and replies are kept by the broker, and how they are sent.
+
+    queue: list, a request is pushed to the server's list and the reply to the client's (RPUSH, BLPOP); stream, the
+        same with streams (XADD, XREAD), a consumer group, and an acknowledgement of each request.
+    pipelining: send commands that follow each other in one write, without waiting for the first one's reply: what is
+        pushed, and the wait for the next message.
+    codec: how structured messages become bytes; not used for opaque bytes.
+    tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate.
+    """
+
+    queue: Literal["list", "stream"] = "list"
+    pipelining: bool = False
+    codec: str = "json"
+    tls: bool = False
+
+
+def route(binding: Binding, options: Options, service: RouterService) -> None:
+    """Run a Redis server until it ends."""
+    _broker.run(SERVER, binding, service, lambda: _configured(binding, options))
+
+
+def _configured(binding: Binding, options: Options) -> _broker.Start:
+    """Write the broker's configuration; it keeps nothing on disk, and obeys the commands that are needed alone."""
+    places = _broker.endpoints(binding, TRANSPORTS, ENCRYPTED, options.tls)
+    ports = {name: where.port for name, where in places.items() if where.transport == "tcp"}
+    hosts = {where.host for where in places.values() if where.transport == "tcp"} or {"127.0.0.1"}
+    lines = [
+        f"port {ports.get('tcp', 0)}",
+        f"bind {' '.join(hosts)}",
+        f"dir {binding.directory}",
+        "protected-mode no",  # the addresses are loopback, or named by the user
+        'save ""',
+        "appendonly no",
+        "daemonize no",
+        "databases 1",
+        "maxmemory 2gb",
+        "maxmemory-policy noeviction",
+        'logfile ""',
+    ]
+    if "ipc" in places:
+        lines += [f"unixsocket {places['ipc'].path}", "unixsocketperm 700"]
+    if "tcp tls" in ports:
+        lines += [
+            f"tls-port {ports['tcp tls']}",
+            f"tls-cert-file {binding.credentials}/{credentials.CERTIFICATE}",
+            f"tls-key-file {binding.credentials}/{credentials.KEY}",
+            f"tls-ca-cert-file {binding.credentials}/{credentials.AUTHORITY}",
+            "tls-auth-clients no",
+            "tls-protocols TLSv1.3",
+        ]
+    lines += _users()
+    return [_broker.write(binding, "redis.conf", lines)], places
+
+
+def _users() -> list[str]:
+    """Return who may do what: anybody who reaches the server, or the user that the login names."""
+    rights = f"~* &* -@all {COMMANDS}"
+    if (login := _broker.login()) is None:
+        return [f"user default on nopass {rights}"]
+    user, password = login
+    others = [] if user == "default" else ["user default off"]
+    return [*others, f"user {user} on >{password} {rights}"]
+
+
+def _connect(where: Address, options: Options) -> Any:
+    """Return a client of the broker that has one connection, never retries, and waits as long as a command does."""
+    place: dict[str, Any] = {"host": where.host, "port": where.port}
+    if where.transport == "ipc":
+        place = {"unix_socket_path": where.path}
+    elif options.tls:
+        authority = credentials.text(credentials.AUTHORITY)
+        place |= {"ssl": True, "ssl_ca_data": authority, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
+        place |= {"ssl_min_version": _tls.client_context().minimum_version}
+    user, password = _broker.login() or (None, None)
+    client = redis.Redis(
+        **place,
+        username=user,
+        password=password,
+        protocol=2,
+        socket_timeout=None,
+        socket_connect_timeout=_tls.HANDSHAKE_S,
+        retry=Retry(NoBackoff(), 0),
+        single_connection_client=False,
+    )
+    try:
+        client.ping()
+    except AuthenticationError as reason:
+        raise _broker.refused(reason) from reason
+    except RedisError as reason:
+        raise _unreachable(where, options, reason) from reason
+    return client
+
+
+def _unreachable(where: Address, options: Options, reason: RedisError) -> TransportError:
+    """Return the error for a connection that could not be made, or whose first command failed."""
+    if "NOAUTH" in str(reason) or "WRONGPASS" in str(reason):
+        return _broker.refused(reason)
+    cause = reason.__context__ or reason
+    if isinstance(cause, OSError) and _tls.is_handshake(cause, options.tls) and where.transport == "tcp":
+        return _tls.failed(cause)
+    return _broker.cannot_connect(where, f"{reason}{_tls.hint(options.tls, cause)}")
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Take requests from a list or stream of the broker and push their replies, until the process ends."""
+    where, name = _broker.split(_broker.announced(binding, options.tls))
+    client = _connect(where, options)
+    try:
+        (_serve_list if options.queue == "list" else _serve_stream)(client, name, options, binding, service)
+    except RedisError as reason:
+        raise _failed("the server cannot go on", reason) from reason
+
+
+def _serve_list(client: Any, name: str, options: Options, binding: Binding, service: Service) -> None:
+    """Answer the requests in a list: a client's key, and the payload."""
+    answer, push, pop = service.answer, client.rpush, client.blpop
+    client.delete(name)
+    service.announce(_broker.announced(binding, options.tls))
+    if not options.pipelining:
+        while True:
+            _, request = pop(name, 0)
+            push(request[:KEY_BYTES], answer(request[KEY_BYTES:]))
+    _, request = pop(name, 0)
+    while True:
+        commands = client.pipeline(transaction=False)
+        commands.rpush(request[:KEY_BYTES], answer(request[KEY_BYTES:]))
+        commands.blpop(name, 0)
+        _, (_, request) = commands.execute()
+
+
+def _serve_stream(client: Any, name: str, options: Options, binding: Binding, service: Service) -> None:
+    """Answer the requests in a stream as one consumer of a group: read, answer, acknowledge, delete."""
+    answer = service.answer
+    client.delete(name)
+    client.xgroup_create(name, CONSUMERS, id="0", mkstream=True)
+    service.announce(_broker.announced(binding, options.tls))
+    wanted = (CONSUMERS, "server", {name: ">"})
+    found = client.xreadgroup(*wanted, count=1, block=0)
+    while True:
+        ((_, ((number, fields),)),) = found
+        commands: Any = client.pipeline(transaction=False) if options.pipelining else client
+        commands.xadd(fields[b"key"], {"payload": answer(fields[b"payload"])}, maxlen=1, approximate=False)
+        commands.xack(name, CONSUMERS, number)
+        commands.xdel(name, number)
+        found = commands.xreadgroup(*wanted, count=1, block=0)
+        if options.pipelining:
+            found = commands.execute()[-1]
+
+
+def _failed(what: str, reason: Exception) -> TransportError:
+    """Return the error for a command that failed."""
+    if isinstance(reason, ResponseError) and "maxmemory" in str(reason):
+        return TransportError(f"{what}: the broker's memory is full: {reason}", "full")
+    return TransportError(f"{what}: {reason}", "read" if isinstance(reason, redis.ConnectionError) else "call")
+
+
+class Client:
+    """One connection to the broker, and a list or stream of its own for replies."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where the broker is, and the server's name."""
+        self._where, self._name = _broker.split(address)
+        self._options = options
+
+    def open(self) -> None:
+        """Connect."""
+        self._redis = _connect(self._where, self._options)
+        self._key = secrets.token_hex(KEY_BYTES // 2).encode()
+        self._last: Any = "0"  # number of the last reply in the stream
+        self._exchange = self._exchanges()[self._options.queue, self._options.pipelining]
+
+    def _exchanges(self) -> dict[tuple[str, bool], Callable[[bytes], bytes | None]]:
+        """Return the ways to make a call, by queue and pipelining."""
+        return {
+            ("list", False): self._by_list,
+            ("list", True): self._by_list_at_once,
+            ("stream", False): self._by_stream,
+            ("stream", True): self._by_stream_at_once,
+        }
+
+    def call(self, payload: bytes) -> bytes:
+        """Push a request and wait for its reply."""
+        try:
+            reply = self._exchange(payload)
+        except RedisError as reason:
+            raise _failed("the call failed", reason) from reason
+        if reply is None:
+            raise _broker.no_reply(self._name)
+        return reply
+
+    def _by_list(self, payload: bytes) -> bytes | None:
+        self._redis.rpush(self._name, self._key + payload)
+        found = self._redis.blpop(self._key, _broker.WAIT_S)
+        return found and found[1]
+
+    def _by_list_at_once(self, payload: bytes) -> bytes | None:
+        commands = self._redis.pipeline(transaction=False)
+        commands.rpush(self._name, self._key + payload)
+        commands.blpop(self._key, _broker.WAIT_S)
+        found = commands.execute()[1]
+        return found and found[1]
+
+    def _by_stream(self, payload: bytes) -> bytes | None:
+        self._redis.xadd(self._name, {"key": self._key, "payload": payload})
+        return self._reply_in(self._redis.xread({self._key: self._last}, count=1, block=int(1000 * _broker.WAIT_S)))
+
+    def _by_stream_at_once(self, payload: bytes) -> bytes | None:
+        commands = self._redis.pipeline(transaction=False)
+        commands.xadd(self._name, {"key": self._key, "payload": payload})
+        commands.xread({self._key: self._last}, count=1, block=int(1000 * _broker.WAIT_S))
+        return self._reply_in(commands.execute()[1])
+
+    def _reply_in(self, found: Any) -> bytes | None:
+        if not found:
+            return None
+        ((_, ((self._last, fields),)),) = found
+        return fields[b"payload"]
+
+    def close(self) -> None:
+        """Remove the replies that nobody read, and disconnect."""
+        try:
+            self._redis.delete(self._key)
+        except RedisError as reason:
+            raise _failed("the connection cannot be closed in order", reason) from reason
+        finally:
+            self._redis.close()
