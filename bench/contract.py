@@ -35,7 +35,8 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ``Load``                     a program that makes the calls itself, used for closed loads (optional):
                              ``Load(address, options, payloads, callers, most_calls)`` with the methods of
                              ``bench.child.callers.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
-                             its processes: their CPU time is the client's
+                             its processes: their CPU time is the client's. With an option ``client`` that has the
+                             value ``python``, ``Client`` makes the calls
 ``Wire``                     requests and responses as bytes, for the load generator ``wire`` (optional; see below)
 ``Multiplexed``              a connection that carries several calls at once, if the library has one (see below)
 ``url``                      ``url(options, address, payload_bytes) -> str``: the URL that external load generators

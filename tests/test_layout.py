@@ -98,7 +98,7 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
             "bench.process.Process",
         ),
         *("bench.replies", "bench.replies.END", "bench.systems._tokens"),
-        *("bench.systems._zeromq_streams", "bench.systems._http_streams"),
+        *("bench.systems._zeromq_streams", "bench.systems._http_streams", "bench.systems._native"),
         *("bench.errors.NotInstalledError", "bench.systems._workers", "bench.systems._http"),
         *("bench.systems._crossbar", "bench.systems._messages", "bench.systems.http_aiohttp", "bench.codecs"),
         "bench.systems._broker",

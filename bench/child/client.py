@@ -159,7 +159,7 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
         from bench.child import connections
 
         return connections.load_of(system, options, address, spec)
-    if spec.load == "closed" and hasattr(system, "Load"):
+    if spec.load == "closed" and systems.makes_calls(system, spec.options):
         payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
         return system.Load(address, options, payloads, spec.callers, spec.max_calls)
     return Callers(system, options, address, spec)

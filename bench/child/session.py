@@ -69,7 +69,7 @@ class Sessions:
 
     def _run(self, calls: int, payload_bytes: int) -> Session:
         server_ns, ended_ns = clocks.total_ns(self._server_pids), _children_ns()
-        native = hasattr(self._system, "Load")
+        native = systems.makes_calls(self._system, self._spec.options)
         begin_ns = time.perf_counter_ns()
         marks: tuple[Any, ...] = (self._native if native else self._python)(calls, payload_bytes)
         end_ns = time.perf_counter_ns()

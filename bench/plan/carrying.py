@@ -22,7 +22,7 @@ def bytes_only(case: Case, given: Mapping[str, Any]) -> Case:
 
 def refuse_if_no_carrier(case: Case, module: Any) -> None:
     """Raise UsageError for a structured message where only opaque bytes are carried."""
-    if case.load not in ("closed", "open") or case.engine != "library" or hasattr(module, "Load"):
+    if case.load not in ("closed", "open") or case.engine != "library" or systems.makes_calls(module, case.options):
         raise UsageError(
             f"the message {case.message!r} is carried by a system's own Python library, in closed and open loads: "
             "give engine library, another system, or message bytes"

@@ -57,7 +57,7 @@ def checked(case: Case, module: Any) -> Case:
 def _check_churn(case: Case, module: Any) -> None:
     if case.transport == "inproc":
         raise UsageError("inproc has no connections to open again: use ipc or tcp for calls_per_connection")
-    if case.load != "closed" or case.engine != "library" or hasattr(module, "Load"):
+    if case.load != "closed" or case.engine != "library" or systems.makes_calls(module, case.options):
         raise UsageError(
             f"calls_per_connection is for closed loads by a system's own client library in Python, not for "
             f"{case.system} with load {case.load} and engine {case.engine}: give 0, which keeps connections"
@@ -91,14 +91,19 @@ def _need_multiplexed(case: Case, module: Any) -> None:
 
 
 def _check_large(case: Case, module: Any) -> None:
-    if case.load != "closed" or case.engine != "library" or case.calls_per_connection or hasattr(module, "Load"):
+    if (
+        case.load != "closed"
+        or case.engine != "library"
+        or case.calls_per_connection
+        or systems.makes_calls(module, case.options)
+    ):
         raise UsageError("large_bytes is for closed loads by a system's own client library, over kept connections")
     if case.callers * case.outstanding < 2:
         raise UsageError("no other call is under way beside the large one: give outstanding or callers 2 or more")
 
 
 def _check_sizes(case: Case, module: Any) -> None:
-    if case.load not in ("closed", "open") or case.engine != "library" or hasattr(module, "Load"):
+    if case.load not in ("closed", "open") or case.engine != "library" or systems.makes_calls(module, case.options):
         raise UsageError("sizes vary (p99_bytes) in closed and open loads by a system's own client library in Python")
     if case.p99_bytes <= case.payload_bytes:
         raise UsageError(f"p99_bytes must be above the median payload_bytes ({case.payload_bytes:,}), or 0")

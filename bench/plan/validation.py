@@ -54,6 +54,8 @@ def checked(case: Case) -> Case:
         carrying.refuse_if_no_carrier(case, module)
     case = replace(case, options=options_of(module.Options, given, case.system))
     case = carrying.bytes_only(case, given) if case.message == BYTES else carrying.carrying(case, given, module)
+    if case.engine == "library" and case.load not in ("closed", "session"):
+        _check_native_client(case, module)
     if case.load in WHOLE:
         _check_sessions(case)
     if case.load == "retry":
@@ -122,6 +124,15 @@ def _check_sessions(case: Case) -> None:
     if not case.sessions:
         what = "client process" if case.load == "session" else "connection"
         raise UsageError(f"give at least one {what}: how many calls it makes, and their payload")
+
+
+def _check_native_client(case: Case, module: Any) -> None:
+    """Refuse a load that a native client does not make, where the system lets one choose another client."""
+    if "client" in case.options and systems.makes_calls(module, case.options):
+        raise UsageError(
+            f"the native client of {case.system} makes closed loads only: give the option client python, as in "
+            '-p options "{client: python}"'
+        )
 
 
 def _check_encrypted(case: Case) -> None:

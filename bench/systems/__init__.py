@@ -11,6 +11,7 @@ import functools
 import glob
 import importlib
 import os
+from collections.abc import Mapping
 from typing import Any, cast
 
 from bench.contract import GROUPS, System
@@ -194,6 +195,14 @@ def offering(what: str) -> list[str]:
         with contextlib.suppress(NotInstalledError):
             found += [name] * hasattr(load(name), what)
     return found
+
+
+def makes_calls(module: Any, options: Mapping[str, Any]) -> bool:
+    """Return whether a system's own program makes the calls of closed loads, not its client in Python.
+
+    It does so unless the system has an option ``client`` that says ``python``.
+    """
+    return hasattr(module, "Load") and options.get("client") != "python"
 
 
 def prepare(name: str) -> None:

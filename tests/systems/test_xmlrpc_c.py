@@ -55,7 +55,7 @@ def load_of(address, protocol, payload=b"hello", **options):
 
 
 def test_options_that_do_not_exist():
-    with pytest.raises(UsageError, match="protocol must be http or pstream"):
+    with pytest.raises(UsageError, match="protocol of xmlrpc_c must be http or pstream"):
         checked(Case("xmlrpc_c", "tcp", options={"protocol": "soap"}))
 
 

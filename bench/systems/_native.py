@@ -1,0 +1,115 @@
+"""Shared by systems with a native program: its two roles (see _native.hpp), controlled by lines of text."""
+
+import socket
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bench import programs
+from bench.contract import LoadReport, Service
+from bench.errors import TransportError
+from bench.process import Process
+
+HEADER = Path(__file__).with_name("_native.hpp")
+
+
+class Source:
+    """The source of a program, and how it is compiled."""
+
+    def __init__(self, name: str, library: str, flags: Sequence[str], protos: Sequence[str] = ()) -> None:
+        """Name the files in this folder, what messages call the program, and the compiler's flags for libraries."""
+        here = Path(__file__)
+        self.library = library
+        self._file, self._flags = here.with_name(name), tuple(flags)
+        self._protos = tuple(here.with_name(proto) for proto in protos)
+
+    def program(self) -> Path:
+        """Return the compiled program; NotInstalledError quotes the compiler if it fails."""
+        return programs.ensure(self._file, self._flags, headers=(HEADER,), protos=self._protos)
+
+    def start(self, words: Sequence[object], connections: Sequence[socket.socket] = ()) -> "Program":
+        """Start the program; it takes over ``connections``, which are closed here."""
+        program = Program(self, words, connections)
+        for one in connections:
+            one.close()
+        return program
+
+
+class Program(Process):
+    """A program in one of its roles; it ends when its input, or this process, ends."""
+
+    def __init__(self, source: Source, words: Sequence[object], connections: Sequence[socket.socket]) -> None:
+        """Start it; ``connections`` are handed on to it."""
+        self._library = source.library
+        command = [str(source.program()), *map(str, words)]
+        super().__init__(command, pass_fds=[one.fileno() for one in connections])
+
+    def hear(self, kind: str = "") -> list[str]:
+        """Return the words after ``kind`` in its next line; TransportError for any other line."""
+        line = self.output.readline().decode()
+        if not line or line.startswith("error "):
+            status = self.wait()
+            said = line.removeprefix("error ").strip() or f"it ended with status {status}"
+            raise TransportError(f"the {self._library} program failed: {said}")
+        return line.removeprefix(kind).split()
+
+    def read(self, count: int) -> "array[int]":
+        """Return that many int64 of its output."""
+        numbers = array("q")
+        numbers.frombytes(self.output.read(8 * count))
+        return numbers
+
+
+def serve(source: Source, program: Program, service: Service, address: Callable[[list[str]], str]) -> None:
+    """Let the program answer until it ends; ``address`` returns where, from the words that it says when it is ready."""
+    where = address(program.hear("ready"))
+
+    def count() -> list[int]:
+        program.write(b"count\n")
+        return [int(word) for word in program.hear()]
+
+    service.announce(where, counts=count)
+    raise TransportError(f"the {source.library} program ended with status {program.wait()}")
+
+
+class Load:
+    """The closed load, made by the program: a connection and a thread for each caller.
+
+    A system's own ``Load`` starts its program in ``_start``.
+    """
+
+    def __init__(self, payloads: list[bytes], callers: int, most_calls: int) -> None:
+        """Keep the program's arguments."""
+        self._payloads = payloads
+        self._callers = callers
+        self._words = ["client", callers, most_calls, len(payloads), len(payloads[0])]
+        self._calls: list[int] = []
+
+    def _start(self, words: list[object]) -> Program:
+        """Start the program with these words, and the system's own behind them."""
+        raise NotImplementedError
+
+    @property
+    def pids(self) -> list[int]:
+        """The further processes whose CPU time counts as the client's."""
+        return [self._program.pid]
+
+    def first(self) -> int:
+        """Start the program, which connects and makes one verified call with each caller; return the first's ns."""
+        self._program = self._start([*self._words])
+        self._program.write(b"".join(self._payloads))
+        (first_ns,) = self._program.hear("first")
+        return int(first_ns)
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Let the program make its calls."""
+        self._program.write(b"%d %d\n" % (at_ns, until_ns))
+        self._calls = [int(word) for word in self._program.hear("done")]
+
+    def report(self) -> LoadReport:
+        """Return the number of calls, and the send and receive times of each caller."""
+        return LoadReport(sum(self._calls), [self._program.read(calls) for calls in self._calls for _ in range(2)])
+
+    def close(self) -> None:
+        """End the program, and with it its connections."""
+        self._program.end()

@@ -1,0 +1,219 @@
+"""Systems with native programs: each side is native or in Python, both kinds speak with each other, and end."""
+
+import os
+import socket
+import struct
+import threading
+
+import psutil
+import pytest
+from conftest import is_gone, wait_for
+from specs import server_spec
+
+from bench import systems
+from bench.channel import Listening
+from bench.contract import parse_address
+from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
+from bench.measurement.child_process import Child, collect
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.plan.validation import checked
+
+TWINS = {"sockets_c": "sockets"}
+
+
+def modules():
+    """Return the twins as parameters; those whose compiler or library is missing are skipped with the reason."""
+    rows = []
+    for name in TWINS:
+        try:
+            systems.load(name)
+            rows.append(pytest.param(name))
+        except NotInstalledError as missing:
+            rows.append(pytest.param(name, marks=pytest.mark.skip(reason=str(missing))))
+    return pytest.mark.parametrize("name", rows)
+
+
+twins = modules()
+sides = pytest.mark.parametrize("server", ["c", "python"])
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Return a function that starts a server as a child and returns it and its address."""
+    children = []
+
+    def start(name, transport="tcp", **options):
+        systems.prepare(name)
+        spec = server_spec(name, transport, options=options, directory=str(tmp_path / "private"))
+        children.append(Child("server", "bench.child.server", spec))
+        (listening,) = collect(Listening, children[-1:], 20)
+        return children[-1], listening.address
+
+    yield start
+    for child in children:
+        child.stop()
+
+
+def load_of(name, address, payload=b"hello", callers=1, calls=50):
+    """Return a started load of the native client, with two payloads."""
+    library = systems.load(name)
+    load = library.Load(address, library.Options(), [payload, payload[::-1]], callers, calls)
+    load.first()
+    return load
+
+
+def client_of(name, address):
+    """Return a connected client in Python."""
+    library = systems.load(name)
+    client = library.Client(address, library.Options(client="python"))
+    client.open()
+    return client
+
+
+@twins
+@pytest.mark.parametrize("client", ["c", "python"])
+@sides
+def test_either_side_is_native_or_in_python(name, client, server):
+    case = checked(Case(name, "ipc", 300, {"client": client, "server": server}, clients=2, callers=2))
+    measured = measure(case, 0.1, seed=1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 4
+    assert len(measured.calls) == 4 and all(times[0, 0] >= 0 for times in measured.calls)
+    assert measured.ledger["client_cpu_ns"] > 0 and measured.ledger["server_cpu_ns"] > 0
+
+
+@twins
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@sides
+@pytest.mark.parametrize("size", [1, 3_000_000])
+def test_the_native_client_reads_every_reply(serve, name, transport, server, size):
+    _, address = serve(name, transport, server=server)
+    load = load_of(name, address, os.urandom(size), callers=2, calls=6)
+    load.load(0, 2**62)
+    report = load.report()
+    load.close()
+    assert report.calls == 12 and [len(one) for one in report.times] == [6] * 4
+    assert all(before <= after for before, after in zip(report.times[0], report.times[1], strict=True))
+
+
+@twins
+def test_the_system_in_python_speaks_with_the_native_server(serve, name):
+    _, address = serve(name)
+    library = systems.load(TWINS[name])
+    client = library.Client(address, library.Options())
+    client.open()
+    for payload in (b"x", os.urandom(2_000_000), bytes(1000)):
+        assert client.call(payload) == payload
+    client.close()
+
+
+@twins
+def test_the_native_client_makes_closed_loads_only(name):
+    case = Case(name, "ipc", load="open", offered_per_s=200)
+    with pytest.raises(
+        UsageError, match=f"the native client of {name} makes closed loads only: give the option client"
+    ):
+        checked(case)
+    options = {"client": "python"}
+    ledger = measure(checked(Case(name, "ipc", options=options, load="open", offered_per_s=200)), 0.2, seed=1).ledger
+    assert ledger["calls"] == ledger["server_calls"] > 5
+
+
+@twins
+def test_what_the_native_client_cannot_do_the_one_in_python_can(name):
+    with pytest.raises(UsageError, match="own client library in Python"):
+        checked(Case(name, "ipc", calls_per_connection=5))
+    case = checked(Case(name, "ipc", options={"client": "python"}, calls_per_connection=5, max_calls=20))
+    assert measure(case, 5.0, seed=1).ledger["calls"] == 20
+
+
+@twins
+def test_a_side_that_does_not_exist_is_refused(name):
+    with pytest.raises(UsageError, match=r"option server of .* must be c or python"):
+        checked(Case(name, "ipc", options={"server": "rust"}))
+
+
+@twins
+def test_a_native_server_that_is_killed_is_explained(serve, name):
+    child, _ = serve(name)
+    (program,) = psutil.Process(child.pid).children()
+    program.kill()
+    with pytest.raises(SystemFailedError, match=f"the {name} program ended with status -9"):
+        collect("never", [child], 5)
+
+
+@twins
+def test_the_program_ends_with_the_server_that_started_it(serve, name):
+    child, _ = serve(name)
+    (program,) = psutil.Process(child.pid).children()
+    os.kill(child.pid, 9)
+    assert wait_for(lambda: is_gone(program.pid))
+
+
+@twins
+def test_an_address_in_use_is_named(serve, name):
+    _, address = serve(name)
+    child = Child("server", "bench.child.server", server_spec(name, "tcp", bind=address))
+    with pytest.raises(SystemFailedError, match=r"cannot listen at tcp://127\.0\.0\.1:\d+: Address already in use"):
+        collect(Listening, [child], 20)
+    child.stop()
+
+
+@pytest.mark.parametrize("name", [name for name in ("sockets_c", "grpc_cpp") if name in TWINS])
+def test_a_native_client_whose_server_ends_says_so_and_leaves_nothing(serve, name):
+    child, address = serve(name)
+    load = load_of(name, address, calls=5_000_000)
+    (pid,) = load.pids
+    threading.Timer(0.2, lambda: os.kill(child.pid, 9)).start()
+    with pytest.raises(TransportError, match=f"the {name} program failed: .*(closed|reset|UNAVAILABLE)") as caught:
+        load.load(0, 2**62)
+    assert "\n" not in str(caught.value) and is_gone(pid)
+
+
+@pytest.mark.parametrize("name", [name for name in ("sockets_c", "grpc_cpp") if name in TWINS])
+def test_nobody_there_is_said(name):
+    with pytest.raises(TransportError, match=r"[Rr]efused"):
+        load_of(name, "tcp://127.0.0.1:1")
+
+
+@twins
+def test_a_server_that_does_not_echo_is_found_out(name, serve):
+    from test_xmlrpc import begin
+
+    from bench.contract import Binding
+
+    library = systems.load(TWINS[name])
+    address = begin(library, library.Options(), Binding("tcp", ""), answer=lambda payload: payload + b"!")
+    with pytest.raises(TransportError, match=r"request 0 was answered with other bytes \(6\)"):
+        load_of(name, address)
+
+
+# ---- raw sockets
+
+
+def test_requests_that_come_before_their_replies_are_answered_in_order(serve):
+    _, address = serve("sockets_c")
+    where = parse_address(address)
+    payloads = [os.urandom(size) for size in (0, 1, 70_000, 5, 65_532)]
+    with socket.create_connection((where.host, where.port)) as connection:
+        sent = b"".join(struct.pack("!I", len(one)) + one for one in payloads)
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        with connection.makefile("rb") as replies:
+            assert replies.read() == sent
+
+
+def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(serve):
+    _, address = serve("sockets_c")
+    where = parse_address(address)
+    with socket.create_connection((where.host, where.port)) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert connection.recv(100) == b""
+    client = client_of("sockets_c", address)
+    assert client.call(b"hello") == b"hello"
+    client.close()
+
+
+def test_the_wire_speaks_with_the_native_server():
+    ledger = measure(checked(Case("sockets_c", "tcp", 100, engine="wire", callers=3)), 0.1, seed=1).ledger
+    assert ledger["calls"] == ledger["server_calls"] > 3
