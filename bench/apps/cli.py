@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
+from bench.apps import threads
 from bench.errors import BenchError, UsageError
 from bench.text import one_line, plainly
 
@@ -241,6 +242,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         if sys.flags.optimize > 1:
             raise UsageError("python -OO removes texts that are read at run time: leave out -OO (PYTHONOPTIMIZE=2)")
+        threads.require("a command", *threads.FOR_A_COMMAND)
         outcome: Any = cli.main(arguments, prog_name="bench", standalone_mode=False)
         status = outcome if isinstance(outcome, int) else 0
         for stream in filter(None, (sys.stdout, sys.stderr)):

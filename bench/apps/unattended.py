@@ -6,12 +6,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import bench
 from bench import environments, paths, systems
+from bench.apps import threads
 from bench.errors import BenchError, DataError, UsageError, unknown
 from bench.experiments import registry
 from bench.plan import cases, estimate, placement
@@ -48,7 +50,8 @@ def execute(
 
 
 def _check_before(parameters: dict[str, str]) -> None:
-    """Raise DataError, before a kernel is started, for a missing run or a folder that cannot be written."""
+    """Raise BenchError, before a kernel is started, for too few threads, no such run, or a folder not to be written."""
+    threads.require("a notebook", *threads.FOR_A_NOTEBOOK)
     source = parameters.get("source", "measure")
     if source not in ("measure", "reference"):
         stored.find(source)
@@ -146,24 +149,36 @@ def _quiet_kernel() -> Iterator[None]:
 @contextlib.contextmanager
 def _safe_path() -> Iterator[None]:
     """Let kernels take no file of the laboratory's folder for a library of the same name."""
-    before = os.environ.get("PYTHONSAFEPATH")
-    if before is not None or not is_found(str(Path(bench.__file__).parents[1])):
+    with _variable("PYTHONSAFEPATH", "1" if is_found(str(Path(bench.__file__).parents[1])) else None):
+        yield
+
+
+@contextlib.contextmanager
+def _variable(name: str, value: str | None) -> Iterator[None]:
+    """Set an environment variable, which kernels then see, unless it is set already or ``value`` is None."""
+    if value is None or name in os.environ:
         yield
         return
-    os.environ["PYTHONSAFEPATH"] = "1"
+    os.environ[name] = value
     try:
         yield
     finally:
-        del os.environ["PYTHONSAFEPATH"]
+        del os.environ[name]
 
 
 @contextlib.contextmanager
 def _private_temporary() -> Iterator[str]:
-    """Yield a folder for sockets, where libraries put their temporary files too: with it, whatever they left goes."""
+    """Yield a folder for sockets, where libraries put their temporary files too: with it, whatever they left goes.
+
+    So does IPython's folder of a user whose home cannot be written: each kernel would make one, and leave it.
+    """
+    from IPython.paths import get_ipython_dir
+
     with tempfile.TemporaryDirectory(prefix="rt-", dir=paths.for_sockets()) as folder, _removed_at_the_end(folder):
         before, tempfile.tempdir = tempfile.tempdir, folder
         try:
-            yield folder
+            with warnings.catch_warnings(action="ignore"), _variable("IPYTHONDIR", get_ipython_dir()):
+                yield folder
         finally:
             tempfile.tempdir = before
 

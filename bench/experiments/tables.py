@@ -144,7 +144,7 @@ def _connections(case: Case) -> dict[str, str]:
 def versions(run: Run) -> pd.DataFrame:
     """Return one row for each program and library whose version the run recorded, and the revision that measured."""
     git = run.manifest.get("git", {})
-    revision = f"{git.get('revision', 'not known')[:12]}{' (with changes)' * bool(git.get('dirty'))}"
+    revision = f"{(git.get('revision') or 'not known')[:12]}{' (with changes)' * bool(git.get('dirty'))}"
     known = {**run.manifest.get("versions", {}), "roundtrip revision": revision}
     return pd.DataFrame({"version": pd.Series(known)}).rename_axis("program or library")
 

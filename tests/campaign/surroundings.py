@@ -94,8 +94,10 @@ def all_places() -> list[Place]:
     found += [Place("files of at most 20 kB", words, "refuses", options=short) for words in (KEEP, DRAW)]
     if shutil.which("setpriv") and os.geteuid() == 0:
         eight = {"preexec_fn": _limited(resource.RLIMIT_NPROC, 8)}
-        found += [Place("8 processes", words, options=eight, before=(*NOBODY, *MAY_READ))
-                  for words in (LIST, SHOW, MEASURE)]  # fmt: skip
+        found += [
+            Place("8 processes", words, wanted, options=eight, before=(*NOBODY, *MAY_READ))
+            for words, wanted in ((LIST, "either"), (SHOW, "either"), (DRAW, "refuses"), (MEASURE, "refuses"))
+        ]
     for encoding in ("latin-1", "ascii", "cp1252"):
         found += [Place(f"letters of {encoding}", words, "works", {"PYTHONIOENCODING": encoding})
                   for words in (SHOW, COMPARE)]  # fmt: skip

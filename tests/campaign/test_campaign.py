@@ -46,7 +46,10 @@ def test_what_is_killed_leaves_nothing_and_loses_nothing(role, system, private_p
 SELECTED = [one for one in surroundings.all_places() if one.name in ("-O", "no input", "8 processes", "no home")]
 
 
-@pytest.mark.parametrize("place", [one for one in SELECTED if one.words == ["list"]], ids=lambda place: place.name)
+SELECTED = [one for one in SELECTED if one.words == ["list"] or one.wanted == "refuses"]
+
+
+@pytest.mark.parametrize("place", SELECTED, ids=lambda place: f"{place.name} {place.words[0]}")
 def test_surroundings_that_lack_something(place, private_parent):
     assert surroundings.tried(place, private_parent) == ""
 

@@ -3,10 +3,13 @@
 import nbformat
 import pytest
 from conftest import ROOT
-from handmade import reference
+from handmade import handmade, reference
 
 import bench
 import bench.apps.notebook  # what the cells before it have loaded
+from bench.experiments import tables
+from bench.plan.case import Case
+from bench.run.frames import Run
 
 NOTEBOOKS = [
     *("openload", "calibration", "scaleup", "nodelay", "marginal", "capacity", "noise", "origins", "mystery"),
@@ -34,3 +37,9 @@ def test_the_timed_loop_the_plan_and_the_versions_are_shown_and_an_exercise_is_o
     prose = "\n".join(cell.source for cell in cells(notebook) if cell.cell_type == "markdown")
     exercises = prose[prose.index("## Exercises") :]
     assert "*Your own run.*" in exercises and "(../docs/reading-a-notebook.md)" in prose
+
+
+def test_a_run_measured_outside_a_checkout_has_no_revision_and_its_table_says_so():
+    run = handmade([Case("sockets", "ipc")], [50])
+    run.folder.update(git={"revision": None, "dirty": None})
+    assert tables.versions(Run(run.folder)).loc["roundtrip revision", "version"] == "not known"
