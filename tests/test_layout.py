@@ -80,7 +80,12 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
             f"bench.contract{part}"
             for part in ("", ".Address", ".Binding", ".LoadReport", ".Service", ".parse_address")
         ),
-        *("bench.contract.RouterService", "bench.systems", "bench.systems._grpc", "bench.systems.sockets"),
+        *(
+            "bench.contract.RouterService",
+            "bench.systems",
+            "bench.systems._grpc",
+            "bench.systems.sockets",
+        ),
         *(
             "bench.systems._http_wire",
             "bench.systems._tls",
@@ -97,6 +102,7 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
             "bench.process",
             "bench.process.Process",
         ),
+        "bench.systems._nng",
         *("bench.replies", "bench.replies.END", "bench.systems._tokens"),
         *("bench.systems._zeromq_streams", "bench.systems._http_streams", "bench.systems._native"),
         *("bench.errors.NotInstalledError", "bench.systems._workers", "bench.systems._http"),

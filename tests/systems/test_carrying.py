@@ -26,6 +26,8 @@ CARRIERS = [
     "http_stdlib",
     "mqtt",
     "nats",
+    "nng",
+    "nng_aio",
     "pyro5",
     "rabbitmq",
     "redis",

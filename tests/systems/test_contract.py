@@ -89,12 +89,16 @@ def test_calls_are_answered_and_counted(name, transport, options, routing):
         assert ledger["server_cpu_ns"] > 0
 
 
-@pytest.mark.parametrize(("name", "transport"), STREAMS)
+ENCRYPTED_STREAMS = [(name, transport, True) for name, transport in STREAMS if transport in encrypted_transports(name)]
+
+
+@pytest.mark.parametrize(
+    ("name", "transport", "is_encrypted"), [*((*pair, False) for pair in STREAMS), *ENCRYPTED_STREAMS]
+)
 @pytest.mark.parametrize("size", [1, 1000, 300_000])
-@pytest.mark.parametrize("options", [{}, {"curve": True}])
-def test_streams_arrive_whole(name, transport, size, options):
-    if options and transport not in encrypted_transports(name):
-        pytest.skip("inproc is not encrypted")
+def test_streams_arrive_whole(name, transport, size, is_encrypted):
+    kind = systems.load(name).Options
+    options = {one: True for one in credentials.OPTIONS if is_encrypted and hasattr(kind, one)}
     measured = measure(Case(name, transport, size, options, load="stream"), window_s=0.05, seed=1)
     sent, received = measured.marks
     assert sent[0] == "client" and received[0] == "server"

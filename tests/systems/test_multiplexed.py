@@ -32,6 +32,7 @@ CASES = [
     ("mqtt", "ipc", {}),
     ("mqtt", "tcp", {"qos": 1}),
     ("rabbitmq", "tcp", {"acknowledge": True, "prefetch": 4}),
+    ("nng_aio", "ipc", {}),
 ]
 
 

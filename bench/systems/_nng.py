@@ -1,0 +1,107 @@
+"""Shared by the two nng systems: options, addresses, sockets, encryption, errors, the server of one socket."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import pynng
+
+from bench import credentials
+from bench.contract import Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import _tls, sockets
+
+
+@dataclass(frozen=True)
+class Options:
+    """How sockets are used. The library's own threads move messages; TCP_NODELAY is its default.
+
+    nodelay: set TCP_NODELAY. Not on ipc.
+    codec: how structured messages become bytes; not used for opaque bytes.
+    tls: encrypt by the library's own Mbed TLS, over tcp; the client verifies the server's certificate.
+    """
+
+    nodelay: bool = True
+    codec: str = "json"
+    tls: bool = False
+
+
+def opened(kind: Any, options: Options, own: Any = None) -> Any:
+    """Return a socket of a kind, for messages of any size; ``own``: settings for encryption."""
+    logging.getLogger("pynng").propagate = False
+    socket = kind(recv_max_size=0)
+    socket.tcp_nodelay = options.nodelay
+    if own is not None:
+        socket.tls_config = own
+    return socket
+
+
+def _of_server(folder: str) -> Any:
+    """Return a server's settings for encryption, with the certificate in a folder."""
+    texts = []
+    for name in (credentials.KEY, credentials.CERTIFICATE):
+        with open(f"{folder}/{name}") as file:  # noqa: PTH123
+            texts.append(file.read())
+    return pynng.TLSConfig(pynng.TLSConfig.MODE_SERVER, own_key_string=texts[0], own_cert_string=texts[1])
+
+
+def _of_client(host: str) -> Any:
+    """Return a client's settings for encryption: it trusts the run's authority alone, and verifies the name."""
+    return pynng.TLSConfig(
+        pynng.TLSConfig.MODE_CLIENT,
+        server_name=host,
+        ca_string=credentials.text(credentials.AUTHORITY),
+        auth_mode=pynng.TLSConfig.AUTH_MODE_REQUIRED,
+    )
+
+
+def bound(kind: Any, binding: Binding, options: Options) -> tuple[Any, str]:
+    """Return a socket of a kind that listens, and the address that clients connect to."""
+    endpoint = binding.endpoint()
+    socket = opened(kind, options, _of_server(binding.credentials) if options.tls else None)
+    try:
+        listener = socket.listen(f"tls+{endpoint}" if options.tls else endpoint)
+    except pynng.NNGException as reason:
+        raise TransportError(f"cannot listen at {endpoint}: {reason}") from reason
+    return socket, f"tcp://{listener.local_address}" if binding.transport == "tcp" else endpoint
+
+
+def connected(kind: Any, address: str, options: Options) -> Any:
+    """Return a socket of a kind that has connected."""
+    own = _of_client(parse_address(address).host) if options.tls else None
+    socket = opened(kind, options, own)
+    try:
+        socket.dial(f"tls+{address}" if options.tls else address, block=True)
+    except pynng.NNGException as reason:
+        socket.close()
+        raise _not_connected(address, options, reason) from reason
+    return socket
+
+
+def _not_connected(address: str, options: Options, reason: Exception) -> TransportError:
+    """Return the error for a connection that was not made.
+
+    The library does not say what was wrong with a handshake: another one, by Python's ssl, does.
+    """
+    text = f"cannot connect to {address}: {reason}"
+    if not options.tls:
+        return TransportError(text + (_tls.IF if "shutdown" in str(reason) else ""), "connect")
+    try:
+        _tls.secured(sockets.connect(parse_address(address)), parse_address(address)).close()
+    except TransportError as why:
+        return why
+    return TransportError(f"{text}; {_tls.SAME}", "connect")
+
+
+def failed(reason: Exception) -> TransportError:
+    """Return the error for a call that failed."""
+    return TransportError(f"the call failed: {reason}", "read")
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer requests in one thread, with one REP socket: one after another, whoever sent them."""
+    socket, address = bound(pynng.Rep0, binding, options)
+    service.announce(address)
+    answer, send, receive = service.answer, socket.send, socket.recv
+    while True:
+        send(answer(receive()))
