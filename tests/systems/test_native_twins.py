@@ -19,7 +19,7 @@ from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
 
-TWINS = {"sockets_c": "sockets"}
+TWINS = {"sockets_c": "sockets", "zeromq_c": "zeromq", "grpc_cpp": "grpc_sync"}
 
 
 def modules():

@@ -1,0 +1,85 @@
+"""gRPC in C++: unary calls by the library's own language on both sides; either can be the one of grpc_sync."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bench import programs
+from bench.contract import Binding, Service, parse_address
+from bench.systems import _grpc, _native, _workers, grpc_sync
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.25
+REQUIRES = ("grpcio", "protobuf")
+GROUP = "native"
+VERSION_COMMANDS = {"grpc++": "pkg-config --modversion grpc++"}
+
+PACKAGES = "g++ libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc"
+FLAGS = ("-Wl,--copy-dt-needed-entries", "-lgrpc++", "-lgrpc", "-lgpr", "-lprotobuf", "-pthread")
+
+programs.need(["grpcpp/grpcpp.h", "google/protobuf/message.h"], PACKAGES, ["protoc", "grpc_cpp_plugin"])
+
+SOURCE = _native.Source("_grpc_cpp.cpp", "grpc_cpp", FLAGS, ["_grpc_echo.proto"])
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which side is native; grpcio holds a gRPC core of its own, which is newer than Debian's.
+
+    client: who makes the calls: c, a program in C++, compiled on first use, which makes closed loads; or python, the
+        client of the system grpc_sync.
+    server: who answers: c, the program, its synchronous API; or python, the server of the system grpc_sync.
+    max_message_bytes: the largest message that either side accepts (the library's own limit is the default).
+    """
+
+    client: Literal["c", "python"] = "c"
+    server: Literal["c", "python"] = "c"
+    max_message_bytes: int = 4 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for impossible values."""
+        in_python(self)
+
+
+def in_python(options: Options) -> grpc_sync.Options:
+    """Return the options of grpc_sync that make it the twin: protobuf, unary calls, a channel for each caller."""
+    return grpc_sync.Options(max_message_bytes=options.max_message_bytes)
+
+
+def prepare() -> None:
+    """Compile the program that serves and calls, if it is missing."""
+    SOURCE.program()
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Let the program answer, or answer here in Python."""
+    if options.server == "python":
+        return grpc_sync.serve(binding, in_python(options), service)
+    endpoint = binding.endpoint()
+    where = parse_address(endpoint)
+    if where.transport == "tcp":
+        _workers.refuse_if_taken(endpoint)
+    program = SOURCE.start(["server", options.max_message_bytes, _grpc.place(endpoint)])
+    host = f"[{where.host}]" if ":" in where.host else where.host
+    return _native.serve(
+        SOURCE, program, service, lambda words: endpoint if where.transport == "ipc" else f"tcp://{host}:{words[0]}"
+    )
+
+
+class Load(_native.Load):
+    """The closed load by the program, which connects."""
+
+    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
+        """Keep where to connect, and the program's arguments."""
+        super().__init__(payloads, callers, most_calls)
+        self._own = [options.max_message_bytes, _grpc.place(address)]
+
+    def _start(self, words: list[object]) -> _native.Program:
+        return SOURCE.start([*words, *self._own])
+
+
+class Client(grpc_sync.Client):
+    """The client of the system grpc_sync, in Python."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where to connect; ``open`` connects."""
+        super().__init__(address, in_python(options))

@@ -1,0 +1,63 @@
+"""ZeroMQ by libzmq in C: REQ and REP sockets without pyzmq; either side can be the one of the system zeromq."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bench import programs
+from bench.contract import Binding, Service
+from bench.systems import _native, zeromq
+
+TRANSPORTS = ("ipc", "tcp")
+REQUIRES = ("pyzmq",)
+GROUP = "native"
+VERSION_COMMANDS = {"libzmq": "pkg-config --modversion libzmq"}
+
+programs.need(["zmq.h"], "g++ libzmq3-dev")
+
+SOURCE = _native.Source("_zeromq_c.cpp", "zeromq_c", ("-lzmq", "-pthread"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which side is native; pyzmq has a libzmq of its own, whose version can differ.
+
+    client: who makes the calls: c, a program compiled on first use, which makes closed loads; or python, the client of
+        the system zeromq.
+    server: who answers: c, the program; or python, the server of the system zeromq.
+    """
+
+    client: Literal["c", "python"] = "c"
+    server: Literal["c", "python"] = "c"
+
+
+def prepare() -> None:
+    """Compile the program that serves and calls, if it is missing."""
+    SOURCE.program()
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Let the program answer, or answer here in Python."""
+    if options.server == "python":
+        return zeromq.serve(binding, zeromq.Options(), service)
+    program = SOURCE.start(["server", binding.endpoint()])
+    return _native.serve(SOURCE, program, service, lambda words: words[0])
+
+
+class Load(_native.Load):
+    """The closed load by the program, which connects."""
+
+    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
+        """Keep where to connect, and the program's arguments."""
+        super().__init__(payloads, callers, most_calls)
+        self._address = address
+
+    def _start(self, words: list[object]) -> _native.Program:
+        return SOURCE.start([*words, self._address])
+
+
+class Client(zeromq.Client):
+    """The client of the system zeromq, in Python."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep the address; ``open`` connects."""
+        super().__init__(address, zeromq.Options())
