@@ -14,10 +14,10 @@ UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 .PHONY: figures test test-fast campaign lab app site systems lint benchmark calibrate reference student slides expected certificate lock proto clean
 
 figures: $(READY)
-	@$(BIN)/python -m bench run --all
+	@$(BIN)/python -P -m bench run --all
 
 test: $(READY)
-	@$(BIN)/python -m bench prepare
+	@$(BIN)/python -P -m bench prepare
 	$(BIN)/python -m pytest
 
 FAST := tests/analysis tests/child/test_timed_loops.py tests/plan/test_parameters.py tests/plan/test_plan.py tests/run \
@@ -30,13 +30,13 @@ test-fast: $(READY)
 # Random damage to runs, input, surroundings and processes (docs/trust.md): at most 15 minutes; SEED=2 for other tries.
 campaign: $(READY)
 	@$(BIN)/python tests/campaign/campaign.py --seed $(or $(SEED),1) --write docs/campaign.json
-	@$(BIN)/python -m bench.apps.documents expected
+	@$(BIN)/python -P -m bench.apps.documents expected
 
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks
 
 app: $(READY)
-	JUPYTER_PATH=bench/apps/exploring/share $(BIN)/voila notebooks/explore.ipynb --template=lecture --no-browser --Voila.ip=127.0.0.1
+	PYTHONSAFEPATH=1 JUPYTER_PATH=bench/apps/exploring/share $(BIN)/voila notebooks/explore.ipynb --template=lecture --no-browser --Voila.ip=127.0.0.1
 
 site: $(READY)
 	@$(BIN)/python docs/site/build.py
@@ -51,7 +51,7 @@ benchmark: $(READY)
 	@$(BIN)/python -m benchmarks $(PARTS)
 
 calibrate: $(READY)
-	@$(BIN)/python -m bench calibrate
+	@$(BIN)/python -P -m bench calibrate
 
 REFERENCE := overview:0.6 $(addsuffix :0.25,explore latency throughput placement clients wamp compare noise) \
   messages streaming tls connections:0.2 retries keepalive openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.2 \
@@ -61,8 +61,8 @@ REFERENCE := overview:0.6 $(addsuffix :0.25,explore latency throughput placement
 reference: $(READY)
 	for each in $(REFERENCE); do \
 	  case $$each in *:*) window="-p window_s $${each#*:}";; *) window="";; esac; \
-	  $(BIN)/python -m bench run $${each%:*} $$window && \
-	  $(BIN)/python -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
+	  $(BIN)/python -P -m bench run $${each%:*} $$window && \
+	  $(BIN)/python -P -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
 	done
 	cp figures/overview.png docs/overview.png
 	$(MAKE) expected certificate
@@ -72,18 +72,18 @@ systems: $(SYSTEMS_READY)
 
 # For a class (docs/teaching.md): copies without answers, slides that need no network.
 student: $(READY)
-	@$(BIN)/python -m bench.apps.teaching student
+	@$(BIN)/python -P -m bench.apps.teaching student
 
 slides: $(READY)
-	@$(BIN)/python -m bench.apps.teaching slides
+	@$(BIN)/python -P -m bench.apps.teaching slides
 
 # The parts of README.md and docs/ that quote measured numbers: from the reference runs; the certificate takes minutes.
 expected: $(READY)
-	@$(BIN)/python -m bench.apps.teaching expected
-	@$(BIN)/python -m bench.apps.documents expected
+	@$(BIN)/python -P -m bench.apps.teaching expected
+	@$(BIN)/python -P -m bench.apps.documents expected
 
 certificate: $(READY)
-	@$(BIN)/python -m bench.apps.documents certificate
+	@$(BIN)/python -P -m bench.apps.documents certificate
 
 lock: $(READY)
 	@$(PIP) --require-hashes -r requirements/uv.txt
@@ -97,10 +97,10 @@ LOCK := $(BIN)/uv pip compile -c requirements/constraints.in --universal --pytho
 
 # The generated code of the gRPC systems' messages, and of the codec protobuf's.
 proto: $(READY)
-	$(BIN)/python -m grpc_tools.protoc -I bench/systems --python_out=bench/systems bench/systems/_grpc_echo.proto bench/systems/_tokens.proto
-	$(BIN)/python -m grpc_tools.protoc -I bench/codecs --python_out=bench/codecs bench/codecs/_messages.proto
+	$(BIN)/python -P -m grpc_tools.protoc -I bench/systems --python_out=bench/systems bench/systems/_grpc_echo.proto bench/systems/_tokens.proto
+	$(BIN)/python -P -m grpc_tools.protoc -I bench/codecs --python_out=bench/codecs bench/codecs/_messages.proto
 
-PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+PIP := $(BIN)/python -P -m pip install -q --disable-pip-version-check
 WITHOUT_UV = echo "uv could not be installed; without it: make INSTALLER=pip $(MAKECMDGOALS)"
 
 # pip installs uv alone, from its one-line lock; uv installs all else, in seconds. It stays in .venv for the router's environment.
@@ -108,16 +108,16 @@ $(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Roundtrip needs Python 3.11 or newer: make PYTHON=python3.12")'
 	@$(PYTHON) -c 'import ensurepip' || { echo "Python has no venv: install it (Debian: apt-get install python3-venv)"; exit 1; }
 	@echo "Setting up .venv with $(INSTALLER) (about $(if $(UV_LOCK),a minute,two minutes), once)"
-	@$(PYTHON) -m venv $(if $(wildcard $(READY)),,--clear )$(BIN:/bin=)  # a set-up that was interrupted begins again
+	@$(PYTHON) -P -m venv $(if $(wildcard $(READY)),,--clear )$(BIN:/bin=)  # a set-up that was interrupted begins again
 	@$(if $(UV_LOCK),$(PIP) --require-hashes -r $(UV_LOCK) || { $(WITHOUT_UV); exit 1; })
-	@$(BIN)/python -m bench.installer requirements/lab.txt $(UV_LOCK)
+	@$(BIN)/python -P -c "import sys; sys.path.append('.'); from bench.installer import main; sys.exit(main(sys.argv[1:]))" requirements/lab.txt $(UV_LOCK)
 	@$(if $(UV_LOCK),$(BIN)/uv pip install -q --offline --python $(BIN)/python,$(PIP)) --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q bench  # a process compiles nothing again, even where Python is set to write no bytecode
+	@$(BIN)/python -P -m compileall -q bench  # a process compiles nothing again, even where Python is set to write no bytecode
 	@touch $(READY)
 
 $(SYSTEMS_READY): $(READY) requirements/systems.txt
 	@echo "Adding the libraries of all systems to .venv"
-	@$(BIN)/python -m bench.installer --add requirements/systems.txt
+	@$(BIN)/python -P -m bench.installer --add requirements/systems.txt
 	@touch $(SYSTEMS_READY)
 
 clean:

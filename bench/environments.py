@@ -17,6 +17,7 @@ from pathlib import Path
 from bench import installer, paths
 from bench.errors import NotInstalledError
 from bench.installer import Say
+from bench.process import python
 
 OTHER_LOCKS = ("lab", "uv")  # the laboratory's own environment, and the installer in it
 
@@ -106,7 +107,7 @@ def _make(folder: Path, lock: Path, tell: Say) -> None:
     total = len(re.findall(r"^[\w.-]+==", lock.read_text("utf-8"), re.M))
     tell(f"Making the environment {folder.name} with {chosen} in {paths.shown(folder)}: up to {total} packages, once")
     try:
-        installer.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], lambda line: None)
+        installer.run(python("venv", "--without-pip", str(folder)), lambda line: None)
         installer.install(chosen, folder / "bin" / "python", [lock], tell)
     except NotInstalledError as reason:
         again = f"python -m bench prepare {folder.name}"

@@ -16,6 +16,7 @@ import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bench import process
 from bench.errors import BenchError, NotInstalledError, unknown
 
 VARIABLE = "ROUNDTRIP_INSTALLER"
@@ -62,7 +63,7 @@ def _uv(python: Path, locks: Sequence[Path], add: bool) -> list[str]:
 
 
 def _pip_install(python: Path, locks: Sequence[Path]) -> list[str]:
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check", "--no-input"]
+    pip = process.python("pip", "--python", str(python), "--disable-pip-version-check", "--no-input")
     words = ["install", "--progress-bar", "off", "--no-deps", "--require-hashes"]
     return [*pip, *words, *(word for lock in locks for word in ("-r", str(lock)))]
 
@@ -100,12 +101,12 @@ def run(command: list[str], each_line: Say, variables: dict[str, str] | None = N
     said: list[str] = []
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables
-    ) as process:
-        assert process.stdout
-        for line in process.stdout:
+    ) as running:
+        assert running.stdout
+        for line in running.stdout:
             said.append(line.strip())
             each_line(line)
-    if process.returncode:
+    if running.returncode:
         raise NotInstalledError(_reason(said))
 
 

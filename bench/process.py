@@ -15,7 +15,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def python(module: str, *words: str) -> list[str]:
-    """Return the words that run a module of this package with this interpreter."""
+    """Return the words that run a module with this interpreter, which takes no file of the current folder for it."""
     return [sys.executable, "-P", "-m", module, *words]
 
 

@@ -34,6 +34,7 @@ def run(
         json.dump(configuration, file)
     command = [f"{environment}/bin/crossbar", "start", "--cbdir", directory]
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    settings["PYTHONSAFEPATH"] = "1"  # its workers are interpreters too
     settings["PYTHONUNBUFFERED"] = "1"  # or READY stays in the node's buffer: its log is a pipe
     node = subprocess.Popen(
         [*command, "--loglevel", "info", "--logformat", "syslogd", "--color", "false"],

@@ -66,7 +66,7 @@ class Client:
         if self._options.way == "spin" and sys.platform == "linux":
             ctypes.CDLL(None).prctl(SET_TIMER_SLACK, 1, 0, 0, 0)
         for cpus in self._places():
-            command = [sys.executable, "-S", "-c", BURN]
+            command = [sys.executable, "-P", "-S", "-c", BURN]
             neighbour = subprocess.Popen(command, stdin=subprocess.PIPE)  # it ends with this end of the pipe
             self._neighbours.append(neighbour)
             with contextlib.suppress(OSError):  # a CPU that this process may not use

@@ -29,6 +29,7 @@ from bench.analysis import checks
 from bench.apps.unattended import execute
 from bench.errors import BenchError, UsageError
 from bench.experiments import panels, words
+from bench.process import python
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
@@ -99,7 +100,7 @@ def build(target: Path, only: list[str] | None = None) -> None:
         gallery = GALLERY + "\n".join(entries) + _contents(notebooks)
     (pages / "gallery.md").write_text(gallery, "utf-8")
     (pages / "index.md").write_text(_doors(pages), "utf-8")
-    sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", "-c", SITE, pages, target]
+    sphinx = python("sphinx", "-q", "-W", "--keep-going", "-j", "2", "-c", str(SITE), str(pages), str(target))
     if subprocess.run(sphinx).returncode:
         raise BenchError("Sphinx reported the problems above: correct the documents or docstrings that it names")
 
@@ -115,7 +116,7 @@ def _remove(folder: Path, holding: str) -> None:
 
 def _two_workers(scratch: str) -> ProcessPoolExecutor:
     """Return two processes whose temporary files lie in a folder."""
-    os.environ["TMPDIR"] = scratch
+    os.environ |= {"TMPDIR": scratch, "PYTHONSAFEPATH": "1"}
     return ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), _end_with_parent, [scratch])
 
 

@@ -10,7 +10,6 @@ import copy
 import json
 import os
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from bench import paths
 from bench.apps.teaching.copies import Notebook, notebooks, source, tagged
 from bench.apps.unattended import execute
 from bench.errors import BenchError, NotInstalledError, unknown
+from bench.process import python
 
 TEMPLATE = Path(__file__).parent / "slides_template"
 CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(")  # not for a lecture
@@ -97,7 +97,7 @@ def _convert(executed: Path, folder: Path) -> Path:
     marked.write_text(json.dumps(slide(json.loads(executed.read_text("utf-8")))), "utf-8")
     words = ["--to", "slides", "--no-input", "--template", TEMPLATE.name, "--log-level", "ERROR"]
     words += [f"--TemplateExporter.extra_template_basedirs={TEMPLATE.parent}"]
-    finished = subprocess.run([sys.executable, "-m", "nbconvert", *words, marked], capture_output=True, text=True)
+    finished = subprocess.run(python("nbconvert", *words, str(marked)), capture_output=True, text=True)
     marked.unlink()
     if finished.returncode:
         raise BenchError(f"nbconvert could not make slides of {executed.name}: {finished.stderr.strip()[-300:]}")

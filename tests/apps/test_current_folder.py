@@ -1,0 +1,68 @@
+"""A file in the current folder is not taken for a library by any interpreter that is started."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+from bench.process import python
+
+NAMES = ("bench", "zmq", "json", "click", "numpy", "nbconvert", "venv", "pip", "subprocess", "random")
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    """Return a current folder whose files have the names of libraries and end whoever imports them."""
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    for name in NAMES:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a file of the current folder was imported')\n")
+    return tmp_path
+
+
+STARTED = re.compile(r"sys\.executable,\s*(.{4})")
+
+
+@pytest.mark.parametrize("folder", ["bench", "docs/site"])
+def test_interpreters_are_started_with_a_safe_path(folder):
+    texts = {file: file.read_text("utf-8") for file in (ROOT / folder).rglob("*.py")}
+    found = {file: STARTED.findall(text) for file, text in texts.items()}
+    assert [file for file, words in found.items() if set(words) - {'"-P"'}] == []
+    assert sum(map(len, found.values())) == (2 if folder == "bench" else 0)
+
+
+def test_the_makefile_starts_installed_modules_with_a_safe_path():
+    text = (ROOT / "Makefile").read_text("utf-8")
+    assert set(re.findall(r"(?i)python\)? -m (\w+)", text)) == {"pytest", "benchmarks"}  # these are not installed
+    assert text.count("python -P -m bench") > 5 and "PYTHONSAFEPATH=1 JUPYTER_PATH" in text
+
+
+@pytest.mark.parametrize("words", [python("venv", "--help"), python("pip", "--version"), python("bench", "list")])
+def test_modules_that_are_started_are_the_installed_ones(hostile, words):
+    ended = subprocess.run(words, cwd=hostile, capture_output=True, text=True)
+    assert ended.returncode == 0 and "current folder" not in ended.stdout + ended.stderr
+
+
+def test_slides_are_made_where_files_have_the_names_of_libraries(hostile):
+    document = json.loads((ROOT / "notebooks" / "latency.ipynb").read_text("utf-8"))
+    document["cells"] = [cell for cell in document["cells"] if cell["cell_type"] == "markdown"][:3]
+    (hostile / "executed").mkdir()
+    (hostile / "executed" / "latency.ipynb").write_text(json.dumps(document), "utf-8")
+    words = python("bench.apps.teaching", "slides", "latency", "--folder", str(hostile / "slides"))
+    environment = os.environ | {"ROUNDTRIP_EXECUTED": str(hostile / "executed"), "ROUNDTRIP_HOME": str(ROOT)}
+    ended = subprocess.run(words, cwd=hostile, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert (hostile / "slides" / "latency.slides.html").stat().st_size > 10_000
+
+
+def test_an_installer_that_is_not_installed_yet_prefers_libraries_to_the_files_beside_it(tmp_path):
+    (line,) = re.findall(r'-P -c ("import sys; .*?")', (ROOT / "Makefile").read_text("utf-8"))
+    (tmp_path / "bench").symlink_to(ROOT / "bench")
+    (tmp_path / "json.py").write_text("raise SystemExit('a file of the current folder was imported')\n")
+    words = [sys.executable, "-S", "-P", "-c", line.strip('"'), "nosuch.txt"]
+    environment = os.environ | {"ROUNDTRIP_INSTALLER": "neither"}
+    ended = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 2 and ended.stderr.startswith("bench: unknown installer")
