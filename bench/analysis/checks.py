@@ -376,12 +376,14 @@ def machine(run: Run) -> Check:
         troubles.append(f"other processes used {others:.0%} of a CPU")
     if (throttled := ledger["throttled_ns"].sum() / 1e9) > 0:
         troubles.append(f"the control group's CPU limit throttled tasks for {throttled:.2f} s")
-    collections = int(ledger["gc_collections"].sum())
-    if (ledger["gc_collections"] > MOST_COLLECTIONS * ledger["calls"]).any():
-        troubles.append(f"{collections} garbage collections inside windows")
+    collections, advice = int(ledger["gc_collections"].sum()), []
     if troubles:
-        advice = "end other work and measure again; see python -m bench doctor"
-        return Check("machine", CAUTION, "; ".join(troubles), advice)
+        advice.append("end other work and measure again; see python -m bench doctor")
+    if (ledger["gc_collections"] > MOST_COLLECTIONS * ledger["calls"]).any():
+        troubles.append(f"the clients' own interpreters made {collections} garbage collections inside windows")
+        advice.append("collections are part of what the client's library costs, and can move p99: no other work did")
+    if troubles:
+        return Check("machine", CAUTION, "; ".join(troubles), "; ".join(advice))
     few = f", {collections} garbage collections, at most 1 in 1,000 calls" if collections else ", no garbage collection"
     quiet = ", little other work" if ledger["other_cpu_ns"].notna().any() else "; other processes were not recorded"
     stolen = "steal at most 1 %" if ledger["steal_ns"].notna().any() else "steal was not recorded"

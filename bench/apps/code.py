@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import paths, systems
+from bench.errors import SystemFileError, UsageError
 from bench.messages import BYTES
 from bench.plan.case import Case
 from bench.run.frames import Run
@@ -39,13 +40,29 @@ def of_run(run: Run, system: str = "") -> list[Piece]:
 
     Of the first system, or of the one named.
     """
-    cases = run.plan.cases
-    first = system or next((case.system for case in cases if case.system != "loopback"), cases[0].system)
+    cases, first = run.plan.cases, _first(run, system)
+    if absent(run, system):
+        return []
     subjects = [case for case in cases if case.system == first] or [cases[0]]
     kinds = {(case.load, case.message == BYTES): case for case in reversed(subjects)}
     pieces = [of_case(case) for case in kinds.values()]
     loops, calls = [found[:1] for found in reversed(pieces)], [found[1:] for found in reversed(pieces)]
     return list(dict.fromkeys(itertools.chain(*loops, *calls)))
+
+
+def _first(run: Run, system: str) -> str:
+    cases = run.plan.cases
+    return system or next((case.system for case in cases if case.system != "loopback"), cases[0].system)
+
+
+def absent(run: Run, system: str = "") -> str:
+    """Return the name of a run's first system, or of the one named, if its file is not here; else ""."""
+    name = _first(run, system)
+    try:
+        systems.tree_of(name)
+    except (UsageError, SystemFileError):
+        return name
+    return ""
 
 
 def of_case(case: Case) -> list[Piece]:

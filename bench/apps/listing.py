@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from bench import codecs, environments, messages, paths, systems
+from bench.apps import repeating
 from bench.errors import DataError, NotInstalledError, SystemFileError
 from bench.run import stored
 from bench.run.folder import Folder
@@ -70,6 +71,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     manifest = run.manifest
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
+    lines += [f"measure   {repeating.command(folder)}"]
     lines += [f"digest    {manifest['digest']}"] if "digest" in manifest else []
     passed = checks.tally(run)
     lines += [f"checks    {passed.passed}/{len(passed.verdicts)} passed"]
@@ -123,7 +125,8 @@ def figure_text(name: str) -> str:
         where = f"{paths.shown(folder.path)} contains {same}"
         source = f"python -m bench run {facts['notebook']} -p source {_source(folder)}"
     lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items()), f"found     {where}"]
-    return "\n".join([*lines, f"redraw    {source}", f"measure   python -m bench run {facts['notebook']}"])
+    measure = repeating.command(folder) if folder else f"python -m bench run {facts['notebook']}"
+    return "\n".join([*lines, f"redraw    {source}", f"measure   {measure}"])
 
 
 def _source(folder: Folder) -> str:

@@ -56,7 +56,7 @@ def measure(
         plan = _budgeted(plan, budget_s, again, parameters)
     estimate.refuse_too_long(plan)
     print(estimate.described(plan), flush=True)
-    return _judged(_run(plan, _to_resume(plan) if again else None))
+    return _judged(_run(plan, _to_resume(plan) if again else None, parameters | {"budget_s": budget_s}))
 
 
 def _judged(run: Run) -> Run:
@@ -73,13 +73,15 @@ def search(source: object = "measure", **parameters: Any) -> Run:
     goal, plan = objective(str(parameters["objective"])), registry.plan("capacity", **parameters)
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
     print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
-    run = Run(capacity_search.find(plan, goal, lambda text: print(text, flush=True)))
+    folder = capacity_search.find(plan, goal, lambda text: print(text, flush=True))
+    folder.update(**runner.asked(parameters))
+    run = Run(folder)
     return _judged(run)
 
 
-def _run(plan: Plan, unfinished: Folder | None = None) -> Run:
+def _run(plan: Plan, unfinished: Folder | None = None, parameters: dict[str, Any] | None = None) -> Run:
     with _progress(plan) as step:
-        return Run(runner.run(plan, unfinished, progress=step))
+        return Run(runner.run(plan, unfinished, progress=step, parameters=parameters))
 
 
 def _budgeted(plan: Plan, budget_s: object, again: bool, parameters: dict[str, Any]) -> Plan:
@@ -176,7 +178,9 @@ def show_figure(figure: Figure, alt: str) -> None:
 def source(run: Run, system: str = "") -> None:
     """Show the timed loop of each kind of load, and the timed call, of a run's first system or of the one named."""
     pieces = code.of_run(run, system)
-    if not pieces:
+    if absent := code.absent(run, system):
+        print(f"The file of {absent} is not here or cannot be read, so its call is not shown: python -m bench list")
+    elif not pieces:
         print("An external load generator timed these calls; its source is not part of this project.")
     for piece in pieces:
         display(Markdown(f"`{piece.title}`"), Code(piece.text, language="python"))

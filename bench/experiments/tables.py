@@ -335,10 +335,10 @@ def _of_server(row: "pd.Series[float]", text: Callable[[float], str], name: str,
     return _with_range(row, name, text) if ranged else text(row[name])
 
 
-def _of_router(row: "pd.Series[float]") -> dict[str, str]:
+def _of_router(row: "pd.Series[float]", of: str = "call") -> dict[str, str]:
     """Return the router's column where there is a router."""
     value = row["router_cpu_us_per_call"]
-    return {"router CPU/call": _with_range(row, "router_cpu_us_per_call", duration)} if value == value else {}
+    return {f"router CPU/{of}": _with_range(row, "router_cpu_us_per_call", duration)} if value == value else {}
 
 
 def _with_range(row: "pd.Series[float]", name: str, text: Callable[[float], str]) -> str:
@@ -398,7 +398,7 @@ def _of_starts(values: "pd.Series[float]", text: Callable[[float], str]) -> str:
 
 
 def streams(run: Run) -> pd.DataFrame:
-    """Return one row for each one-way stream: received and sent per second, Mb/s, CPU per message."""
+    """Return one row for each one-way stream: received and sent per second, Mb/s, CPU per message by role."""
     rows = [
         {
             "case": f"{row['system']} {row['transport']}",
@@ -409,10 +409,11 @@ def streams(run: Run) -> pd.DataFrame:
             "Mb/s": f"{row['rate_mbit_per_s']:,.0f}",
             "sender CPU/message": duration(row["client_cpu_us_per_call"]),
             "receiver CPU/message": duration(row["server_cpu_us_per_call"]),
+            **_of_router(row, "message"),
         }
         for _, row in numbered(run.cases_with(load="stream"))
     ]
-    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+    return pd.DataFrame(rows).fillna("no router").set_index("case") if rows else pd.DataFrame()
 
 
 def reply_streams(run: Run) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """From a plan to a run on disk: for each start fresh processes, one window, and the result stored at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bench.errors import SystemFailedError
@@ -15,13 +15,18 @@ from bench.run.folder import Folder
 Progress = Callable[[Case], None]
 
 
-def run(plan: Plan, unfinished: Folder | None = None, progress: Progress = lambda case: None) -> Folder:
-    """Measure what a plan asks for, and return the run's folder.
+def run(
+    plan: Plan,
+    unfinished: Folder | None = None,
+    progress: Progress = lambda case: None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Folder:
+    """Measure what a plan asks for, and return the run's folder; its manifest keeps the ``parameters``, if given.
 
     An ``unfinished`` run of the same plan is resumed: only missing starts are measured. When a start fails,
     what was measured before it is on disk, the failure is in the manifest, and SystemFailedError is raised.
     """
-    folder = unfinished or stored.create(plan, facts(plan))
+    folder = unfinished or stored.create(plan, facts(plan) | asked(parameters))
     with folder.measuring():
         done = folder.done()
         with Routers() as routers:
@@ -36,6 +41,13 @@ def run(plan: Plan, unfinished: Folder | None = None, progress: Progress = lambd
 def facts(plan: Plan) -> dict[str, Any]:
     """Return the machine, the versions of what the plan uses, and the revision, for a manifest."""
     return {"machine": machine.record(), "versions": versions.of(plan.cases), "git": machine.git_revision()}
+
+
+def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a notebook's parameters as a manifest keeps them, without those that are not set."""
+    plain = (bool, int, float, str, list, dict)
+    known = {name: value for name, value in (parameters or {}).items() if value is not None}
+    return {"parameters": {name: v if isinstance(v, plain) else str(v) for name, v in known.items()}} if known else {}
 
 
 def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers: Routers) -> None:

@@ -32,6 +32,12 @@ PROFILES = {
 }
 
 
+def usual_window_s(profile: Profile, starts: int, cases: Sequence[Case]) -> float:
+    """Return the window of a profile for so many starts of these cases, in seconds."""
+    share = profile.measuring_s / (starts * sum(not case.is_short for case in cases) or 1)
+    return round(min(profile.window_s, max(profile.least_window_s, share)), 2)
+
+
 def make_plan(
     notebook: str,
     cases: Sequence[Case],
@@ -47,8 +53,7 @@ def make_plan(
     usual = PROFILES[profile]
     starts = usual.starts if starts is None else int(parameters.positive(starts, "starts", 1000))
     if window_s is None:
-        share = usual.measuring_s / (starts * sum(not case.is_short for case in cases) or 1)
-        window_s = round(min(usual.window_s, max(usual.least_window_s, share)), 2)
+        window_s = usual_window_s(usual, starts, cases)
     else:
         window_s = parameters.positive(window_s, "window_s", 3600, whole=False)
         if window_s < LEAST_WINDOW_S:

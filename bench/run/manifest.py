@@ -237,6 +237,7 @@ MANIFEST = record(
         "checks": several(CHECK),
         "capacity": CAPACITY,
         "collected": several(TEXT),
+        "parameters": table(anything),
     },
     others=anything,
 )

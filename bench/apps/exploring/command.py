@@ -76,11 +76,11 @@ def _notebook(case: Spelled) -> str:
 
 
 def _line(notebook: str, given: Spelled) -> str:
-    words = "".join(f" -p {name} {_word(value)}" for name, value in given.items())
+    words = "".join(f" -p {name} {word(value)}" for name, value in given.items())
     return f"papermill {notebook}.ipynb out.ipynb{words}"
 
 
-def _word(value: Any) -> str:
+def word(value: Any) -> str:
     """Return a value as papermill reads it, quoted for a shell."""
     if isinstance(value, dict | list):
         value = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**6).strip()

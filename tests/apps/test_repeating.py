@@ -1,0 +1,130 @@
+"""The command that repeats a run; and runs whose system is not here any more."""
+
+import shlex
+
+import pytest
+from conftest import REFERENCE
+
+from bench import systems
+from bench.analysis import checks
+from bench.apps import code, listing, notebook, repeating
+from bench.experiments import panels, registry
+from bench.measurement import runner
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.run.folder import Folder
+
+SMALL = {"starts": 2, "window_s": 0.05}
+FILE = '''"""Gone: sockets under another name."""
+from dataclasses import dataclass
+from bench.systems import sockets
+TRANSPORTS = ("ipc", "tcp")
+REQUIRES = ()
+GROUP = "broker"
+@dataclass(frozen=True)
+class Options:
+    """loud: nothing."""
+    loud: bool = False
+def serve(binding, options, service):
+    sockets.serve(binding, sockets.Options(), service)
+class Client(sockets.Client):
+    def __init__(self, address, options):
+        super().__init__(address, sockets.Options())
+'''
+
+
+def test_the_command_holds_what_differs_from_the_notebooks_defaults():
+    asked = {"system": "sockets", "transport": "ipc", "payload_bytes": [100, 200], "options": "{writes: 2}"}
+    usual = {"target": "", "engine": "library", "placement": "default", "profile": "class", "seed": 1}
+    run = notebook.measure("latency", **asked, **usual, **SMALL)
+    words = shlex.split(repeating.command(run.folder))
+    assert words[:5] == ["python", "-m", "bench", "run", "latency"] and set(words[5::3]) == {"-p"}
+    given = {words[place + 1]: words[place + 2] for place in range(5, len(words), 3)}
+    assert given == {
+        "system": "sockets", "transport": "ipc", "payload_bytes": "[100, 200]", "options": "{writes: 2}",
+        "starts": "2", "window_s": "0.05",
+    }  # fmt: skip
+    again = registry.plan("latency", **given)
+    assert again.cases == run.plan.cases and again.starts == 2
+
+
+def test_explain_and_show_print_it(command):
+    run = notebook.measure("latency", system="sockets", transport="ipc", **SMALL)
+    wanted = "measure   python -m bench run latency -p system sockets -p transport ipc -p starts 2 -p window_s 0.05"
+    (_, figure) = panels.save(run)
+    assert wanted in command("explain", str(figure)).stdout.splitlines()
+    assert wanted in command("show", "latest").stdout.splitlines()
+
+
+def test_a_run_that_recorded_no_parameters_says_so():
+    plan = registry.plan("latency", system="sockets", transport="ipc", seed=7, starts=2)
+    folder = runner.run(plan)
+    said = repeating.command(folder)
+    words = shlex.split(said, comments=True)
+    given = {words[place + 1]: words[place + 2] for place in range(5, len(words), 3)}
+    again = registry.plan("latency", system="sockets", transport="ipc", **given)
+    assert given.keys() <= {"starts", "seed", "window_s"} and again == plan
+    assert said.endswith("  # other parameters were not recorded; see its plan")
+    assert repeating.command(Folder(REFERENCE / "latency")).startswith("python -m bench run latency")
+
+
+def test_what_a_foreign_manifest_holds_is_quoted():
+    folder = runner.run(make_plan("latency", [Case("sockets", "ipc")], **SMALL), parameters={"system": "$(rm x); 'y'"})
+    folder.update(parameters={"system": "$(rm x); 'y'", "no such": "z", "transport": "ipc\ntcp"})
+    words = shlex.split(repeating.command(folder))
+    assert words == [
+        "python",
+        "-m",
+        "bench",
+        "run",
+        "latency",
+        "-p",
+        "system",
+        "$(rm x); 'y'",
+        "-p",
+        "transport",
+        "ipc\ntcp",
+    ]
+
+
+@pytest.fixture
+def gone(tmp_path, with_systems):
+    """Return a run of a system whose file is not here any more."""
+    file = tmp_path / "gone.py"
+    file.write_text(FILE)
+    with_systems(tmp_path)
+    run = notebook.measure("latency", system="gone", transport="all", **SMALL)
+    file.unlink()
+    return run
+
+
+@pytest.mark.parametrize("how", ["absent", "broken"])
+def test_a_run_is_shown_without_its_systems_file(gone, command, capfd, tmp_path, how):
+    if how == "broken":
+        (tmp_path / "gone.py").write_text("def (")
+    assert ("gone" in systems.names()) == (how == "broken")
+    shown = command("show", "latest")
+    assert (
+        shown.returncode == 0 and "gone ipc" in shown.stdout and "measure   python -m bench run latency" in shown.stdout
+    )
+    (_, figure) = panels.save(gone)
+    assert "contains the same data" in listing.figure_text(str(figure))
+    run = notebook.measure("latency", source=gone.id)
+    notebook.trust(run), notebook.table(run, "plan", "versions"), notebook.table(run), notebook.tell(run)
+    notebook.show(run, "calls_in_order")
+    capfd.readouterr()
+    notebook.source(run)
+    assert "The file of gone is not here or cannot be read" in capfd.readouterr().out
+    assert code.of_run(run) == [] and code.of_run(run, "loopback")
+
+
+def test_collections_of_the_client_are_not_blamed_on_other_work():
+    from handmade import handmade
+
+    only = next(
+        one
+        for one in checks.check(handmade([Case("sockets", "ipc")], [100], gc_collections=30))
+        if one.name == "machine"
+    )
+    assert only.verdict == checks.CAUTION and "the clients' own interpreters made" in only.found
+    assert "end other work" not in only.advice and "no other work did" in only.advice
