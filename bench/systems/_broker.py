@@ -258,4 +258,7 @@ class _Run:
         status = self._process.wait()
         self._log.join(0.5)
         said = self._complaint or self._last
-        return TransportError(f"{self._program.name} ended with status {status}{f': {said}' if said else ''}")
+        how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        text = f"{self._program.name} {how}{f': {said}' if said and status >= 0 else ''}"
+        print(text, file=sys.stderr)  # clients often notice first, and then the end of this log is quoted
+        return TransportError(text)

@@ -1,6 +1,7 @@
 """NATS: request and reply by subjects of a NATS server, nats-py (asyncio) on both sides."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -76,6 +77,7 @@ async def _connect(where: Address, options: Options) -> Connection:
     async def complain(reason: Exception) -> None:
         if not first.done():
             first.set_result(reason)
+        print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
 
     secure: dict[str, Any] = {}
     if options.tls:
@@ -86,7 +88,8 @@ async def _connect(where: Address, options: Options) -> Connection:
             f"{'tls' if options.tls else 'nats'}://{where.host}:{where.port}",
             error_cb=complain,
             allow_reconnect=False,
-            max_reconnect_attempts=0,
+            max_reconnect_attempts=1,
+            reconnect_time_wait=0,
             connect_timeout=int(CONNECT_S),
             user=user,
             password=password,

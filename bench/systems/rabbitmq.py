@@ -205,10 +205,16 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     asyncio.run(_serve(binding, options, service))
 
 
+def _print(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Print what failed outside any call in one line: the end of the log is quoted."""
+    print(repr(context.get("exception") or context["message"]), file=sys.stderr)
+
+
 async def _serve(binding: Binding, options: Options, service: Service) -> None:
     address = _broker.announced(binding, options.tls)
     where, name = _broker.split(address)
     broker, gone = _Connected(), asyncio.Event()
+    asyncio.get_running_loop().set_exception_handler(_print)
     await broker.connect(where, options)
     broker.connection.close_callbacks.add(lambda *_: gone.set())
     answer, publish = service.answer, broker.publish

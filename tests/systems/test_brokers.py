@@ -1,0 +1,307 @@
+"""Brokers: what goes wrong is one sentence, nothing is left behind, and nobody but this host can reach one."""
+
+import asyncio
+import contextlib
+import inspect
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import ROOT, descendants, is_gone, wait_for
+
+from bench import systems
+from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.measurement import routers as routers_module
+from bench.measurement import runner, start
+from bench.measurement.routers import Routers
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.plan.validation import checked
+from bench.run import stored
+from bench.systems import _broker
+
+MISSING = {name: why for name in ("redis", "nats", "mqtt", "rabbitmq") if (why := systems.why_missing(name))}
+BROKERS = [
+    pytest.param(name, marks=pytest.mark.skipif(name in MISSING, reason=MISSING.get(name, "")))
+    for name in ("rabbitmq", "mqtt", "nats", "redis")
+]
+every_broker = pytest.mark.parametrize("name", BROKERS)
+
+
+def server_of(name):
+    """Return what a system's file says of its broker's program."""
+    return systems.load(name).SERVER
+
+
+def port_mappers():
+    """Return the process ids of Erlang's port mappers that run now."""
+    return {one.pid for one in psutil.process_iter(["name"]) if one.info["name"] == "epmd" and not is_gone(one.pid)}
+
+
+@contextlib.contextmanager
+def client_of(name, address, **options):
+    """Yield a function that makes a call with an open client of a system."""
+    system = systems.load(name)
+    client = system.Client(address, system.Options(**options))
+    is_async = inspect.iscoroutinefunction(type(client).call)
+    with asyncio.Runner() as runner_of_calls:
+        run = runner_of_calls.run if is_async else (lambda result: result)
+        run(client.open())
+        try:
+            yield lambda payload: run(client.call(payload))
+        finally:
+            run(client.close())
+
+
+@every_broker
+def test_a_broker_listens_on_this_host_alone_and_writes_into_its_directory_alone(name, routers):
+    router = routers.of(Case(name, "tcp"))
+    members = [psutil.Process(pid) for pid in router.pids["router"]]
+    listening = [
+        one.laddr.ip for member in members for one in member.net_connections("inet") if one.status == psutil.CONN_LISTEN
+    ]
+    assert listening and set(listening) <= {"127.0.0.1", "::1"}
+    written = [file.path for member in members for file in member.open_files() if file.mode != "r"]
+    assert all("/roundtrip-" in path for path in written), written
+
+
+@every_broker
+def test_a_broker_that_is_killed_in_a_window_is_an_error_and_the_run_is_resumed(name, monkeypatch, private_parent):
+    monkeypatch.setattr(start, "PATIENCE_S", 5.0)
+    before, started = port_mappers(), []
+    of = Routers.of
+
+    def remember(self, case):
+        started.append(of(self, case))
+        return started[-1]
+
+    monkeypatch.setattr(Routers, "of", remember)
+    plan = make_plan("latency", [Case(name, "tcp")], starts=2, window_s=1.5)
+    killer = threading.Thread(target=lambda: wait_for(lambda: len(started) == 2, 90) and kill_in_window(started[0]))
+    killer.start()
+    with pytest.raises(SystemFailedError, match="1 starts before it are kept in") as caught:
+        runner.run(plan)
+    killer.join()
+    text = str(caught.value)
+    how = "ended with status 0: Killed" if name == "rabbitmq" else "was ended by signal 9"  # its shell says so
+    assert f"{server_of(name).name} {how}" in text and "\n" not in text and "Traceback" not in text, text
+    assert all(wait_for(lambda pid=pid: is_gone(pid)) for pid in started[0].pids["router"])
+    assert not list(private_parent.glob("roundtrip-*"))
+    resumed = runner.run(plan, stored.unfinished(plan))
+    assert resumed.done() == {0, 1} and resumed.manifest()["finished"]
+    assert wait_for(lambda: port_mappers() <= before)
+
+
+def kill_in_window(router):
+    """Kill the process of a broker that uses the most CPU time, while a window is measured."""
+    wait_for(lambda: len(descendants(os.getpid())) >= 4)  # router, broker, server, client
+    time.sleep(2.0)
+    members = [psutil.Process(pid) for pid in router.pids["router"]]
+    os.kill(max(members, key=lambda one: sum(one.cpu_times()[:2])).pid, signal.SIGKILL)
+
+
+FAKES = {
+    "old": ("echo '{line}'; sleep 60", "has version 0.1, which is too old; install version"),
+    "another": ("echo 'hello from something else'; exit 3", "is not the expected broker .it printed: hello from"),
+    "silent": ("sleep 60", "did not get ready within .* s; it printed nothing"),
+    "broken": ("echo '{new}'; echo 'Error: no luck today'; exit 5", "ended with status 5: Error: no luck today"),
+}
+LINES = {
+    "redis": "1:C 1 Jan 2026 00:00:00.000 # Redis version={}, bits=64",
+    "nats": "[1] 2026/01/01 00:00:00.000000 [INF]   Version:  {}",
+    "mqtt": "1700000000: mosquitto version {} starting",
+    "rabbitmq": "2026-01-01 00:00:00.000000+00:00 [info] <0.1.0>  Starting RabbitMQ {} on Erlang 25",
+}
+
+
+@pytest.mark.parametrize("fake", FAKES)
+@every_broker
+def test_another_program_of_that_name_is_an_error(name, fake, tmp_path, monkeypatch, private_parent):
+    script, words = FAKES[fake]
+    file = tmp_path / server_of(name).name
+    least = ".".join(map(str, server_of(name).least))
+    script = script.format(line=LINES[name].format("0.1"), new=LINES[name].format(least))
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(impatient(name, tmp_path)))
+    before = descendants(os.getpid())
+    with pytest.raises(SystemFailedError, match=words) as caught:
+        routers_module.start(f"impatient_{name}", "tcp", {})
+    assert "\n" not in str(caught.value)
+    assert wait_for(lambda: descendants(os.getpid()) == before)
+    assert not list(private_parent.glob("roundtrip-*"))
+
+
+def impatient(name, folder):
+    """Write a system that is another one, with little patience for its broker; return the folder."""
+    text = f"""
+        import dataclasses
+        from bench.systems import {name} as base
+        TRANSPORTS, REQUIRES = ("tcp",), ()
+        Options = base.Options
+        base.SERVER = dataclasses.replace(base.SERVER, ready_s=1.0)
+        route = base.route
+    """
+    (folder / f"impatient_{name}.py").write_text(inspect.cleandoc(text))
+    systems.__path__.append(str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch):
+    """Forget the folders of systems that a test adds."""
+    monkeypatch.setattr(systems, "__path__", list(systems.__path__))
+
+
+@every_broker
+def test_a_port_that_is_taken_is_named(name, command, monkeypatch):
+    before = port_mappers()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        finished = command("serve", name, address)
+    assert finished.returncode == 1 and finished.stderr.count("\n") == 1, finished.stderr
+    assert f"if {address} is taken, choose another address" in finished.stderr
+    assert _broker.TAKEN.search(finished.stderr), finished.stderr
+    assert wait_for(lambda: port_mappers() <= before)
+
+
+@every_broker
+def test_requests_that_nobody_takes_are_an_error(name, routers, monkeypatch):
+    monkeypatch.setattr(_broker, "WAIT_S", 0.5)
+    address = routers.of(Case(name, "tcp")).addresses["tcp"]
+    with client_of(name, f"{address}#nobody") as call, pytest.raises(TransportError, match="no server takes requests"):
+        call(b"hello")
+
+
+@every_broker
+def test_a_server_that_is_killed_in_a_window_is_an_error(name, routers, monkeypatch):
+    monkeypatch.setattr(start, "PATIENCE_S", 5.0)
+    case, children = Case(name, "tcp"), []
+    spawn = start.Start.spawn
+    monkeypatch.setattr(start.Start, "spawn", lambda self, own: children.append(spawn(self, own)) or children[-1])
+    killer = threading.Thread(
+        target=lambda: (wait_for(lambda: children, 60), time.sleep(2.0), os.kill(children[0].server[0].pid, 9))
+    )
+    routers.of(case)
+    killer.start()
+    with pytest.raises(SystemFailedError, match=rf"the {name} server was (killed|ended) by .*9|SIGKILL") as caught:
+        measure(case, 4.0, 1, routers)
+    killer.join()
+    assert "\n" not in str(caught.value)
+    assert measure(Case(name, "tcp", max_calls=3), 5.0, 1, routers).ledger["calls"] == 3  # the broker is as it was
+
+
+@every_broker
+def test_a_payload_above_the_limit_is_refused_before_anything_is_measured(name):
+    largest = systems.constant(name, "LARGEST_BYTES")
+    with pytest.raises(UsageError, match=f"{name} carries payloads of at most {largest:,} B"):
+        checked(Case(name, "tcp", largest + 1))
+
+
+def test_a_message_above_the_limit_of_a_nats_server_is_an_error(routers):
+    if "nats" in MISSING:
+        pytest.skip(MISSING["nats"])
+    address = routers.of(Case("nats", "tcp")).addresses["tcp"]
+    with client_of("nats", address) as call, pytest.raises(TransportError, match="the payload is larger") as caught:
+        call(bytes(systems.constant("nats", "LARGEST_BYTES") + 1))
+    assert caught.value.kind == "size"
+
+
+def test_a_full_queue_of_rabbitmq_refuses_requests_which_are_counted(routers):
+    if "rabbitmq" in MISSING:
+        pytest.skip(MISSING["rabbitmq"])
+    options = {"acknowledge": True, "prefetch": 1, "confirms": True, "most_queued": 1}
+    case = checked(Case("rabbitmq", "tcp", 100, options, "free", outstanding=16))
+    record = measure(case, 0.5, 1, routers)
+    assert record.ledger["errors"] > 0 and record.ledger["calls"] > 0
+    assert "error_full" in {name for name, *_ in record.report}
+
+
+def test_a_full_memory_of_redis_is_an_error(tmp_path):
+    if "redis" in MISSING:
+        pytest.skip(MISSING["redis"])
+    port = _broker.free_port()
+    words = ["--port", str(port), "--bind", "127.0.0.1", "--maxmemory", "2mb", "--save", "", "--dir", str(tmp_path)]
+    with subprocess.Popen([server_of("redis").path(), *words], stdout=subprocess.DEVNULL) as broker:
+        try:
+            assert wait_for(lambda: is_open(port))
+            full = pytest.raises(TransportError, match="the broker's memory is full")
+            with client_of("redis", f"tcp://127.0.0.1:{port}") as call, full as caught:
+                call(bytes(3_000_000))
+            assert caught.value.kind == "full"
+        finally:
+            broker.terminate()
+
+
+def is_open(port):
+    with contextlib.suppress(OSError):
+        socket.create_connection(("127.0.0.1", port), 1).close()
+        return True
+    return False
+
+
+@every_broker
+def test_a_target_with_a_login_refuses_another_one(name, monkeypatch):
+    monkeypatch.setenv(_broker.LOGIN, "someone:secret")
+    words = [sys.executable, "-m", "bench", "serve", name, "tcp://127.0.0.1:0"]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as served:
+        try:
+            target = served.stdout.readline().split()[-1]
+            case = Case(name, "tcp", 100, target=target, max_calls=5)
+            assert measure(case, 5.0, 1).ledger["calls"] == 5
+            for login in ("someone:wrong", ""):
+                monkeypatch.setenv(_broker.LOGIN, login)
+                with pytest.raises(SystemFailedError, match=r"the broker refuses the login.*ROUNDTRIP_BROKER_LOGIN="):
+                    measure(case, 5.0, 1)
+        finally:
+            family = descendants(served.pid)
+            served.send_signal(signal.SIGINT)
+            served.wait(20)
+    assert all(wait_for(lambda pid=pid: is_gone(pid)) for pid in family)
+
+
+@pytest.mark.parametrize("login", ["someone", ":secret", "someone:", "some one:secret", "a:b'c"])
+def test_a_login_that_is_none_is_refused(login, monkeypatch):
+    monkeypatch.setenv(_broker.LOGIN, login)
+    with pytest.raises(TransportError, match="must hold USER:PASSWORD"):
+        _broker.login()
+
+
+@every_broker
+def test_a_broker_that_is_not_there_is_an_error(name):
+    address = f"tcp://127.0.0.1:{_broker.free_port()}"
+    with pytest.raises(TransportError, match=r"cannot connect to the broker at 127\.0\.0\.1"), client_of(name, address):
+        pass
+
+
+@every_broker
+def test_nothing_is_left_when_an_experiment_with_a_broker_is_killed(name, private_parent):
+    before = port_mappers()
+    code = (
+        "from bench.measurement.routers import Routers; from bench.plan.case import Case; import time\n"
+        f"with Routers() as r:\n    print(sum(r.of(Case({name!r}, 'tcp')).pids.values(), []), flush=True)\n"
+        "    time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        pids = [int(pid) for pid in process.stdout.readline().strip("[]\n").split(",")]
+        everybody = descendants(process.pid)
+        assert set(pids) <= set(everybody)
+        process.kill()
+    assert wait_for(lambda: all(is_gone(pid) for pid in everybody))
+    assert wait_for(lambda: not list(private_parent.glob("roundtrip-*")))
+    assert wait_for(lambda: port_mappers() <= before)
+
+
+def test_a_missing_program_names_its_package(monkeypatch):
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    with pytest.raises(systems.NotInstalledError, match="there is no no-such-broker; install it: apt-get install some"):
+        _broker.Program("no-such-broker", "some-package", (1,), "", "").path()
