@@ -8,7 +8,7 @@ from bench import credentials
 from bench.child.generators import NAMES as GENERATORS
 from bench.errors import DataError
 
-MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 128 * 1024 * 1024
 MOST_CLIENTS = 256
 MOST_STREAMS = 2000  # callers of the load reply_stream
 MOST_CALLS = 1_000_000

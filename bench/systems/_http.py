@@ -14,7 +14,7 @@ TARGETS = {"echo": "/echo", "bytes": "/resource?count={count}", "json": "/json",
 RESOURCES = tuple(TARGETS)
 JSON = {"param1": "foobar", "param2": [1, 2, 3], "param3": {"awesome": True, "nifty": "yes"}}
 STATIC = Path(__file__).with_name("_http_static.html")
-MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 128 * 1024 * 1024
 
 Fault = Callable[[bytes, bytes], str]  # of the body that answers the request made with a payload; "" is none
 

@@ -9,7 +9,7 @@ import pynng
 from bench import credentials
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls, sockets
+from bench.systems import _tls
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,12 @@ def connected(kind: Any, address: str, options: Options) -> Any:
 def _not_connected(address: str, options: Options, reason: Exception) -> TransportError:
     """Return the error for a connection that was not made.
 
-    The library does not say what was wrong with a handshake: another one, by Python's ssl, does.
+    The library does not say what was wrong with a handshake.
     """
-    text = f"cannot connect to {address}: {reason}"
-    if not options.tls:
-        return TransportError(text + (_tls.IF if "shutdown" in str(reason) else ""), "connect")
-    try:
-        _tls.secured(sockets.connect(parse_address(address)), parse_address(address)).close()
-    except TransportError as why:
-        return why
-    return TransportError(f"{text}; {_tls.SAME}", "connect")
+    if options.tls:
+        return _tls.found_wrong(parse_address(address))
+    hint = _tls.IF if "shutdown" in str(reason) else ""
+    return TransportError(f"cannot connect to {address}: {reason}{hint}", "connect")
 
 
 def failed(reason: Exception) -> TransportError:

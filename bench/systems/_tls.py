@@ -160,3 +160,14 @@ def hint(tls: bool, reason: BaseException) -> str:
 def plain_text(data: bytes) -> str:
     """Return what to say of an answer that is a TLS alert; "" if it is none."""
     return f"the server expects TLS; {SAME}" if data[:2] == ALERT else ""
+
+
+def found_wrong(where: Address) -> TransportError:
+    """Return what is wrong with a TLS handshake, by another one, for libraries that do not say it."""
+    from bench.systems import sockets
+
+    try:
+        secured(sockets.connect(where), where).close()
+    except TransportError as reason:
+        return reason
+    return TransportError(f"the TLS handshake failed; {SAME}", "connect")

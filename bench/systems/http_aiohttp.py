@@ -110,9 +110,9 @@ class Resources:
         return web.Response(body=body)
 
     async def some_bytes(self, request: web.Request) -> web.Response:
-        """Return ``count`` bytes; status 400 if that is not a number up to 64 MiB."""
+        """Return ``count`` bytes; status 400 if that is not a number up to 128 MiB."""
         count = request.query.get("count", "")
-        if not re.fullmatch("[0-9]{1,8}", count) or int(count) > _http.MOST_BYTES:
+        if not re.fullmatch("[0-9]{1,9}", count) or int(count) > _http.MOST_BYTES:
             raise web.HTTPBadRequest(text=f"count must be 0 to {_http.MOST_BYTES}")
         self.calls += 1
         return web.Response(body=_http.content(int(count)))

@@ -30,6 +30,7 @@ WAYS = [
     *((name, by, {"connections": "shared"}) for name in ("grpc_sync", "grpc_aio") for by in ("ipc", "tcp")),
     *((name, "tcp", {"serialization": "bytes"}) for name in ("grpc_sync", "grpc_aio")),
     *(("http_aiohttp", by, {"stream_by": way}) for by in ("ipc", "tcp") for way in ("chunked", "sse", "websocket")),
+    *(("arrow_flight", by, {}) for by in ("ipc", "tcp")),
     *(("pyro5", by, {}) for by in ("ipc", "tcp")),
     *(("rpyc", by, {}) for by in ("ipc", "tcp")),
     ("wamp_crossbar", "ipc", {}),
@@ -94,6 +95,7 @@ SLOW = [
     ("grpc_aio", {}),
     *(("http_aiohttp", {"stream_by": way}) for way in ("chunked", "sse", "websocket")),
     ("rpyc", {}),
+    ("arrow_flight", {}),
     ("pyro5", {}),
 ]
 MANY = Ask(2000, 100_000, 0)

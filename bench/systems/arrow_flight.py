@@ -1,0 +1,169 @@
+"""Arrow Flight: record batches over gRPC, pyarrow on both sides, a server with threads in C++."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyarrow import flight
+
+from bench import credentials
+from bench.contract import Address, Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import _tls, _workers
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.5
+REQUIRES = ("pyarrow",)
+ENCRYPTED = ("tcp",)  # over a socket file the library does not encrypt
+
+SCHEMA = pa.schema([("payload", pa.uint8())])
+NAME = "echo"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a payload is carried, up to 2 GB; gRPC's limit of 4 MiB is lifted by the library.
+
+    rpc: exchange sends each call through one do_exchange, as a record batch of one column of bytes, which is copied
+        only where the client takes it out; action makes a do_action for each call, with the payload as its body.
+    tls: TLS by gRPC's own BoringSSL, over tcp; the client verifies the server's certificate.
+    """
+
+    rpc: Literal["exchange", "action"] = "exchange"
+    tls: bool = False
+
+
+def _place(where: Address, tls: bool) -> str:
+    """Return an address as the library wants it."""
+    if where.transport == "ipc":
+        return f"grpc+unix://{where.path}"
+    host = f"[{where.host}]" if ":" in where.host else where.host
+    return f"grpc+{'tls' if tls else 'tcp'}://{host}:{where.port}"
+
+
+def _batch(payload: bytes) -> Any:
+    """Return a record batch that shares the memory of a payload."""
+    column = pa.Array.from_buffers(pa.uint8(), len(payload), [None, pa.py_buffer(payload)])
+    return pa.RecordBatch.from_arrays([column], schema=SCHEMA)
+
+
+def _payload(batch: Any) -> bytes:
+    """Return a copy of the payload in a record batch."""
+    column = batch.column(0)
+    return column.buffers()[1].slice(column.offset, len(column)).to_pybytes()
+
+
+class _Server(flight.FlightServerBase):
+    """The server of the library with this package's application."""
+
+    def __init__(self, location: str, service: Service, **settings: Any) -> None:
+        self._service = service
+        super().__init__(location, **settings)
+
+    def do_action(self, context: Any, action: Any) -> Iterator[Any]:
+        """Answer one request."""
+        yield flight.Result(self._service.answer(action.body))
+
+    def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+        """Answer the requests of one client, each a record batch."""
+        writer.begin(SCHEMA)
+        for chunk in reader:
+            writer.write_batch(self._service.answer(chunk.data))
+
+    def do_get(self, context: Any, ticket: Any) -> Any:
+        """Answer one request with a stream of replies, each a record batch."""
+        return flight.GeneratorStream(SCHEMA, map(_batch, self._service.replies(ticket.ticket)))
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer in the library's threads, until the process ends."""
+    where, settings = parse_address(binding.endpoint()), {}
+    if where.transport == "tcp" and where.port:
+        _workers.refuse_if_taken(binding.endpoint())  # the library would share the port
+    if options.tls:
+        names = (credentials.CERTIFICATE, credentials.KEY)
+        settings["tls_certificates"] = [tuple(Path(binding.credentials, name).read_bytes() for name in names)]
+    try:
+        server = _Server(_place(where, options.tls), service, **settings)
+    except (OSError, pa.ArrowException) as reason:
+        raise TransportError(f"cannot listen at {binding.endpoint()}: {_words(reason)}") from reason
+    host = f"[{where.host}]" if ":" in where.host else where.host
+    service.announce(binding.endpoint() if where.transport == "ipc" else f"tcp://{host}:{server.port}")
+    server.serve()
+
+
+class Client:
+    """One connection; the first call makes it."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep address and options."""
+        self._where, self._options = parse_address(address), options
+
+    def open(self) -> None:
+        """Make the client, and with exchange its one RPC."""
+        settings: dict[str, Any] = {
+            "generic_options": [("grpc.use_local_subchannel_pool", 1)]
+        }  # a connection of its own
+        if self._options.tls:
+            settings["tls_root_certs"] = credentials.text(credentials.AUTHORITY)
+        self._client = flight.connect(_place(self._where, self._options.tls), **settings)
+        self._writer: Any = None
+        self._call = self._act
+        if self._options.rpc == "exchange":
+            self._call = self._exchange
+            try:
+                self._writer, self._reader = self._client.do_exchange(flight.FlightDescriptor.for_command(NAME))
+                self._writer.begin(SCHEMA)
+            except (OSError, pa.ArrowException) as reason:
+                raise self._failed(reason) from reason
+
+    def _act(self, payload: bytes) -> bytes:
+        (result,) = self._client.do_action(flight.Action(NAME, payload))
+        return result.body.to_pybytes()
+
+    def _exchange(self, payload: bytes) -> bytes:
+        self._writer.write_batch(_batch(payload))
+        return _payload(self._reader.read_chunk().data)
+
+    def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply."""
+        try:
+            return self._call(payload)
+        except StopIteration:
+            raise TransportError("the server ended the exchange instead of answering", "read") from None
+        except (OSError, ValueError, pa.ArrowException) as reason:
+            raise self._failed(reason) from reason
+
+    def stream(self, payload: bytes) -> Iterator[bytes]:
+        """Make one do_get and yield its replies."""
+        try:
+            for chunk in self._client.do_get(flight.Ticket(payload)):
+                yield _payload(chunk.data)
+        except (OSError, pa.ArrowException) as reason:
+            raise self._failed(reason) from reason
+
+    def _failed(self, reason: BaseException) -> TransportError:
+        """Return the error for a call that failed; the library does not say what was wrong with a handshake."""
+        is_new = isinstance(reason, flight.FlightUnavailableError) and "failed to connect" in str(reason)
+        if is_new and self._options.tls:
+            return _tls.found_wrong(self._where)
+        hint = _tls.IF if is_new else ""
+        return TransportError(f"the call failed: {_words(reason)}{hint}", "read")
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._writer is not None:
+            with contextlib.suppress(OSError, pa.ArrowException):  # the server has gone
+                self._writer.close()
+        self._client.close()
+
+
+StreamClient = Client
+
+
+def _words(reason: BaseException) -> str:
+    """Return the library's text without the details that follow it."""
+    return str(reason).split(". gRPC client debug context")[0].split(". Detail:")[0].splitlines()[0]
