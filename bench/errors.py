@@ -33,7 +33,15 @@ class UsageError(BenchError):
 
 
 class NotInstalledError(BenchError):
-    """A system's library is not installed."""
+    """A system's library or program is not installed.
+
+    packages: the Debian packages that hold what is missing; empty if Python packages are.
+    """
+
+    def __init__(self, text: str, packages: Iterable[str] = ()) -> None:
+        """Keep the sentence and the names of packages."""
+        super().__init__(text)
+        self.packages = tuple(packages)
 
 
 class SystemFileError(NotInstalledError):

@@ -25,7 +25,7 @@ def need(headers: Iterable[str], packages: str, tools: Iterable[str] = ()) -> No
     missing = [f"there is no {name}" for name in (COMPILER, *tools) if not shutil.which(name)]
     missing += [f"there is no {name}" for name in headers if not any(Path(at, name).exists() for at in HEADERS)]
     if missing:
-        raise NotInstalledError(f"{missing[0]}; install it: apt-get install {packages}")
+        raise NotInstalledError(f"{missing[0]}; install it: apt-get install {packages}", packages.split())
 
 
 @functools.cache

@@ -43,11 +43,12 @@ def echo(text: str) -> None:
 
 
 @cli.command("list")
-def list_() -> None:
+@click.option("--missing", is_flag=True, help="Only how to install what is missing.")
+def list_(missing: bool) -> None:
     """List the systems with transports and options, and how to install missing ones."""
-    from bench.apps.listing import systems_text
+    from bench.apps.listing import missing_text, systems_text
 
-    echo(systems_text())
+    echo(missing_text() if missing else systems_text())
 
 
 @cli.command()

@@ -22,6 +22,29 @@ def systems_text() -> str:
     return "\n\n".join([*map(_system_text, systems.names()), *absent, _messages_text()])
 
 
+def missing_text() -> str:
+    """Return which systems cannot be measured here, with one command for their libraries and one for their programs."""
+    real = [name for name in systems.names() if not _tests_the_instrument(name)]
+    absent = {name: reason for name in real if (reason := systems.missing(name))}
+    if not absent:
+        return f"All {len(real)} systems are installed."
+    packages = dict.fromkeys(package for reason in absent.values() for package in reason.packages)
+    broken = {name: reason for name, reason in absent.items() if isinstance(reason, SystemFileError)}
+    libraries = [name for name, reason in absent.items() if not reason.packages and name not in broken]
+    lines = [f"{len(real) - len(absent)} of {len(real)} systems are installed; missing: {', '.join(absent)}"]
+    lines += ["  their libraries: make systems"] * bool(libraries)
+    lines += [f"  their programs: apt-get install {' '.join(packages)}"] * bool(packages)
+    lines += [f"  {name} cannot be used: {reason}" for name, reason in broken.items()]
+    return "\n".join(lines)
+
+
+def _tests_the_instrument(name: str) -> bool:
+    try:
+        return systems.group(name) == "instrument"
+    except SystemFileError:
+        return False
+
+
 def _messages_text() -> str:
     kinds = ", ".join((messages.BYTES, *messages.KINDS, "FILE.json (your own)"))
     described = [f"  {name:15} {codecs.describe(name)}" for name in codecs.names()]

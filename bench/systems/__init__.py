@@ -171,21 +171,28 @@ def need_programs(name: str) -> None:
     from bench import process
 
     if absent := [program for program in wanted if process.program(program) is None]:
-        packages = " ".join(dict.fromkeys(wanted[program] for program in absent))
+        packages = dict.fromkeys(wanted[program] for program in absent)
         are = "are" if len(absent) > 1 else "is"
         raise NotInstalledError(
-            f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: apt-get install {packages}"
+            f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: "
+            f"apt-get install {' '.join(packages)}",
+            packages,
         )
 
 
-def why_missing(name: str) -> str:
-    """Import a system; return why it cannot be measured here, with the remedy, or "" if it can."""
+def missing(name: str) -> NotInstalledError | None:
+    """Import a system; return why it cannot be measured here, with the remedy, or None if it can."""
     try:
         load(name)
         need_programs(name)
     except NotInstalledError as reason:
-        return str(reason)
-    return ""
+        return reason
+    return None
+
+
+def why_missing(name: str) -> str:
+    """Return ``missing`` as text, "" if the system can be measured here."""
+    return str(missing(name) or "")
 
 
 def offering(what: str) -> list[str]:

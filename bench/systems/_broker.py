@@ -46,7 +46,8 @@ class Program:
     def path(self) -> str:
         """Return where the program is; NotInstalledError names the package that holds it."""
         if (found := process.program(self.name)) is None:
-            raise NotInstalledError(f"there is no {self.name}; install it: apt-get install {self.package}")
+            remedy = f"install it: apt-get install {self.package}"
+            raise NotInstalledError(f"there is no {self.name}; {remedy}", [self.package])
         return found
 
 

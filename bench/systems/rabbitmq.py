@@ -86,7 +86,7 @@ def _port_mapper(binding: Binding, service: RouterService) -> int:
     """
     program = process.program("epmd")
     if program is None:
-        raise NotInstalledError("there is no epmd; install it: apt-get install erlang-base")
+        raise NotInstalledError("there is no epmd; install it: apt-get install erlang-base", ["erlang-base"])
     for _ in range(_broker.ATTEMPTS):
         port = _broker.free_port()
         words = [program, "-port", str(port), "-address", "127.0.0.1"]
