@@ -1,11 +1,13 @@
 """Handing in: one small zip, the same bytes for the same runs, shown before it is written, nothing private in it."""
 
+import functools
 import io
 import json
 import os
 import platform
 import pty
 import re
+import resource
 import subprocess
 import sys
 import zipfile
@@ -176,3 +178,14 @@ def test_what_would_not_be_accepted_is_not_written(monkeypatch):
     monkeypatch.setattr(zips, "MOST_MEMBER_BYTES", 1000)
     with pytest.raises(DataError, match="would not be accepted"):
         submitting.submission(["reference/latency"])
+
+
+@pytest.mark.parametrize("most", [0, 4096])
+def test_a_zip_that_cannot_be_written_to_its_end_leaves_nothing_and_one_that_is_there_is_kept(process, tmp_path, most):
+    limited = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most))
+    words = ("submit", "reference/latency", "--yes", "-o", str(tmp_path / "mine.zip"))
+    ended = process(*words, preexec_fn=limited)
+    assert ended.returncode == 1 and "cannot write" in ended.stderr and len(ended.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine.zip").write_text("another's")
+    assert "File exists" in process(*words).stderr and (tmp_path / "mine.zip").read_text() == "another's"

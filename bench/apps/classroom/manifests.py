@@ -1,5 +1,6 @@
 """The manifest of a submitted run: what it contains, and what is accepted of a stranger's."""
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping
@@ -30,11 +31,12 @@ LATER = (*LATER_COUNTS, "message", "retry")
 NAME = {"type": "string", "pattern": r"\A[A-Za-z0-9_.+-]{0,80}\Z"}
 NUMBER = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**12}
 COUNT = {"type": "integer", "minimum": 1, "exclusiveMaximum": 10**12}
+PROFILE = {"type": "string", "maxLength": 80, "pattern": r"\A[A-Za-z0-9_.+-]*( [A-Za-z0-9_.+-]+){0,3}\Z"}  # budget 12 s
 OPTIONS = {
     "type": "object",
     "maxProperties": 50,
     "propertyNames": NAME,
-    "additionalProperties": {"anyOf": [NAME, NUMBER, {"type": "boolean"}]},
+    "additionalProperties": {"anyOf": [NAME, NUMBER | {"minimum": -(10**12)}, {"type": ["boolean", "null"]}]},
 }
 LATER_KINDS: dict[str, Any] = dict.fromkeys(LATER_COUNTS, COUNT | {"minimum": 0}) | {
     "outstanding": COUNT,
@@ -72,7 +74,7 @@ SCHEMA = _fields(
             "propertyNames": NAME,
             "additionalProperties": {"enum": [card.PASS, card.CAUTION, card.INVALID]},
         },
-        "plan": _fields(PLAN | {"cases": CASES}),
+        "plan": _fields(PLAN | {"cases": CASES, "profile": PROFILE}),
     }
 )
 SCHEMA["properties"]["digest"] = {"type": "string", "pattern": r"\A([0-9a-f]{64})?\Z"}  # older ones have none
@@ -84,7 +86,6 @@ VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_c
 
 def report(run: Run) -> dict[str, Any]:
     """Return what a submission says of a run: no address, no text of an error, no word that a person typed."""
-    plan = {name: getattr(run.plan, name) for name in PLAN}
     return {
         "submission": VERSION,
         "id": run.id,
@@ -94,8 +95,19 @@ def report(run: Run) -> dict[str, Any]:
         "machine": run.manifest["machine"],
         "versions": run.manifest["versions"],
         "checks": dict(checks.tally(run).verdicts),
-        "plan": plan | {"cases": [{name: getattr(case, name) for name in CASE} for case in run.plan.cases]},
+        "plan": planned(run.plan),
     }
+
+
+def planned(plan: Plan) -> dict[str, Any]:
+    """Return what a submission says of a plan: its numbers, and the names that this program gives."""
+    cases = [{name: getattr(case, name) for name in CASE} | {"message": _message(case)} for case in plan.cases]
+    return {name: getattr(plan, name) for name in PLAN} | {"cases": cases}
+
+
+def _message(case: Case) -> str:
+    """Return the kind of a case's message; of a user's own file a name made from its content: equal for equal ones."""
+    return f"own-{hashlib.sha256(case.content.encode()).hexdigest()[:8]}" if case.content else case.message
 
 
 def read(data: bytes) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,11 +65,19 @@ def submission(names: Sequence[str]) -> Submission:
 
 
 def write(made: Submission, name: str) -> str:
-    """Write a new zip, and return its path as users read it best; a file that is there already is kept."""
+    """Write a new zip, and return its path as users read it best; a file that is there already is kept.
+
+    Of a zip that cannot be written to its end nothing is left.
+    """
+    target, is_ours = Path(name), False
     try:
-        with Path(name).open("xb") as opened:
+        with target.open("xb") as opened:
+            is_ours = True
             opened.write(made.data)
     except (OSError, ValueError) as reason:  # a name with a zero byte is no name
+        if is_ours:
+            with suppress(OSError):
+                target.unlink()
         why = getattr(reason, "strerror", None) or reason
         raise DataError(f"cannot write {quoted(name)}: {why}; name another with -o") from reason
-    return paths.shown(Path(name))
+    return paths.shown(target)
