@@ -74,7 +74,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from bench.errors import UsageError
+from bench.errors import BenchError, UsageError
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 GROUPS = ("direct", "broker", "http", "native", "instrument")
@@ -227,6 +227,59 @@ class Wire(Protocol):
 
         ``payload`` is the request's; it is returned for correct responses that do not contain it.
         """
+
+
+class Conversation(Protocol):
+    """What a ``Wire`` offers instead of ``end`` where what is sent and received depends on what was before (HTTP/2).
+
+    ``connect`` begins anew. ``body`` takes a response as ``receive`` returned it.
+    outgoing: bytes to be sent beside requests, such as acknowledgements; the caller empties it.
+    """
+
+    outgoing: bytearray
+
+    @property
+    def last(self) -> bool:
+        """Whether the server takes no more requests on this connection."""
+
+    def begin(self, place: int, request: bytes) -> bytes:
+        """Return what begins the next call, with what ``request`` returned; ``outgoing`` gets what has to wait.
+
+        ``place``: the number of the payload, by which a response that is ``known`` is recognized.
+        """
+
+    def receive(self, data: bytes) -> Any:
+        """Take in what has come; return the response if it is complete, True for one that is known, None otherwise.
+
+        TransportError for what must not come; between two calls nothing but the protocol's own messages may.
+        """
+
+    def known(self, place: int) -> None:
+        """Recognize the response that came last, found right by the caller, when it comes again to that payload."""
+
+
+class Layer(Protocol):
+    """Encryption of one connection apart from its socket: ``tls`` of a ``Wire``, None without encryption.
+
+    is_ready: whether the handshake is over.
+    """
+
+    is_ready: bool
+
+    def start(self) -> None:
+        """Begin a new connection."""
+
+    def shake(self, data: bytes | None) -> bytes:
+        """Take in what came of the handshake, None for the end; return what to send; TransportError if it failed."""
+
+    def failed(self, reason: BaseException) -> BenchError:
+        """Return the error for a connection that failed in its handshake."""
+
+    def encrypt(self, data: bytes) -> bytes:
+        """Return what carries some bytes."""
+
+    def decrypt(self, data: bytes) -> bytes:
+        """Return what came in these bytes and in the beginnings of earlier ones; b"" if it is not whole."""
 
 
 class Multiplexed(Protocol):

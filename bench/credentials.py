@@ -15,6 +15,8 @@ from bench.errors import UsageError
 AUTHORITY, CERTIFICATE, KEY = "authority.pem", "server.pem", "server.key"  # names of the files, PEM
 FOLDER = "ROUNDTRIP_CREDENTIALS"  # names the user's folder
 OPTIONS = ("tls", "curve")  # options of systems that encrypt
+SAME = "give the option tls the same value on both sides"
+IF = f"; if the server expects TLS: {SAME}"  # behind what happened to a client without
 NAMES = ("localhost", "127.0.0.1", "::1")  # that a certificate is for; a socket file is localhost
 SUFFIXES = (".pem", ".key", ".public", ".secret")
 PRIVATE = (".key", ".secret")

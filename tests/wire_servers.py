@@ -7,11 +7,12 @@ import time
 from contextlib import contextmanager, suppress
 from socket import IPPROTO_TCP, MSG_WAITALL, SHUT_RDWR, SHUT_WR, TCP_NODELAY
 
+import hpack
 from specs import client_spec
 
 from bench.child.wire import WireLoad
 from bench.contract import parse_address
-from bench.systems import _xmlrpc, sockets
+from bench.systems import _http2, _xmlrpc, sockets
 
 FOREVER_S = 60
 
@@ -84,9 +85,9 @@ def requests(connection):
         yield _xmlrpc.read(connection.recv(size, MSG_WAITALL))[0][0]
 
 
-def load_of(address, system=sockets, window_s=FOREVER_S, **spec):
+def load_of(address, system=sockets, window_s=FOREVER_S, options=None, **spec):
     """Make the calls of a load in this process; return it, and what it reports."""
-    load = WireLoad(system, system.Options(), address, client_spec(window_s=window_s, **spec))
+    load = WireLoad(system, options or system.Options(), address, client_spec(window_s=window_s, **spec))
     try:
         assert load.first() > 0
         now = time.perf_counter_ns()
@@ -116,3 +117,66 @@ def late(connection, asked):
     for payload in asked:
         time.sleep(0.001)
         connection.sendall(framed(payload))
+
+
+# gRPC: frames of HTTP/2, made by hand
+
+SETTLED = _http2.settings({})
+HEAD = [(":status", "200"), ("content-type", "application/grpc")]
+OK = [("grpc-status", "0"), ("grpc-message", "")]
+
+
+def grpc_message(payload):
+    """Return a payload as the body of a gRPC request or response (serialization bytes)."""
+    return struct.pack("!BI", 0, len(payload)) + payload
+
+
+def grpc_response(encoder, stream, payload, head=HEAD, trailers=OK, most=16_384):
+    """Return the frames of a response; a frame of its body has at most so many bytes."""
+    body = grpc_message(payload)
+    pieces = [body[at : at + most] for at in range(0, len(body), most)]
+    return b"".join([
+        _http2.frame(_http2.HEADERS, _http2.END_HEADERS, stream, encoder.encode(head)),
+        *(_http2.frame(_http2.DATA, 0, stream, piece) for piece in pieces),
+        _http2.frame(_http2.HEADERS, _http2.END_HEADERS | _http2.END_STREAM, stream, encoder.encode(trailers)),
+    ])  # fmt: skip
+
+
+def frames_of(connection, settled=SETTLED):
+    """Yield (kind, flags, stream, content) of the frames that a client sends, after its preface."""
+    received = connection.makefile("rb")
+    if received.read(len(_http2.PREFACE)) != _http2.PREFACE:
+        return  # the client has left
+    connection.sendall(settled)
+    while len(head := received.read(9)) == 9:
+        size = int.from_bytes(head[:3], "big")
+        yield head[3], head[4], int.from_bytes(head[5:], "big"), received.read(size)
+
+
+def answering(answer, settled=SETTLED, update=True):
+    """Return a behaviour: what ``answer(connection, encoder, stream, payload)`` does with each gRPC request.
+
+    ``update``: whether the client's window is opened again when its data have been read.
+    """
+
+    def behave(connection, asked):
+        encoder, body, sizes = hpack.Encoder(), b"", []
+        for kind, flags, stream, content in frames_of(connection, settled):
+            if kind != _http2.DATA:
+                continue
+            body += content
+            sizes.append(len(content))
+            if update and content:
+                increment = struct.pack("!I", len(content))
+                frames = [_http2.frame(_http2.WINDOW_UPDATE, 0, which, increment) for which in (0, stream)]
+                connection.sendall(b"".join(frames[: 1 if flags & _http2.END_STREAM else 2]))
+            if flags & _http2.END_STREAM:
+                assert struct.unpack_from("!BI", body) == (0, len(body) - 5)
+                payload, body = body[5:], b""
+                answer(connection, encoder, stream, payload)
+
+    return behave
+
+
+def grpc_echo(connection, encoder, stream, payload):
+    connection.sendall(grpc_response(encoder, stream, payload))

@@ -91,17 +91,11 @@ class Callers:
         both = ((caller.sent, caller.received) for caller in self._callers)
         times = [memoryview(one)[:n] for n, pair in zip(calls, both, strict=True) for one in pair]
         errors, numbers = failed([caller.failures for caller in self._callers])
-        codec = self._codec()
+        codec = carrying.timed_alone(self._carried, self._payloads, self._spec)
         if self._due is None:
             return LoadReport(sum(calls), times, errors, numbers, codec=codec)
         times.append(memoryview(self._due)[: calls[0]])
         return LoadReport(sum(calls), times, errors, numbers, self._scheduled, codec=codec)
-
-    def _codec(self) -> dict[str, float]:
-        """Return what the codec took alone; one client process times it, after the window."""
-        if self._carried is None or self._spec.share[0] > 0:
-            return {}
-        return carrying.alone(self._carried.coder, self._payloads, self._spec.window_s)._asdict()
 
     def close(self) -> None:
         """Disconnect."""

@@ -152,3 +152,10 @@ def alone(coder: Coder, some: list[messages.Exchange], window_s: float) -> Alone
     medians = [sorted(column)[len(column) // 2] for column in times]
     means = [sum(requests) / len(sizes), sum(replies) / len(sizes)]
     return Alone._make([*medians, *means])
+
+
+def timed_alone(how: Carried | None, some: list[messages.Exchange], spec: ClientSpec) -> dict[str, float]:
+    """Return ``Alone`` by name; one client process times it, after the window; of opaque bytes there is none."""
+    if how is None or spec.share[0] > 0:
+        return {}
+    return alone(how.coder, some, spec.window_s)._asdict()

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
+from bench import codecs
 from bench.child import timed_loops
 from bench.child.caller import Failures
 from bench.child.polling import READ, WRITE, Epoll, Selector
@@ -21,6 +22,7 @@ from bench.errors import SystemFailedError, TransportError
 
 READ_BYTES = 1 << 16  # until a response to the payload is known; the rest of one in larger pieces
 MORE_BYTES = 1 << 20
+MOST_EARLY = 256_000_000  # bytes that may come while a request is still being sent
 
 Turn = tuple[int, tuple[int, bytes]]  # a request's number; its payload's, and its bytes
 Step = Callable[[int | None], None]
@@ -28,11 +30,20 @@ Talk = Generator[None, int | None, None]
 
 
 class Script:
-    """Payloads, their requests and their verified responses, shared by all connections."""
+    """Payloads, their requests and their verified responses, shared by all connections.
 
-    def __init__(self, wire: Wire, payloads: list[bytes]) -> None:
-        """Prepare the requests."""
-        self.payloads = payloads
+    expected: what the bodies of the responses have to be, or, with ``decode``, what they have to be once decoded.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        payloads: list[bytes],
+        expected: list[Any] | None = None,
+        decode: Callable[[bytes], Any] | None = None,
+    ) -> None:
+        """Prepare the requests; without ``expected``, an echo."""
+        self.payloads, self.expected, self.decode = payloads, expected or payloads, decode
         self.requests = [wire.request(payload) for payload in payloads]
         self.verified: list[bytes | None] = [None] * len(payloads)
         self.most = [READ_BYTES] * len(payloads)  # to read at once: a verified response and, were it there, one byte
@@ -46,8 +57,11 @@ class Connection:
     """One connection.
 
     calls: number of requests begun (closed load). reopened: number of reconnections. failures: failed requests.
-    steps: the ``send`` methods of its talks.
+    steps: the ``send`` methods of its talks. began: for each call when the opening of its connection began, where
+    connections are not kept.
     """
+
+    began: "array[int] | None" = None
 
     def __init__(self, make: Callable[[], Wire], script: Script, poller: Epoll | Selector) -> None:
         """Keep the arguments; ``make`` returns the ``Wire`` of one connection; ``open`` connects."""
@@ -71,6 +85,9 @@ class Connection:
         """Disconnect."""
         if self._socket:
             self._socket.close()
+
+    def renew(self) -> None:
+        """Begin the calls of a window; the connection is kept."""
 
     def talk(
         self,
@@ -106,7 +123,7 @@ class Connection:
                 try:
                     data = early or read(fd, most[place])
                 except OSError as reason:
-                    raise _broken(0, reason) from reason
+                    raise broken(0, reason) from reason
                 t_recv = clock()
                 if data != verified[place]:
                     t_recv, event = yield from self._finish(data, t_recv, event, place, number)
@@ -158,7 +175,7 @@ class Connection:
         if isinstance(reason, BlockingIOError):
             return t_send, 0
         if not isinstance(reason, ConnectionError):
-            raise _broken(0, reason) from reason
+            raise broken(0, reason) from reason
         self._open_again()
         t_send = time.perf_counter_ns()
         try:
@@ -166,7 +183,7 @@ class Connection:
         except BlockingIOError:
             return t_send, 0
         except OSError as again:
-            raise _broken(0, again) from again
+            raise broken(0, again) from again
 
     def _open_again(self) -> None:
         """Replace a connection that the server has ended.
@@ -188,12 +205,14 @@ class Connection:
         while rest:
             event = yield
             early += self._read(len(early)) if event != WRITE else b""
+            if len(early) > MOST_EARLY:
+                raise TransportError(f"more than {MOST_EARLY:,} bytes came before the server had read the request")
             try:
                 rest = rest[self._socket.send(rest) :]
             except BlockingIOError:
                 pass
             except OSError as reason:
-                raise _broken(len(early), reason) from reason
+                raise broken(len(early), reason) from reason
         self._poller.also_write(self.fd, False)
         return bytes(early)
 
@@ -202,9 +221,9 @@ class Connection:
         try:
             data = self._socket.recv(MORE_BYTES)
         except OSError as reason:
-            raise _broken(had, reason) from reason
+            raise broken(had, reason) from reason
         if not data:
-            raise _broken(had)
+            raise broken(had)
         return data
 
     def _finish(
@@ -216,7 +235,7 @@ class Connection:
         """
         wire, buffer = self._wire, bytearray(data)
         if not data:
-            raise _broken(0)
+            raise broken(0)
         while not (size := wire.end(buffer, len(buffer))):
             event = yield
             buffer += self._read(len(buffer))
@@ -228,17 +247,27 @@ class Connection:
             self._verify(response, place, number)
         return t_recv, 0 if wire.last else event
 
+    def _check(self, response: Any, place: int, number: int) -> None:
+        """Compare a response's payload with the expected one."""
+        script = self._script
+        body: Any = self._wire.body(response, script.payloads[place])
+        if script.decode is not None:
+            try:
+                body = script.decode(body)
+            except Exception as reason:  # codecs raise what they like
+                raise codecs.failed(reason) from reason
+        if script.expected[place] != body:
+            raise timed_loops.wrong_answer(script.expected[place], body, number)
+
     def _verify(self, response: bytes, place: int, number: int) -> None:
-        """Compare a response's payload with its request's; remember the bytes to recognize equal responses."""
-        payload, body = self._script.payloads[place], self._wire.body(response, self._script.payloads[place])
-        if body != payload:
-            raise timed_loops.wrong_answer(payload, body, number)
+        """Check a response; remember the bytes to recognize equal ones."""
+        self._check(response, place, number)
         if not self._wire.last:
             self._script.verified[place] = response
             self._script.most[place] = min(len(response) + 1, MORE_BYTES)  # a small buffer: 0.4 us less than READ_BYTES
 
 
-def _broken(had: int, reason: OSError | None = None) -> TransportError:
+def broken(had: int, reason: OSError | None = None) -> TransportError:
     """Return the error for a connection that failed after ``had`` bytes of a response."""
     how = f"failed ({reason})" if reason else "was closed by the server"
     return TransportError(

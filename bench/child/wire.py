@@ -8,10 +8,11 @@ import functools
 import time
 from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from bench.child import timed_loops
+from bench import credentials
+from bench.child import carrying, timed_loops
 from bench.child.caller import failed
 from bench.child.callers import schedule
 from bench.child.connection import Connection, Script, Step, Talk
@@ -134,17 +135,39 @@ class WireLoad:
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare connections, requests and buffers."""
         make = functools.partial(system.Wire, options, address)
-        self._script = Script(make(), timed_loops.make_payloads(spec.payload_bytes, spec.seed))
+        wire = make()
+        self._is_plain = getattr(options, "tls", None) is False
+        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
+        self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
+        self._script = self._make_script(wire)
         self._poller = Poller()
-        self.connections = [Connection(make, self._script, self._poller) for _ in range(spec.callers)]
+        kind: Callable[..., Connection] = Connection
+        if spec.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
+            from bench.child.conversing import Conversing
+
+            kind = functools.partial(Conversing, calls_per_connection=spec.calls_per_connection, size=spec.max_calls)
+        self.connections = [kind(make, self._script, self._poller) for _ in range(spec.callers)]
         self._due = schedule(spec) if spec.load == "open" else None
         sizes = [spec.max_calls] * len(self.connections) if self._due is None else [max(1, len(self._due))]
         self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
         self._senders: list[Step] = []
 
+    def _make_script(self, wire: Any) -> Script:
+        """Return the requests: opaque bytes, or structured messages whose replies are decoded to be verified."""
+        if self._carried is None:
+            return Script(wire, timed_loops.make_payloads(self._spec.payload_bytes, self._spec.seed))
+        coder = self._carried.coder
+        encoded = [coder.encode(exchange.request) for exchange in self._exchanges]
+        return Script(wire, encoded, self._exchanges, coder.decode)
+
     def first(self) -> int:
         """Connect and make one verified call with each connection; return the time of the first in ns."""
-        times = [self._first(connection) for connection in self.connections]
+        try:
+            times = [self._first(connection) for connection in self.connections]
+        except TransportError as error:
+            if error.kind == "read" and self._is_plain:
+                raise TransportError(f"{error}{credentials.IF}", error.kind) from error
+            raise
         return times[0]
 
     def _first(self, connection: Connection) -> int:
@@ -161,8 +184,10 @@ class WireLoad:
         """Make the calls of the window; those of an open load may be sent late, by a fifth of it."""
         if self._due is not None:
             return self._opened(self._due, at_ns, until_ns + (until_ns - at_ns) // 5)
-        each = zip(self.connections, self._times, strict=True)
+        each = list(zip(self.connections, self._times, strict=True))
         turns = self._script.turns
+        for connection in self.connections:
+            connection.renew()
         return Talks(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in each)).run()
 
     def _opened(self, due: "array[int]", at_ns: int, limit_ns: int) -> None:
@@ -180,12 +205,16 @@ class WireLoad:
     def report(self) -> LoadReport:
         """Return the calls, the failures, and each connection's send and receive times (open load: also due times)."""
         errors, numbers = failed([connection.failures for connection in self.connections])
+        codec = carrying.timed_alone(self._carried, self._exchanges, self._spec)
         if self._due is None:
-            pairs = zip(self.connections, self._times, strict=True)
-            times = [_answered(one, received, which) for which, (sent, received) in pairs for one in (sent, received)]
-            return LoadReport(sum(map(len, times)) // 2, times, errors, numbers)
+            each = [
+                [_answered(one, times[1], connection) for one in (*times, connection.began) if one is not None]
+                for connection, times in zip(self.connections, self._times, strict=True)
+            ]
+            calls = sum(len(columns[0]) for columns in each)
+            return LoadReport(calls, [one for columns in each for one in columns], errors, numbers, codec=codec)
         times = self._dealt(self._due)
-        return LoadReport(sum(map(len, times)) // 3, times, errors, numbers, scheduled=len(self._due))
+        return LoadReport(sum(map(len, times)) // 3, times, errors, numbers, scheduled=len(self._due), codec=codec)
 
     def _dealt(self, due: "array[int]") -> list[Any]:
         """Return the send, receive and due times of each connection's requests."""

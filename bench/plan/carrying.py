@@ -22,11 +22,14 @@ def bytes_only(case: Case, given: Mapping[str, Any]) -> Case:
 
 def refuse_if_no_carrier(case: Case, module: Any) -> None:
     """Raise UsageError for a structured message where only opaque bytes are carried."""
-    if case.load not in ("closed", "open") or case.engine != "library" or systems.makes_calls(module, case.options):
+    is_own = case.engine == "library" and systems.makes_calls(module, case.options)
+    if case.load not in ("closed", "open") or case.generator or is_own:
         raise UsageError(
-            f"the message {case.message!r} is carried by a system's own Python library, in closed and open loads: "
-            "give engine library, another system, or message bytes"
+            f"the message {case.message!r} is carried by a system's own Python library or by the engine wire, in "
+            "closed and open loads: give engine library, another system, or message bytes"
         )
+    if case.engine == "wire" and hasattr(module, "coder"):
+        raise UsageError(f"the engine wire has no bytes for structured messages of {case.system}: give engine library")
     if not _carries(module):
         raise UsageError(f"{case.system} carries opaque bytes only: messages are carried by {', '.join(carriers())}")
 

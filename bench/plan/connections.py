@@ -57,9 +57,10 @@ def checked(case: Case, module: Any) -> Case:
 def _check_churn(case: Case, module: Any) -> None:
     if case.transport == "inproc":
         raise UsageError("inproc has no connections to open again: use ipc or tcp for calls_per_connection")
-    if case.load != "closed" or case.engine != "library" or systems.makes_calls(module, case.options):
+    is_own = case.engine == "library" and systems.makes_calls(module, case.options)
+    if case.load != "closed" or case.generator or is_own:
         raise UsageError(
-            f"calls_per_connection is for closed loads by a system's own client library in Python, not for "
+            f"calls_per_connection is for closed loads by a system's own client library in Python, or wire, not for "
             f"{case.system} with load {case.load} and engine {case.engine}: give 0, which keeps connections"
         )
     if case.outstanding != 1:

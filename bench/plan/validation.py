@@ -185,9 +185,11 @@ def _check_wire(case: Case, module: Any) -> None:
         known = ", ".join(systems.offering("Wire"))
         raise UsageError(f"{case.system} over {case.transport} has no engine wire: over ipc or tcp {known} have one")
     try:
-        module.Wire(module.Options(**case.options), Binding(case.transport, "").endpoint())
+        wire = module.Wire(module.Options(**case.options), Binding(case.transport, "").endpoint())
     except ValueError as reason:
         raise UsageError(f"{case.system}: {reason}, or engine library") from reason
+    if case.load in ("retry", "reply_stream") and (hasattr(wire, "begin") or getattr(wire, "tls", None) is not None):
+        raise UsageError(f"the load {case.load} of the engine wire is over plain bytes: give tls false, or sockets")
 
 
 def _check_generator(case: Case, module: Any) -> None:

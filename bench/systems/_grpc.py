@@ -152,10 +152,15 @@ def failed(error: Any) -> TransportError:
     """Return the error for a call that failed, with a remedy where there is one."""
     if error.code() == grpc.StatusCode.UNAVAILABLE and (known := _of_handshake(error.details() or "")):
         return known
-    text = f"the call failed: {error.code().name}: {error.details()}"
-    if error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
+    return of_status(error.code().name, error.details())
+
+
+def of_status(name: str, details: str) -> TransportError:
+    """Return the error for a call that was answered with this status."""
+    text = f"the call failed: {name}: {details}"
+    if name == grpc.StatusCode.RESOURCE_EXHAUSTED.name:
         text += '; larger messages need the option max_message_bytes, as in -p options "{max_message_bytes: 67108864}"'
-    return TransportError(text, error.code().name)
+    return TransportError(text, name)
 
 
 NOT_VERIFIED = {  # words of the library in the details of an error: OpenSSL's number for it

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 HANDSHAKE_S = 3.0
 ALERT = b"\x15\x03"  # a TLS record of type alert begins so
-SAME = "give the option tls the same value on both sides"
-IF = f"; if the server expects TLS: {SAME}"
+SAME, IF = credentials.SAME, credentials.IF
 
 _sessions: dict[Address, Any] = {}  # the last session of each server, for resumption
 
@@ -30,8 +29,8 @@ def refuse_session(tls: bool, tls_session: str) -> None:
         raise ValueError("tls_session resumed needs encryption: give tls true")
 
 
-def refuse_wire(tls: bool) -> None:
-    """Raise ValueError if the engine ``wire``, or a load generator, would have to encrypt."""
+def refuse_generators(tls: bool) -> None:
+    """Raise ValueError if an external load generator would have to encrypt."""
     if tls:
         raise ValueError("this load generator does not encrypt or does not verify certificates: give tls false")
 
@@ -60,11 +59,13 @@ def client_context() -> "ssl.SSLContext":
 
 
 @functools.lru_cache(maxsize=4)
-def _client_context(authority: str) -> "ssl.SSLContext":
+def _client_context(authority: str, protocol: str = "") -> "ssl.SSLContext":
     import ssl
 
     context = ssl.create_default_context(cadata=authority)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
+    if protocol:
+        context.set_alpn_protocols([protocol])
     return context
 
 
@@ -85,6 +86,86 @@ def secured(connection: socket.socket, where: Address, tls_session: str = "new")
         raise failed(reason) from reason
     found.settimeout(None)
     return found
+
+
+RECORD = 16_384  # bytes that one TLS record holds, at most
+
+
+class Layer:
+    """TLS of one connection apart from its socket, for the load generator ``wire``: bytes go in, and bytes come out.
+
+    is_ready: whether the handshake is over.
+    """
+
+    def __init__(self, where: Address, tls_session: str = "new", protocol: str = "") -> None:
+        """Keep whom to expect; ``protocol``: what both sides have to agree to speak (ALPN), "" if they need not."""
+        self._where, self._is_resuming, self._protocol = where, tls_session == "resumed", protocol
+        self._ssl: ssl.SSLObject | None = None
+        self.is_ready = False
+
+    def start(self) -> None:
+        """Begin a new connection, with the last one's session if that is to be resumed."""
+        import ssl
+
+        context = _client_context(credentials.text(credentials.AUTHORITY), self._protocol)
+        if self._is_resuming and self._ssl is not None and self.is_ready:
+            _sessions[self._where] = self._ssl.session
+        session = _sessions.get(self._where) if self._is_resuming else None
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        made = context.wrap_bio(
+            self._incoming, self._outgoing, server_hostname=server_name(self._where), session=session
+        )
+        self._ssl, self._read, self._write = made, made.read, made.write
+        self._no_more, self._broken, self.is_ready = ssl.SSLWantReadError, ssl.SSLError, False
+
+    def shake(self, data: bytes | None) -> bytes:
+        """Take in what came of the handshake, None for the end; return what to send.
+
+        TransportError, with a remedy, if the handshake has failed.
+        """
+        assert self._ssl
+        if data is None:
+            self._incoming.write_eof()
+        else:
+            self._incoming.write(data)
+        try:
+            self._ssl.do_handshake()
+        except self._no_more:
+            return self._outgoing.read()
+        except self._broken as reason:
+            raise failed(reason) from reason
+        if self._protocol and self._ssl.selected_alpn_protocol() != self._protocol:
+            raise TransportError(f"the server does not agree to speak {self._protocol} over TLS", "connect")
+        self.is_ready = True
+        return self._outgoing.read()
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the connection resumed an earlier session."""
+        return bool(self._ssl and self._ssl.session_reused)
+
+    def failed(self, reason: BaseException) -> TransportError:
+        """Return the error for a connection that failed in its handshake."""
+        return failed(reason)
+
+    def encrypt(self, data: bytes) -> bytes:
+        """Return the records that carry some bytes."""
+        self._write(data)
+        return self._outgoing.read()
+
+    def decrypt(self, data: bytes) -> bytes:
+        """Return what came in these records and in the beginnings of earlier ones; b"" if that is not whole."""
+        incoming, found = self._incoming, b""
+        incoming.write(data)
+        try:
+            found = self._read(RECORD)
+            while incoming.pending:
+                found += self._read(RECORD)
+        except self._no_more:
+            return found
+        except self._broken as reason:
+            raise TransportError(f"the encrypted connection failed: {reason}", "read") from reason
+        return found
 
 
 def keep_session(connection: Any, where: Address) -> None:

@@ -9,11 +9,11 @@ import grpc
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _grpc
+from bench.systems import _grpc, _grpc_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
-REQUIRES = ("grpcio", "protobuf")
+REQUIRES = ("grpcio", "protobuf", "hpack")
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
 Options = _grpc.Options
 
@@ -131,6 +131,7 @@ class Client:
 
 
 StreamClient = Client
+Wire = _grpc_wire.Wire
 
 
 class Multiplexed(Client):

@@ -11,11 +11,11 @@ import grpc
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _grpc
+from bench.systems import _grpc, _grpc_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
-REQUIRES = ("grpcio", "protobuf")
+REQUIRES = ("grpcio", "protobuf", "hpack")
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
 
 STREAMS = 256  # of callers; each holds a thread of the server for as long as it lasts
@@ -148,6 +148,7 @@ class Client:
 
 
 StreamClient = Client
+Wire = _grpc_wire.Wire
 
 
 class Multiplexed:

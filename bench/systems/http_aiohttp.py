@@ -306,7 +306,7 @@ def url(options: Options, address: str, payload_bytes: int) -> str:
     """Return the URL for load generators; ValueError for options that they do not support."""
     if not options.keep_alive:
         raise ValueError("load generators keep their connections: give keep_alive true")
-    _tls.refuse_wire(options.tls)
+    _tls.refuse_generators(options.tls)
     return _http.url(options.resource, address, payload_bytes)
 
 
@@ -317,8 +317,8 @@ class Wire(_http.Wire):
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if not options.keep_alive:
             raise ValueError("the engine wire keeps its connections: give keep_alive true")
-        _tls.refuse_wire(options.tls)
         super().__init__(options.resource, address)
+        self.tls = _tls.Layer(parse_address(address)) if options.tls else None
 
 
 if __name__ == "__main__":

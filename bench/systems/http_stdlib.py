@@ -130,8 +130,8 @@ class Wire(_http_wire.Responses):
         super().__init__()
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
-        _tls.refuse_wire(options.tls)
         self._where, self._nodelay = parse_address(address), options.client_nodelay
+        self.tls = _tls.Layer(self._where, options.tls_session) if options.tls else None
 
     def connect(self) -> socket.socket:
         """Return a connection to the server; TransportError where that is not possible."""

@@ -324,7 +324,7 @@ StreamClient = Client
 
 
 class Wire:
-    """Requests and responses as bytes; it has no state, so connections could share an instance."""
+    """Requests and responses as bytes; without TLS it has no state, so connections could share an instance."""
 
     last = False
     has_streams = True
@@ -333,8 +333,8 @@ class Wire:
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
-        _tls.refuse_wire(options.tls)
         self._where, self._options = parse_address(address), options
+        self.tls = _tls.Layer(self._where, options.tls_session) if options.tls else None
 
     def connect(self) -> socket.socket:
         """Return a connection to the server; TransportError where that is not possible."""

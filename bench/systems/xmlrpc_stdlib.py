@@ -176,8 +176,8 @@ class Wire(_http_wire.Responses):
             raise ValueError(
                 'the engine wire keeps its connections and sends plain XML: give http "1.1" and gzip false'
             )
-        _tls.refuse_wire(options.tls)
         self._where = parse_address(address)
+        self.tls = _tls.Layer(self._where) if options.tls else None
 
     def connect(self) -> socket.socket:
         """Return a connection to the server; TransportError where that is not possible."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from wire_servers import byte_by_byte, echo, framed, http, late, leaving, load_of, requests, served
 
-from bench.child import caller, polling, wire
+from bench.child import caller, connection, polling, wire
 from bench.child.connection import Connection, Script
 from bench.child.timed_loops import zeros
 from bench.child.wire import Talks
@@ -57,6 +57,17 @@ def test_requests_larger_than_the_buffers_are_sent_in_parts(poller, behave):
     with served(behave) as address:
         _, report, _ = load_of(address, payload_bytes=20_000_000, max_calls=2, callers=2)
     assert (report.calls, report.errors, report.scheduled) == (4, 0, None)
+
+
+def test_a_peer_that_sends_and_does_not_read_is_an_error_and_memory_stays_bounded(monkeypatch, poller):
+    monkeypatch.setattr(connection, "MOST_EARLY", 3_000_000)
+
+    def flood(peer, asked):
+        while True:
+            peer.sendall(bytes(100_000))
+
+    with served(flood) as address, pytest.raises(TransportError, match="3,000,000 bytes came before the server had"):
+        load_of(address, payload_bytes=60_000_000)
 
 
 def close_after(response):

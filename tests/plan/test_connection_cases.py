@@ -19,7 +19,10 @@ REFUSED = [
     ({"system": "sockets", "outstanding": 2, "engine": "wire"}, "give outstanding 1, and callers"),
     ({"system": "zeromq", "outstanding": 2, "load": "stream"}, "not with load stream"),
     ({"system": "sockets", "calls_per_connection": -1}, "calls_per_connection must be"),
-    ({"system": "sockets", "calls_per_connection": 2, "engine": "wire"}, "give 0, which keeps connections"),
+    (
+        {"system": "http_aiohttp", "calls_per_connection": 2, "engine": "wrk", "options": {"resource": "bytes"}},
+        "give 0, which keeps connections",
+    ),
     ({"system": "sockets", "calls_per_connection": 2, "load": "open", "offered_per_s": 10.0}, "for closed loads"),
     ({"system": "sockets", "calls_per_connection": 2, "outstanding": 2}, "between two calls: give outstanding 1"),
     ({"system": "grpc_sync", "calls_per_connection": 2, "options": {"connections": "shared"}}, "give connections own"),

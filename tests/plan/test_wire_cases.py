@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 from handmade import handmade
-from wire_servers import WIRED
+from wire_servers import WIRED, answering, echo, grpc_echo, served
 
 from bench import systems
 from bench.child import timed_loops
-from bench.errors import UsageError
+from bench.errors import SystemFailedError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
 
-ALL = (*WIRED, "http_aiohttp")
+ALL = (*WIRED, "http_aiohttp", "grpc_sync", "grpc_aio")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -61,7 +61,8 @@ def test_limits_and_large_payloads(name):
         (
             "zeromq",
             {},
-            "has no engine wire: .*http_aiohttp, http_crossbar, http_stdlib, oracle, sockets, .*xmlrpc_stdlib have one",
+            "has no engine wire: .*grpc_aio, grpc_sync, http_aiohttp, http_crossbar, http_stdlib, oracle, sockets, "
+            ".*xmlrpc_stdlib have one",
         ),
         ("zeromq", {"transport": "inproc"}, "zeromq over inproc has no engine wire"),
         ("sockets", {"engine": "wires"}, "there are library, wire, wrk, h2load; did you mean wire"),
@@ -75,6 +76,51 @@ def test_limits_and_large_payloads(name):
 def test_what_has_no_wire_is_refused(system, rest, text):
     with pytest.raises(UsageError, match=text):
         checked(Case(**{"system": system, "transport": "tcp", "engine": "wire"} | rest))
+
+
+@pytest.mark.parametrize("name", ["sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_sync", "grpc_aio"])
+@pytest.mark.parametrize("size", [100, 300_000])
+def test_encrypted_calls_are_counted_by_server_and_client(name, size):
+    case = checked(Case(name, "tcp", size, {"tls": True}, engine="wire", callers=2, max_calls=20))
+    ledger = measure(case, 20, 1).ledger
+    assert ledger["calls"] == ledger["server_calls"] == 20 and ledger["errors"] == 0
+
+
+@pytest.mark.parametrize("name", ["sockets", "http_stdlib", "http_aiohttp", "grpc_sync", "grpc_aio"])
+@pytest.mark.parametrize("codec", ["json", "msgpack", "protobuf"])
+def test_messages_of_each_codec_are_decoded_to_be_verified(name, codec):
+    case = Case(name, "tcp", 500, {"codec": codec}, engine="wire", callers=2, max_calls=20, message="items")
+    ledger = measure(checked(case), 20, 1).ledger
+    assert ledger["calls"] == ledger["server_calls"] == 20 and ledger["errors"] == 0
+    assert ledger["request_encode_ns"] > 0 and ledger["encoded_reply_bytes"] > ledger["encoded_request_bytes"] > 100
+
+
+def test_a_message_that_is_only_sent_back_is_a_wrong_answer():
+    """Its bytes are what an echo would have to bring; decoded, the totals are not there."""
+    given = {"engine": "wire", "max_calls": 5, "message": "items"}
+    for name in ("sockets", "grpc_aio"):
+        with served(echo if name == "sockets" else answering(grpc_echo)) as address:
+            case = checked(Case(name, "tcp", 500, target=address, **given))
+            with pytest.raises(SystemFailedError, match=r"answered with a message with .* was expected"):
+                measure(case, 1.0, 1)
+
+
+@pytest.mark.parametrize("name", ["sockets", "http_stdlib", "http_aiohttp", "grpc_sync"])
+@pytest.mark.parametrize("tls", [False, True])
+def test_connections_are_made_anew_after_so_many_calls(name, tls):
+    case = Case(name, "tcp", 100, {"tls": tls}, engine="wire", callers=2, max_calls=20, calls_per_connection=4)
+    measured = measure(checked(case), 20, 1)
+    ledger = measured.ledger
+    assert ledger["calls"] == ledger["server_calls"] == 20 and ledger["errors"] == 0
+    for sent, _, began in measured.calls:
+        assert [number for number in range(10) if began[number] < sent[number]] == [0, 4, 8]
+
+
+@pytest.mark.parametrize("load", ["retry", "reply_stream"])
+def test_loads_over_plain_bytes_are_not_encrypted(load):
+    given = {"replies": 2, "reply_bytes": 50} if load == "reply_stream" else {"offered_per_s": 10.0}
+    with pytest.raises(UsageError, match=f"the load {load} of the engine wire is over plain bytes: give tls false"):
+        checked(Case("sockets", "tcp", 100, {"tls": True}, engine="wire", load=load, **given))
 
 
 def test_open_loads_take_callers_only_by_wire():

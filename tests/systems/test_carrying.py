@@ -125,7 +125,8 @@ def test_a_message_of_the_users_own_goes_through_a_system(own):
     [
         (Case("oracle", "ipc", message="items"), "oracle carries opaque bytes only: messages are carried by grpc_aio"),
         (Case("sockets", "ipc", message="item"), "items"),
-        (Case("sockets", "ipc", message="items", engine="wire"), "give engine library"),
+        (Case("xmlrpc_stdlib", "ipc", message="items", engine="wire"), "give engine library"),
+        (Case("http_aiohttp", "tcp", message="items", engine="wrk"), "or by the engine wire"),
         (Case("zeromq", "ipc", message="items", load="stream"), "closed and open loads"),
         (Case("sockets", "ipc", message="/nowhere/mine.json"), "/nowhere/mine.json cannot be read: No such file"),
         (Case("sockets", "ipc", options={"codec": "jason"}, message="items"), "json"),

@@ -148,14 +148,20 @@ def of_fault(fault):
     return made, certificates.make() if fault == "another authority" else made
 
 
+ENGINES = [(name, engine) for name in WITH_CERTIFICATES for engine in ("library", "wire")]
+
+
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("name", WITH_CERTIFICATES)
-def test_each_fault_of_tls_says_what_to_do(name, fault, private_parent, trusting):
+@pytest.mark.parametrize(
+    ("name", "engine"), [pair for pair in ENGINES if pair[1] == "library" or hasattr(systems.load(pair[0]), "Wire")]
+)
+def test_each_fault_of_tls_says_what_to_do(name, engine, fault, private_parent, trusting):
     server, client = of_fault(fault)
     trusting(client)
     served = {"tls": fault != "a server without"}
     with serving(name, "tcp", served, server if served["tls"] else {}, private_parent) as address:
-        case = Case(name, "tcp", 100, {"tls": fault != "a client without"}, target=address, max_calls=3)
+        options = {"tls": fault != "a client without"}
+        case = Case(name, "tcp", 100, options, target=address, max_calls=3, engine=engine)
         with pytest.raises(SystemFailedError, match=FAULTS[fault]) as error:
             measure(case, 1.0, 1)
     assert "Traceback" not in str(error.value) and "hangs" not in str(error.value)
@@ -241,9 +247,10 @@ def test_what_cannot_be_encrypted_is_refused(monkeypatch):
         checked(Case("sockets", "tcp", options={"tls": True}, target="tcp://127.0.0.1:5"))
     with pytest.raises(UsageError, match="tls_session resumed needs encryption: give tls true"):
         checked(Case("sockets", "tcp", options={"tls_session": "resumed"}))
-    for name in ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib"):
+    case = Case("http_aiohttp", "tcp", options={"tls": True, "resource": "bytes"})
+    for engine in ("wrk", "h2load"):
         with pytest.raises(UsageError, match="does not encrypt or does not verify"):
-            checked(Case(name, "tcp", options={"tls": True}, engine="wire"))
+            checked(dataclasses.replace(case, engine=engine))
 
 
 def test_a_folder_without_an_authority_says_how_to_make_one(monkeypatch, tmp_path):

@@ -1,0 +1,97 @@
+"""gRPC over HTTP/2 as bytes, for the load generator ``wire``: a gRPC server is measured without grpcio's client.
+
+Source: the protocol's specification, PROTOCOL-HTTP2.md in the repository of gRPC.
+"""
+
+import socket
+import struct
+import urllib.parse
+from typing import Any
+
+import grpc
+
+from bench.contract import parse_address
+from bench.errors import TransportError
+from bench.systems import _grpc, _http2, _tls, sockets
+
+PREFIX = struct.Struct("!BI")  # before each message: whether it is compressed, its length
+CODES = {code.value[0]: code.name for code in grpc.StatusCode}
+
+
+class Wire(_http2.Conversation):
+    """Unary calls, one after another on a connection; it offers what ``contract.Conversation`` asks for."""
+
+    def __init__(self, options: _grpc.Options, address: str) -> None:
+        """Keep where to connect; ValueError for options that the load generator ``wire`` does not support."""
+        if options.rpc != "unary":
+            raise ValueError("the engine wire makes unary calls: give rpc unary")
+        if options.connections != "own":
+            raise ValueError("the engine wire gives each caller a connection: give connections own")
+        self._where = parse_address(address)
+        self._is_wrapped = options.serialization == "protobuf"
+        self._most = options.max_message_bytes
+        where = self._where
+        self.tls = _tls.Layer(where, protocol="h2") if options.tls else None
+        fields = [
+            (":method", "POST"),
+            (":scheme", "https" if options.tls else "http"),
+            (":path", f"/{_grpc.SERVICE}/{_grpc.UNARY}"),
+            (":authority", "localhost" if where.transport == "ipc" else _grpc.place(address)),
+            ("te", "trailers"),
+            ("content-type", "application/grpc"),
+            ("user-agent", "roundtrip"),
+        ]
+        super().__init__(fields, self._most + PREFIX.size)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
+        self.start()
+        return sockets.connect(self._where, nodelay=True)
+
+    def request(self, payload: bytes) -> bytes:
+        """Return the body of a request."""
+        message = _grpc.payload_type()(data=payload).SerializeToString() if self._is_wrapped else payload
+        return PREFIX.pack(0, len(message)) + message
+
+    def body(self, response: Any, payload: bytes) -> bytes:
+        """Return the payload in a whole response; TransportError for an error response."""
+        fields, trailers = dict(response.fields), dict(response.trailers)
+        status = fields.get(b":status", b"").decode("latin-1")
+        if status != "200":
+            raise TransportError(f"the server answered with HTTP status {status}", f"status {status}")
+        if not fields.get(b"content-type", b"").startswith(b"application/grpc"):
+            raise TransportError(f"the server does not answer as gRPC: {fields.get(b'content-type', b'')[:100]!r}")
+        _check_status(trailers)
+        return self._message(response.body)
+
+    def _message(self, body: bytes) -> bytes:
+        """Return the payload in the body of a response, which holds one message."""
+        if len(body) < PREFIX.size:
+            raise TransportError(f"a response has {len(body)} bytes, which hold no message", "body")
+        compressed, size = PREFIX.unpack_from(body)
+        if compressed:
+            raise TransportError("a message is compressed, which was not asked for", "body")
+        if size != len(body) - PREFIX.size:
+            text = (
+                f"a response has {len(body) - PREFIX.size} bytes, but its message {size}: it is not one whole message"
+            )
+            raise TransportError(text, "body")
+        message = body[PREFIX.size :]
+        if not self._is_wrapped:
+            return message
+        try:
+            return bytes(_grpc.payload_type().FromString(message).data)
+        except Exception as reason:  # the library's own kind, which has moved between its versions
+            raise TransportError(f"a message is no Payload of protobuf: {reason}", "body") from reason
+
+
+def _check_status(trailers: dict[bytes, bytes]) -> None:
+    """Raise TransportError unless the trailer fields say that the call succeeded."""
+    status = trailers.get(b"grpc-status", b"").decode("latin-1")
+    if status == "0":
+        return
+    name = CODES.get(int(status), f"status {status}") if status.isdecimal() and len(status) < 4 else ""
+    if not name:
+        raise TransportError(f"a response has no valid grpc-status: {status[:40]!r}")
+    details = urllib.parse.unquote(trailers.get(b"grpc-message", b"").decode("latin-1"))
+    raise _grpc.of_status(name, details)

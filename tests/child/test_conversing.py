@@ -1,0 +1,270 @@
+"""Connections of the engine ``wire`` that have a state: gRPC's, encrypted ones, and those that are not kept."""
+
+import itertools
+import struct
+import time
+
+import hpack
+import pytest
+from wire_servers import (
+    HEAD,
+    OK,
+    answering,
+    echo,
+    framed,
+    frames_of,
+    grpc_echo,
+    grpc_response,
+    load_of,
+    served,
+)
+
+from bench.child import caller, polling, wire
+from bench.errors import SystemFailedError, TransportError
+from bench.systems import _grpc, _http2, grpc_aio, sockets
+from bench.systems._http2 import END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, frame
+
+pytestmark = pytest.mark.timeout(60)
+PLAIN = _grpc.Options(serialization="bytes")
+
+
+@pytest.fixture(params=["epoll", "selectors"])
+def poller(request, monkeypatch):
+    if request.param == "selectors":
+        monkeypatch.setattr(wire, "Poller", polling.Selector)
+
+
+def grpc_load(address, options=PLAIN, **spec):
+    return load_of(address, grpc_aio, options=options, **spec)
+
+
+def in_pieces(connection, encoder, stream, payload):
+    response = grpc_response(encoder, stream, payload, most=30)
+    for place in range(0, len(response), 7):
+        connection.sendall(response[place : place + 7])
+
+
+def with_pings(connection, encoder, stream, payload):
+    ping = frame(PING, 0, 0, struct.pack("!Q", stream))
+    response = grpc_response(encoder, stream, payload)
+    connection.sendall(ping + response[:60] + response[60:] + ping)
+
+
+def late(connection, encoder, stream, payload):
+    time.sleep(0.001)
+    grpc_echo(connection, encoder, stream, payload)
+
+
+@pytest.mark.parametrize("answer", [grpc_echo, in_pieces, with_pings, late])
+@pytest.mark.parametrize("callers", [1, 3])
+def test_every_call_is_made_and_timed(poller, answer, callers):
+    with served(answering(answer)) as address:
+        load, report, blobs = grpc_load(address, callers=callers)
+    assert (report.calls, report.errors) == (20 * callers, 0) and [len(blob) for blob in blobs] == [20] * 2 * callers
+    for sent, received in zip(*[iter(blobs)] * 2, strict=True):
+        times = [t for pair in zip(sent, received, strict=True) for t in pair]
+        assert times == sorted(times) and times[0] > 0
+    assert [one.reopened for one in load.connections] == [0] * callers
+
+
+@pytest.mark.parametrize("settled", [_http2.settings({}), _http2.settings({4: 1_000_000, 5: 70_000})])
+def test_large_messages_wait_for_windows(settled):
+    with served(answering(grpc_echo, settled)) as address:
+        _, report, _ = grpc_load(address, payload_bytes=3_000_000, max_calls=3, callers=2)
+    assert (report.calls, report.errors) == (6, 0)
+
+
+def test_pings_are_acknowledged_as_they_came():
+    seen = []
+
+    def behave(connection, asked):
+        encoder = hpack.Encoder()
+        for kind, flags, stream, content in frames_of(connection):
+            if kind == PING:
+                seen.append((flags, content))
+            if kind == _http2.DATA:
+                number = struct.pack("!Q", len(seen))
+                connection.sendall(frame(PING, 0, 0, number) + grpc_response(encoder, stream, content[5:]))
+
+    with served(behave) as address:
+        _, report, _ = grpc_load(address)
+    assert report.calls == 20 and seen == [(1, struct.pack("!Q", number)) for number in range(20)]
+
+
+def goaway(last, code, words=b""):
+    return frame(GOAWAY, 0, 0, struct.pack("!II", last, code) + words)
+
+
+def test_a_server_that_takes_leave_is_connected_to_again_without_a_failure(poller):
+    def leave(connection, encoder, stream, payload):
+        connection.sendall(goaway(stream, 0) + grpc_response(encoder, stream, payload))
+
+    with served(answering(leave)) as address:
+        load, report, _ = grpc_load(address)
+    assert (report.calls, report.errors) == (20, 0) and load.connections[0].reopened >= 20
+
+
+def test_an_idle_server_that_takes_leave_is_connected_to_again(poller):
+    numbers = itertools.count()
+
+    def leave(connection, encoder, stream, payload):
+        grpc_echo(connection, encoder, stream, payload)
+        if next(numbers):  # not after the first call, which the load follows at once
+            connection.sendall(goaway(stream, 0))
+
+    with served(answering(leave)) as address:
+        load, report, _ = grpc_load(address, load="open", offered_per_s=20, window_s=0.5)
+    assert (report.calls, report.errors, report.scheduled) == (10, 0, 10) and load.connections[0].reopened >= 5
+
+
+def spoilt(spoil, after=5):
+    """Return a behaviour: each connection answers some requests, and does something else with the others."""
+
+    def behave(connection, asked):
+        numbers = itertools.count()
+        answering(lambda *given: (spoil if next(numbers) >= after else grpc_echo)(*given))(connection, asked)
+
+    return behave
+
+
+def trailers(fields):
+    return lambda connection, encoder, stream, payload: connection.sendall(
+        grpc_response(encoder, stream, payload, trailers=fields)
+    )
+
+
+def raw(content):
+    return lambda connection, encoder, stream, payload: connection.sendall(content(encoder, stream, payload))
+
+
+BROKEN = [  # how, in which words, counted as what
+    (raw(lambda e, s, p: frame(RST_STREAM, 0, s, struct.pack("!I", 7))), "REFUSED_STREAM", "RST_STREAM REFUSED_STREAM"),
+    (raw(lambda e, s, p: goaway(0, 11, b"too_many")), "ENHANCE_YOUR_CALM: too_many", "GOAWAY ENHANCE_YOUR_CALM"),
+    (trailers([("grpc-status", "4"), ("grpc-message", "late")]), "DEADLINE_EXCEEDED: late", "DEADLINE_EXCEEDED"),
+    (raw(lambda e, s, p: b"HTTP/1.1 400 Bad Request\r\n\r\n"), "no HTTP/2 frame", "call"),
+    (raw(lambda e, s, p: frame(HEADERS, 5, s, e.encode([(":status", "502")]))), "HTTP status 502", "status 502"),
+    (lambda c, e, s, p: c.shutdown(2), "closed by the server while a request was under way", "read"),
+    (lambda c, e, s, p: (c.send(grpc_response(e, s, p)[:50]), c.shutdown(1)), "while a request was under way", "read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spoil", "text", "kind"), BROKEN, ids=[kind for *_, kind in BROKEN])
+@pytest.mark.parametrize("load", ["closed", "open"])
+def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spoil, text, kind, load):
+    paced = {"load": "open", "offered_per_s": 40, "window_s": 1.0} if load == "open" else {}
+    with served(spoilt(spoil)) as address:
+        made, report, blobs = grpc_load(address, callers=2, **paced)
+    failed = sum(one.failures.kinds.total() for one in made.connections)
+    assert report.errors == failed >= 2 and report.numbers == [(f"error_{kind}", failed, "1")]
+    assert report.calls + failed == 40
+    assert sum(map(len, blobs)) == (3 if load == "open" else 2) * report.calls
+
+
+@pytest.mark.parametrize(("spoil", "text"), [one[:2] for one in BROKEN])
+def test_a_first_call_that_fails_ends_the_load(spoil, text):
+    with served(spoilt(spoil, 0)) as address, pytest.raises(TransportError, match=text):
+        grpc_load(address, callers=2)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "text"),
+    [
+        (lambda c, e, s, p: grpc_echo(c, e, s, p[:50] + bytes(50)), "100 bytes that differ from byte 50 on"),
+        (lambda c, e, s, p: grpc_echo(c, e, s, p[:-1]), "answered with 99 bytes instead of 100"),
+    ],
+)
+def test_a_wrong_answer_ends_the_load(spoil, text):
+    with served(spoilt(spoil)) as address, pytest.raises(SystemFailedError, match=text):
+        grpc_load(address)
+
+
+def test_an_answer_to_an_earlier_request_is_noticed_though_its_bytes_are_known():
+    def stale(connection, asked):
+        earlier = []
+
+        def answer(connection, encoder, stream, payload):
+            earlier.append(payload)
+            grpc_echo(connection, encoder, stream, earlier[-1] if len(earlier) < 40 else earlier[-2])
+
+        answering(answer)(connection, asked)
+
+    with served(stale) as address, pytest.raises(SystemFailedError, match="request 38 was answered with 100 bytes"):
+        grpc_load(address, max_calls=100)
+
+
+def test_a_server_that_speaks_unasked_is_an_error():
+    def speak(connection, encoder, stream, payload):
+        grpc_echo(connection, encoder, stream, payload)
+        time.sleep(0.02)
+        connection.sendall(frame(HEADERS, END_HEADERS | END_STREAM, stream, encoder.encode([*HEAD, *OK])))
+
+    with served(answering(speak)) as address, pytest.raises(SystemFailedError, match="on which nothing is awaited"):
+        grpc_load(address, load="open", offered_per_s=5, window_s=1.0)
+
+
+def test_a_peer_that_pings_and_does_not_read_is_an_error_and_memory_stays_bounded():
+    def flood(connection, asked):
+        connection.sendall(_http2.settings({}))
+        while True:
+            connection.sendall(frame(PING, 0, 0, bytes(8)) * 1000)
+
+    with served(flood) as address, pytest.raises(TransportError, match="peer that does not read"):
+        grpc_load(address)
+
+
+def test_too_many_failures_end_the_load(monkeypatch):
+    monkeypatch.setattr(caller, "MOST_FAILURES", 3)
+    with served(spoilt(BROKEN[0][0], 1)) as address, pytest.raises(TransportError, match="2 more calls of this caller"):
+        grpc_load(address)
+
+
+def test_a_response_larger_than_the_option_allows_is_refused():
+    options = _grpc.Options(serialization="bytes", max_message_bytes=1000)
+
+    def more(connection, encoder, stream, payload):
+        connection.sendall(grpc_response(encoder, stream, payload * 20))
+
+    with served(spoilt(more, 1)) as address:
+        _, report, _ = grpc_load(address, options)
+    assert report.numbers == [("error_RESOURCE_EXHAUSTED", 10, "1")] and report.calls == 10
+
+
+# Connections that are not kept
+
+
+@pytest.mark.parametrize("each", [1, 3, 20, 50])
+@pytest.mark.parametrize("name", ["sockets", "grpc"])
+def test_a_connection_is_opened_anew_after_so_many_calls(poller, name, each):
+    opened = []
+
+    def count(behave):
+        return lambda connection, asked: (opened.append(connection), behave(connection, asked))
+
+    spec = {"calls_per_connection": each, "callers": 2}
+    with served(count(echo if name == "sockets" else answering(grpc_echo))) as address:
+        load, report, blobs = load_of(address, **spec) if name == "sockets" else grpc_load(address, **spec)
+    assert (report.calls, report.errors, len(blobs)) == (40, 0, 6)
+    assert len(opened) == 2 + 2 * -(-20 // each) == 2 + sum(one.reopened for one in load.connections)
+    for sent, received, began in zip(*[iter(blobs)] * 3, strict=True):
+        assert len(sent) == len(received) == len(began) == 20
+        late = [number for number in range(20) if began[number] < sent[number]]
+        assert late == list(range(0, 20, each))
+        assert all(end > start for start, end in zip(sent, received, strict=True))
+
+
+def test_failures_over_connections_that_are_not_kept_are_counted():
+    numbers = itertools.count()
+
+    def sometimes(connection, asked):
+        for payload in asked:
+            if next(numbers) % 5 == 4:
+                return
+            connection.sendall(framed(payload))
+
+    with served(sometimes) as address:
+        _, report, blobs = load_of(address, sockets, calls_per_connection=2)
+    assert (
+        report.errors >= 3
+        and report.calls + report.errors == 20
+        and [len(blob) for blob in blobs] == [report.calls] * 3
+    )

@@ -1,0 +1,382 @@
+"""HTTP/2 as bytes: responses are found however they are split, and what must not come is an error, never a hang."""
+
+import itertools
+import struct
+from contextlib import suppress
+
+import hpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from wire_servers import HEAD, OK, SETTLED, grpc_message, grpc_response
+
+from bench.errors import TransportError
+from bench.systems import _grpc, _grpc_wire, _http2
+from bench.systems._http2 import (
+    ACK,
+    CONTINUATION,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    GOAWAY,
+    HEADERS,
+    PADDED,
+    PING,
+    PRIORITY,
+    PUSH_PROMISE,
+    RST_STREAM,
+    SETTINGS,
+    WINDOW_UPDATE,
+    frame,
+    settings,
+)
+
+FIELDS = [(":method", "POST"), (":path", "/a/b"), ("te", "trailers")]
+CUTS = some.lists(some.integers(0, 10_000), max_size=8)
+ASIDES = some.lists(
+    some.sampled_from(
+        [
+            frame(PING, 0, 0, b"12345678"),
+            frame(PING, ACK, 0, b"12345678"),
+            frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", 5)),
+            frame(SETTINGS, 0, 0, b""),
+            frame(0x77, 3, 0, b"of another kind"),
+        ]
+    ),
+    max_size=3,
+)
+
+
+def conversation(most=1 << 20):
+    return _http2.Conversation(FIELDS, most)
+
+
+def begun(most=1 << 20):
+    """Return a conversation whose settings have come and whose first request was sent: its stream is 1."""
+    talk = conversation(most)
+    assert talk.receive(SETTLED) is None
+    talk.begin(0, b"abc")
+    talk.outgoing.clear()
+    return talk
+
+
+def fed(talk, stream, cuts=()):
+    """Return the response in a stream of bytes that comes in pieces; None if it is not whole."""
+    found = None
+    for start, stop in itertools.pairwise([0, *sorted({cut % (len(stream) + 1) for cut in cuts}), len(stream)]):
+        if stop > start and (response := talk.receive(stream[start:stop])) is not None:
+            assert found is None
+            found = response
+    return found
+
+
+def sent_by(talk, data):
+    """Return (kind, flags, stream, content) of each frame in what a client has sent."""
+    data, found = data.removeprefix(_http2.PREFACE), []
+    while data:
+        size = int.from_bytes(data[:3], "big")
+        found.append((data[3], data[4], int.from_bytes(data[5:9], "big"), data[9 : 9 + size]))
+        data = data[9 + size :]
+    return found
+
+
+@given(some.lists(some.tuples(some.binary(max_size=40_000), ASIDES), min_size=1, max_size=6), CUTS)
+def test_responses_are_found_wherever_they_are_split_whatever_comes_between(responses, cuts):
+    talk, encoder = conversation(), hpack.Encoder()
+    talk.receive(SETTLED)
+    for number, (payload, asides) in enumerate(responses):
+        place = number % 2
+        talk.begin(place, b"request")
+        stream = b"".join(asides) + grpc_response(encoder, 2 * number + 1, payload)
+        found = fed(talk, stream, cuts)
+        if found is True:
+            assert payload == responses[number - 2][0]
+            continue
+        assert (found.body, dict(found.fields)[b":status"]) == (grpc_message(payload), b"200")
+        assert dict(found.trailers)[b"grpc-status"] == b"0"
+        talk.known(place)
+
+
+def test_a_response_that_is_known_is_recognized_and_one_that_differs_is_not():
+    talk, encoder = conversation(), hpack.Encoder()
+    talk.receive(SETTLED)
+    answers = []
+    for number, payload in enumerate([b"one"] * 5 + [b"two", b"one"]):
+        talk.begin(0, b"request")
+        answers.append(talk.receive(grpc_response(encoder, 2 * number + 1, payload)))
+        talk.known(0)
+    assert [answer is True for answer in answers] == [False, False, True, True, True, False, False]
+    assert answers[5].body == grpc_message(b"two")
+
+
+def test_nothing_is_recognized_after_the_table_of_header_fields_has_changed():
+    talk, encoder = conversation(), hpack.Encoder()
+    talk.receive(SETTLED)
+    for number in range(3):
+        talk.begin(0, b"request")
+        known = talk.receive(grpc_response(encoder, 2 * number + 1, b"one"))
+        talk.known(0)
+    assert known is True
+    talk.begin(1, b"request")
+    assert talk.receive(grpc_response(encoder, 7, b"one", trailers=[*OK, ("number", "7")])) is not True
+    talk.begin(0, b"request")
+    found = talk.receive(grpc_response(encoder, 9, b"one"))
+    assert found is not True and found.trailers == [(b"grpc-status", b"0"), (b"grpc-message", b"")]
+
+
+def test_header_blocks_in_parts_padding_priority_and_interim_responses_are_read():
+    encoder = hpack.Encoder()
+    interim = frame(HEADERS, END_HEADERS, 1, encoder.encode([(":status", "103")]))
+    head = encoder.encode(HEAD)
+    padded = bytes([3]) + b"\0\0\0\0\1" + head[:2] + bytes(3)
+    stream = b"".join([
+        interim,
+        frame(HEADERS, PADDED | PRIORITY, 1, padded),
+        frame(CONTINUATION, 0, 1, head[2:5]),
+        frame(CONTINUATION, END_HEADERS, 1, head[5:]),
+        frame(DATA, PADDED, 1, bytes([2]) + grpc_message(b"body") + bytes(2)),
+        frame(HEADERS, END_HEADERS | END_STREAM, 1, encoder.encode(OK)),
+    ])  # fmt: skip
+    found = fed(begun(), stream, range(len(stream)))
+    assert found.body == grpc_message(b"body") and dict(found.fields)[b":status"] == b"200"
+
+
+HEAD_FRAME = frame(HEADERS, END_HEADERS, 1, hpack.Encoder().encode(HEAD))
+WRONG = [
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "this is no HTTP/2 frame"),
+    (frame(DATA, 0, 1, bytes(16_385)), "no HTTP/2 frame, or one of 16,385 bytes"),
+    (frame(DATA, 0, 1, b"x"), "a body came before the header fields"),
+    (HEAD_FRAME + frame(DATA, 0, 3, b"x"), "a frame came on stream 3, on which nothing is awaited"),
+    (HEAD_FRAME + frame(DATA, 0, 2, b"x"), "on stream 2"),
+    (HEAD_FRAME + frame(DATA, PADDED, 1, b"\x09x"), "more padding than content"),
+    (HEAD_FRAME + frame(DATA, PADDED, 1), "more padding than content"),
+    (HEAD_FRAME + HEAD_FRAME, "came twice"),
+    (frame(HEADERS, END_HEADERS, 1, b"\xff\xff\xff\xff\xff\xff"), "malformed header block"),
+    (frame(HEADERS, END_HEADERS, 1, b"\xfe"), "malformed header block: InvalidTableIndex"),
+    (frame(HEADERS, 0, 1, b"\x88") + frame(PING, 0, 0, bytes(8)), "interrupted by another frame"),
+    (frame(HEADERS, 0, 1, b"") + frame(CONTINUATION, 0, 1, b"") * 200, "larger than 65,536 bytes"),
+    (frame(HEADERS, 0, 1, bytes(16_000)) + frame(CONTINUATION, 0, 1, bytes(16_000)) * 5, "larger than 65,536 bytes"),
+    (frame(CONTINUATION, END_HEADERS, 1, b"\x88"), "CONTINUATION of no header block"),
+    (frame(PUSH_PROMISE, END_HEADERS, 1, b"\0\0\0\2\x88"), "pushes"),
+    (frame(PING, 0, 0, b"1234"), "PING has 4 bytes instead of 8"),
+    (frame(PING, 0, 1, bytes(8)), "PING names stream 1"),
+    (frame(SETTINGS, 0, 0, b"1234567"), "no multiple of 6"),
+    (frame(SETTINGS, ACK, 0, b"123456"), "acknowledgement has 6 bytes"),
+    (settings({4: 2**31}), "larger than the protocol allows"),
+    (settings({5: 100}), "which the protocol forbids"),
+    (frame(WINDOW_UPDATE, 0, 0, bytes(4)), "by nothing"),
+    (frame(WINDOW_UPDATE, 0, 0, b"\x7f\xff\xff\xff"), "larger than the protocol allows"),
+    (frame(WINDOW_UPDATE, 0, 9, b"\0\0\0\1"), "names stream 9"),
+    (frame(GOAWAY, 0, 0, b"123"), "GOAWAY of 3 bytes"),
+    (frame(GOAWAY, 0, 0, struct.pack("!II", 0, 0)), "with GOAWAY NO_ERROR"),
+    (frame(GOAWAY, 0, 0, struct.pack("!II", 1, 11) + b"too_many_pings"), "GOAWAY ENHANCE_YOUR_CALM: too_many_pings"),
+    (frame(RST_STREAM, 0, 1, struct.pack("!I", 7)), "RST_STREAM REFUSED_STREAM"),
+    (frame(RST_STREAM, 0, 1, struct.pack("!I", 99)), "RST_STREAM error 99"),
+    (grpc_response(hpack.Encoder(), 1, b"x") + frame(DATA, 0, 1, b"y"), "on which nothing is awaited"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stream", "text"), WRONG, ids=[text for _, text in WRONG])
+@pytest.mark.parametrize("cuts", [(), range(0, 100_000, 7)])
+def test_what_must_not_come_is_an_error(stream, text, cuts):
+    with pytest.raises(TransportError, match=text) as caught:
+        fed(begun(), stream, cuts)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["RST_STREAM CANCEL", "GOAWAY INTERNAL_ERROR"])
+def test_failures_are_counted_by_the_servers_code(kind):
+    content = {"R": struct.pack("!I", 8), "G": struct.pack("!II", 1, 2)}[kind[0]]
+    which = frame(RST_STREAM, 0, 1, content) if kind[0] == "R" else frame(GOAWAY, 0, 0, content)
+    with pytest.raises(TransportError) as caught:
+        begun().receive(which)
+    assert caught.value.kind == kind
+
+
+def test_what_comes_first_has_to_be_settings():
+    talk = conversation()
+    talk.begin(0, b"abc")
+    with pytest.raises(TransportError, match="does not begin with its settings"):
+        talk.receive(frame(PING, 0, 0, bytes(8)))
+
+
+def test_a_response_that_is_too_large_is_refused_before_it_is_whole():
+    talk = begun(most=20_000)
+    stream = HEAD_FRAME + frame(DATA, 0, 1, bytes(16_000)) * 2
+    with pytest.raises(TransportError, match="larger than 20,000 bytes") as caught:
+        talk.receive(stream)
+    assert caught.value.kind == "RESOURCE_EXHAUSTED"
+
+
+def test_acknowledgements_that_nobody_reads_are_limited():
+    talk = begun()
+    with pytest.raises(TransportError, match="wait for a peer that does not read"):
+        for _ in range(100):
+            talk.receive(frame(PING, 0, 0, bytes(8)) * 1000)
+
+
+def test_settings_and_pings_are_acknowledged():
+    talk = begun()
+    talk.receive(frame(PING, 0, 0, b"abcdefgh") + settings({1: 4096}) + frame(PING, ACK, 0, bytes(8)))
+    assert sent_by(talk, bytes(talk.outgoing)) == [(PING, ACK, 0, b"abcdefgh"), (SETTINGS, ACK, 0, b"")]
+
+
+@given(some.integers(0, 200_000), some.lists(some.integers(1, 60_000), max_size=30), some.integers(0, 100_000))
+def test_a_request_never_exceeds_the_windows_and_arrives_whole(size, updates, initial):
+    talk, body = conversation(), bytes(range(256)) * (size // 256) + bytes(size % 256)
+    talk.receive(settings({4: initial}))
+    talk.outgoing.clear()
+    sent, room, stream_room = b"", 65_535, initial
+    content = talk.begin(0, body)
+    for more in [*updates, 70_000, 70_000, 70_000, 70_000]:
+        for kind, flags, stream, data in sent_by(talk, content):
+            if kind == DATA:
+                assert stream == 1 and len(data) <= 16_384
+                sent += data
+                assert bool(flags & END_STREAM) == (len(sent) == size)
+        assert len(sent) <= min(room, stream_room)
+        increment = struct.pack("!I", more)
+        talk.receive(frame(WINDOW_UPDATE, 0, 0, increment) + frame(WINDOW_UPDATE, 0, 1, increment))
+        content, talk.outgoing = bytes(talk.outgoing), bytearray()
+        room, stream_room = room + more, stream_room + more
+    assert sent == body
+
+
+def test_a_larger_or_smaller_window_of_the_settings_counts_for_the_stream_under_way():
+    talk = conversation()
+    talk.receive(settings({4: 10}))
+    talk.begin(0, bytes(100))
+    talk.outgoing.clear()
+    talk.receive(settings({4: 5}))
+    assert [one[3] for one in sent_by(talk, bytes(talk.outgoing)) if one[0] == DATA] == []
+    talk.outgoing.clear()
+    talk.receive(settings({4: 40}))
+    assert [len(one[3]) for one in sent_by(talk, bytes(talk.outgoing)) if one[0] == DATA] == [30]
+
+
+def test_the_window_of_the_connection_is_opened_again():
+    talk, encoder, opened = conversation(1 << 30), hpack.Encoder(), 0
+    talk.receive(SETTLED)
+    talk.outgoing.clear()
+    talk.begin(0, b"abc")
+    talk.receive(frame(HEADERS, END_HEADERS, 1, encoder.encode(HEAD)))
+    talk._taken = _http2.MOST_WINDOW // 2 - 100
+    talk.receive(frame(DATA, 0, 1, bytes(101)))
+    for kind, _, stream, content in sent_by(talk, bytes(talk.outgoing)):
+        assert (kind, stream) == (WINDOW_UPDATE, 0)
+        opened += struct.unpack("!I", content)[0]
+    assert opened == _http2.MOST_WINDOW // 2 + 1 and talk._taken == 0
+
+
+def test_header_blocks_are_constant_once_the_server_knows_the_fields():
+    talk, decoder, blocks = conversation(), hpack.Decoder(), []
+    talk.receive(SETTLED)
+    for number in range(6):
+        if number == 4:
+            talk.receive(settings({1: 0}))  # the server keeps no table: from now on fields are spelled out
+        sent = sent_by(talk, talk.begin(0, b"abc"))
+        head = next(one for one in sent if one[0] == HEADERS)
+        assert head[2] == 2 * number + 1
+        assert decoder.decode(head[3]) == FIELDS
+        blocks.append(head[3])
+    assert blocks[1] == blocks[2] == blocks[3] != blocks[0] and len(blocks[1]) < len(blocks[0])
+    assert len(blocks[5]) > len(blocks[1])
+
+
+def test_a_graceful_end_lets_the_request_under_way_be_answered():
+    talk = begun()
+    assert talk.receive(frame(GOAWAY, 0, 0, struct.pack("!II", 1, 0))) is None
+    assert talk.last and talk.receive(grpc_response(hpack.Encoder(), 1, b"x")).body == grpc_message(b"x")
+
+
+def test_a_reset_of_a_stream_that_was_answered_is_ignored():
+    talk = begun()
+    response = grpc_response(hpack.Encoder(), 1, b"x") + frame(RST_STREAM, 0, 1, bytes(4))
+    assert talk.receive(response).body == grpc_message(b"x")
+
+
+def outcome(stream, cuts):
+    """Return what a stream of bytes is read as: a response, nothing yet, or an error."""
+    try:
+        return fed(begun(), stream, cuts)
+    except TransportError as reason:
+        assert "\n" not in str(reason)
+        return TransportError
+
+
+@given(some.binary(max_size=300), CUTS)
+def test_anything_at_all_is_an_error_or_not_there_yet(stream, cuts):
+    assert outcome(stream, cuts) in (None, TransportError)
+
+
+KINDS, FLAGS = some.integers(0, 12), some.sampled_from([0, 1, 4, 5, 8, 0x2D])
+FRAMES = some.builds(frame, KINDS, FLAGS, some.sampled_from([0, 1, 2, 3]), some.binary(max_size=40))
+
+
+@given(some.lists(FRAMES, max_size=12), CUTS)
+def test_any_frames_in_any_order_are_read_alike_however_they_are_split(frames, cuts):
+    stream = b"".join(frames)
+    found, whole = outcome(stream, cuts), outcome(stream, [])
+    assert found == whole or TransportError in (found, whole)
+
+
+@given(some.integers(0, 10_000), some.binary(max_size=3), some.integers(0, 3), CUTS)
+def test_a_damaged_response_never_passes_for_another_kind_of_error(at, put, over, cuts):
+    whole = grpc_response(hpack.Encoder(), 1, b"payload" * 9)
+    at %= len(whole)
+    with suppress(TransportError):
+        found = fed(begun(), whole[:at] + put + whole[at + over :], cuts)
+        if found is not None:
+            wire = _grpc_wire.Wire(_grpc.Options(serialization="bytes"), "tcp://127.0.0.1:1")
+            assert isinstance(wire.body(found, b""), bytes)
+
+
+def response(head=HEAD, trailers=OK, body=None):
+    def pairs(fields):
+        return [(name.encode(), value.encode()) for name, value in fields]
+
+    return _http2.Response(pairs(head), grpc_message(b"payload") if body is None else body, pairs(trailers))
+
+
+@pytest.mark.parametrize(
+    ("given_response", "text", "kind"),
+    [
+        (response(head=[(":status", "503")]), "HTTP status 503", "status 503"),
+        (response(head=[(":status", "200"), ("content-type", "text/html")]), "does not answer as gRPC", "call"),
+        (
+            response(trailers=[("grpc-status", "14"), ("grpc-message", "gone%20away")]),
+            "UNAVAILABLE: gone away",
+            "UNAVAILABLE",
+        ),
+        (response(trailers=[("grpc-status", "8")]), "give|max_message_bytes", "RESOURCE_EXHAUSTED"),
+        (response(trailers=[("grpc-status", "99")]), "status 99", "status 99"),
+        (response(trailers=[("grpc-status", "x")]), "no valid grpc-status: 'x'", "call"),
+        (response(trailers=[]), "no valid grpc-status: ''", "call"),
+        (response(body=b""), "0 bytes, which hold no message", "body"),
+        (response(body=grpc_message(b"a") * 2), "not one whole message", "body"),
+        (response(body=b"\0\0\0\0\x09abc"), "but its message 9", "body"),
+        (response(body=b"\1\0\0\0\1a"), "compressed", "body"),
+    ],
+)
+def test_what_is_no_good_response_of_grpc_is_told(given_response, text, kind):
+    wire = _grpc_wire.Wire(_grpc.Options(serialization="bytes"), "tcp://127.0.0.1:1")
+    assert wire.body(response(), b"") == b"payload"
+    with pytest.raises(TransportError, match=text) as caught:
+        wire.body(given_response, b"")
+    assert caught.value.kind == kind
+
+
+def test_protobuf_is_parsed_by_its_library():
+    wire = _grpc_wire.Wire(_grpc.Options(), "ipc:///nowhere")
+    request = wire.request(b"payload")
+    assert wire.body(response(body=request), b"") == b"payload"
+    with pytest.raises(TransportError, match="no Payload of protobuf"):
+        wire.body(response(body=grpc_message(b"\x0a\xff\xff")), b"")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"), [({"rpc": "stream"}, "give rpc unary"), ({"connections": "shared"}, "give connections own")]
+)
+def test_options_that_the_wire_does_not_carry_out_are_refused(options, text):
+    with pytest.raises(ValueError, match=text):
+        _grpc_wire.Wire(_grpc.Options(**options), "tcp://127.0.0.1:1")
