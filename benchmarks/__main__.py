@@ -35,6 +35,7 @@ from bench.run import integrity, schema, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
 from benchmarks import reply_streams as thousand
+from benchmarks import wires
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
 BARE = str(Path(__file__).with_name("bare.py"))
@@ -368,10 +369,19 @@ def reply_streams() -> None:
     thousand.reply_streams(max(1, BLOCKS // 5))
 
 
+def grpc_wire() -> None:
+    """The engine wire upon gRPC servers: calls per second of client CPU time, beside grpcio's client."""
+    wires.grpc(BLOCKS)
+
+
+def tls_wire() -> None:
+    """The engine wire over TLS: calls per second of client CPU time, beside wrk."""
+    wires.tls(BLOCKS)
+
+
 PARTS = (
-    loops, round_trips, routed, streams, reply_streams, readiness, engines, load_generators, pacing, storing, hashing,
-    reviewing,
-    memory, notebook,
+    loops, round_trips, routed, streams, reply_streams, readiness, engines, load_generators, grpc_wire, tls_wire,
+    pacing, storing, hashing, reviewing, memory, notebook,
 )  # fmt: skip
 
 

@@ -5,11 +5,11 @@ from typing import Literal
 
 from bench import programs
 from bench.contract import Binding, Service, parse_address
-from bench.systems import _grpc, _native, _workers, grpc_sync
+from bench.systems import _grpc, _grpc_wire, _native, _workers, grpc_sync
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
-REQUIRES = ("grpcio", "protobuf")
+REQUIRES = ("grpcio", "protobuf", "hpack")
 GROUP = "native"
 VERSION_COMMANDS = {"grpc++": "pkg-config --modversion grpc++"}
 
@@ -83,3 +83,11 @@ class Client(grpc_sync.Client):
     def __init__(self, address: str, options: Options) -> None:
         """Keep where to connect; ``open`` connects."""
         super().__init__(address, in_python(options))
+
+
+class Wire(_grpc_wire.Wire):
+    """Unary calls as bytes, for the load generator ``wire``; the options are the server's."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep where to connect."""
+        super().__init__(in_python(options), address)

@@ -1,0 +1,114 @@
+"""The engine ``wire`` over gRPC and over TLS: calls per second of client CPU time, beside the usual client's."""
+
+import contextlib
+import dataclasses
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench import credentials
+from bench.child.generators import wrk
+from bench.measurement import certificates
+from bench.measurement.start import measure
+from bench.plan import placement
+from bench.plan.case import Case
+from bench.plan.validation import checked
+
+WINDOW_S = 1.0
+CONNECTIONS = 32
+
+
+def _compare(title: str, one: Callable[[], float], other: Callable[[], float], blocks: int, wanted: str) -> None:
+    """Run both in turn, and print the ratio of their calls per CPU second."""
+    pairs = [(one(), other()) if block % 2 else (other(), one())[::-1] for block in range(max(2, blocks))]
+    low, middle, high = statistics.quantiles([a / b for a, b in pairs], n=4)
+    costs = [1e6 / statistics.median(values) for values in zip(*pairs, strict=True)]
+    text = f"{costs[0]:.1f} and {costs[1]:.1f} us of client CPU time per call"
+    print(f"{title:38} {text}, ratio {middle:.2f} [{low:.2f}, {high:.2f}] ({wanted})", flush=True)
+
+
+def _calls_per_cpu_second(case: Case) -> float:
+    ledger = measure(checked(case), WINDOW_S, 1).ledger
+    return float(1e9 * ledger["calls"] / ledger["client_cpu_ns"])
+
+
+def grpc(blocks: int) -> None:
+    """Compare the wire with grpcio's own client, with one and with eight connections."""
+    for system in ("grpc_sync", "grpc_aio"):
+        for callers in (1, 8):
+            case = Case(system, "tcp", 100, placement="split", callers=callers, engine="wire")
+            own = dataclasses.replace(case, engine="library")
+            _compare(
+                f"{system} tcp, {callers} callers: wire, grpcio",
+                lambda c=case: _calls_per_cpu_second(c),  # type: ignore[misc]
+                lambda c=own: _calls_per_cpu_second(c),  # type: ignore[misc]
+                blocks,
+                "wanted >= 3",
+            )
+
+
+def tls(blocks: int) -> None:
+    """Compare the wire with wrk, over TLS and without, upon one server of aiohttp."""
+    if shutil.which("wrk") is None:
+        print(f"{'wire over TLS':38} skipped: apt-get install {wrk.PACKAGE}")
+        return
+    for is_encrypted in (True, False):
+        with _served(is_encrypted) as case:
+            _compare(
+                f"http{'s' * is_encrypted}, {CONNECTIONS} connections: wire, wrk",
+                lambda c=case: _calls_per_cpu_second(c),  # type: ignore[misc]
+                lambda c=case: _wrk(c),  # type: ignore[misc]
+                blocks,
+                "wanted >= 0.8" if is_encrypted else "for comparison",
+            )
+
+
+@contextlib.contextmanager
+def _served(is_encrypted: bool) -> Iterator[Case]:
+    """Yield a case whose target is a server on the server's CPU, and whose client verifies its certificate."""
+    options = {"resource": "bytes", "tls": is_encrypted}
+    case = Case("http_aiohttp", "tcp", 100, options, placement="split", callers=CONNECTIONS, engine="wire")
+    before = os.environ.get(credentials.FOLDER)
+    with tempfile.TemporaryDirectory() as parent:
+        os.environ[credentials.FOLDER] = str(Path(parent, "credentials"))
+        certificates.make_folder(Path(parent, "credentials"), [])
+        said = f"{{resource: bytes, tls: {str(is_encrypted).lower()}}}"
+        words = [sys.executable, "-P", "-m", "bench", "serve", case.system, "tcp://127.0.0.1:0", "-o", said]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as server:
+            assert server.stdout
+            try:
+                line = server.stdout.readline()
+                found = re.search(r"tcp://\S+?:\d+", line)
+                assert found, line
+                yield dataclasses.replace(case, target=found[0])
+            finally:
+                server.terminate()
+                if before is None:
+                    del os.environ[credentials.FOLDER]
+                else:
+                    os.environ[credentials.FOLDER] = before
+
+
+def _wrk(case: Case) -> float:
+    """Return requests per second of CPU time that wrk uses, on the client's CPU."""
+    assert case.target
+    cpu = (placement.assign("split", 1).clients[0] or (0,))[0]
+    scheme = "https" if case.options["tls"] else "http"
+    url = f"{case.target.replace('tcp', scheme, 1)}/resource?count={case.payload_bytes}"
+    process = subprocess.Popen(
+        ["taskset", "-c", str(cpu), *wrk.command(case.callers, WINDOW_S, url)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    said = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    process.stdout.close()
+    requests = re.search(r"(\d+) requests in", said)
+    assert requests and "Non-2xx" not in said and "Socket errors" not in said, said
+    return int(requests[1]) / (usage.ru_utime + usage.ru_stime)
