@@ -1,5 +1,6 @@
 """Pyro5: remote objects of Python, a server with a thread for each connection or one loop for all."""
 
+import base64
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,11 +27,11 @@ NAME = "echo"
 class Options:
     """How values become bytes, and the server.
 
-    serializer: serpent (Python literals as text, bytes as base64; the library's default), json (as text, bytes not at
-        all: they are sent as base64 here), marshal or msgpack, which write bytes as they are.
+    serializer: serpent (Python literals as text, bytes as base64; the library's default), json (which has no bytes:
+        they are made base64 here), marshal or msgpack, which write bytes as they are.
     server: thread, a pool with a thread for each connection; multiplex, one loop that serves all in turn.
     threads: the most threads of the pool; the library refuses further connections.
-    nodelay: set TCP_NODELAY on both sides; the library does not unless told, and sends a message in one write. Not on
+    nodelay: set TCP_NODELAY on both sides, which is not the library's default; it sends a message in one write. Not on
         ipc.
     tls: TLS 1.3 by Python's ssl, over tcp; the client verifies the server's certificate.
     """
@@ -68,22 +69,29 @@ def _configure(options: Options, context: Callable[[], Any]) -> None:
         socketutil.get_ssl_context = lambda **_: made  # the library's own reads files, and accepts TLS 1.2
 
 
-def _copied(value: Any) -> bytes:
-    """Return bytes of what the serializer makes of bytes."""
-    return value if type(value) is bytes else serpent.tobytes(value)
+def _packed(options: Options) -> Callable[[bytes], Any]:
+    """Return what makes of bytes a value that the serializer takes."""
+    return (lambda content: base64.b64encode(content).decode()) if options.serializer == "json" else bytes
 
 
-def _object(service: Service, is_bytes: bool) -> Any:
+def _unpacked(value: Any) -> bytes:
+    """Return bytes of what the other side received or read."""
+    if type(value) is bytes:
+        return value
+    return base64.b64decode(value) if type(value) is str else serpent.tobytes(value)
+
+
+def _object(service: Service, options: Options, is_bytes: bool) -> Any:
     """Return the object that clients call."""
-    answer = service.answer
+    answer, pack = service.answer, _packed(options)
 
     @Pyro5.api.expose
     class Echo:
         def call(self, value: Any) -> Any:
-            return answer(_copied(value)) if is_bytes else answer(value)
+            return pack(answer(_unpacked(value))) if is_bytes else answer(value)
 
-        def stream(self, value: Any) -> Iterator[bytes]:
-            return service.replies(_copied(value))
+        def stream(self, value: Any) -> Any:
+            return (pack(reply) for reply in service.replies(_unpacked(value)))
 
     return Echo()
 
@@ -99,7 +107,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         daemon = Pyro5.api.Daemon(**place)
     except OSError as reason:
         raise sockets.cannot_listen(where, reason) from reason
-    daemon.register(_object(service, binding.message == "bytes"), NAME)
+    daemon.register(_object(service, options, binding.message == "bytes"), NAME)
     service.announce(sockets.announced(daemon.sock, binding.endpoint()))
     daemon.requestLoop()
 
@@ -122,7 +130,7 @@ class Client:
             self._proxy._pyroBind()
         except Exception as reason:  # beside its own errors the library lets through what its steps raise
             raise self._not_connected(reason) from reason
-        self._method, self._owner = self._proxy.call, get_ident()
+        self._method, self._owner, self._pack = self._proxy.call, get_ident(), _packed(self._options)
 
     def _own(self) -> None:
         """Let this thread use the proxy, which belongs to one thread at a time."""
@@ -134,8 +142,9 @@ class Client:
         """Make one call and return its reply; a value of whatever type with a structured message."""
         self._own()
         try:
-            reply = self._method(payload)
-            return _copied(reply) if type(payload) is bytes else reply
+            if type(payload) is not bytes:
+                return self._method(payload)
+            return _unpacked(self._method(self._pack(payload)))
         except Exception as reason:  # as in ``open``
             raise self._failed(reason) from reason
 
@@ -143,8 +152,8 @@ class Client:
         """Make one call that returns a generator of the server, and yield its replies: each is fetched by a call."""
         self._own()
         try:
-            for reply in self._proxy.stream(payload):
-                yield _copied(reply)
+            for reply in self._proxy.stream(self._pack(payload)):
+                yield _unpacked(reply)
         except Exception as reason:  # as in ``open``
             raise self._failed(reason) from reason
 

@@ -30,7 +30,7 @@ class Options:
     server: threaded, a thread for each connection; pool, 20 threads (threads) that take up to ten requests of a
         connection in turn, after another thread has polled all connections.
     threads: threads of the server pool.
-    compress: compress messages above 3 000 bytes by zlib at level 1, as the library does unless told otherwise.
+    compress: compress messages above 3 000 bytes by zlib at level 1, the default of the library.
     keep_method: look the method up once; else each call looks it up first, by a call of its own, as conn.root.method()
         does.
     nodelay: set TCP_NODELAY on both sides; the library's connect and servers do not. A message above 64 kB is sent in

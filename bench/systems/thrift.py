@@ -18,6 +18,8 @@ from thriftpy2.transport import (
     TServerSocket,
     TSocket,
     TTransportException,
+    buffered,
+    framed,
 )
 
 from bench.contract import Binding, Service, parse_address
@@ -33,10 +35,10 @@ REQUIRES = ("thriftpy2",)
 class Options:
     """The protocol, what is below it, and the server's sockets.
 
-    protocol: how a call becomes bytes. binary is read and written by the library's Cython code; binary_python writes
-        the same bytes by its Python code, and compact (numbers of variable length) has Python code only.
+    protocol: how a call becomes bytes. binary is read and written by the library's Cython code, as are its buffers;
+        binary_python writes the same bytes by its Python code, and compact (numbers of variable length) has no other.
     framing: buffered sends messages as they are; framed puts their length (4 bytes) before them. Both collect a message
-        in a buffer and send it at flush; buffered sends what its buffer of 4 KiB does not take in a write of its own.
+        and send it at once; but buffered, in Cython, sends what its buffer of 4 KiB does not take by another write.
     server_nodelay: set TCP_NODELAY on the server's connections. The library sets it on the client's only: a reply in
         two writes then may wait for a delayed acknowledgement. Not on ipc.
     codec: how structured messages become bytes; not used for opaque bytes.
@@ -64,6 +66,8 @@ def _factories(options: Options) -> tuple[Any, Any]:
         "compact": TCompactProtocolFactory,
     }
     framings: dict[str, Any] = {"buffered": TBufferedTransportFactory, "framed": TFramedTransportFactory}
+    if options.protocol != "binary":  # the protocols in Python hand over what the buffers in Cython do not take
+        framings = {"buffered": buffered.TBufferedTransportFactory, "framed": framed.TFramedTransportFactory}
     return framings[options.framing](), protocols[options.protocol]()
 
 
