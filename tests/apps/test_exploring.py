@@ -67,6 +67,15 @@ def test_a_new_system_appears_by_itself_and_one_that_is_missing_is_explained(wit
     assert "python -m pip install a-library-that-is-not-installed" in choice.failure
 
 
+def test_a_message_can_be_chosen_where_it_is_carried():
+    choice = Choice(lambda: None)
+    choice.system.value = "sockets"
+    choice.message.value = "tree"
+    assert choice.message in choice._shown.children and choice.spelled()["message"] == "tree"
+    choice.system.value = "oracle"
+    assert choice.message not in choice._shown.children and "message" not in choice.spelled()
+
+
 def test_what_is_chosen_is_spelled_without_defaults():
     changes = []
     choice = Choice(lambda: changes.append(choice.spelled()))
@@ -75,6 +84,14 @@ def test_what_is_chosen_is_spelled_without_defaults():
     choice.options["writes"].value = 2
     choice.load.value = "open"
     assert changes[-1]["options"] == {"writes": 2} and changes[-1]["rate"] == 500 and changes[-1]["clients"] == 8
+    choice.message.value = "items"
+    assert changes[-1]["message"] == "items" and registry.plan("explore", cases=[changes[-1]])
+    choice.message.value = "bytes"
+    choice.load.value = "closed"
+    choice.renewed.value = 5
+    assert (changes[-1]["calls_per_connection"], "message" in changes[-1]) == (5, False)
+    choice.load.value = "open"
+    assert "calls_per_connection" not in changes[-1]
     choice.placement.value = "free"
     assert registry.plan("explore", cases=[changes[-1]]).cases[0].placement == "free"
 
@@ -86,6 +103,8 @@ CASES = [
     ({"system": "sockets", "transport": "ipc", "payload_bytes": 100, "rate": 300, "clients": 4}, "openload"),
     ({"system": "sockets", "transport": "ipc", "payload_bytes": 1, "rate": 30, "clients": 2, "placement": "same"}, ""),
     ({"system": "loopback", "transport": "inproc", "payload_bytes": 1}, ""),
+    ({"system": "sockets", "transport": "ipc", "payload_bytes": 500, "message": "items"}, ""),
+    ({"system": "grpc_sync", "transport": "tcp", "payload_bytes": 1, "calls_per_connection": 3}, ""),
 ]
 
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from bench import systems
+from bench import messages, systems
 from bench.apps.exploring import inputs
 from bench.errors import BenchError, NotInstalledError
-from bench.plan import placement
-from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S
+from bench.plan import carrying, placement
+from bench.plan.case import MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S
 
 FIRST = "zeromq"
 CONNECTIONS = 8  # of an open load, unless another number is chosen
+MESSAGES = [messages.BYTES, *messages.KINDS]
 LOADS = [("closed: callers wait", "closed"), ("open: users at a rate", "open")]
 
 
@@ -29,12 +30,16 @@ class Choice:
         self.system = self._dropdown("system", names, FIRST if FIRST in names else names[0])
         self.transport = self._dropdown("transport", ["tcp"], "tcp")
         self.payload = self._number("payload [bytes]", 1000, MOST_BYTES)
+        self.message = self._dropdown("message", MESSAGES, messages.BYTES)
         self.load = self._dropdown("load", LOADS, "closed")
         self.clients = self._number("callers", 1, MOST_CLIENTS)
         self.rate = self._number("rate [per second]", 500, MOST_PER_S)
+        self.renewed = self._number("calls per connection", 0, MOST_CALLS, least=0)
+        self.renewed.tooltip = "after so many calls a caller opens a new connection; 0: connections are kept"
         places = ["default", *placement.PLACEMENTS]
         self.placement = self._dropdown("placement", places, "default")
         self.options: dict[str, widgets.Widget] = {}
+        self.is_carrying = False  # whether the system carries structured messages
         self.failure = ""  # why the system cannot be used here
         self._what = widgets.HTML(layout=widgets.Layout(width="318px"))
         self._shown = widgets.VBox()
@@ -42,9 +47,21 @@ class Choice:
         self._take_system()
         self.system.observe(self._on_system, "value")
         self.load.observe(self._on_load, "value")
-        for each in (self.transport, self.payload, self.clients, self.rate, self.placement):
+        for each in self._plain():
             each.observe(self._changed, "value")
         threading.Thread(target=_import_all, name="systems", daemon=True).start()
+
+    def _plain(self) -> list[widgets.Widget]:
+        """Return the inputs that show and hide no others."""
+        return [
+            self.transport,
+            self.payload,
+            self.message,
+            self.clients,
+            self.rate,
+            self.renewed,
+            self.placement,
+        ]
 
     @staticmethod
     def _dropdown(name: str, options: list[Any], value: Any) -> widgets.Dropdown:
@@ -52,9 +69,9 @@ class Choice:
         return widgets.Dropdown(options=options, value=value, description=name, **look)
 
     @staticmethod
-    def _number(name: str, value: int, most: int) -> widgets.BoundedIntText:
+    def _number(name: str, value: int, most: int, least: int = 1) -> widgets.BoundedIntText:
         look = {"style": inputs.WIDE, "layout": inputs.layout()}
-        return widgets.BoundedIntText(value, min=1, max=most, description=name, **look)
+        return widgets.BoundedIntText(value, min=least, max=most, description=name, **look)
 
     def spelled(self) -> dict[str, Any]:
         """Return the case as the plan of explore reads it; NotInstalledError if the system is not there."""
@@ -67,6 +84,10 @@ class Choice:
             plain["rate"] = self.rate.value
         if self.clients.value > 1 or self.load.value == "open":
             plain["clients"] = self.clients.value
+        if self.renewed.value and self.load.value == "closed":
+            plain["calls_per_connection"] = self.renewed.value
+        if self.is_carrying and self.message.value != messages.BYTES:
+            plain["message"] = self.message.value
         if self.placement.value != "default":
             plain["placement"] = self.placement.value
         return plain
@@ -91,8 +112,9 @@ class Choice:
             said = systems.describe(name).partition(": ")[2]
             systems.need_programs(name)
             self.options, self.failure = inputs.of(systems.load(name).Options), ""
+            self.is_carrying = carrying.carries(name, messages.KINDS[0])
         except BenchError as error:
-            self.options, self.failure = {}, str(error)
+            self.options, self.failure, self.is_carrying = {}, str(error), False
         self._defaults = {option: each.value for option, each in self.options.items()}
         for each in self.options.values():
             each.observe(self._changed, "value")
@@ -112,8 +134,10 @@ class Choice:
 
     def _show(self) -> None:
         """Show the inputs that the system and the load have."""
-        paced = [self.rate] * (self.load.value == "open")
-        self._shown.children = [*self.options.values(), self.payload, self.load, *paced, self.clients, self.placement]
+        carried = [self.message] * self.is_carrying
+        how = self.rate if self.load.value == "open" else self.renewed
+        rest = [self.payload, *carried, self.load, how, self.clients, self.placement]
+        self._shown.children = [*self.options.values(), *rest]
 
     def _changed(self, change: Any) -> None:
         if not self._is_changing:

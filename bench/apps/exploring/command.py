@@ -8,11 +8,14 @@ from typing import Any
 import yaml
 
 from bench import systems
+from bench.messages import BYTES
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.cases import INSTRUMENT
 
 USUAL = {"profile": "class", "starts": None, "window_s": None, "seed": 1}  # as all notebooks have it
+
+HERE = {"message": BYTES, "calls_per_connection": 0, "outstanding": 1}  # which the notebook explore alone has
 
 Spelled = dict[str, Any]
 
@@ -63,11 +66,14 @@ def spelled(case: Case) -> Spelled:
     }
     usual_rest: tuple[Any, ...] = ({}, 0, 1, "library", placement.default(parallel))
     kept = {name: value for name, value in rest.items() if value not in usual_rest}
+    kept |= {name: getattr(case, name) for name, value in HERE.items() if getattr(case, name) != value}
     return {"system": case.system, "transport": case.transport, "payload_bytes": case.payload_bytes} | kept
 
 
 def _notebook(case: Spelled) -> str:
     """Return the notebook that can measure a case."""
+    if any(name in case for name in HERE):
+        return "explore"
     if case["system"] == INSTRUMENT or ("rate" in case and "placement" in case):
         return "explore"
     if "rate" in case:
