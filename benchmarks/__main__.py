@@ -34,6 +34,7 @@ from bench.run import folder as folders
 from bench.run import integrity, schema, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
+from benchmarks import per_byte as known_per_byte
 from benchmarks import reply_streams as thousand
 from benchmarks import wires
 
@@ -379,9 +380,14 @@ def tls_wire() -> None:
     wires.tls(BLOCKS)
 
 
+def per_byte() -> None:
+    """What the regression of costs per byte finds where the cost is known."""
+    known_per_byte.per_byte(BLOCKS)
+
+
 PARTS = (
     loops, round_trips, routed, streams, reply_streams, readiness, engines, load_generators, grpc_wire, tls_wire,
-    pacing, storing, hashing, reviewing, memory, notebook,
+    per_byte, pacing, storing, hashing, reviewing, memory, notebook,
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ LATER = {  # options since, with the value of runs without them
     "pool": 0,
     "token_codec": "bytes",
     "server_socket": "rep",
+    "ns_per_byte": 0.0,
 }
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
 QUANTITIES = {  # column of a start: displayed name, and whether more of it is better

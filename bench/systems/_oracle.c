@@ -1,9 +1,9 @@
 // The oracle's server in C: one thread answers one request at a time, each after its service time.
 //
-//   serve LISTENING_FD LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED WAIT
+//   serve LISTENING_FD LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED WAIT NS_PER_BYTE
 //       says "ready"; answers a line "count" with the number of requests answered so far; ends with its input.
-//   times COUNT LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED WAIT
-//       prints the service times of the first COUNT requests, in us, one a line.
+//   times COUNT LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED WAIT NS_PER_BYTE
+//       prints the service times of the first COUNT requests, in us, one a line, without what their bytes add.
 //
 // A message is its length (4 bytes, big-endian) and that many bytes; the reply is the request. A client may send the
 // next request before the reply: requests of one connection wait in it, and are answered in order. The service times are
@@ -69,7 +69,7 @@ static double random_fraction(void) {  // from 0 to below 1, 53 bits
 }
 
 static const char* law;
-static double mean_us, freeze_ms;
+static double mean_us, freeze_ms, ns_per_byte;
 static long long freeze_after, number;
 
 static double next_service_us(void) {
@@ -151,7 +151,7 @@ static long long answered;
 static int answer(Connection* client) {
     size_t size = receive(client);
     if (!size) return 0;
-    work(next_service_us());
+    work(next_service_us() + ns_per_byte * (double)(size - PREFIX) / 1000.0);
     __atomic_add_fetch(&answered, 1, __ATOMIC_SEQ_CST);
     return reply(client, size);
 }
@@ -199,7 +199,7 @@ static void* serve(void* at) {
 }
 
 int main(int argc, char** argv) {
-    if (argc != 9) return 2;
+    if (argc != 10) return 2;
     int listener = atoi(argv[2]);
     law = argv[3];
     mean_us = atof(argv[4]);
@@ -207,6 +207,7 @@ int main(int argc, char** argv) {
     freeze_ms = atof(argv[6]);
     seed_generator((uint32_t)strtoul(argv[7], NULL, 10));
     spin_ns = strcmp(argv[8], "sleep") ? 5000000 : 0;
+    ns_per_byte = atof(argv[9]);
     if (!strcmp(argv[1], "times")) {
         for (int i = 0; i < atoi(argv[2]); i++) printf("%.17g\n", next_service_us());
         return 0;

@@ -42,6 +42,7 @@ class Options:
     freeze_after: the number of the request during which the server freezes; 0 for never.
     freeze_ms: the duration of the freeze.
     server: c, a program that is compiled on first use, or python.
+    ns_per_byte: what each byte of a request adds to its service time.
     wait: spin, a service time is CPU time; or sleep, the server waits, as for a disk, and leaves the CPU to others.
     """
 
@@ -51,6 +52,7 @@ class Options:
     freeze_ms: int = 200
     server: Literal["python", "c"] = "python"
     wait: Literal["spin", "sleep"] = "spin"
+    ns_per_byte: float = 0.0
 
     def __post_init__(self) -> None:
         """Raise ValueError for times out of range."""
@@ -58,6 +60,8 @@ class Options:
             raise ValueError("mean_us must be from 1 to 10 000 000")
         if self.freeze_after < 0 or not 0 <= self.freeze_ms <= 60_000:
             raise ValueError("freeze_after must not be negative, freeze_ms must be from 0 to 60 000")
+        if not 0 <= self.ns_per_byte <= 100_000:
+            raise ValueError("ns_per_byte must be from 0 to 100 000")
 
 
 def best_server() -> str:
@@ -82,7 +86,7 @@ def program() -> Path:
 
 
 def service_times(options: Options, seed: int = SEED) -> Iterator[float]:
-    """Yield the time in us that each request takes, the freeze included."""
+    """Yield the time in us that each request takes, the freeze included, without what its bytes add."""
     chance, number = random.Random(seed), 0
     while True:
         number += 1
@@ -138,9 +142,17 @@ def _serve_by_program(binding: Binding, options: Options, service: Service) -> N
     """Let the program in C answer at a socket that is bound here, until it ends."""
     from bench.process import Process
 
-    law = [options.law, options.mean_us, options.freeze_after, options.freeze_ms, SEED, options.wait]
+    law = [
+        options.law,
+        options.mean_us,
+        options.freeze_after,
+        options.freeze_ms,
+        SEED,
+        options.wait,
+        options.ns_per_byte,
+    ]
     with sockets.listen(parse_address(binding.endpoint())) as listener:
-        words = [program(), "serve", listener.fileno(), *law]
+        words = [program(), "serve", listener.fileno(), *law, options.ns_per_byte]
         server = Process([str(word) for word in words], pass_fds=[listener.fileno()])
         address = sockets.announced(listener, binding.endpoint())
 
@@ -175,7 +187,7 @@ def _serve_here(binding: Binding, options: Options, service: Service) -> None:
                     selector.register(connection, selectors.EVENT_READ, (connection, send))
                     continue
                 client, reply = key.data
-                if not _answer(client, reply, service.answer, times, options.wait):
+                if not _answer(client, reply, service.answer, times, options):
                     selector.unregister(key.fileobj)  # and it is closed with the last reference
 
 
@@ -184,7 +196,7 @@ def _answer(
     send: sockets.Send,
     answer: Callable[[bytes], bytes],
     times: Iterator[float],
-    wait: str,
+    options: Options,
 ) -> bool:
     """Answer one request after its service time; return whether the client is still connected.
 
@@ -198,7 +210,7 @@ def _answer(
         payload = connection.recv(size, socket.MSG_WAITALL) if size else b""
         if len(payload) < size:
             return False
-        _work(next(times), wait)
+        _work(next(times) + options.ns_per_byte * size / 1000, options.wait)
         send(answer(payload))
     except OSError:
         return False

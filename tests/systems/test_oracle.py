@@ -61,7 +61,7 @@ def program_of(child):
 @pytest.mark.parametrize("law", oracle.LAWS)
 def test_its_service_times_are_those_of_python(law):
     options = oracle.Options(law=law, mean_us=700, freeze_after=5, freeze_ms=30)
-    command = [oracle.program(), "times", "5000", law, "700", "5", "30", str(oracle.SEED), "spin"]
+    command = [oracle.program(), "times", "5000", law, "700", "5", "30", str(oracle.SEED), "spin", "3.5"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
     assert [float(one) for one in printed] == list(itertools.islice(oracle.service_times(options), 5000))
 
@@ -171,3 +171,14 @@ def test_a_compiler_that_fails_is_no_reason_to_stop(monkeypatch):
 def test_a_server_that_does_not_exist_is_refused():
     with pytest.raises(UsageError, match="server of oracle must be python or c"):
         checked(Case("oracle", "ipc", options={"server": "rust"}))
+
+
+@pytest.mark.parametrize("server", oracle.SERVERS)
+def test_bytes_add_what_they_are_told_to_to_a_service_time(server):
+    """A request is not answered before its service time is over: 100 us, and 2,000 ns for each byte."""
+    options = {"server": server, "mean_us": 100, "ns_per_byte": 2000.0}
+    for size in (1, 1000, 5000):
+        sent, received = measure(Case("oracle", "ipc", size, options, max_calls=4), 5.0, 1).calls[0]
+        assert np.all(received - sent >= 100_000 + 2000 * size)
+    with pytest.raises(UsageError, match="ns_per_byte must be from 0 to 100 000"):
+        checked(Case("oracle", "ipc", options={"ns_per_byte": -1.0}))
