@@ -142,15 +142,7 @@ def _serve_by_program(binding: Binding, options: Options, service: Service) -> N
     """Let the program in C answer at a socket that is bound here, until it ends."""
     from bench.process import Process
 
-    law = [
-        options.law,
-        options.mean_us,
-        options.freeze_after,
-        options.freeze_ms,
-        SEED,
-        options.wait,
-        options.ns_per_byte,
-    ]
+    law = [options.law, options.mean_us, options.freeze_after, options.freeze_ms, SEED, options.wait]
     with sockets.listen(parse_address(binding.endpoint())) as listener:
         words = [program(), "serve", listener.fileno(), *law, options.ns_per_byte]
         server = Process([str(word) for word in words], pass_fds=[listener.fileno()])
