@@ -23,6 +23,7 @@ CARRIERS = [
     "grpc_aio",
     "grpc_sync",
     "http_aiohttp",
+    "http_asgi",
     "http_stdlib",
     "mqtt",
     "nats",

@@ -31,6 +31,8 @@ WAYS = [
     *((name, "tcp", {"serialization": "bytes"}) for name in ("grpc_sync", "grpc_aio")),
     *(("http_aiohttp", by, {"stream_by": way}) for by in ("ipc", "tcp") for way in ("chunked", "sse", "websocket")),
     *(("arrow_flight", by, {}) for by in ("ipc", "tcp")),
+    *(("http_asgi", "ipc", {"client": client}) for client in ("httpx", "aiohttp")),
+    *(("http_asgi", "tcp", {"server": server}) for server in ("uvicorn_h11", "hypercorn", "granian")),
     *(("pyro5", by, {}) for by in ("ipc", "tcp")),
     *(("rpyc", by, {}) for by in ("ipc", "tcp")),
     ("wamp_crossbar", "ipc", {}),
@@ -96,6 +98,7 @@ SLOW = [
     *(("http_aiohttp", {"stream_by": way}) for way in ("chunked", "sse", "websocket")),
     ("rpyc", {}),
     ("arrow_flight", {}),
+    *(("http_asgi", {"server": server}) for server in ("uvicorn_httptools", "hypercorn", "granian")),
     ("pyro5", {}),
 ]
 MANY = Ask(2000, 100_000, 0)

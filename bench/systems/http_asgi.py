@@ -1,0 +1,230 @@
+"""HTTP: ASGI, a Starlette application on uvicorn, hypercorn or granian; clients of httpx or aiohttp."""
+
+import importlib.util
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.contract import Address, Binding, Service, parse_address
+from bench.errors import NotInstalledError, TransportError
+from bench.systems import _http, _http_wire, _messages, _tls, _workers, sockets
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.8
+REQUIRES = ("starlette", "uvicorn", "h11", "httptools", "hypercorn", "granian", "httpx", "aiohttp")
+GROUP = "http"
+FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
+ENCRYPTED = ("tcp",)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The resource requested, and who reads HTTP on each side: one server process, connections kept.
+
+    server: uvicorn with the parser httptools (C) or h11 (Python); hypercorn, which uses h11 too; granian (hyper, in
+        Rust, in threads beside the event loop).
+    framework: starlette finds the handler by its routes; none is an application by hand.
+    client: httpx (its parser is h11) or aiohttp (a parser in C), without their limits on time.
+    resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has; json gets a small
+        JSON value.
+    event_loop: asyncio or uvloop, of the server.
+    codec: how structured messages become bytes; not used for opaque bytes.
+    tls: HTTPS, over tcp; the client verifies the server's certificate.
+    """
+
+    server: Literal["uvicorn_httptools", "uvicorn_h11", "hypercorn", "granian"] = "uvicorn_httptools"
+    framework: Literal["starlette", "none"] = "starlette"
+    client: Literal["httpx", "aiohttp"] = "httpx"
+    resource: Literal["echo", "bytes", "json"] = "echo"
+    event_loop: Literal["asyncio", "uvloop"] = "asyncio"
+    codec: str = "json"
+    tls: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise NotInstalledError for an event loop that is not installed."""
+        if self.event_loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
+            raise NotInstalledError("uvloop is not installed; install it: python -m pip install uvloop")
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer in one event loop, until the process ends."""
+    from bench.systems import _asgi
+
+    resources = _asgi.Resources(service)
+    application = _asgi.by_starlette(resources) if options.framework == "starlette" else _asgi.by_hand(resources)
+    folder = binding.credentials if options.tls else ""
+    with _asgi.runner(options.event_loop) as runner:
+        if options.server == "granian":
+            where = _reserved(binding.endpoint())
+            runner.run(_asgi.granian(application, _place(where), folder, _announcer(where, binding, service)))
+            return
+        listener = _workers.listen(binding.endpoint(), 2048, shared=False)
+        service.announce(sockets.announced(listener, binding.endpoint()))
+        if options.server == "hypercorn":
+            runner.run(_asgi.hypercorn(application, listener, folder))
+        else:
+            runner.run(_asgi.uvicorn(application, listener, options.server.removeprefix("uvicorn_"), folder))
+
+
+_kept: list[socket.socket] = []  # sockets that hold a port for this process's own use
+
+
+def _reserved(endpoint: str) -> Address:
+    """Return where granian is to listen, which takes a port's number: a free one is held by a socket beside its own."""
+    where = parse_address(endpoint)
+    if where.transport == "ipc":
+        return where
+    _workers.refuse_if_taken(endpoint)
+    holder = socket.socket(socket.AF_INET6 if ":" in where.host else socket.AF_INET)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    holder.bind((where.host, where.port))
+    _kept.append(holder)
+    return where._replace(port=holder.getsockname()[1])
+
+
+def _place(where: Address) -> dict[str, Any]:
+    """Return an address as granian wants it."""
+    if where.transport == "ipc":
+        return {"uds": Path(where.path)}
+    return {"address": where.host, "port": where.port, "backlog": 2048}
+
+
+def _announcer(where: Address, binding: Binding, service: Service) -> Callable[[], bool]:
+    """Return a function that announces the address, and is true, when connections are accepted."""
+
+    def ready() -> bool:
+        try:
+            sockets.connect(where).close()
+        except TransportError:
+            return False
+        host = f"[{where.host}]" if ":" in where.host else where.host
+        service.announce(binding.endpoint() if where.transport == "ipc" else f"tcp://{host}:{where.port}")
+        return True
+
+    return ready
+
+
+class Client:
+    """One client of the library's with a connection that is kept; the first call connects it."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep the address and the resource."""
+        self._inner: Any = (_Httpx if options.client == "httpx" else _aiohttp)(address, options)
+
+    async def open(self) -> None:
+        """Make the client (inside the event loop that will use it)."""
+        await self._inner.open()
+
+    async def call(self, payload: bytes) -> bytes:
+        """Make one request and return the payload: as sent by the server or implied by a correct response."""
+        return await self._inner.call(payload)
+
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Make one request and yield its replies, the body's messages, each after its length."""
+        came = _messages.Buffer()
+        async for data in self._inner.pieces(payload):
+            came.add(data)
+            while (reply := came.take()) is not None:
+                yield reply
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._inner.close()
+
+
+StreamClient = Client
+
+
+def _aiohttp(address: str, options: Options) -> Any:
+    """Return a client of aiohttp."""
+    from bench.systems import http_aiohttp
+
+    class Found(http_aiohttp.Client):
+        async def pieces(self, payload: bytes) -> AsyncIterator[bytes]:
+            """Yield what comes of a streamed body."""
+            try:
+                async with self._session.post(f"{self._base}/chunked", data=payload) as response:
+                    async for data in response.content.iter_any():
+                        yield data
+            except Exception as reason:  # as in ``call``
+                raise self._failed(reason) from reason
+
+    return Found(address, http_aiohttp.Options(resource=options.resource, tls=options.tls))
+
+
+class _Httpx:
+    """One client of httpx."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        self._where, self._options = parse_address(address), options
+        self._fault = _http.fault_of(options.resource)
+
+    async def open(self) -> None:
+        import httpx
+
+        where, tls = self._where, self._options.tls
+        self._base = f"http{'s' * tls}://{_http_wire.authority(where)}"
+        self._target = self._base + _http.TARGETS[self._options.resource]
+        given: dict[str, Any] = {"uds": where.path} if where.transport == "ipc" else {}
+        transport = httpx.AsyncHTTPTransport(verify=_tls.client_context() if tls else False, **given)
+        self._client = httpx.AsyncClient(transport=transport, timeout=None, trust_env=False)
+
+    async def call(self, payload: bytes) -> bytes:
+        is_echo = self._options.resource == "echo"
+        try:
+            if is_echo:
+                response = await self._client.post(self._target, content=payload)
+            else:
+                response = await self._client.get(self._target.format(count=len(payload)))
+        except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
+            raise self._failed(reason) from reason
+        if response.status_code != 200:
+            raise _refused(response.status_code, response.content)
+        if fault := self._fault(response.content, payload):
+            raise TransportError(f"{self._target} was answered wrongly: {fault}", "body")
+        return response.content if is_echo else payload
+
+    async def pieces(self, payload: bytes) -> AsyncIterator[bytes]:
+        try:
+            async with self._client.stream("POST", f"{self._base}/chunked", content=payload) as response:
+                async for data in response.aiter_raw():
+                    yield data
+        except Exception as reason:  # as in ``call``
+            raise self._failed(reason) from reason
+
+    def _failed(self, reason: Exception) -> TransportError:
+        """Return the error for a request without an answer."""
+        import httpx
+
+        if isinstance(reason, httpx.ConnectError):
+            if self._options.tls:
+                return _tls.found_wrong(self._where)
+            return TransportError(f"cannot connect to {self._base}: {reason}", "connect")
+        ended = isinstance(reason, httpx.RemoteProtocolError | httpx.ReadError) and not self._options.tls
+        return TransportError(f"the call failed: {reason or type(reason).__name__}{_tls.IF * ended}", "read")
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _refused(status: int, body: bytes) -> TransportError:
+    """Return the error for a response of another status than 200."""
+    return TransportError(f"the server answered with HTTP status {status}: {body[:100]!r}", f"status {status}")
+
+
+def url(options: Options, address: str, payload_bytes: int) -> str:
+    """Return the URL for load generators; ValueError for options that they do not support."""
+    _tls.refuse_generators(options.tls)
+    return _http.url(options.resource, address, payload_bytes)
+
+
+class Wire(_http.Wire):
+    """The same requests for the load generator ``wire``."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep the address."""
+        super().__init__(options.resource, address)
+        self.tls = _tls.Layer(parse_address(address)) if options.tls else None
