@@ -56,6 +56,7 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ``credentials``              ``credentials() -> Mapping[str, str]``: names and texts of files with keys of the system's
                              own, made for each run beside the certificates; names as in ``bench.credentials``
 ``START_S``                  seconds that each process takes to start, for estimates and deadlines (optional)
+``ROUTER_S``                 seconds that a router takes to start, for estimates (optional)
 ===========================  ============================================================================
 
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from bench import paths, stats
+from bench import paths, stats, systems
 from bench.child import generators
 from bench.child.generators import wrk
 from bench.experiments import registry
@@ -124,6 +124,21 @@ def routed() -> None:
         plan = registry.plan("wamp")
         runner.run(dataclasses.replace(plan, cases=plan.cases[:12]))
         print(f"{'wamp, twelve cases, profile class':38} {time.perf_counter() - began:.0f} s (wanted <= 180)")
+
+
+def brokered() -> None:
+    """Redis and NATS through a broker of this run, beside a bare loop with the same library."""
+    with Routers() as routers:
+        for system, transport in (("redis", "ipc"), ("redis", "tcp"), ("nats", "tcp")):
+            if missing := systems.why_missing(system):
+                print(f"{system:38} skipped: {missing}")
+                continue
+            case = Case(system, transport)
+            router = routers.of(case)
+            assert router
+            place = router.addresses[transport]
+            title = f"{system} {transport} same, p50 RTT"
+            compare(title, lambda c=case: lab_rtt(c, routers), lambda c=case, p=place: bare("calls", c, p), "us", 1e-3)  # type: ignore[misc]
 
 
 def readiness() -> None:
@@ -386,8 +401,8 @@ def per_byte() -> None:
 
 
 PARTS = (
-    loops, round_trips, routed, streams, reply_streams, readiness, engines, load_generators, grpc_wire, tls_wire,
-    per_byte, pacing, storing, hashing, reviewing, memory, notebook,
+    loops, round_trips, routed, brokered, streams, reply_streams, readiness, engines, load_generators, grpc_wire,
+    tls_wire, per_byte, pacing, storing, hashing, reviewing, memory, notebook,
 )  # fmt: skip
 
 

@@ -155,6 +155,58 @@ async def http_client(place, size, seconds):
     os._exit(0)
 
 
+def redis_connection(place):
+    """Return a client of a Redis server at tcp://HOST:PORT or ipc:///PATH."""
+    import redis
+
+    if place.startswith("ipc://"):
+        return redis.Redis(unix_socket_path=place.removeprefix("ipc://"), protocol=2, socket_timeout=None)
+    host, port = place.removeprefix("tcp://").split(":")
+    return redis.Redis(host=host, port=int(port), protocol=2, socket_timeout=None)
+
+
+def redis_server(place):
+    """Echo by two lists of a Redis server for ever."""
+    broker, name = redis_connection(place), f"bare.{os.getpid()}"
+    print(f"{place} {name}", flush=True)
+    while True:
+        _, request = broker.blpop(name, 0)
+        broker.rpush(request[:8], request[8:])
+
+
+async def nats_server(place):
+    """Echo by NATS for ever."""
+    import nats
+
+    broker, name = await nats.connect(place.replace("tcp", "nats", 1)), f"bare.{os.getpid()}"
+
+    async def respond(request):
+        await request.respond(request.data)
+
+    await broker.subscribe(name, cb=respond)
+    await broker.flush()
+    print(f"{place} {name}", flush=True)
+    await asyncio.get_running_loop().create_future()
+
+
+async def nats_client(place, size, seconds):
+    """Do what ``client`` does, through a NATS server."""
+    import nats
+
+    place, name = place.split()
+    broker = await nats.connect(place.replace("tcp", "nats", 1))
+    payload, clock, times = os.urandom(size), time.perf_counter_ns, []
+    end = clock() + int(seconds * 1e9)
+    now = 0
+    while now < end:
+        began = clock()
+        await broker.request(name, payload, 10)
+        now = clock()
+        times.append((now, now - began))
+    print(median(times, end, seconds), flush=True)
+    os._exit(0)
+
+
 def median(times, end, seconds):
     """Return the median RTT of the calls after a fifth of the time."""
     warm = sorted(rtt for at, rtt in times if at > end - 0.8e9 * seconds)
@@ -169,6 +221,10 @@ def server(system, transport, place):
         asyncio.run(wamp_server(place))
     if system == "http_aiohttp":
         asyncio.run(http_server())
+    if system == "redis":
+        redis_server(place)
+    if system == "nats":
+        asyncio.run(nats_server(place))
     if system == "zeromq":
         replier = zeromq(zmq.REP, transport, place)
         while True:
@@ -188,6 +244,11 @@ def client(system, transport, place, size, seconds):
         asyncio.run(wamp_client(place, size, seconds))
     elif system == "http_aiohttp":
         asyncio.run(http_client(place, size, seconds))
+    elif system == "nats":
+        asyncio.run(nats_client(place, size, seconds))
+    elif system == "redis":
+        place, name = place.split()
+        broker, key = redis_connection(place), os.urandom(4).hex().encode()
     elif system == "grpc_sync":
         call = grpc.insecure_channel(place).unary_unary("/bare.Echo/Call")
         call(payload)
@@ -203,6 +264,9 @@ def client(system, transport, place, size, seconds):
         if system == "zeromq":
             send(payload)
             recv()
+        elif system == "redis":
+            broker.rpush(name, key + payload)
+            broker.blpop(key, 10)
         elif system == "grpc_sync":
             call(payload)
         else:

@@ -15,6 +15,7 @@ from bench.experiments.calibration import findings as calibration
 from bench.experiments.case_ratios import Ratio, load_of
 from bench.experiments.clients import findings as clients
 from bench.experiments.connections import findings as connections
+from bench.experiments.fanin import findings as fanin
 from bench.experiments.latency import findings as latency
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.messages import findings as carried
@@ -43,6 +44,7 @@ RATIOS: dict[str, Callable[[Run], list[Ratio]]] = {
     "messages": carried.ratios,
     "streaming": streaming.ratios,
     "connections": connections.ratios,
+    "fanin": fanin.ratios,
 }
 
 

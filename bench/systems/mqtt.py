@@ -21,7 +21,8 @@ from bench.errors import TransportError
 from bench.systems import _broker, _tls
 
 TRANSPORTS = ("ipc", "tcp")
-START_S = 0.5
+START_S = 0.2
+ROUTER_S = 1.0
 REQUIRES = ("aiomqtt",)
 GROUP = "broker"
 LARGEST_BYTES = 64_000_000
@@ -212,7 +213,7 @@ class Client:
 
 
 class Multiplexed(Client):
-    """One connection on which several calls are awaited at once: correlation data tell which one a reply is for."""
+    """One connection on which several calls are awaited at once: correlation data name the one that a reply is for."""
 
     async def open(self) -> None:
         """Connect, and hand out replies as they come."""

@@ -18,6 +18,7 @@ from bench.systems import _broker, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.4
+ROUTER_S = 1.0
 REQUIRES = ("nats-py",)
 GROUP = "broker"
 LARGEST_BYTES = 8_388_608  # the broker advises against a max_payload above

@@ -20,7 +20,8 @@ from bench.errors import NotInstalledError, TransportError
 from bench.systems import _broker, _tls
 
 TRANSPORTS = ("tcp",)
-START_S = 0.6
+START_S = 0.3
+ROUTER_S = 10.0
 REQUIRES = ("aio-pika",)
 GROUP = "broker"
 LARGEST_BYTES = 64_000_000
@@ -44,8 +45,8 @@ class Options:
     acknowledge: the server acknowledges each request after its reply; else the broker forgets it when it is sent.
     prefetch: requests that the broker sends ahead to a server that acknowledges; 0: any number.
     confirms: the broker confirms each message published, and the publisher waits for that.
-    most_queued: requests that wait in the server's queue at most; a publisher that waits for confirms is told of those
-        refused; 0: any number.
+    most_queued: requests that wait in the server's queue at most; a publisher that waits for confirms gets an error
+        for those refused; 0: any number.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: TLS 1.3 between the broker and either side; both sides verify the broker's certificate.
     """
@@ -245,7 +246,7 @@ def _failed(reason: BaseException, name: str) -> TransportError:
 
 
 class Client(_Connected):
-    """One connection with one channel; several calls may be awaited at once, told apart by correlation ids."""
+    """One connection with one channel; several calls may be awaited at once, each with a correlation id."""
 
     def __init__(self, address: str, options: Options) -> None:
         """Keep where the broker is, and the server's queue."""

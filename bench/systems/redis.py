@@ -16,7 +16,8 @@ from bench.errors import TransportError
 from bench.systems import _broker, _tls
 
 TRANSPORTS = ("ipc", "tcp")
-START_S = 0.4
+START_S = 0.3
+ROUTER_S = 1.0
 REQUIRES = ("redis",)
 GROUP = "broker"
 LARGEST_BYTES = 64_000_000
@@ -257,3 +258,43 @@ class Client:
             raise _failed("the connection cannot be closed in order", reason) from reason
         finally:
             self._redis.close()
+
+
+class Multiplexed:
+    """One connection with several calls under way: each has a list of its own for its reply."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where the broker is; ValueError for options that carry one call at a time."""
+        if options.queue != "list":
+            raise ValueError("a connection waits for replies in several lists at once: give queue list")
+        self._where, self._name = _broker.split(address)
+        self._options = options
+
+    def open(self) -> None:
+        """Connect."""
+        self._redis = _connect(self._where, self._options)
+        self._prefix = secrets.token_hex(KEY_BYTES // 2 - 2)
+        self._under_way: dict[bytes, int] = {}  # by the name of the list for the reply, the oldest first
+
+    def send(self, number: int, payload: bytes) -> None:
+        """Push a request."""
+        key = f"{self._prefix}{number:04x}".encode()
+        try:
+            self._redis.rpush(self._name, key + payload)
+        except RedisError as reason:
+            raise _failed("the call failed", reason) from reason
+        self._under_way[key] = number
+
+    def receive(self) -> tuple[int, bytes]:
+        """Return the number and the reply of the next call that is answered, waiting for it."""
+        try:
+            found = self._redis.blpop(list(self._under_way), _broker.WAIT_S)
+        except RedisError as reason:
+            raise _failed("the call failed", reason) from reason
+        if found is None:
+            raise _broker.no_reply(self._name)
+        return self._under_way.pop(found[0]), found[1]
+
+    def close(self) -> None:
+        """Disconnect; replies to calls under way stay in lists of the broker, which ends with the run."""
+        self._redis.close()

@@ -35,6 +35,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
         *("-p", "churn", "[sockets]", "-p", "calls_per_connection", "[1, 0]", "-p", "depth", "[zeromq]"),
         *("-p", "outstanding", "[1, 16]", "-p", "head_of_line", "[sockets]"),
     ],
+    "fanin": ["-p", "system", "[sockets, redis]", "-p", "clients", "[1, 4]"],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
     "keepalive": ["-p", "system", "xmlrpc_stdlib", "-p", "transport", "tcp"],
     "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],

@@ -28,6 +28,7 @@ CASES = [
     ("http_aiohttp", "ipc", {"pool": 2}),
     ("wamp_crossbar", "ipc", {}),
     ("rpyc", "tcp", {}),
+    ("redis", "ipc", {}),
     ("nats", "tcp", {}),
     ("mqtt", "ipc", {}),
     ("mqtt", "tcp", {"qos": 1}),

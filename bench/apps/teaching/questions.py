@@ -11,6 +11,7 @@ from bench.errors import unknown
 from bench.experiments.case_ratios import RATE, Ratio
 from bench.experiments.clients.findings import best, gain, grown
 from bench.experiments.connections import findings as connections
+from bench.experiments.fanin import findings as fanin
 from bench.experiments.keepalive.findings import CLIENT, SERVER, Pair, differences, pairs
 from bench.experiments.messages import findings as carried
 from bench.experiments.nodelay.findings import combinations
@@ -351,5 +352,17 @@ ALL = (
         "How many times the calls per second of one call under way do the most under way make (zeromq)?",
         "times",
         lambda run: _ratio(connections.deepening(run, "zeromq")),
+    ),
+    Question(
+        "fanin q1",
+        "How many times as long as over raw sockets is the median RTT through Redis, with the fewest clients?",
+        "times",
+        lambda run: _ratio(fanin.detour(run, "redis") if "redis" in fanin.systems(run) else None),
+    ),
+    Question(
+        "fanin q2",
+        "How many times the calls per second of the fewest clients do the most clients make through NATS?",
+        "times",
+        lambda run: _ratio(fanin.growth(run, "nats") if "nats" in fanin.systems(run) else None),
     ),
 )

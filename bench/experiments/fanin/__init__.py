@@ -1,0 +1,1 @@
+"""fanin.ipynb: How do brokers and servers bear many clients?"""

@@ -1,0 +1,112 @@
+"""Panels of many clients: calls per second, round trip, CPU time per call by role, and what was saturated."""
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from bench.analysis.resources import FULL, WORDS
+from bench.experiments.axes import (
+    ROLE_COLOURS,
+    ROLE_HATCHES,
+    ROLE_MARKERS,
+    hold,
+    linear_axis,
+    log_axis,
+    look,
+    name_rows,
+    ticks_at,
+)
+from bench.experiments.case_ratios import P50, RATE
+from bench.experiments.fanin.findings import ROLES, best, cpu_us, fewest, grown, is_brokered, most, of, systems
+from bench.run.frames import Run, column
+from bench.text import duration, quantity
+
+TITLE = "How do brokers and servers bear many clients?"
+P99 = column(0.99)
+
+
+def _label(run: Run, system: str) -> str:
+    return f"{system} (broker)" if is_brokered(run, system) else f"{system} (direct)"
+
+
+def throughput(run: Run, axes: Axes) -> None:
+    """Draw calls per second against the number of clients."""
+    axes.set_title("Throughput of all clients together")
+    _against_clients(run, axes, RATE, quantity)
+    axes.set_ylabel("calls per second; band: range over starts")
+
+
+def round_trips(run: Run, axes: Axes) -> None:
+    """Draw the median RTT against the number of clients."""
+    axes.set_title("Median RTT")
+    _against_clients(run, axes, P50, duration)
+    axes.set_ylabel("median RTT; band: range over starts")
+
+
+def _against_clients(run: Run, axes: Axes, name: str, text: Callable[[float], str]) -> None:
+    rows = grown(run)
+    for place, system in enumerate(systems(run)):
+        mine, (colour, marker) = of(run, system), look(place)
+        style = "-" if is_brokered(run, system) else "--"
+        axes.plot(mine["connected"], mine[name], style, marker=marker, ms=6, lw=1.8, color=colour,
+                  label=_label(run, system))  # fmt: skip
+        axes.fill_between(mine["connected"], mine[f"{name}_low"], mine[f"{name}_high"], color=colour, alpha=0.2, lw=0)
+    axes.set(xscale="log", yscale="log")
+    hold(axes, rows[name], rows[f"{name}_low"], rows[f"{name}_high"], text)
+    log_axis(axes.yaxis, text)
+    ticks_at(axes.xaxis, sorted(rows["connected"].unique()))
+    linear_axis(axes.xaxis)
+    axes.set_xlabel("clients, each with one call under way")
+    axes.legend()
+
+
+def cpu_by_role(run: Run, axes: Axes) -> None:
+    """Draw the CPU time per call by role, of each system with the fewest clients and with the most."""
+    axes.set_title("CPU time per call, by role")
+    names, cases = [], []
+    for system in systems(run):
+        for case in dict.fromkeys((fewest(run, system), most(run, system))):
+            names.append(f"{system}, {run.case(case).under_way}")
+            cases.append(case)
+    left = np.zeros(len(cases))
+    for role in ROLES:
+        values = np.nan_to_num([float(run.cases.loc[case, f"{role}_cpu_us_per_call"]) for case in cases])
+        if values.any():
+            axes.barh(range(len(cases)), values, left=left, height=0.68, color=ROLE_COLOURS[role],
+                      hatch=ROLE_HATCHES[role], label="broker" if role == "router" else role)  # fmt: skip
+            left = left + values
+    for place, case in enumerate(cases):
+        axes.annotate(duration(cpu_us(run, case)), (left[place], place), (4, 0), textcoords="offset points",
+                      va="center", fontsize=9.5)  # fmt: skip
+    name_rows(axes, names)
+    axes.yaxis.grid(False)
+    axes.set_xlim(0, 1.16 * left.max())
+    linear_axis(axes.xaxis, duration)
+    axes.set_xlabel("CPU time per call; rows: system, number of clients; right: all roles")
+    axes.legend()
+
+
+def busy(run: Run, axes: Axes) -> None:
+    """Draw how many CPUs each role used at each system's highest rate."""
+    axes.set_title("CPUs in use at the highest rate")
+    chosen = [(system, best(run, system)) for system in systems(run)]
+    for y, (_, case) in enumerate(chosen):
+        starts = run.starts_of(case)
+        for dy, role in zip((-0.2, 0.0, 0.2), ROLES, strict=True):
+            used = starts[f"{role}_cpu_percent"].dropna() / 100
+            if len(used):
+                axes.plot([used.min(), used.max()], [y + dy] * 2, color=ROLE_COLOURS[role], lw=4, alpha=0.4)
+                axes.plot(used.median(), y + dy, ROLE_MARKERS[role], color=ROLE_COLOURS[role], ms=7)
+    for role in ROLES:
+        word = "broker" if role == "router" else WORDS[role]
+        axes.plot([], [], ROLE_MARKERS[role], color=ROLE_COLOURS[role], ms=7, label=word)
+    axes.axvline(FULL, color="#6b6b6b", ls=":", lw=1.2, label=f"{FULL:.0%} of one CPU")
+    linear_axis(axes.xaxis, quantity)
+    name_rows(axes, [f"{system}, {run.case(case).under_way}" for system, case in chosen])
+    axes.set_xlim(left=0)
+    axes.set_xlabel("CPUs; marker: median, bar: range over starts; rows: system, number of clients")
+    axes.legend()
+
+
+PANELS = (throughput, round_trips, cpu_by_role, busy)

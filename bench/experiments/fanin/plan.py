@@ -1,0 +1,70 @@
+"""What is measured for fanin.ipynb: more and more clients of one server, directly and through each broker."""
+
+from typing import Any
+
+from bench.errors import UsageError, unknown
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.plan.cases import (
+    absent_of,
+    chosen_systems,
+    client_count,
+    client_counts,
+    instrument,
+    one_transport,
+    payload,
+    placement_of,
+)
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
+
+
+def plan(
+    system: object = ("sockets", "redis", "nats", "rabbitmq", "mqtt"),
+    clients: object = (1, 8, 64),
+    processes: object = 2,
+    payload_bytes: object = 100,
+    transport: object = "tcp",
+    options: object = None,
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan closed loops of each number of clients to one server of each system.
+
+    A client is a caller with a connection of its own; they are spread evenly over client processes, of which there are
+    ``processes`` at most. options: for each system a mapping of its options.
+    """
+    chosen, counts, most = chosen_systems(system), client_counts(clients), client_count(processes, "processes")
+    given = parameters.mapping(options, "options")
+    if foreign := [name for name in given if name not in chosen]:
+        raise unknown("system of options", foreign[0], chosen)
+    absent = absent_of(chosen)
+    shared: dict[str, Any] = {
+        "payload_bytes": payload(payload_bytes),
+        "placement": placement_of(placement, parallel=True),
+    }
+    cases = [
+        Case(
+            name,
+            one_transport(name, transport),
+            options=parameters.mapping(given.get(name), f"options of {name}"),
+            clients=parts(count, most),
+            callers=count // parts(count, most),
+            **shared,
+        )
+        for name in chosen
+        if name not in absent
+        for count in sorted(counts)
+    ]
+    if not cases:
+        raise UsageError("; ".join(absent.values()))
+    cases.append(instrument(shared["payload_bytes"], shared["placement"]))
+    return make_plan("fanin", cases, profile, starts, window_s, seed, absent)
+
+
+def parts(count: int, most: int) -> int:
+    """Return the largest number of processes, up to ``most``, over which clients can be spread evenly."""
+    return next(number for number in range(min(count, most), 0, -1) if count % number == 0)

@@ -1,0 +1,63 @@
+"""Sentences of fanin.ipynb: what a broker adds to a call, what many clients gain, and what ends the growth."""
+
+from bench.experiments.case_ratios import P50
+from bench.experiments.fanin.findings import (
+    best,
+    broker_share,
+    brokers,
+    cpu_us,
+    delay,
+    detour,
+    direct,
+    fewest,
+    growth,
+    systems,
+)
+from bench.experiments.words import limit_of
+from bench.run.frames import Run
+from bench.text import duration, quantity
+
+
+def conclusion(run: Run) -> str:
+    """Say what a broker adds to a call, how each system grows with the clients, and what limits it."""
+    return "\n\n".join(part for part in (detours(run), growths(run)) if part)
+
+
+def detours(run: Run) -> str:
+    """Say how long a call through each broker takes, compared with a direct one, and the broker's share of its CPU."""
+    base = direct(run)
+    if not brokers(run):
+        return "No broker was measured: `python -m bench list` says how to install one."
+    lines = []
+    for name in brokers(run):
+        case, found = fewest(run, name), detour(run, name)
+        text = f"- **{name}**: with {_clients(run, case)} the median RTT is {duration(float(run.cases.loc[case, P50]))}"
+        text += f", {found} as long as directly ({base})." if found else "."
+        share = broker_share(run, case)
+        lines.append(
+            f"{text} A call takes {duration(cpu_us(run, case))} of CPU time; the broker's share of it is {share:.0%}."
+        )
+    return "\n".join(lines)
+
+
+def growths(run: Run) -> str:
+    """Say for each system how calls per second and RTT change from the fewest clients to the most, and the limit."""
+    lines = []
+    for name in systems(run):
+        rate, rtt, top = growth(run, name), delay(run, name), best(run, name)
+        limit = limit_of(run, top)
+        text = f"- **{name}**: the highest rate is {quantity(float(run.cases.loc[top, 'rate_per_s']))} calls/s, with "
+        text += f"{_clients(run, top)}."
+        if rate is not None and rtt is not None:
+            text += (
+                f" From {run.case(rate.base).under_way} to {run.case(rate.other).under_way} clients calls per second "
+                f"become {rate} as many, and the median RTT {rtt} as long."
+            )
+        verdict = f"The limit is {limit.names}" if limit.saturated else "No CPU is saturated: calls wait for each other"
+        lines.append(f"{text} {verdict} (CPU utilization: {limit.utilization}).")
+    return "\n".join(lines)
+
+
+def _clients(run: Run, case: int) -> str:
+    count = run.case(case).under_way
+    return f"{count} client{'s' if count > 1 else ''}"

@@ -1,0 +1,136 @@
+"""fanin.ipynb: its plan, and what its figure and its sentences say of runs whose answers are known."""
+
+import numpy as np
+import pytest
+from handmade import FACTS
+from matplotlib.figure import Figure
+
+from bench.errors import UsageError
+from bench.experiments import panels, registry, tables
+from bench.experiments.fanin import figure, findings, text
+from bench.experiments.fanin.plan import parts
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.run import start_record, stored
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord
+
+DIRECT = [Case("sockets", "tcp", 100), Case("sockets", "tcp", 100, clients=2, callers=2)]
+BROKERED = [Case("wamp_crossbar", "tcp", 100), Case("wamp_crossbar", "tcp", 100, clients=2, callers=2)]
+
+
+def by_hand(cases, rtt_us, starts=6, calls=400, cpus=("0", "1", "2")):
+    """Return a run in which each caller of case c takes rtt_us[c]; of wamp_crossbar a router takes 30 us of CPU time.
+
+    Client and server take 10 and 20 us per call; each start is slower by its number in per cent.
+    """
+    plan = make_plan("fanin", cases, starts=starts, window_s=0.01)
+    folder = stored.create(plan, FACTS)
+    for start, block, index in plan.order():
+        case = plan.cases[index]
+        rtt = np.full(calls, round(1000 * rtt_us[index] * (1 + block / 100)), "i8")
+        sent = np.concatenate([[0], np.cumsum(rtt)[:-1]])
+        total = calls * case.clients * case.callers
+        known = {
+            "calls": total, "server_calls": total, "window_s": float(rtt.sum()) / 1e9, "errors": 0, "first_rtt_ns": 1,
+            "client_cpu_ns": 10_000 * total, "server_cpu_ns": 20_000 * total, "client_cpus": cpus[0],
+            "server_cpus": cpus[1], "gc_collections": 0,
+        }  # fmt: skip
+        if case.system == "wamp_crossbar":
+            known |= {"router_cpu_ns": 30_000 * total, "router_cpus": cpus[2]}
+        times = [np.stack([sent, sent + rtt])] * (case.clients * case.callers)
+        folder.append(start, start_record.tables(start, block, index, case, StartRecord(known, calls=times)))
+    folder.update(finished=True)
+    return Run(folder)
+
+
+@pytest.fixture
+def run():
+    """Direct: 100 us, then 120 us with four clients; through a router: 300 us, then 400 us."""
+    return by_hand([*DIRECT, *BROKERED], [100, 120, 300, 400])
+
+
+def test_the_plan_spreads_clients_evenly_over_processes():
+    assert [parts(count, 4) for count in (1, 2, 6, 7, 64)] == [1, 2, 3, 1, 4]
+    plan = registry.plan("fanin", system="[sockets, zeromq]", clients="[64, 1, 6]", processes=4)
+    shapes = [(case.clients, case.callers) for case in plan.cases if case.system == "zeromq"]
+    assert shapes == [(1, 1), (3, 2), (4, 16)] and plan.cases[-1].system == "loopback"
+
+
+def test_options_are_those_of_their_system():
+    given = "{zeromq: {server_socket: router}}"
+    plan = registry.plan("fanin", system="[sockets, zeromq]", clients=2, options=given)
+    assert [case.options.get("server_socket") for case in plan.cases] == [None, "router", None]
+
+
+WRONG = [
+    ({"system": "sokets"}, "did you mean sockets"),
+    ({"clients": []}, "clients"),
+    ({"processes": 0}, "processes must be"),
+    ({"system": "sockets", "options": "{redis: {pipelining: true}}"}, "unknown system of options 'redis'"),
+    ({"system": "sockets", "options": "{sockets: {qos: 1}}"}, "unknown option of sockets"),
+    ({"system": "sockets", "transport": "pigeon"}, "unknown transport of sockets"),
+]
+
+
+@pytest.mark.parametrize(("given", "why"), WRONG, ids=range(len(WRONG)))
+def test_a_wrong_parameter_is_one_sentence(given, why):
+    with pytest.raises(UsageError, match=why):
+        registry.plan("fanin", **{"system": "sockets"} | given)
+
+
+def test_systems_that_are_absent_are_left_out_with_their_remedy(monkeypatch):
+    from bench.plan import cases
+
+    monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "zeromq" else None)
+    plan = registry.plan("fanin", system="[sockets, zeromq]", clients=1)
+    assert plan.absent == {"zeromq": "install it"} and {case.system for case in plan.cases} == {"sockets", "loopback"}
+    with pytest.raises(UsageError, match="install it"):
+        registry.plan("fanin", system="zeromq", clients=1)
+
+
+def test_a_router_tells_brokered_systems_from_direct_ones(run):
+    assert findings.systems(run) == ["sockets", "wamp_crossbar"] and findings.direct(run) == "sockets"
+    assert findings.brokers(run) == ["wamp_crossbar"]
+    assert [findings.most(run, name) for name in findings.systems(run)] == [1, 3]
+
+
+def test_detour_growth_delay_and_the_broker_s_share(run):
+    assert findings.detour(run, "wamp_crossbar").value == pytest.approx(3, rel=1e-3)
+    assert findings.detour(run, "sockets") is None
+    assert findings.growth(run, "sockets").value == pytest.approx(4 / 1.2, rel=1e-3)
+    assert findings.growth(run, "wamp_crossbar").value == pytest.approx(3, rel=1e-3)
+    assert findings.delay(run, "wamp_crossbar").value == pytest.approx(4 / 3, rel=1e-3)
+    assert findings.cpu_us(run, 2) == pytest.approx(60) and findings.broker_share(run, 2) == pytest.approx(0.5)
+    assert findings.cpu_us(run, 0) == pytest.approx(30) and findings.broker_share(run, 0) == 0
+    assert [round(one.value, 2) for one in findings.ratios(run)] == [3.0, 3.33, 1.2, 3.0, 1.33]
+    assert len(tables.ratios(run)) == 5
+
+
+def test_the_sentences_hold_these_numbers(run):
+    said = text.conclusion(run)
+    assert "with 1 client the median RTT is 308 µs, 3.00 times (95 % CI 3.00 to 3.00) as long as directly" in said
+    assert "takes 60.0 µs of CPU time; the broker's share of it is 50%" in said
+    assert "From 1 to 4 clients calls per second become 3.33 times" in said
+    assert "No CPU is saturated: calls wait for each other" in said
+
+
+def test_the_limit_is_named():
+    busy = by_hand(BROKERED, [60, 120])  # 4 calls every 120 us, 30 us of the router each
+    (line,) = text.growths(busy).splitlines()
+    assert "with 4 clients" in line and "The limit is the router's CPU" in line
+
+
+def test_other_numbers_of_clients_have_no_detour():
+    uneven = by_hand([DIRECT[0], BROKERED[1]], [100, 400])
+    assert findings.detour(uneven, "wamp_crossbar") is None and findings.growth(uneven, "sockets") is None
+    assert "as long as directly" not in text.conclusion(uneven)
+
+
+def test_every_panel_draws_every_run(run):
+    for each in (run, by_hand(DIRECT, [100, 120]), by_hand(BROKERED[:1], [300])):
+        for panel in figure.PANELS:
+            drawn = panels.panel(each, panel.__name__)
+            assert isinstance(drawn, Figure) and drawn.axes[0].get_title(loc="left")
+        assert text.conclusion(each)
+    assert "No broker was measured" in text.detours(by_hand(DIRECT, [100, 120]))
