@@ -103,7 +103,7 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
             "bench.process",
             "bench.process.Process",
         ),
-        *("bench.systems._nng", "bench.systems._asgi"),
+        *("bench.systems._nng", "bench.systems._asgi", "bench.systems._zenoh"),
         *("bench.replies", "bench.replies.END", "bench.systems._tokens"),
         *(
             "bench.systems._zeromq_streams",

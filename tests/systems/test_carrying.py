@@ -37,6 +37,7 @@ CARRIERS = [
     "thrift",
     "wamp_crossbar",
     "xmlrpc_stdlib",
+    "zenoh",
     "zeromq",
 ]
 CODEC_NS = ["request_encode_ns", "request_decode_ns", "reply_encode_ns", "reply_decode_ns"]

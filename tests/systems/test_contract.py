@@ -3,12 +3,14 @@
 import contextlib
 import dataclasses
 import queue
+import socket
 import tempfile
 import textwrap
 import threading
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 from conftest import HERE
 from specs import server_spec
@@ -123,6 +125,22 @@ def server():
         yield start
         for child, _ in started.values():
             child.stop()
+
+
+DIRECT = [pair for pair in PAIRS if pair[1] != "inproc" and not systems.defines(pair[0], "route")]
+
+
+@pytest.mark.parametrize(("name", "transport"), installed(DIRECT))
+def test_servers_listen_on_loopback_only(name, transport, server):
+    child, _ = server(name, transport)
+    everybody = [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)]
+    found = [one for process in everybody for one in process.net_connections("inet")]
+    listening = [
+        one.laddr.ip.removeprefix("::ffff:")
+        for one in found
+        if one.type == socket.SOCK_DGRAM or one.status == psutil.CONN_LISTEN
+    ]
+    assert set(listening) <= {"127.0.0.1", "::1"} and bool(listening) is (transport == "tcp")
 
 
 def answered(child) -> int:
