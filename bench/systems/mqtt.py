@@ -7,6 +7,7 @@ import hashlib
 import os
 import secrets
 import socket
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from paho.mqtt.properties import Properties
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
+from bench.replies import END
 from bench.systems import _broker, _tls
 
 TRANSPORTS = ("ipc", "tcp")
@@ -151,14 +153,22 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
             properties.CorrelationData = number
         await publish(given.ResponseTopic, answer(request.payload), qos, properties=properties)
 
+    async def stream(request: aiomqtt.Message) -> None:
+        given: Any = request.properties
+        async for reply in service.replies_async(request.payload):
+            await publish(given.ResponseTopic, reply, qos)
+        await publish(given.ResponseTopic, END, qos)
+
+    many = getattr(service, "is_streaming", False)
     try:
         await client.subscribe(topic, qos)
         service.announce(address)
         async for request in client.messages:
-            if not qos:
+            if not (qos or many):
                 await respond(request)
                 continue
-            task = asyncio.create_task(respond(request))  # until it is acknowledged, others are answered
+            work = stream(request) if many else respond(request)
+            task = asyncio.create_task(work)  # until it is acknowledged, others are answered
             tasks.add(task)
             task.add_done_callback(tasks.discard)
     except aiomqtt.MqttError as reason:
@@ -210,6 +220,19 @@ class Client:
         """Disconnect."""
         with contextlib.suppress(aiomqtt.MqttError):
             await self._mqtt.__aexit__(None, None, None)
+
+
+class StreamClient(Client):
+    """A connection with a topic of its own for the replies of its streams; an empty message follows the last."""
+
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Publish a request and yield its replies."""
+        try:
+            await self._publish(self._topic, payload, self._qos, properties=self._properties)
+            while reply := (await anext(self._messages)).payload:
+                yield reply
+        except (aiomqtt.MqttError, ValueError) as reason:
+            raise _failed(reason) from reason
 
 
 class Multiplexed(Client):

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from aio_pika.abc import AbstractIncomingMessage
 from bench import credentials, process
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import NotInstalledError, TransportError
+from bench.replies import END
 from bench.systems import _broker, _tls
 
 TRANSPORTS = ("tcp",)
@@ -225,12 +227,20 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
         if options.acknowledge:
             await request.ack()
 
+    async def stream(request: AbstractIncomingMessage) -> None:
+        async for reply in service.replies_async(request.body):
+            await publish(request.reply_to or "", reply)
+        await publish(request.reply_to or "", END)
+        if options.acknowledge:
+            await request.ack()
+
+    take = stream if getattr(service, "is_streaming", False) else respond
     limit: dict[str, Any] = {"x-max-length": options.most_queued, "x-overflow": "reject-publish"}
     try:
         queue = await broker.channel.declare_queue(
             name, exclusive=True, auto_delete=True, arguments=limit if options.most_queued else None
         )
-        await queue.consume(respond, no_ack=not options.acknowledge)
+        await queue.consume(take, no_ack=not options.acknowledge)
     except FAILURES as reason:
         raise TransportError(f"the broker refuses the queue {name}: {reason}") from reason
     service.announce(address)
@@ -243,6 +253,11 @@ def _failed(reason: BaseException, name: str) -> TransportError:
     if isinstance(reason, aio_pika.exceptions.DeliveryError):
         return TransportError(f"the broker refuses the request: the queue {name!r} is full", "full")
     return TransportError(f"the call failed: {str(reason) or type(reason).__name__}", "read")
+
+
+def _nobody(name: str) -> TransportError:
+    """Return the error for a request that came back: there is no such queue."""
+    return TransportError(f"no server takes requests from the queue {name!r}", "connect")
 
 
 class Client(_Connected):
@@ -278,10 +293,10 @@ class Client(_Connected):
             waiting.set_result(reply.body)
 
     def _refuse(self, _: Any, returned: AbstractIncomingMessage) -> None:
-        """End a call whose request came back: there is no such queue."""
+        """End a call whose request came back."""
         waiting = self._waiting.get(returned.correlation_id or "")
         if waiting is not None and not waiting.done():
-            waiting.set_exception(TransportError(f"no server takes requests from the queue {self._name!r}", "connect"))
+            waiting.set_exception(_nobody(self._name))
 
     def _give_up(self, _: Any, reason: BaseException | None = None) -> None:
         """End the calls under way when the connection is lost."""
@@ -312,3 +327,32 @@ class Client(_Connected):
 
 class Multiplexed(Client):
     """One connection on which several calls are awaited at once."""
+
+
+class StreamClient(Client):
+    """A connection whose replies are those of its one stream; an empty message follows the last."""
+
+    async def open(self) -> None:
+        """Connect, and consume replies."""
+        self._inbox: asyncio.Queue[bytes | TransportError] = asyncio.Queue()
+        await super().open()
+
+    async def _take(self, reply: AbstractIncomingMessage) -> None:
+        self._inbox.put_nowait(reply.body)
+
+    def _give_up(self, _: Any, reason: BaseException | None = None) -> None:
+        self._inbox.put_nowait(_failed(reason or ConnectionError("the connection was closed"), self._name))
+
+    def _refuse(self, _: Any, returned: AbstractIncomingMessage) -> None:
+        self._inbox.put_nowait(_nobody(self._name))
+
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Publish a request and yield its replies."""
+        try:
+            await self.publish(self._name, payload, reply_to=self._replies)
+        except FAILURES as reason:
+            raise _failed(reason, self._name) from reason
+        while reply := await self._inbox.get():
+            if isinstance(reply, TransportError):
+                raise reply
+            yield reply

@@ -1,7 +1,8 @@
 """Redis: request and reply by lists or streams of a Redis server, redis-py on both sides."""
 
 import secrets
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from redis.retry import Retry
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
+from bench.replies import END
 from bench.systems import _broker, _tls
 
 TRANSPORTS = ("ipc", "tcp")
@@ -139,8 +141,11 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Take requests from a list or stream of the broker and push their replies, until the process ends."""
     where, name = _broker.split(_broker.announced(binding, options.tls))
     client = _connect(where, options)
+    serve_by = _serve_list if options.queue == "list" else _serve_stream
+    if getattr(service, "is_streaming", False):
+        serve_by = _serve_replies
     try:
-        (_serve_list if options.queue == "list" else _serve_stream)(client, name, options, binding, service)
+        serve_by(client, name, options, binding, service)
     except RedisError as reason:
         raise _failed("the server cannot go on", reason) from reason
 
@@ -179,6 +184,26 @@ def _serve_stream(client: Any, name: str, options: Options, binding: Binding, se
         found = commands.xreadgroup(*wanted, count=1, block=0)
         if options.pipelining:
             found = commands.execute()[-1]
+
+
+def _serve_replies(client: Any, name: str, options: Options, binding: Binding, service: Service) -> None:
+    """Answer each request in a list with many replies, in a thread and on a connection of its own; an empty one follows.
+
+    A list grows as long as its client does not read: Redis has no flow control between the two sides.
+    """
+    if options.queue != "list":
+        raise TransportError("streams of replies travel by lists: give queue list")
+    client.delete(name)
+    service.announce(_broker.announced(binding, options.tls))
+
+    def answer(key: bytes, payload: bytes) -> None:
+        for reply in service.replies(payload):
+            client.rpush(key, reply)
+        client.rpush(key, END)
+
+    while True:
+        _, request = client.blpop(name, 0)
+        threading.Thread(target=answer, args=(request[:KEY_BYTES], request[KEY_BYTES:]), daemon=True).start()
 
 
 def _failed(what: str, reason: Exception) -> TransportError:
@@ -258,6 +283,19 @@ class Client:
             raise _failed("the connection cannot be closed in order", reason) from reason
         finally:
             self._redis.close()
+
+
+class StreamClient(Client):
+    """A connection whose requests are answered by many replies in its list."""
+
+    def stream(self, payload: bytes) -> Iterator[bytes]:
+        """Push a request and yield its replies."""
+        try:
+            self._redis.rpush(self._name, self._key + payload)
+            while reply := self._redis.blpop(self._key, 0)[1]:
+                yield reply
+        except RedisError as reason:
+            raise _failed("the stream failed", reason) from reason
 
 
 class Multiplexed:

@@ -37,6 +37,9 @@ WAYS = [
     *(("rpyc", by, {}) for by in ("ipc", "tcp")),
     ("wamp_crossbar", "ipc", {}),
     ("nats", "tcp", {}),
+    ("redis", "ipc", {}),
+    ("mqtt", "tcp", {"qos": 1}),
+    ("rabbitmq", "tcp", {}),
     ("wamp_crossbar", "tcp", {"framing": "websocket", "serializer": "json"}),
 ]
 
