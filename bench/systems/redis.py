@@ -187,7 +187,7 @@ def _serve_stream(client: Any, name: str, options: Options, binding: Binding, se
 
 
 def _serve_replies(client: Any, name: str, options: Options, binding: Binding, service: Service) -> None:
-    """Answer each request in a list with many replies, in a thread and on a connection of its own; an empty one follows.
+    """Answer each request in a list with many replies, in a thread and on a connection of its own, and an empty one.
 
     A list grows as long as its client does not read: Redis has no flow control between the two sides.
     """
