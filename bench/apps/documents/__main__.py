@@ -7,6 +7,7 @@ import click
 
 from bench import paths
 from bench.apps.documents import blocks
+from bench.apps.documents.catalogue import catalogue
 from bench.apps.documents.choosing import choosing
 from bench.apps.documents.origins import origins
 from bench.apps.documents.results import results
@@ -15,7 +16,7 @@ from bench.errors import BenchError
 
 Makers = Mapping[str, Callable[[], str]]
 FROM_RUNS: dict[str, Makers] = {
-    "README.md": {"results": results, "origins": origins},
+    "README.md": {"results": results, "systems": catalogue, "origins": origins},
     "docs/choosing.md": {"choosing": choosing},
     "docs/trust.md": {"card": card, "placement": placement, "campaign": campaign},
 }
