@@ -20,6 +20,7 @@ from bench.plan.case import Case
 from bench.plan.validation import checked
 
 CARRIERS = [
+    "connect",
     "grpc_aio",
     "grpc_sync",
     "http_aiohttp",

@@ -33,6 +33,7 @@ WAYS = [
     *(("arrow_flight", by, {}) for by in ("ipc", "tcp")),
     *(("http_asgi", "ipc", {"client": client}) for client in ("httpx", "aiohttp")),
     *(("http_asgi", "tcp", {"server": server}) for server in ("uvicorn_h11", "hypercorn", "granian")),
+    *(("connect", "tcp", {"protocol": protocol}) for protocol in ("connect", "grpc_web")),
     *(("pyro5", by, {}) for by in ("ipc", "tcp")),
     *(("rpyc", by, {}) for by in ("ipc", "tcp")),
     ("wamp_crossbar", "ipc", {}),

@@ -1,0 +1,207 @@
+"""Connect RPC: protobuf over HTTP/1.1, connectrpc's asyncio API on both sides, the server on uvicorn."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyqwest
+from connectrpc.client import ConnectClient
+from connectrpc.compat import google_protobuf_codecs
+from connectrpc.errors import ConnectError
+from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
+from connectrpc.protocol import ProtocolType
+from connectrpc.server import ConnectASGIApplication, Endpoint
+
+from bench import credentials
+from bench.contract import Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import _http_wire, _tls, _workers, sockets
+
+TRANSPORTS = ("tcp",)  # the library's client has no socket files
+START_S = 0.8
+REQUIRES = ("connectrpc", "protobuf", "uvicorn", "httptools")
+GROUP = "http"
+FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
+
+NAME = "roundtrip.Echo"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How calls are made. The client is reqwest, in Rust with threads of its own; the server's parser is httptools.
+
+    Those threads take in a stream of replies as it comes, whether it is read or not: a slow client holds up no server.
+
+    serialization: protobuf wraps the payload in a message of its own, json does so in text (bytes as base64); bytes
+        sends it unchanged.
+    protocol: connect is a plain POST for each call; grpc_web puts gRPC's frames and trailers into the bodies.
+    compress: gzip requests and replies, the default of the library.
+    codec: how structured messages become bytes, in the library's own place for that; not used for opaque bytes.
+    tls: HTTPS; the client verifies the server's certificate, by rustls.
+    """
+
+    serialization: Literal["protobuf", "json", "bytes"] = "protobuf"
+    protocol: Literal["connect", "grpc_web"] = "connect"
+    compress: bool = True
+    codec: str = "protobuf"
+    tls: bool = False
+
+
+class _Unchanged:
+    """A codec that leaves bytes as they are."""
+
+    def name(self) -> str:
+        """Return the name that stands in the type of the content."""
+        return "proto"
+
+    def encode(self, message: bytes) -> bytes:
+        """Return the bytes."""
+        return message
+
+    def decode(self, data: bytes | bytearray, message_class: Any) -> bytes:
+        """Return the bytes."""
+        return bytes(data)
+
+
+def _codec(options: Options) -> Any:
+    """Return the library's codec."""
+    if options.serialization == "bytes":
+        return _Unchanged()
+    name = "proto" if options.serialization == "protobuf" else "json"
+    return next(one for one in google_protobuf_codecs() if one.name() == name)
+
+
+def _message_type(options: Options) -> Any:
+    """Return the type of requests and replies."""
+    if options.serialization == "bytes":
+        return bytes
+    from bench.systems._grpc_echo_pb2 import Payload
+
+    return Payload
+
+
+def _method(options: Options, name: str, kind: Any) -> Any:
+    """Return what the library wants to know of a method."""
+    type_ = _message_type(options)
+    return MethodInfo(
+        name=name,
+        service_name=NAME,
+        input=type_,
+        output=type_,
+        idempotency_level=IdempotencyLevel.UNKNOWN,
+        stream_type=kind,
+    )
+
+
+def _call(options: Options) -> Any:
+    return _method(options, "Call", StreamType.UNARY)
+
+
+def _replies(options: Options) -> Any:
+    return _method(options, "Replies", StreamType.SERVER_STREAM)
+
+
+def _wrapping(options: Options) -> tuple[Any, Any]:
+    """Return two functions: bytes to message and message to bytes."""
+    if options.serialization == "bytes":
+        return bytes, bytes  # which return the very object they are given
+    type_ = _message_type(options)
+    return lambda data: type_(data=data), lambda message: message.data
+
+
+class _Application(ConnectASGIApplication):
+    """The library's application, with this package's service."""
+
+    path = f"/{NAME}"
+
+
+def _application(options: Options, service: Service) -> Any:
+    """Return the application for a server of ASGI."""
+    (wrap, unwrap), answer = _wrapping(options), service.answer
+
+    async def call(request: Any, context: Any) -> Any:
+        return wrap(answer(unwrap(request)))
+
+    async def replies(request: Any, context: Any) -> AsyncIterator[Any]:
+        async for reply in service.replies_async(unwrap(request)):
+            yield wrap(reply)
+
+    endpoints = {
+        f"{_Application.path}/Call": Endpoint.unary(_call(options), call),
+        f"{_Application.path}/Replies": Endpoint.server_stream(_replies(options), replies),
+    }
+    given: dict[str, Any] = {} if options.compress else {"compressions": ()}
+    codecs = [_codec(options)]
+    return _Application(service=service, endpoints=lambda _: endpoints, read_max_bytes=None, codecs=codecs, **given)
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer in one event loop, until the process ends."""
+    from bench.systems import _asgi
+
+    listener = _workers.listen(binding.endpoint(), 2048, shared=False)
+    service.announce(sockets.announced(listener, binding.endpoint()))
+    folder = binding.credentials if options.tls else ""
+    with _asgi.runner("asyncio") as runner:
+        runner.run(_asgi.uvicorn(_application(options, service), listener, "httptools", folder))
+
+
+class Client:
+    """One client with a connection that is kept; the first call connects it."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep address and options."""
+        self._where, self._options = parse_address(address), options
+
+    async def open(self) -> None:
+        """Make the client (inside the event loop that will use it)."""
+        options = self._options
+        given: dict[str, Any] = {}
+        if options.tls:
+            given["tls_ca_cert"] = credentials.text(credentials.AUTHORITY).encode()
+        self._transport = pyqwest.HTTPTransport(**given)
+        settings: dict[str, Any] = {} if options.compress else {"send_compression": None, "accept_compression": ()}
+        self._client = ConnectClient(
+            f"http{'s' * options.tls}://{_http_wire.authority(self._where)}",
+            codec=_codec(options),
+            protocol=ProtocolType.CONNECT if options.protocol == "connect" else ProtocolType.GRPC_WEB,
+            http_client=pyqwest.Client(self._transport),
+            **settings,
+        )
+        self._wrap, self._unwrap = _wrapping(options)
+        self._call, self._replies = _call(options), _replies(options)
+
+    async def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply."""
+        try:
+            reply = await self._client.execute_unary(request=self._wrap(payload), method=self._call)
+        except Exception as reason:  # beside its own errors the library lets through those of its client
+            raise self._failed(reason) from reason
+        return self._unwrap(reply)
+
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Make one call and yield its replies."""
+        try:
+            found = self._client.execute_server_stream(request=self._wrap(payload), method=self._replies)
+            async for reply in found:
+                yield self._unwrap(reply)
+        except Exception as reason:  # as in ``call``
+            raise self._failed(reason) from reason
+
+    def _failed(self, reason: Exception) -> TransportError:
+        """Return the error for a call that failed; the library does not say what was wrong with a handshake."""
+        if not isinstance(reason, ConnectError):
+            return TransportError(f"the call failed: {reason or type(reason).__name__}", "read")
+        is_away = reason.code.value == "unavailable"
+        if is_away and self._options.tls:
+            return _tls.found_wrong(self._where)
+        hint = _tls.IF if is_away else ""
+        return TransportError(f"the call failed: {reason.code.value}: {reason.message}{hint}", reason.code.value)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._client.close()
+        await self._transport.aclose()
+
+
+StreamClient = Client
