@@ -27,9 +27,10 @@ FAST := tests/analysis tests/child/test_timed_loops.py tests/plan/test_parameter
 test-fast: $(READY)
 	$(BIN)/python -m pytest $(FAST) -k "(not test_contract or loopback or sockets) and not by_a_real_run"
 
-# Random damage to runs, input, surroundings and processes (docs/trust.md): at most 15 minutes; SEED=2 for other tries.
+# Random damage to runs, input, surroundings and processes (docs/trust.md): at most 15 minutes; SEED=2 for other tries,
+# SECONDS=2400 for all of them on a busy machine.
 campaign: $(READY)
-	@$(BIN)/python tests/campaign/campaign.py --seed $(or $(SEED),1) --write docs/campaign.json
+	@$(BIN)/python tests/campaign/campaign.py --seed $(or $(SEED),1) --seconds $(or $(SECONDS),840) --write docs/campaign.json
 	@$(BIN)/python -P -m bench.apps.documents expected
 
 lab: $(READY)
