@@ -1,6 +1,7 @@
 """Whatever a stranger's run holds, it is shown or refused in one sentence that names it: no traceback, no wait."""
 
 import json
+import random
 from dataclasses import replace
 
 import mutations
@@ -113,3 +114,33 @@ def test_a_run_of_a_notebook_that_is_not_here_is_refused_with_its_name(run):
     mutations.in_manifest(run.folder.path, ("plan", "notebook"), "a_notebook_of_mine")
     with pytest.raises(DataError, match="no notebook 'a_notebook_of_mine'"):
         mutations.whole(run.folder.path)
+
+
+JSON_TYPES = ("null", "true", "text", "list", "dict", "fraction", "dropped")
+
+
+@pytest.mark.timeout(0)
+def test_every_json_type_in_every_key_of_the_manifest_is_used_or_refused_in_a_sentence_that_names_the_file(run):
+    """All keys, those of the plan and of its cases too, times all types; what is accepted is shown."""
+    path = run.folder.path
+    file, tried, accepted = path / "manifest.json", 0, {}
+    content = file.read_bytes()
+    for name, edit in mutations.manifest_edits(path):
+        if name.rpartition(": ")[2] not in JSON_TYPES:
+            continue
+        edit(path)
+        try:
+            Folder(path).manifest()
+        except DataError as refused:
+            text = str(refused)
+            assert "manifest.json" in text and "\n" not in text and len(text) < 1500, (name, text)
+        else:
+            accepted[name] = file.read_bytes()
+        finally:
+            file.write_bytes(content)
+        tried += 1
+    assert tried > 700 and len(accepted) < tried / 3
+    assert not [name for name in accepted if name.endswith(": list") and name != "digest: list"]  # which is signed anew
+    for name in random.Random(1).sample(sorted(accepted), 12):  # `make campaign` shows others
+        file.write_bytes(accepted[name])
+        assert mutations.fault(mutations.whole, path) == "", name

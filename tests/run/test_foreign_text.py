@@ -1,48 +1,14 @@
 """What somebody wrote into a run is shown as text: no markup, no control character, no line of its own."""
 
-import json
 import re
 
 import pytest
-from handmade import handmade
+from hostile_runs import HALVES, hostile
 from IPython.display import Markdown
 
 from bench.apps import listing, notebook
 from bench.experiments import panels, tables, words
-from bench.plan.case import Case
-from bench.run import integrity
-from bench.run.folder import Folder
-from bench.run.frames import Run
 from bench.text import all_harmless, harmless
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "x\nchecks    12/12 passed",
-    "a\r\x1b[2J\x1b]0;title\x07",
-    "[click](javascript:alert(1))",
-    "`code` **bold** $\\frac{1}{0$ | cell |",
-    "\u202eevil\u2066",
-]
-
-
-def hostile(text):
-    """Return a run in whose manifest a text of others stands wherever one may: options, machine, versions, failures."""
-    run = handmade([Case("zeromq", "ipc"), Case("sockets", "ipc")], [100, 50], calls=1500)
-    folder = run.folder
-    manifest = folder.manifest()
-    manifest["plan"]["cases"][0]["options"] = {"copy": text}
-    manifest["plan"]["cases"][1]["options"] = {"writes": 1, text: 2}
-    manifest["machine"].update(cpu_model=text, kernel=text)
-    manifest["versions"] = {text: text}
-    manifest["failures"] = [{"start": 1, "case": 0, "error": text}]
-    for file in folder.files("ledger"):  # its rows name the options of their case
-        table = folder.read_file(file, "ledger").to_pylist()[0]
-        table["options"] = json.dumps(manifest["plan"]["cases"][table["case"]]["options"], sort_keys=True)
-        name = {"ledger": type(folder.read("ledger")).from_pylist([table], schema=folder.read("ledger").schema)}
-        folder._write(file.stem, name | {"samples": folder.read_file(folder.path / "samples" / file.name, "samples")})
-    folder.write_manifest(manifest | {"data_digest": integrity.of_folder(folder.path)})
-    return Run(Folder(folder.path))
 
 
 def assert_harmless(text, is_line=False):
@@ -50,7 +16,7 @@ def assert_harmless(text, is_line=False):
     assert not any(line.startswith("checks    12/12") for line in text.splitlines())
 
 
-@pytest.mark.parametrize("text", ["".join(HOSTILE[::2]), " ".join(HOSTILE[1::2])], ids=["one", "other"])
+@pytest.mark.parametrize("text", HALVES, ids=["one", "other"])
 def test_nothing_of_it_is_obeyed_in_sentences_tables_terminals_or_figures(text, monkeypatch, tmp_path):
     monkeypatch.setenv("ROUNDTRIP_FIGURES", str(tmp_path))
     run, shown = hostile(text), []
