@@ -61,8 +61,9 @@ REFERENCE := overview:0.6 $(addsuffix :0.25,explore latency throughput placement
 # The committed runs behind `-p source reference`: measured anew on this machine.
 reference: $(READY)
 	for each in $(REFERENCE); do \
-	  case $$each in *:*) window="-p window_s $${each#*:}";; *) window="";; esac; \
-	  $(BIN)/python -P -m bench run $${each%:*} $$window && \
+	  case $$each in *:*) more="-p window_s $${each#*:}";; *) more="";; esac; \
+	  case $$each in overview:*) more="$$more -p two_clients true";; esac; \
+	  $(BIN)/python -P -m bench run $${each%:*} $$more && \
 	  $(BIN)/python -P -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
 	done
 	cp figures/overview.png docs/overview.png

@@ -36,7 +36,7 @@ def checkout(tmp_path):
     return folder
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_system_is_added_step_by_step(checkout):
     done = steps(ROOT / "docs" / "adding-a-system.md")
     script = "\n".join(f"echo '@@{number}'\n{text}" for number, (kind, text) in enumerate(done) if kind == "sh")

@@ -1,6 +1,8 @@
 """Quantiles of a case with their intervals, and the number of samples that they need."""
 
+import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -71,3 +73,12 @@ def times(run: Run, case: int, time: str) -> "pd.Series[float]":
     kept = rows["warm"] & ~was_waiting(rows) if time == "lag" else rows["warm"]
     found = {"rtt": rows["rtt_ns"], "lag": rows["lag_ns"], "response": rows["rtt_ns"] + rows["lag_ns"]}[time]
     return (found[kept] / 1e3).set_axis(rows.loc[kept, "start"])
+
+
+def crossed(found: Iterable[tuple[float, Quantile]]) -> str:
+    """Return the words for quantiles that are out of order: over starts or over all calls they may be."""
+    known = [(p, one) for p, one in found if one.value == one.value]
+    for (p, one), (q, other) in itertools.pairwise(known):
+        if one.value > other.value:
+            return f"; p{100 * p:g} (median over starts) > p{100 * q:g} (all calls)"
+    return ""

@@ -1,6 +1,5 @@
 """What panels share: the house style, palettes, numbers in words, scales, lines, rows and lanes."""
 
-import itertools
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, NullLocator
 
 from bench import stats
-from bench.analysis.quantiles import Quantile, quantile
+from bench.analysis.quantiles import Quantile, crossed, quantile
 from bench.analysis.resources import total_cpu
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
@@ -45,7 +44,9 @@ COLOURS = (  # seaborn's "colorblind": colours that colour-blind people can dist
 
 SYSTEM_COLOURS = tuple(one for one in COLOURS if one not in ("#fbafe4", "#949494", "#ece133"))  # dark enough for lines
 
-SYSTEM_MARKERS = ("o", "s", "^", "D")  # their number and that of the colours have no common divisor
+MORE_COLOURS = ("#332288", "#882255", "#6b8e23", "#444444", "#00b3b3", "#7a4a12")  # for the eighth system and later
+
+SYSTEM_MARKERS = ("o", "s", "^", "D")  # their number and that of all colours have no common divisor
 
 
 class Look(NamedTuple):
@@ -56,8 +57,9 @@ class Look(NamedTuple):
 
 
 def look(place: int) -> Look:
-    """Return the look of the system at a place; 28 places differ in colour or marker."""
-    return Look(SYSTEM_COLOURS[place % len(SYSTEM_COLOURS)], SYSTEM_MARKERS[place % len(SYSTEM_MARKERS)])
+    """Return the look of the system at a place; 13 places differ in colour, 52 in colour or marker."""
+    colours = SYSTEM_COLOURS + MORE_COLOURS
+    return Look(colours[place % len(colours)], SYSTEM_MARKERS[place % len(SYSTEM_MARKERS)])
 
 
 WHITEGRID: dict[Any, Any] = {  # seaborn's style of that name; importing seaborn imports scipy.stats: 0.8 s of CPU time
@@ -241,6 +243,8 @@ def band(axes: Axes, rows: pd.DataFrame, x: str, y: str, colour: Any, alpha: flo
     axes.fill_between(rows[x], rows[f"{y}_low"], rows[f"{y}_high"], color=colour, alpha=alpha, lw=0)
 
 
+FURTHEST = 1000.0  # times the largest median: where the axis of a distribution ends at the latest
+
 FAR = 4.0  # times the largest median: a single start beyond it does not stretch an axis
 
 
@@ -308,6 +312,7 @@ def range_row(
     marker: str = "o",
     within: tuple[float, float] = (-np.inf, np.inf),
     words: str = "",
+    fontsize: float = 10,
 ) -> None:
     """Draw one value of each start as markers, their range as a bar, their median as a line; beside it ``words``.
 
@@ -320,7 +325,7 @@ def range_row(
         axes.plot([on.min(), on.max()], [y, y], color=colour, lw=7, alpha=0.3, solid_capstyle="round")
     axes.plot(on, [y] * len(on), marker, ms=5.5, mec="white", mew=0.6, color=colour)
     axes.plot(middle, y, "|", ms=16, mew=2, color="black")
-    beside(axes, y, (words or text(middle)) + more + off_axis(axes, y, values, colour, text, within))
+    beside(axes, y, (words or text(middle)) + more + off_axis(axes, y, values, colour, text, within), fontsize)
 
 
 def off_axis(
@@ -499,23 +504,17 @@ def on_curve(values: Any, fractions: Any, p: float) -> float:
     return float(10 ** np.interp(tail_scale(p), tail_scale(fractions), np.log10(np.maximum(values, 1e-12))))
 
 
-def crossed(found: Iterable[tuple[float, Quantile]]) -> str:
-    """Return the words for quantiles that are out of order: over starts or over all calls they may be."""
-    known = [(p, one) for p, one in found if one.value == one.value]
-    for (p, one), (q, other) in itertools.pairwise(known):
-        if one.value > other.value:
-            return f"; p{100 * p:g} (median over starts) > p{100 * q:g} (all calls)"
-    return ""
-
-
 def distribution_axes(axes: Axes, of: str = "calls") -> None:
     """Label the axes of an empirical CDF, and end the horizontal one where the curves leave the panel."""
     axes.set_xscale("log")
     ends = [visible for one in axes.lines if one.get_transform() == axes.transData
             for visible in _visible(one.get_xdata(), one.get_ydata())]  # fmt: skip
     if ends:
-        room = max(1.04, (max(ends) / min(ends)) ** 0.03)
-        axes.set_xlim(min(ends) / room, max(ends) * room)
+        last = min(max(ends), FURTHEST * max(_medians(axes), default=np.inf))
+        room = max(1.04, (last / min(ends)) ** 0.03)
+        axes.set_xlim(min(ends) / room, last * room)
+        if last < max(ends):
+            axes.plot([], [], " ", label=f"▸ off the axis: up to {duration(max(ends))}")
     time_axis(axes.xaxis)
     ticks = (0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999)
     axes.set_yticks(tail_scale(ticks), [f"{100 * p:.6g} %" for p in ticks])
@@ -524,6 +523,13 @@ def distribution_axes(axes: Axes, of: str = "calls") -> None:
     axes.set_xlabel("RTT (marker: quantile; bar and |: range and median over starts)")
     axes.set_ylabel(f"empirical CDF: share of {of}")
     axes.legend(handlelength=2.6, fontsize=9)
+
+
+def _medians(axes: Axes) -> list[float]:
+    """Return the time at which each curve of an axes, which begins low and rises, passes one half."""
+    curves = [(np.asarray(one.get_xdata(), float), np.asarray(one.get_ydata(), float)) for one in axes.lines]
+    half = float(tail_scale(0.5))
+    return [float(x[min(int(np.searchsorted(y, half)), len(x) - 1)]) for x, y in curves if len(x) > 2 and y[-1] > half]
 
 
 def _visible(x: Any, y: Any) -> list[float]:
@@ -537,28 +543,35 @@ def _visible(x: Any, y: Any) -> list[float]:
     return [float(inside.min()), *leaves, float(inside.max())]
 
 
-def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, more: Callable[[Any], str] = lambda row: "") -> None:
+def cpu_bars(
+    run: Run,
+    axes: Axes,
+    cases: pd.DataFrame,
+    more: Callable[[Any], str] = lambda row: "",
+    at: Sequence[int] = (),
+) -> None:
     """Draw the CPU time per call as a bar for each case, by role, with the range of the starts' totals.
 
-    ``more`` gives words behind a case's total.
+    ``more`` gives words behind a case's total. ``at``: the row of each case, if they do not follow each other.
     """
+    places = list(at) or list(range(len(cases)))
     left, every = np.zeros(len(cases)), total_cpu(run.starts).groupby(run.starts["case"])
     for role, colour in ROLE_COLOURS.items():
         values = cases[f"{role}_cpu_us_per_call"].fillna(0).to_numpy()
         if values.max() > 0.002 * total_cpu(cases).max():  # what cannot be seen has no place in the legend
             hatch = ROLE_HATCHES[role]
-            axes.barh(range(len(cases)), values, left=left, color=colour, hatch=hatch, label=role, height=0.62)
+            axes.barh(places, values, left=left, color=colour, hatch=hatch, label=role, height=0.62)
             left = left + values
     totals = [every.get_group(case).to_numpy() if case in every.groups else np.array([]) for case in cases.index]
     within = reach(totals, is_log=False)
     right = left.max()
-    for y, (each, (_, row)) in enumerate(zip(totals, numbered(cases), strict=True)):
+    for y, total, each, (_, row) in zip(places, left, totals, numbered(cases), strict=True):
         on = each[(each >= within[0]) & (each <= within[1])]
-        words = duration(left[y]) + more(row) + off_axis(axes, y, each, "black", duration, within)
+        words = duration(total) + more(row) + off_axis(axes, y, each, "black", duration, within)
         if len(on):
             axes.hlines(y, on.min(), on.max(), color="black", lw=1.4)
             right = max(right, on.max())
-        beside(axes, y, words)
+        beside(axes, y, words, min(10, small(len(places)) + 1))
     axes.set_xlim(0, 1.04 * right)
     linear_axis(axes.xaxis)
     axes.xaxis.set_major_locator(MaxNLocator(6))

@@ -49,10 +49,15 @@ def in_words(panels: Iterable[Any]) -> str:
     return " ".join(text[0].upper() + text[1:] for text in texts)
 
 
+def taller(run: Run) -> float:
+    """Return how many inches a notebook's figure is taller than usual: its file's ``height(run)``, if it has one."""
+    return float(getattr(figure_of(run.plan.notebook), "height", lambda run: 0.0)(run))
+
+
 def panel(run: Run, name: str, size: tuple[float, float] = (10, 4.2)) -> Figure:
     """Return a figure that shows one panel, named as its function."""
     with style():
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=(size[0], size[1] + taller(run) / 2), layout="constrained")
         getattr(figure_of(run.plan.notebook), name)(run, figure.subplots())
         settle(figure)
     return figure
@@ -62,7 +67,7 @@ def whole(run: Run) -> Figure:
     """Return the notebook's figure: four panels, title and caption."""
     drawn = figure_of(run.plan.notebook)
     with style():
-        figure = Figure(figsize=(14, 10.4), layout="constrained")
+        figure = Figure(figsize=(14, 10.4 + taller(run)), layout="constrained")
         for axes, draw in zip(figure.subplots(2, 2).flat, drawn.PANELS, strict=True):
             draw(run, axes)
     return framed(figure, drawn.TITLE, caption(run))

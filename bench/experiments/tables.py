@@ -165,10 +165,13 @@ def calls(run: Run) -> pd.DataFrame:
         if run.case(case).generator:
             middle = str(quantiles.quantile(run, case, 0.5))
             entry |= {"n": "no samples", "median RTT [range over starts]": middle}
-        entry |= {f"p{100 * p:g}": str(quantiles.quantile(run, case, p)) for p in stats.QUANTILES[1:]}
+        found = [(p, quantiles.quantile(run, case, p)) for p in stats.QUANTILES]
+        entry |= {f"p{100 * p:g}": str(one) for p, one in found[1:]}
         entry["calls/s [range over starts]"] = _with_range(row, "rate_per_s", quantity)
+        if order := quantiles.crossed(found):
+            entry["note"] = f"the starts disagree{order}"
         rows.append(entry)
-    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+    return pd.DataFrame(rows).fillna("").set_index("case") if rows else pd.DataFrame()
 
 
 def messages(run: Run) -> pd.DataFrame:

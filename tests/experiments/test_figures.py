@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from bench import stats
 from bench.analysis.comparison import effect
-from bench.analysis.quantiles import STARTS, Quantile
+from bench.analysis.quantiles import STARTS, Quantile, crossed
 from bench.apps import classroom
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
@@ -177,9 +177,9 @@ def test_a_median_above_its_p90_is_not_drawn_without_words():
     def known(value):
         return Quantile(value, value, value, STARTS, 1, 1)
 
-    assert house.crossed([(0.5, known(2.0)), (0.9, known(3.0))]) == ""
-    assert "p50 (median over starts) > p90" in house.crossed([(0.5, known(4.0)), (0.9, known(3.0))])
-    assert house.crossed([(0.5, known(4.0)), (0.9, known(float("nan")))]) == ""
+    assert crossed([(0.5, known(2.0)), (0.9, known(3.0))]) == ""
+    assert "p50 (median over starts) > p90" in crossed([(0.5, known(4.0)), (0.9, known(3.0))])
+    assert crossed([(0.5, known(4.0)), (0.9, known(float("nan")))]) == ""
 
 
 def wild(start, calls):

@@ -70,6 +70,8 @@ def servers(run: Run) -> str:
 
 def second_client(run: Run) -> str:
     """Return which systems reached the capacity of their server with two clients."""
+    if rates(run).empty:
+        return "not measured"
     at = rates(run)["placement"].iloc[0]
     cases = [run.first(system=system, clients=2, placement=at) for system in rates(run).index]
     saturated = [case for case in cases if case is not None and is_capacity(resources(run, case))]

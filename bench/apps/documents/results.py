@@ -7,14 +7,14 @@ from bench.analysis.quantiles import CALLS, quantile
 from bench.analysis.resources import Resource, full, resources
 from bench.apps.documents.blocks import table
 from bench.apps.teaching.expected import reference
-from bench.experiments.overview.findings import ranked, rates
+from bench.experiments.overview.findings import group_of, ranked, rates
 from bench.run.frames import ROLES, Run, numbered
 from bench.stats.intervals import Interval
 from bench.text import duration, listed, quantity
 
 STAR = "\\*"
 HEAD = [
-    *("system", "transport", "median RTT", "p99 RTT", "calls/s, 1 client", "calls/s, 2 clients", "gain"),
+    *("system", "group", "transport", "median RTT", "p99 RTT", "calls/s, 1 client", "calls/s, 2 clients", "gain"),
     *("limit with 2 clients", "CPU per call: client + server (+ router)"),
 ]
 
@@ -43,7 +43,7 @@ def _systems(run: Run) -> list[tuple[int, str]]:
 def row(run: Run, case: int, system: str) -> list[str]:
     """Return one system's cells; ``case`` is the one whose round trips are shown."""
     one, two = (run.first(system=system, clients=n, placement=_parallel(run)) for n in (1, 2))
-    cells = [f"`{system}`", run.case(case).transport, spread(run, case, 0.5), spread(run, case, 0.99)]
+    cells = [f"`{system}`", group_of(system), run.case(case).transport, spread(run, case, 0.5), spread(run, case, 0.99)]
     alone = quantity(run.cases.loc[one, "rate_per_s"]) if one is not None else "n/a"
     if one is None or two is None:
         return [*cells, alone, "n/a", "n/a", "n/a", cpu(run, case)]
@@ -54,7 +54,8 @@ def row(run: Run, case: int, system: str) -> list[str]:
 
 def _parallel(run: Run) -> str:
     """Return the placement of parallel clients."""
-    return str(rates(run)["placement"].iloc[0])
+    found = rates(run)["placement"]
+    return str(found.iloc[0]) if len(found) else run.case(0).placement
 
 
 def spread(run: Run, case: int, p: float) -> str:
@@ -115,7 +116,8 @@ def caveats(run: Run) -> str:
     where = f"{'virtual ' if machine['virtual'] else ''}machine with {machine['cpus_allowed']} CPUs"
     where += f" ({machine['cpu_model']}), {machine['system']} {machine['kernel'].split('-')[0]}, Python {python}"
     sizes = listed(f"{size:,}" for size in sorted({case.payload_bytes for case in run.plan.cases}))
-    native = " (`xmlrpc_c`: C++)" if run.find(system="xmlrpc_c") else ""
+    others = [f"`{system}`" for _, system in _systems(run) if group_of(system) == "native"]
+    native = f" ({listed(others)}: C++)" if others else ""
     lines = [
         f"**{sizes} B echoed on a {where}, {run.manifest['created'][:10]}. Clients are Python programs{native} and "
         f"share the CPUs with the server; no network. Trust card: {checks.tally(run)}.**",

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from bench.analysis.quantiles import crossed
 from bench.experiments.axes import (
     SYSTEM_COLOURS,
     RangeRow,
     cpu_bars,
-    crossed,
     distribution_axes,
     look,
     median_rows,

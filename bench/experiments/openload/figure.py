@@ -7,11 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis import overload
-from bench.analysis.quantiles import quantile
+from bench.analysis.quantiles import crossed, quantile
 from bench.experiments.axes import (
     GREY,
     SYSTEM_COLOURS,
-    crossed,
     curve,
     distribution_axes,
     linear_axis,

@@ -1,12 +1,15 @@
 """Panels of every system side by side: RTT above the baseline, CPU time, throughput."""
 
+from dataclasses import dataclass
+
 import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.comparison import effect
+from bench.analysis.quantiles import crossed, quantile
 from bench.experiments.axes import (
+    FURTHEST,
     GREY,
-    SYSTEM_COLOURS,
     Look,
     RangeRow,
     beside,
@@ -16,32 +19,75 @@ from bench.experiments.axes import (
     look,
     near,
     of_first_size,
-    range_rows,
+    range_row,
+    reach,
     small,
     times,
 )
-from bench.experiments.overview.findings import P50, ranked, rates
+from bench.experiments.overview.findings import P50, grouped, rates
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
-from bench.text import quantity
+from bench.text import duration, quantity
 
 TITLE = "How much does each RPC system add to a raw socket?"
 
 BASELINE = "sockets"
+MOST_CURVES = 12  # of a panel of distributions; more systems are drawn as a row of quantiles each
+MOST_ABSENT = 3  # rows of systems that were not measured; more are named in the conclusion only
+ROWS = 16  # that fit into the usual height of a figure
+EACH = 0.3  # inches that each further row makes it taller
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where things are on the vertical axis: the row of each case, and the heading of each group."""
+
+    places: dict[int, int]
+    headings: dict[int, str]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are, headings included."""
+        return len(self.places) + len(self.headings)
+
+
+def rows_of(run: Run) -> Rows:
+    """Return the rows: the systems by group and round trip, a heading before each group if there are several."""
+    cases = grouped(run)
+    places: dict[int, int] = {}
+    headings: dict[int, str] = {}
+    for group, members in cases.groupby("group", sort=False):
+        if cases["group"].nunique() > 1:
+            headings[len(places) + len(headings)] = str(group)
+        for case, _ in numbered(members):
+            places[case] = len(places) + len(headings)
+    return Rows(places, headings)
+
+
+def height(run: Run) -> float:
+    """Return how many inches the whole figure is to be taller than usual, so that its rows can be read."""
+    return 2 * EACH * max(0, rows_of(run).count + len(_absent(run)) - ROWS)
 
 
 def look_of(run: Run) -> dict[str, Look]:
-    """Return colour and marker of each system, in the order of their round-trip times."""
-    return {name: look(place) for place, name in enumerate(ranked(run)["system"])}
+    """Return colour and marker of each system, in the order of their rows; of many systems those of their group."""
+    cases = grouped(run)
+    if len(cases) > MOST_CURVES:
+        groups = list(dict.fromkeys(cases["group"]))
+        return {row["system"]: look(groups.index(row["group"])) for _, row in numbered(cases)}
+    return {name: look(place) for place, name in enumerate(cases["system"])}
 
 
 def layers(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each system, and in words its ratio to that of raw sockets over the same transport."""
-    cases, found, rows = ranked(run), look_of(run), []
+    cases, found, rows = grouped(run), look_of(run), {}
     for case, row in numbered(cases):
         one, more = found[row["system"]], "  baseline" if row["system"] == BASELINE else above(run, case)
-        rows.append(RangeRow(run.starts_of(case)[P50], one.colour, more, marker=one.marker))
-    range_rows(axes, rows)
+        rows[case] = RangeRow(run.starts_of(case)[P50], one.colour, more, marker=one.marker)
+    within, size = reach(row.each for row in rows.values()), _words(run)
+    for case, row in rows.items():
+        at = rows_of(run).places[case]
+        range_row(axes, at, row.each, row.colour, duration, row.more, row.marker, within, fontsize=size)
     for baseline in {baseline_of(run, case): None for case, _ in numbered(cases)}:
         if baseline is not None:
             axes.axvline(run.cases.loc[baseline, P50], color=GREY, lw=1, ls="--")
@@ -49,6 +95,11 @@ def layers(run: Run, axes: Axes) -> None:
     near(axes)
     axes.set_xlabel("median RTT of each start, one client; dashed: baseline")
     axes.set_title("Median RTT; × raw sockets [95 % CI]")
+
+
+def _words(run: Run) -> float:
+    """Return the font size of the words beside the rows."""
+    return min(10, small(rows_of(run).count) + 1)
 
 
 def above(run: Run, case: int) -> str:
@@ -66,21 +117,32 @@ def baseline_of(run: Run, case: int) -> int | None:
 
 
 def _systems(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
-    """Name the systems on the vertical axis; below them, those that are not installed."""
-    labels = [f"{row['system']} {row['transport']}" for _, row in numbered(cases)]
-    names = [*labels, *run.plan.absent]
-    axes.set_yticks(range(len(names)), names, fontsize=small(len(names)))
-    axes.set_ylim(len(labels) + len(run.plan.absent) - 0.4, -0.6)
-    for place, reason in enumerate(run.plan.absent.values()):
+    """Name the systems on the vertical axis under the headings of their groups; below them, those not installed."""
+    rows, absent = rows_of(run), _absent(run)
+    names = {rows.places[case]: f"{row['system']} {row['transport']}" for case, row in numbered(cases)}
+    names |= rows.headings | {rows.count + place: name for place, name in enumerate(absent)}
+    at = sorted(names)
+    axes.set_yticks(at, [names[place] for place in at], fontsize=max(8.5, small(len(at))))
+    for place, label in zip(at, axes.get_yticklabels(), strict=True):
+        if place in rows.headings:
+            label.set_fontweight("bold")
+            axes.axhline(place, color="white", lw=3, zorder=0.8)  # over the grid: nothing is in this row
+    axes.set_ylim(len(at) - 0.4, -0.6)
+    for place, reason in enumerate(absent.values()):
         text = f"not measured: {reason.rpartition(': ')[2]}"  # the command that ends the reason
-        at = axes.get_yaxis_transform()
-        axes.text(0.02, len(labels) + place, text, color=GREY, transform=at, va="center", fontsize=9)
+        side = axes.get_yaxis_transform()
+        axes.text(0.02, rows.count + place, text, color=GREY, transform=side, va="center", fontsize=9)
+
+
+def _absent(run: Run) -> dict[str, str]:
+    """Return the systems that were not measured and have a row, with the reason; none where they are many."""
+    return run.plan.absent if len(run.plan.absent) <= MOST_ABSENT else {}
 
 
 def cost(run: Run, axes: Axes) -> None:
-    """Draw the CPU time per call by role, systems in the order of their median RTT, on a linear axis."""
-    cases = ranked(run)
-    cpu_bars(run, axes, cases)
+    """Draw the CPU time per call by role, systems in the order of the other panels, on a linear axis."""
+    cases = grouped(run)
+    cpu_bars(run, axes, cases, at=[rows_of(run).places[case] for case, _ in numbered(cases)])
     _systems(run, axes, cases)
     axes.legend()
     axes.set_title("CPU time per call, by role")
@@ -88,24 +150,41 @@ def cost(run: Run, axes: Axes) -> None:
 
 def two_clients(run: Run, axes: Axes) -> None:
     """Draw the throughput of each system with one client and with two; bars: range over starts."""
-    cases, found = ranked(run), look_of(run)
+    cases, found = grouped(run), look_of(run)
+    if rates(run).empty:
+        return _one_client(run, axes, cases)
+    axes.set_title("Throughput, 1 and 2 clients; gain [95 % CI]")
+    places = {row["system"]: rows_of(run).places[case] for case, row in numbered(cases)}
     for system, row in rates(run).iterrows():
         one, two = row["one"], row["two"]
-        y, (colour, marker) = list(cases["system"]).index(system), found[str(system)]
+        y, (colour, marker) = places[system], found[str(system)]
         axes.plot([one, two], [y, y], color=colour, lw=2)
         for name in ("one", "two"):
             ends = [row[f"{name}_low"], row[f"{name}_high"]]
             axes.plot(ends, [y, y], color=colour, lw=8, alpha=0.2, solid_capstyle="round")
         axes.plot(one, y, marker, ms=8, color=colour, mfc="white", mew=2)
         axes.plot(two, y, marker, ms=8, color=colour)
-        beside(axes, y, f"{quantity(two)}  {times(gain(run, str(system), str(row['placement'])))}")
+        beside(axes, y, f"{quantity(two)}  {times(gain(run, str(system), str(row['placement'])))}", _words(run))
     axes.plot([], [], "o", ms=9, color=GREY, mfc="white", mew=2, label="one client")
     axes.plot([], [], "o", ms=9, color=GREY, label="two clients")
     _systems(run, axes, cases)
     near(axes, quantity)
     axes.set_xlabel("calls per second (closed loop); bar: range over starts")
     axes.legend()
-    axes.set_title("Throughput, 1 and 2 clients; gain [95 % CI]")
+    return None
+
+
+def _one_client(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
+    """Draw the throughput of one client, where a second one was not measured."""
+    each = {case: run.starts_of(case)["rate_per_s"] for case, _ in numbered(cases)}
+    within = reach(each.values())
+    for case, row in numbered(cases):
+        one, at = look_of(run)[row["system"]], rows_of(run).places[case]
+        range_row(axes, at, each[case], one.colour, quantity, "", one.marker, within, fontsize=_words(run))
+    _systems(run, axes, cases)
+    near(axes, quantity)
+    axes.set_xlabel("calls per second of each start, one client (closed loop)")
+    axes.set_title("Throughput, one client")
 
 
 def gain(run: Run, system: str, placement: str) -> Interval:
@@ -115,14 +194,46 @@ def gain(run: Run, system: str, placement: str) -> Interval:
 
 
 def distribution(run: Run, axes: Axes) -> None:
-    """Draw the empirical CDF of the RTT of every system, one client."""
-    found = look_of(run)
-    for place, (case, row) in enumerate(numbered(ranked(run))):
-        (colour, marker), line = found[row["system"]], "-" if place < len(SYSTEM_COLOURS) else "--"
-        distribution_line(run, axes, case, colour, line, marker, f"{row['system']} {row['transport']}")
+    """Draw the empirical CDF of the RTT of every system, one client; of many systems three quantiles each."""
+    cases, found = grouped(run), look_of(run)
+    axes.set_title(f"Distribution of the RTT, one client{of_first_size(run)}")
+    if len(cases) > MOST_CURVES:
+        return _quantiles(run, axes, cases)
+    for case, row in numbered(cases):
+        colour, marker = found[row["system"]]
+        distribution_line(run, axes, case, colour, "-", marker, f"{row['system']} {row['transport']}")
     distribution_axes(axes)
     axes.legend(fontsize=min(9, small(len(found))))
-    axes.set_title(f"Distribution of the RTT, one client{of_first_size(run)}")
+    return None
+
+
+MARKS = {0.5: "|", 0.9: "o", 0.99: "D"}
+
+
+def _quantiles(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
+    """Draw p50, p90 and p99 of each system in a row; what is too far away is named beside it."""
+    values = {case: [quantile(run, case, p).value for p in MARKS] for case, _ in numbered(cases)}
+    most = FURTHEST * max(each[0] for each in values.values())
+    for case, row in numbered(cases):
+        y, colour, words = rows_of(run).places[case], look_of(run)[row["system"]].colour, []
+        known = [value for value in values[case] if value == value and value <= most]
+        axes.plot([min(known), max(known)], [y, y], color=colour, lw=2)
+        for (p, mark), value in zip(MARKS.items(), values[case], strict=True):
+            if value != value:
+                words.append(f"p{100 * p:g}: too few calls")
+            elif value > most:
+                words.append(f"p{100 * p:g} {duration(value)}, off the axis")
+            else:
+                axes.plot(value, y, mark, ms=12 if mark == "|" else 6, mew=2 if mark == "|" else 0.6, color=colour)
+        order = crossed([(p, quantile(run, case, p)) for p in MARKS])
+        tail = "" if words else f"p99 {duration(values[case][-1])}"
+        beside(axes, y, "; ".join(filter(None, [tail, *words])) + order, _words(run))
+    for p, mark in MARKS.items():
+        axes.plot([], [], mark, ms=12 if mark == "|" else 6, mew=2, color=GREY, label=f"p{100 * p:g}")
+    _systems(run, axes, cases)
+    near(axes)
+    axes.set_xlabel("RTT: median over the starts, or of all calls where a start has too few")
+    axes.legend(ncols=len(MARKS))
 
 
 PANELS = (layers, cost, distribution, two_clients)

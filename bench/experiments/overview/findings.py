@@ -4,7 +4,10 @@ from typing import Any
 
 import pandas as pd
 
+from bench import systems
 from bench.analysis.resources import total_cpu
+from bench.contract import GROUPS
+from bench.errors import BenchError
 from bench.experiments.case_ratios import RATE, Ratio, ratio
 from bench.run.frames import Run, column, number_of, numbered, once
 
@@ -19,6 +22,38 @@ def ranked(run: Run) -> pd.DataFrame:
     """Return the systems' cases with one client, placed as one client is by default; the shortest round trip first."""
     cases = run.cases[(run.cases["system"] != "loopback") & (run.cases["clients"] == 1)]
     return cases.dropna(subset=P50).groupby("system", sort=False).head(1).sort_values(P50)
+
+
+WORDS = {"direct": "direct", "http": "HTTP", "broker": "brokered", "native": "native"}
+OTHERS = "others"
+
+
+def group_of(system: str) -> str:
+    """Return the words for the group that a system's file names; "others" where that file is not here."""
+    try:
+        return WORDS.get(systems.group(system), OTHERS)
+    except BenchError:
+        return OTHERS
+
+
+@once
+def grouped(run: Run) -> pd.DataFrame:
+    """Return the rows of ``ranked`` by group, each with its ``group``; the groups as ``bench.contract`` lists them."""
+    found = ranked(run)
+    order = [WORDS[name] for name in GROUPS if name in WORDS]
+    found = found.assign(group=[group_of(str(name)) for name in found["system"]])
+    place = found["group"].map({name: number for number, name in enumerate([*order, OTHERS])})
+    return found.assign(place=place).sort_values(["place", P50]).drop(columns="place")
+
+
+def to_install(run: Run) -> str:
+    """Return one line that installs what the systems lack that were not measured, as far as commands are known."""
+    found: dict[str, list[str]] = {}
+    for reason in run.plan.absent.values():
+        for command in ("python -m pip install", "apt-get install"):
+            _, asked, words = reason.partition(f"{command} ")
+            found.setdefault(command, []).extend(words.split() if asked else [])
+    return " && ".join(f"{command} {' '.join(sorted(set(words)))}" for command, words in found.items() if words)
 
 
 def baseline_of(run: Run, case: int) -> int | None:

@@ -1,21 +1,27 @@
-"""What is measured for overview.ipynb: every installed system."""
+"""What is measured for overview.ipynb: every installed system, or those of some groups."""
 
 from typing import Any
 
 from bench import systems
+from bench.contract import GROUPS
+from bench.errors import SystemFileError, UsageError
 from bench.plan import parameters
 from bench.plan.carrying import carries, usual_options
-from bench.plan.case import Case
+from bench.plan.case import MOST_BYTES, Case
 from bench.plan.cases import FLOOR, MADE_UP, absent_of, chosen_systems, instrument, payload, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 from bench.plan.validation import encrypted_transports, encryption
 
 SLOW_S = 1.0
+MOST_PAIRED = 12  # systems whose second client is measured too, unless it is asked for
+SHOWN = tuple(name for name in GROUPS if name != "instrument")
 
 
 def plan(
     system: object = "all",
+    groups: object = "all",
+    two_clients: object = "auto",
     payload_bytes: object = 1000,
     tls: object = False,
     message: object = "bytes",
@@ -26,30 +32,69 @@ def plan(
 ) -> Plan:
     """Plan every installed system by its shortest way between two processes: one client, and then two.
 
-    A system whose servers take seconds to start is measured if it is named, and left out of ``all``.
-    Two clients are compared with one client under the placement of parallel work: one factor at a time.
+    Of ``all`` systems those in ``groups`` are measured. One whose servers take seconds to start is measured if it is
+    named. Two clients are compared with one client under the placement of parallel work: one factor at a time; with
+    ``two_clients`` auto that is left out where more than ``MOST_PAIRED`` systems are measured, to take no longer.
     With ``tls`` all are encrypted, and systems that cannot encrypt are left out; likewise with a ``message``.
     """
     size = payload(payload_bytes)
     chosen = chosen_systems(system)
     if parameters.literal(system) == "all":
-        chosen = [name for name in chosen if systems.constant(name, "START_S", 0.0) <= SLOW_S]
-    absent = absent_of(chosen)
+        wanted = parameters.names(groups, "group", SHOWN)
+        chosen = [name for name in chosen if _is_in(name, wanted)]
+    elif parameters.literal(groups) != "all":
+        raise UsageError("groups choose among all systems: give system all, or no groups")
+    absent = absent_of(chosen) | _too_small(chosen, size)
     there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]
     one, two = placement_of("default"), placement_of("default", parallel=True)
     encrypted = parameters.flag(tls, "tls")
     kind = str(message)
-    ways = {name: _way(name, encrypted) for name in there if carries(name, kind)}
+    ways = {name: way for name in there if carries(name, kind) and (way := _way(name, encrypted)) is not None}
+    paired = _is_paired(two_clients, len(ways))
     cases: list[Case] = []
-    for name, (by, options) in ((name, way) for name, way in ways.items() if way is not None):
+    for name, (by, options) in ways.items():
         options = options | usual_options(name, kind)
-        cases += [Case(name, by, size, options, where, message=kind) for where in dict.fromkeys((one, two))]
-        cases.append(Case(name, by, size, options, two, clients=2, message=kind))
+        cases.append(Case(name, by, size, options, one, message=kind))
+        if paired and two != one:
+            cases.append(Case(name, by, size, options, two, message=kind))
+        if paired:
+            cases.append(Case(name, by, size, options, two, clients=2, message=kind))
     if any(case.transport == "tcp" for case in cases):
         same_transport = Case(FLOOR, "tcp", size, {"tls": encrypted}, one, message=kind)  # compared over the same one
         cases.append(same_transport)
     cases.append(instrument(size, one))
     return make_plan("overview", cases, profile, starts, window_s, seed, absent)
+
+
+def _is_in(name: str, groups: list[str]) -> bool:
+    """Return whether a system is in some groups and starts fast; one whose file cannot be read says so later."""
+    try:
+        return systems.group(name) in groups and systems.constant(name, "START_S", 0.0) <= SLOW_S
+    except SystemFileError:
+        return True
+
+
+def _too_small(chosen: list[str], size: int) -> dict[str, str]:
+    """Return the systems that do not carry a payload, each with its limit."""
+    found = {}
+    for name in chosen:
+        try:
+            most = systems.constant(name, "LARGEST_BYTES", MOST_BYTES)
+        except SystemFileError:
+            continue
+        if most < size:
+            found[name] = f"payload of {size:,} B: it carries {most:,} B at most"
+    return found
+
+
+def _is_paired(two_clients: object, count: int) -> bool:
+    """Return whether a second client is measured: as asked, or for few systems."""
+    if parameters.literal(two_clients) == "auto":
+        return count <= MOST_PAIRED
+    try:
+        return parameters.flag(two_clients, "two_clients")
+    except UsageError:
+        raise UsageError(f"two_clients must be true, false or auto, not {two_clients!r}") from None
 
 
 def _way(name: str, encrypted: bool) -> tuple[str, dict[str, Any]] | None:

@@ -1,7 +1,16 @@
 """Sentences of overview.ipynb: each system compared with raw sockets, CPU time per call, and a second client."""
 
 from bench.analysis.resources import total_cpu
-from bench.experiments.overview.findings import FLOOR, P50, longer_than_cpu, over_sockets, ranked, rates
+from bench.experiments.overview.findings import (
+    FLOOR,
+    P50,
+    group_of,
+    longer_than_cpu,
+    over_sockets,
+    ranked,
+    rates,
+    to_install,
+)
 from bench.experiments.words import why_not_more
 from bench.run.frames import Run, numbered
 from bench.text import duration, listed, quantity
@@ -12,7 +21,8 @@ def conclusion(run: Run) -> str:
     cases = ranked(run)
     every = total_cpu(cases)
     lines = [
-        f"- **{row['system']}** ({row['transport']}): median RTT {duration(row[P50])}{_compared(run, case)}; "
+        f"- **{row['system']}** ({group_of(str(row['system']))}, {row['transport']}): "
+        f"median RTT {duration(row[P50])}{_compared(run, case)}; "
         f"{duration(every.loc[case])} CPU time per call"
         for case, row in numbered(cases)
     ]
@@ -50,7 +60,7 @@ def cpu(run: Run) -> str:
 def _two(run: Run) -> str:
     both = rates(run).sort_values("gain")
     if both.empty:
-        return ""
+        return "A second client was not measured: give `-p two_clients true`, or a group (`-p groups broker`)."
     least, most = both.index[0], both.index[-1]
     case = both.loc[most, "ratio"].other
     text = f"The gain of a second client (placement `{both['placement'].iloc[0]}`) is "
@@ -65,5 +75,7 @@ def _gain(run: Run, system: str) -> str:
 
 
 def absent(run: Run) -> list[str]:
-    """Return what was not measured, and what installs it."""
-    return [f"\n**{name}** was not measured: {reason}." for name, reason in run.plan.absent.items()]
+    """Return what was not measured, and what installs it, in one line for all if there are several."""
+    said = [f"\n**{name}** was not measured: {reason}." for name, reason in run.plan.absent.items()]
+    line = to_install(run)
+    return [*said, f"\nAll of them: `{line}`."] if line and len(said) > 1 else said

@@ -1,0 +1,150 @@
+"""The overview of many systems: groups, a figure whose rows can be read, and what is missing named with its remedy."""
+
+import itertools
+
+import handmade
+import numpy as np
+import pytest
+
+from bench import systems
+from bench.errors import UsageError
+from bench.experiments import axes as house
+from bench.experiments import panels, registry
+from bench.experiments.axes import style
+from bench.experiments.overview import figure, findings, text
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+
+NAMES = [
+    *("sockets", "zeromq", "grpc_sync", "grpc_aio", "xmlrpc_pstream", "wamp_crossbar", "http_stdlib", "http_aiohttp"),
+    *("xmlrpc_stdlib", "xmlrpc_c", "http_crossbar", *(f"gone_{letter}" for letter in "abcdefghijklmno")),
+]  # fmt: skip
+
+
+def many(names=NAMES, absent=None, **changed):
+    """Return a run of systems that need not be here: nothing of them is checked."""
+
+    def unchecked(notebook, cases, starts, window_s):
+        return Plan(notebook, tuple(cases), starts, window_s, 1, "class", absent or {})
+
+    cases = [*(Case(name, "ipc", 1000) for name in names), Case("loopback", "inproc", 1000)]
+    each_us = [*(10 * 1.4**place for place in range(len(names))), 0.2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(handmade, "make_plan", unchecked)
+        return handmade.handmade(cases, each_us, notebook="overview", starts=3, calls=2000, **changed)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Return a run of 26 systems."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROUNDTRIP_RUNS", str(tmp_path_factory.mktemp("runs")))
+        yield many()
+
+
+def words(axes):
+    return [label.get_text() for label in axes.get_yticklabels()] + [one.get_text() for one in axes.texts]
+
+
+def test_all_systems_of_the_groups_are_planned_and_no_others():
+    planned = {case.system for case in registry.plan("overview", groups="native").cases} - {"loopback", "sockets"}
+    assert planned and {systems.group(name) for name in planned} == {"native"}
+    with pytest.raises(UsageError, match="unknown group 'fast': there are direct, broker, http, native"):
+        registry.plan("overview", groups="fast")
+    with pytest.raises(UsageError, match="groups choose among all systems"):
+        registry.plan("overview", system="zeromq", groups="direct")
+
+
+@pytest.mark.parametrize(("asked", "most"), [("auto", 2), (True, 2), ("false", 1)])
+def test_a_second_client_is_measured_for_few_systems_or_as_asked(asked, most):
+    plan = registry.plan("overview", system="[sockets, zeromq]", two_clients=asked)
+    assert max(case.clients for case in plan.cases) == most
+    with pytest.raises(UsageError, match="two_clients must be true, false or auto"):
+        registry.plan("overview", system="sockets", two_clients="often")
+
+
+def test_many_systems_have_no_second_client_unless_asked(monkeypatch):
+    monkeypatch.setattr("bench.experiments.overview.plan.MOST_PAIRED", 1)
+    plan = registry.plan("overview", system="[sockets, zeromq]")
+    assert {case.clients for case in plan.cases} == {1}
+
+
+def test_a_system_that_does_not_carry_the_payload_is_left_out_with_its_limit(tmp_path, with_systems):
+    (tmp_path / "small.py").write_text(
+        '"""Small: nothing."""\nfrom dataclasses import dataclass\nTRANSPORTS = ("ipc",)\nREQUIRES = ()\n'
+        "LARGEST_BYTES = 100\n@dataclass(frozen=True)\nclass Options:\n    pass\n"
+    )
+    with_systems(tmp_path)
+    plan = registry.plan("overview", system="[small, sockets]")
+    assert "it carries 100 B at most" in plan.absent["small"]
+    assert {case.system for case in plan.cases} == {"sockets", "loopback"}
+
+
+def test_rows_are_in_groups_and_each_system_has_one(run):
+    cases, rows = findings.grouped(run), figure.rows_of(run)
+    assert set(cases["system"]) == set(NAMES) and len(rows.places) == 26
+    assert list(rows.headings.values()) == ["direct", "brokered", "HTTP", "native", "others"]
+    assert sorted([*rows.places.values(), *rows.headings]) == list(range(31))
+    assert cases.groupby("group", sort=False)[findings.P50].apply(lambda each: each.is_monotonic_increasing).all()
+
+
+@pytest.mark.parametrize("panel", [one.__name__ for one in figure.PANELS])
+def test_every_panel_names_all_26_systems_in_letters_that_do_not_overlap(panel, run):
+    drawn = panels.panel(run, panel)
+    (axes,) = drawn.axes
+    labels = [label for label in axes.get_yticklabels() if label.get_text()]
+    assert {f"{name} ipc" for name in NAMES} <= {label.get_text() for label in labels}
+    boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
+    assert all(low.y1 <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
+    assert min(label.get_fontsize() for label in labels) >= 8.5
+
+
+def test_the_figure_of_few_systems_is_as_large_as_others(run):
+    few = many(NAMES[:12])
+    assert figure.height(few) == 0 and figure.height(run) > 6
+    assert len(figure.look_of(few)) == len(set(figure.look_of(few).values())) == 12
+
+
+def test_thirteen_colours_can_be_distinguished_and_no_place_is_without():
+    colours = [house.look(place).colour for place in range(13)]
+    values = np.array([[int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)] for colour in colours])
+    apart = [np.abs(one - other).sum() for n, one in enumerate(values) for other in values[:n]]
+    assert len(set(colours)) == 13 and min(apart) > 0.24
+    assert len({house.look(place) for place in range(52)}) == 52
+
+
+def test_what_is_missing_is_named_with_one_line_that_installs_it():
+    reasons = {
+        "nats": "system 'nats' cannot be imported (No module named 'nats'); install it: python -m pip install nats-py",
+        "redis": "system 'redis': redis-server is not installed; install it: apt-get install redis-server",
+        "mqtt": "system 'mqtt' cannot be imported (...); install it: python -m pip install aiomqtt nats-py",
+        "own": "/x/own.py, line 1: invalid syntax: correct the file",
+    }
+    run = many(NAMES[:3], absent=reasons)
+    line = "python -m pip install aiomqtt nats-py && apt-get install redis-server"
+    assert findings.to_install(run) == line
+    said = text.conclusion(run)
+    assert f"All of them: `{line}`." in said and all(f"**{name}** was not measured" in said for name in reasons)
+    assert all(name in panels.caption(run) for name in reasons)
+
+
+def test_a_wild_start_stretches_no_axis_and_is_named():
+    def wild(start, calls):
+        return np.full(calls, 1e7 if start == 0 else 1)
+
+    run = many(NAMES[:14], shape=wild)
+    for name in ("layers", "cost", "distribution", "two_clients"):
+        drawn = panels.panel(run, name)
+        (axes,) = drawn.axes
+        assert axes.get_xlim()[1] < 1e8, name
+
+
+def test_a_distribution_ends_where_a_thousand_times_the_median_is():
+    with style():
+        from matplotlib.figure import Figure
+
+        axes = Figure().subplots()
+        house.curve(axes, [100.0] * 50 + [1e9] * 3, "a", "black")
+        house.distribution_axes(axes)
+    assert axes.get_xlim()[1] < 1e6
+    assert any("off the axis: up to 1" in one.get_text() for one in axes.get_legend().get_texts())
