@@ -43,7 +43,7 @@ def test_figures_carry_their_origin(run, saved):
 
 def test_figures_are_large_enough_and_say_what_is_needed(run, saved):
     svg, png = saved
-    assert Image.open(png).size == (2100, 1560)
+    assert Image.open(png).size == (2100, 1560 + round(150 * panels.taller(run)))
     assert ElementTree.parse(svg).getroot().tag.endswith("svg")
     caption = panels.caption(run)
     for needed in ("starts of each case", "n = ", "payload", "placement", "Machine", run.id):

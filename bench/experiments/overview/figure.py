@@ -34,7 +34,7 @@ TITLE = "How much does each RPC system add to a raw socket?"
 BASELINE = "sockets"
 MOST_CURVES = 12  # of a panel of distributions; more systems are drawn as a row of quantiles each
 MOST_ABSENT = 3  # rows of systems that were not measured; more are named in the conclusion only
-ROWS = 16  # that fit into the usual height of a figure
+ROWS = 18  # that fit into the usual height of a figure
 EACH = 0.3  # inches that each further row makes it taller
 
 
