@@ -17,6 +17,7 @@ import nbformat
 import psutil
 import pytest
 from conftest import ROOT, is_gone, wait_for
+from hostile_runs import HALVES, hostile
 
 from bench.run import stored
 from bench.run.frames import Run
@@ -350,3 +351,27 @@ def test_the_page_is_served_to_a_class_by_voila_without_a_network(page, own_runs
     finally:
         ended(server)
     assert len(Run(stored.find("latest")).ledger) == 6
+
+
+@pytest.mark.parametrize("text", HALVES, ids=["one", "other"])
+def test_what_others_wrote_into_a_run_stays_text_on_the_page_that_voila_serves(page, own_runs, text):
+    run, notebook = hostile(text, notebook="explore"), own_runs / "hostile.ipynb"
+    shutil.copy(ROOT / "notebooks" / "explore.ipynb", notebook)
+    with_parameters(notebook, source=json.dumps(run.id))
+    template = {"JUPYTER_PATH": str(ROOT / "bench" / "apps" / "exploring" / "share")}
+    words = [str(Path(sys.executable).parent / "voila"), str(notebook), "--template=lecture", "--no-browser"]
+    server, address = begun([*words, "--Voila.ip=127.0.0.1"], own_runs, **template)
+    obeyed = []
+    page.on("dialog", lambda dialog: (obeyed.append(dialog.message), dialog.dismiss()))
+    try:
+        page.goto(address)
+        ready(page)
+        assert page.locator(".rt-name").count() == 2 and errors(page) == []
+        assert page.locator("[onerror], a[href^='javascript:']").count() == 0
+        shown = page.locator("body").inner_text()
+        assert ("evil" in shown or "alert" in shown) and not re.search(
+            r"^checks    12/12|[\x1b\u202e\u2066]", shown, re.M
+        )
+        assert obeyed == []
+    finally:
+        ended(server)
