@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import psutil
 
@@ -20,12 +20,19 @@ def has_ended(pid: int) -> bool:
         return True
 
 
+def _running(pids: Iterable[int]) -> Iterator[psutil.Process]:
+    """Yield the processes that have not ended: brokers start short-lived helpers."""
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            yield psutil.Process(pid)
+
+
 class LoadMeter:
     """CPU load and memory of each role over time, read from the parent with psutil at 5 Hz or less."""
 
     def __init__(self, roles: Mapping[str, list[int]]) -> None:
         """Begin; nothing is read yet."""
-        self._roles = {role: [psutil.Process(pid) for pid in pids] for role, pids in roles.items()}
+        self._roles = {role: list(_running(pids)) for role, pids in roles.items()}
         self._last: dict[str, tuple[int, float]] = {}
         self.rows: list[tuple[str, int, float | None, int]] = []
 
@@ -37,6 +44,9 @@ class LoadMeter:
 
     def _read(self, role: str, processes: list[psutil.Process]) -> None:
         now, cpu_s, rss = time.perf_counter_ns(), 0.0, 0
+        if any(has_ended(process.pid) for process in processes):
+            processes[:] = [process for process in processes if not has_ended(process.pid)]
+            self._last.pop(role, None)  # its CPU time is gone from the sum
         for process in processes:
             with process.oneshot():
                 times = process.cpu_times()

@@ -31,7 +31,7 @@ PROGRAMS = {"rabbitmq-server": "rabbitmq-server"}
 VERSION_COMMANDS = {"rabbitmq-server": "dpkg-query -W rabbitmq-server"}  # its own program starts a broker
 
 SERVER = _broker.Program(
-    "rabbitmq-server", "rabbitmq-server", (3, 8), r"Starting RabbitMQ (\d+(?:\.\d+)*)", "Server startup complete", 35.0
+    "rabbitmq-server", "rabbitmq-server", (3, 8), r"Starting RabbitMQ (\d+(?:\.\d+)*)", "Server startup complete", 80.0
 )
 DEBIAN = ("/usr/sbin/rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server")  # a wrapper that becomes another user
 DIRECT = "amq.rabbitmq.reply-to"  # the broker's pseudo-queue: replies go to the connection that asked
