@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import psutil
@@ -41,9 +40,10 @@ def server_of(name):
     return systems.load(name).SERVER
 
 
-def port_mappers():
-    """Return the process ids of Erlang's port mappers that run now."""
-    return {one.pid for one in psutil.process_iter(["name"]) if one.info["name"] == "epmd" and not is_gone(one.pid)}
+def port_mappers(folder):
+    """Return the Erlang port mappers that were started for brokers in private directories of a folder, and run now."""
+    found = (one for one in psutil.process_iter(["name", "environ"]) if one.info["name"] == "epmd")
+    return [one.pid for one in found if (one.info["environ"] or {}).get("HOME", "").startswith(str(folder))]
 
 
 @contextlib.contextmanager
@@ -65,6 +65,7 @@ def client_of(name, address, **options):
 def test_a_broker_listens_on_this_host_alone_and_writes_into_its_directory_alone(name, routers):
     router = routers.of(Case(name, "tcp"))
     members = [psutil.Process(pid) for pid in router.pids["router"]]
+    assert name != "rabbitmq" or len(port_mappers(router.child._directory)) == 1  # its own, not the host's
     listening = [
         one.laddr.ip for member in members for one in member.net_connections("inet") if one.status == psutil.CONN_LISTEN
     ]
@@ -76,34 +77,36 @@ def test_a_broker_listens_on_this_host_alone_and_writes_into_its_directory_alone
 @every_broker
 def test_a_broker_that_is_killed_in_a_window_is_an_error_and_the_run_is_resumed(name, monkeypatch, private_parent):
     monkeypatch.setattr(start, "PATIENCE_S", 5.0)
-    before, started = port_mappers(), []
-    of = Routers.of
+    routers, windows = [], []
+    of, run_window = Routers.of, start.Start.run_window
 
     def remember(self, case):
-        started.append(of(self, case))
-        return started[-1]
+        routers.append(of(self, case))
+        return routers[-1]
+
+    def kill_in_the_second(self, spawned, prepared):
+        windows.append(threading.Timer(0.4, kill, [routers[-1]]))
+        if len(windows) == 2:
+            windows[-1].start()
+        return run_window(self, spawned, prepared)
 
     monkeypatch.setattr(Routers, "of", remember)
+    monkeypatch.setattr(start.Start, "run_window", kill_in_the_second)
     plan = make_plan("latency", [Case(name, "tcp")], starts=2, window_s=1.5)
-    killer = threading.Thread(target=lambda: wait_for(lambda: len(started) == 2, 90) and kill_in_window(started[0]))
-    killer.start()
     with pytest.raises(SystemFailedError, match="1 starts before it are kept in") as caught:
         runner.run(plan)
-    killer.join()
     text = str(caught.value)
     how = "ended with status 0: Killed" if name == "rabbitmq" else "was ended by signal 9"  # its shell says so
     assert f"{server_of(name).name} {how}" in text and "\n" not in text and "Traceback" not in text, text
-    assert all(wait_for(lambda pid=pid: is_gone(pid)) for pid in started[0].pids["router"])
+    assert all(wait_for(lambda pid=pid: is_gone(pid)) for pid in routers[0].pids["router"])
     assert not list(private_parent.glob("roundtrip-*"))
     resumed = runner.run(plan, stored.unfinished(plan))
     assert resumed.done() == {0, 1} and resumed.manifest()["finished"]
-    assert wait_for(lambda: port_mappers() <= before)
+    assert wait_for(lambda: not port_mappers(private_parent))
 
 
-def kill_in_window(router):
-    """Kill the process of a broker that uses the most CPU time, while a window is measured."""
-    wait_for(lambda: len(descendants(os.getpid())) >= 4)  # router, broker, server, client
-    time.sleep(2.0)
+def kill(router):
+    """Kill the process of a broker that has used the most CPU time."""
     members = [psutil.Process(pid) for pid in router.pids["router"]]
     os.kill(max(members, key=lambda one: sum(one.cpu_times()[:2])).pid, signal.SIGKILL)
 
@@ -163,15 +166,14 @@ def own_path(monkeypatch):
 
 
 @every_broker
-def test_a_port_that_is_taken_is_named(name, command, monkeypatch):
-    before = port_mappers()
+def test_a_port_that_is_taken_is_named(name, command, private_parent):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         finished = command("serve", name, address)
     assert finished.returncode == 1 and finished.stderr.count("\n") == 1, finished.stderr
     assert f"if {address} is taken, choose another address" in finished.stderr
     assert _broker.TAKEN.search(finished.stderr), finished.stderr
-    assert wait_for(lambda: port_mappers() <= before)
+    assert wait_for(lambda: not port_mappers(private_parent))
 
 
 @every_broker
@@ -185,18 +187,17 @@ def test_requests_that_nobody_takes_are_an_error(name, routers, monkeypatch):
 @every_broker
 def test_a_server_that_is_killed_in_a_window_is_an_error(name, routers, monkeypatch):
     monkeypatch.setattr(start, "PATIENCE_S", 5.0)
-    case, children = Case(name, "tcp"), []
-    spawn = start.Start.spawn
-    monkeypatch.setattr(start.Start, "spawn", lambda self, own: children.append(spawn(self, own)) or children[-1])
-    killer = threading.Thread(
-        target=lambda: (wait_for(lambda: children, 60), time.sleep(2.0), os.kill(children[0].server[0].pid, 9))
-    )
-    routers.of(case)
-    killer.start()
+    case, run_window = Case(name, "tcp"), start.Start.run_window
+
+    def kill_the_server(self, spawned, prepared):
+        threading.Timer(0.4, os.kill, [spawned.server[0].pid, signal.SIGKILL]).start()
+        return run_window(self, spawned, prepared)
+
+    monkeypatch.setattr(start.Start, "run_window", kill_the_server)
     with pytest.raises(SystemFailedError, match=rf"the {name} server was (killed|ended) by .*9|SIGKILL") as caught:
-        measure(case, 4.0, 1, routers)
-    killer.join()
+        measure(case, 1.5, 1, routers)
     assert "\n" not in str(caught.value)
+    monkeypatch.setattr(start.Start, "run_window", run_window)
     assert measure(Case(name, "tcp", max_calls=3), 5.0, 1, routers).ledger["calls"] == 3  # the broker is as it was
 
 
@@ -285,7 +286,6 @@ def test_a_broker_that_is_not_there_is_an_error(name):
 
 @every_broker
 def test_nothing_is_left_when_an_experiment_with_a_broker_is_killed(name, private_parent):
-    before = port_mappers()
     code = (
         "from bench.measurement.routers import Routers; from bench.plan.case import Case; import time\n"
         f"with Routers() as r:\n    print(sum(r.of(Case({name!r}, 'tcp')).pids.values(), []), flush=True)\n"
@@ -298,7 +298,7 @@ def test_nothing_is_left_when_an_experiment_with_a_broker_is_killed(name, privat
         process.kill()
     assert wait_for(lambda: all(is_gone(pid) for pid in everybody))
     assert wait_for(lambda: not list(private_parent.glob("roundtrip-*")))
-    assert wait_for(lambda: port_mappers() <= before)
+    assert wait_for(lambda: not port_mappers(private_parent))
 
 
 def test_a_missing_program_names_its_package(monkeypatch):
