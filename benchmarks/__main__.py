@@ -372,6 +372,18 @@ def http() -> None:
         )  # type: ignore[misc]
 
 
+def frameworks() -> None:
+    """The median round trip of three frameworks, by the laboratory and by bare loops (wanted within 3 %)."""
+    pairs = [(system, transport) for system in ("thrift", "nng") for transport in ("ipc", "tcp")]
+    for system, transport in [*pairs, ("http_asgi", "tcp")]:
+        if reason := systems.why_missing(system):
+            print(f"{system:38} skipped: {reason}")
+            continue
+        case = Case(system, transport, placement="same")
+        title = f"{system} {transport} same, p50 RTT"
+        compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
+
+
 def streams() -> None:
     """One-way messages of ZeroMQ per second, by the laboratory and by bare loops."""
     for transport in ("ipc", "tcp"):
@@ -401,8 +413,8 @@ def per_byte() -> None:
 
 
 PARTS = (
-    loops, round_trips, routed, brokered, streams, reply_streams, readiness, engines, load_generators, grpc_wire,
-    tls_wire, per_byte, pacing, storing, hashing, reviewing, memory, notebook,
+    loops, round_trips, frameworks, routed, brokered, streams, reply_streams, readiness, engines, load_generators,
+    grpc_wire, tls_wire, per_byte, pacing, storing, hashing, reviewing, memory, notebook,
 )  # fmt: skip
 
 

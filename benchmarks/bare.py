@@ -12,6 +12,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import bare_frameworks as frameworks
 import grpc
 import zmq
 
@@ -225,6 +226,8 @@ def server(system, transport, place):
         redis_server(place)
     if system == "nats":
         asyncio.run(nats_server(place))
+    if system in frameworks.SERVERS:
+        frameworks.SERVERS[system](transport, place)
     if system == "zeromq":
         replier = zeromq(zmq.REP, transport, place)
         while True:
@@ -249,6 +252,11 @@ def client(system, transport, place, size, seconds):
     elif system == "redis":
         place, name = place.split()
         broker, key = redis_connection(place), os.urandom(4).hex().encode()
+    elif system == "http_asgi":
+        times, end = asyncio.run(frameworks.http_asgi_times(place, payload, seconds))
+        return print(median(times, end, seconds))
+    elif system in frameworks.CALLERS:
+        call = frameworks.CALLERS[system](transport, place)
     elif system == "grpc_sync":
         call = grpc.insecure_channel(place).unary_unary("/bare.Echo/Call")
         call(payload)
@@ -267,14 +275,14 @@ def client(system, transport, place, size, seconds):
         elif system == "redis":
             broker.rpush(name, key + payload)
             broker.blpop(key, 10)
-        elif system == "grpc_sync":
+        elif system == "grpc_sync" or system in frameworks.CALLERS:
             call(payload)
         else:
             connection.sendall(LENGTH.pack(len(payload)) + payload)
             receive(connection)
         now = clock()
         times.append((now, now - began))
-    print(median(times, end, seconds))
+    return print(median(times, end, seconds))
 
 
 def receiver(_, transport, place):

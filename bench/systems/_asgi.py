@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from bench import credentials
 from bench.contract import Service
-from bench.systems import _http
+from bench.systems import _http, _workers
 
 IDLE_S = 3600  # that a connection may be idle; the servers' own limits are 5 s
 READY_S = 0.005  # between two looks whether granian accepts connections
@@ -199,6 +199,11 @@ async def granian(application: Application, place: dict[str, Any], folder: str, 
         if done:
             break
     await serving
+
+
+def listen(endpoint: str) -> socket.socket:
+    """Return a listening socket that knows its protocol: without it, event loops do not set TCP_NODELAY."""
+    return socket.socket(fileno=_workers.listen(endpoint, 2048, shared=False).detach())
 
 
 def runner(event_loop: str) -> asyncio.Runner:

@@ -15,7 +15,7 @@ from connectrpc.server import ConnectASGIApplication, Endpoint
 from bench import credentials
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, _tls, _workers, sockets
+from bench.systems import _http_wire, _tls, sockets
 
 TRANSPORTS = ("tcp",)  # the library's client has no socket files
 START_S = 0.8
@@ -139,7 +139,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
     from bench.systems import _asgi
 
-    listener = _workers.listen(binding.endpoint(), 2048, shared=False)
+    listener = _asgi.listen(binding.endpoint())
     service.announce(sockets.announced(listener, binding.endpoint()))
     folder = binding.credentials if options.tls else ""
     with _asgi.runner("asyncio") as runner:

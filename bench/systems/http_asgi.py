@@ -60,7 +60,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
             where = _reserved(binding.endpoint())
             runner.run(_asgi.granian(application, _place(where), folder, _announcer(where, binding, service)))
             return
-        listener = _workers.listen(binding.endpoint(), 2048, shared=False)
+        listener = _asgi.listen(binding.endpoint())
         service.announce(sockets.announced(listener, binding.endpoint()))
         if options.server == "hypercorn":
             runner.run(_asgi.hypercorn(application, listener, folder))
