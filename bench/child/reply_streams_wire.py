@@ -1,6 +1,8 @@
 """Reply streams by the engine ``wire``: bare connections in one loop, so that the receive stamps wait for no library.
 
-All replies that one read brings have the time of that read. They are verified as by ``reply_streams``, right after it.
+A reply's time is that of its arrival at the socket, where the kernel reports it (``arrivals``), so that it does not
+wait for this process either; all replies that one read brings have the time of the last one's. They are verified as by
+``reply_streams``, right after the read.
 """
 
 import heapq
@@ -10,6 +12,7 @@ from typing import Any
 
 from bench import replies
 from bench.child import timed_loops
+from bench.child.arrivals import Arrivals, watch
 from bench.child.caller import Failures, failed
 from bench.child.limits import allow_many_files
 from bench.child.polling import Poller
@@ -25,15 +28,16 @@ READ_BYTES = 65_536
 class Flow:
     """One connection: one stream at a time, and what all of its streams brought."""
 
-    def __init__(self, wire: Any, requests: list[bytes]) -> None:
+    def __init__(self, wire: Any, requests: list[bytes], arrivals: Arrivals) -> None:
         """Keep what reads this connection's bytes, and the requests as the wire writes them."""
-        self._wire, self._requests = wire, itertools.cycle(requests)
+        self._wire, self._requests, self._arrivals = wire, itertools.cycle(requests), arrivals
         self.record, self.failures = Record(), Failures()
         self.socket: Any = None
 
     def open(self) -> None:
         """Connect; TransportError where that is not possible."""
         self.socket = self._wire.connect()
+        self._is_stamped = watch(self.socket)
 
     def close(self) -> None:
         """Disconnect."""
@@ -54,10 +58,12 @@ class Flow:
     def read(self) -> bool:
         """Take in what has come, which is something; return whether the stream has ended, complete."""
         try:
-            data = self.socket.recv(READ_BYTES)
+            if self._is_stamped:
+                data, t_recv = self._arrivals.read(self.socket, READ_BYTES)
+            else:
+                data, t_recv = self.socket.recv(READ_BYTES), time.perf_counter_ns()
         except OSError as reason:
             raise TransportError(f"the stream failed: {reason}", "read") from reason
-        t_recv = time.perf_counter_ns()
         if not data:
             raise TransportError("the server closed the connection in the middle of a stream", "read")
         buffer, start, end = self._buffer + data, 0, self._wire.end
@@ -114,7 +120,8 @@ class WireStreams:
         requests = [wire.request(replies.request(self._ask, filler)) for filler in fillers]
         self._first = Ask(1, spec.reply_bytes, 0)
         self._first_request = wire.request(replies.request(self._first, fillers[0]))
-        self._flows = [Flow(system.Wire(options, address), requests) for _ in range(spec.callers)]
+        arrivals = Arrivals()
+        self._flows = [Flow(system.Wire(options, address), requests, arrivals) for _ in range(spec.callers)]
         self._stagger_ns = min(spec.replies * self._ask.gap_ns, int(spec.window_s * 1e9)) // spec.callers
 
     def first(self) -> int:

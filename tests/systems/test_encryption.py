@@ -270,7 +270,7 @@ def test_encryption_is_a_factor_of_every_system_that_offers_it():
     assert checked(Case("loopback", "inproc")).factor("tls") is None
 
 
-@pytest.mark.parametrize("name", ["sockets", "http_stdlib"])
+@pytest.mark.parametrize("name", ["sockets", "http_stdlib", "http_aiohttp"])
 @pytest.mark.parametrize(("tls_session", "resumed"), [("new", {0}), ("resumed", {1})])
 def test_connections_are_counted_and_resume_their_session_if_asked_to(name, tls_session, resumed):
     options = {"tls": True, "tls_session": tls_session}
