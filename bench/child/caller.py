@@ -6,6 +6,7 @@ cannot, or where failures are many, the start fails.
 
 import bisect
 import contextlib
+import inspect
 import time
 from array import array
 from collections import Counter
@@ -43,6 +44,35 @@ def failed(each: Sequence[Failures]) -> tuple[int, list[tuple[str, float, str]]]
 def answered(received: Buffer) -> int:
     """Return how many calls a loop made before one failed: their times are set, the others are 0."""
     return bisect.bisect_left(range(len(received)), True, key=lambda number: received[number] == 0)
+
+
+def renewed(make: Callable[[], Any], old: Any, error: TransportError) -> Any:
+    """Close a client that failed, and return a new one that is open; where it cannot connect, raise the failure."""
+    with contextlib.suppress(TransportError, OSError):
+        old.close()
+    fresh = make()
+    try:
+        fresh.open()
+    except TransportError:
+        raise error from None
+    return fresh
+
+
+async def renewed_async(make: Callable[[], Any], old: Any, error: TransportError) -> Any:
+    """Do what ``renewed`` does, for a client whose methods are awaited where they are ``async``."""
+    with contextlib.suppress(TransportError, OSError):
+        await done(old.close())
+    fresh = make()
+    try:
+        await done(fresh.open())
+    except TransportError:
+        raise error from None
+    return fresh
+
+
+async def done(result: Any) -> Any:
+    """Return what a method returned, awaited where it is ``async``."""
+    return await result if inspect.isawaitable(result) else result
 
 
 class Caller:
@@ -115,32 +145,20 @@ class Caller:
             return None
         return memoryview(self.sent)[self.calls :], memoryview(self.received)[self.calls :]
 
-    def _replace(self, error: TransportError, received: Buffer) -> Any:
-        """Count a failure, replace the client by a new one that is not open yet, and return the old one."""
+    def _count(self, error: TransportError, received: Buffer) -> None:
+        """Count a failure, behind the calls that were answered before it."""
         self.calls += answered(received)
         self.failures.add(error)
-        old, self._client = self._client, self._make()
-        return old
 
     def _renew(self, error: TransportError, received: Buffer) -> None:
-        """Reconnect after a failure; if that fails, the server has ended: raise the failure."""
-        old = self._replace(error, received)
-        with contextlib.suppress(TransportError, OSError):
-            old.close()
-        try:
-            self._client.open()
-        except TransportError:
-            raise error from None
+        """Count a failure, and reconnect; if that fails, the server has ended: raise the failure."""
+        self._count(error, received)
+        self._client = renewed(self._make, self._client, error)
 
     async def _renew_async(self, error: TransportError, received: Buffer) -> None:
         """Do what ``_renew`` does, for a client whose methods are awaited."""
-        old = self._replace(error, received)
-        with contextlib.suppress(TransportError, OSError):
-            await old.close()
-        try:
-            await self._client.open()
-        except TransportError:
-            raise error from None
+        self._count(error, received)
+        self._client = await renewed_async(self._make, self._client, error)
 
     def close(self) -> None:
         """Disconnect."""

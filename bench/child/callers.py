@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-from bench.child import carrying, sizes, timed_loops
+from bench.child import carrying, timed_loops
 from bench.child.caller import Caller, failed
 from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
@@ -36,11 +36,8 @@ class Callers:
         self._run = self._make_runner() if self._is_async else (lambda result: result)
         make: Callable[[], Any] = functools.partial(system.Client, address, options)
         self._carried = carrying.carried(system, options, spec.message)
-        self._payloads: list[Any]
-        if self._carried is None:
-            self._payloads = sizes.payloads(spec)
-        else:
-            self._payloads = carrying.exchanges(self._carried, spec)
+        self._payloads = carrying.payloads(self._carried, spec)
+        if self._carried is not None:
             make = functools.partial(carrying.client, make, self._carried, self._is_async)
         self._spec = spec
         self._callers = [self.kind(make, self._payloads, size, self._run) for _ in range(spec.callers)]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bench import codecs, messages
+from bench.child import sizes
 from bench.child.spec import ClientSpec
 from bench.codecs import Coder
 from bench.errors import BenchError
@@ -113,6 +114,34 @@ class AsyncCarrier(_Around):
         await self._client.close()
 
 
+class ApartCarrier(_Around):
+    """A connection whose calls are sent and received apart, which takes exchanges and returns replies as objects."""
+
+    def open(self) -> None:
+        """Connect."""
+        self._client.open()
+
+    def send(self, number: int, exchange: messages.Exchange) -> None:
+        """Encode a request, and begin the call."""
+        try:
+            data = self._how.coder.encode(exchange.request)
+        except Exception as reason:  # codecs raise what they like
+            raise codecs.failed(reason) from reason
+        self._client.send(number, data)
+
+    def receive(self) -> tuple[int, Any]:
+        """Return the number and the decoded reply of the next call that is answered, waiting for it."""
+        number, data = self._client.receive()
+        try:
+            return number, self._how.coder.decode(data)
+        except Exception as reason:  # codecs raise what they like
+            raise codecs.failed(reason) from reason
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._client.close()
+
+
 class Alone(NamedTuple):
     """What a codec's work took without a system, medians in ns; sizes of the encoded messages, means in bytes."""
 
@@ -152,6 +181,11 @@ def alone(coder: Coder, some: list[messages.Exchange], window_s: float) -> Alone
     medians = [sorted(column)[len(column) // 2] for column in times]
     means = [sum(requests) / len(sizes), sum(replies) / len(sizes)]
     return Alone._make([*medians, *means])
+
+
+def payloads(how: Carried | None, spec: ClientSpec) -> list[Any]:
+    """Return what a client's calls take in turn: opaque bytes, or exchanges of structured messages."""
+    return sizes.payloads(spec) if how is None else exchanges(how, spec)
 
 
 def timed_alone(how: Carried | None, some: list[messages.Exchange], spec: ClientSpec) -> dict[str, float]:

@@ -5,15 +5,14 @@ when its last one is answered, so that as many calls as there are slots are unde
 """
 
 import asyncio
-import contextlib
 import functools
 import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.child import sizes, timed_loops
-from bench.child.caller import Caller, Failures, failed
+from bench.child import carrying, timed_loops
+from bench.child.caller import Caller, Failures, failed, renewed, renewed_async
 from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
 from bench.errors import SystemFailedError, TransportError
@@ -21,23 +20,24 @@ from bench.errors import SystemFailedError, TransportError
 LOST = ("connect", "read", "call", "UNAVAILABLE")  # kinds of failures after which the connection is opened anew
 
 
-def payloads_of(spec: ClientSpec) -> list[list[bytes]]:
+def payloads_of(spec: ClientSpec, how: carrying.Carried | None) -> list[list[Any]]:
     """Return the payloads of each slot of a process; those of the last are large if the specification says so."""
-    small = sizes.payloads(spec)
+    small = carrying.payloads(how, spec)
     slots = [from_place(small, number) for number in range(spec.callers * spec.outstanding)]
     return [*slots[:-1], timed_loops.make_payloads(spec.large_bytes, spec.seed)] if spec.large_bytes else slots
 
 
-def from_place(payloads: list[bytes], number: int) -> list[bytes]:
+def from_place(payloads: list[Any], number: int) -> list[Any]:
     """Return payloads in turn from another place on, so that calls under way together differ."""
     place = number % len(payloads)
     return payloads[place:] + payloads[:place]
 
 
-def report_of(slots: Sequence[Any]) -> LoadReport:
-    """Return the number of calls, what failed, and the times of each slot."""
+def report_of(slots: Sequence[Any], codec: dict[str, float]) -> LoadReport:
+    """Return the number of calls, what failed, the times of each slot, and those of the codec alone."""
     times = [memoryview(one)[: slot.calls] for slot in slots for one in (slot.sent, slot.received)]
-    return LoadReport(sum(slot.calls for slot in slots), times, *failed([slot.failures for slot in slots]))
+    calls, failures = sum(slot.calls for slot in slots), failed([slot.failures for slot in slots])
+    return LoadReport(calls, times, *failures, codec=codec)
 
 
 class SharedClient:
@@ -59,27 +59,20 @@ class SharedClient:
         async with self._lock:
             if self.client is not old:
                 return
-            with contextlib.suppress(TransportError, OSError):
-                await old.close()
-            fresh = self._make()
-            try:
-                await fresh.open()
-            except TransportError:
-                raise error from None
-            self.client = fresh
+            self.client = await renewed_async(self._make, old, error)
 
 
 class AwaitedSlot(Caller):
     """A slot whose client is shared with the other slots of its connection."""
 
-    def __init__(self, shared: SharedClient, payloads: list[bytes], size: int, run: Callable[[Any], Any]) -> None:
+    def __init__(self, shared: SharedClient, payloads: list[Any], size: int, run: Callable[[Any], Any]) -> None:
         """Prepare room for the times of ``size`` calls."""
         super().__init__(lambda: shared.client, payloads, size, run)
         self._shared = shared
 
     async def _renew_async(self, error: TransportError, received: Any) -> None:
-        old = self._replace(error, received)
-        await self._shared.renew(old, error)
+        self._count(error, received)
+        await self._shared.renew(self._client, error)
         self._client = self._shared.client
 
 
@@ -90,11 +83,15 @@ class Awaited:
         """Prepare the clients and the buffers."""
         self._runner = asyncio.Runner()
         kind = system.Multiplexed if spec.outstanding > 1 else system.Client
-        make = functools.partial(kind, address, options)
+        make: Callable[[], Any] = functools.partial(kind, address, options)
+        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
+        self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
+        if self._carried is not None:
+            make = functools.partial(carrying.client, make, self._carried, is_async=True)
         self._connections = [SharedClient(make) for _ in range(spec.callers)]
         self._slots = [
             AwaitedSlot(self._connections[number // spec.outstanding], payloads, spec.max_calls, self._runner.run)
-            for number, payloads in enumerate(payloads_of(spec))
+            for number, payloads in enumerate(payloads_of(spec, self._carried))
         ]
 
     def first(self) -> int:
@@ -111,7 +108,8 @@ class Awaited:
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""
-        return report_of(self._slots)
+        codec = carrying.timed_alone(self._carried, self._exchanges, self._spec)
+        return report_of(self._slots, codec)
 
     def close(self) -> None:
         """Disconnect."""
@@ -122,15 +120,15 @@ class Awaited:
 class PipelinedSlot:
     """A slot of a connection whose calls are sent and received apart."""
 
-    def __init__(self, payloads: list[bytes], size: int) -> None:
+    def __init__(self, payloads: list[Any], size: int) -> None:
         """Prepare room for the times of ``size`` calls."""
         self._turns = itertools.cycle(payloads)
-        self.payload = b""  # of the call under way; none: b""
+        self.payload: Any = b""  # of the call under way; none: b""
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
         self.failures = Failures()
         self.calls = 0
 
-    def turn(self) -> bytes:
+    def turn(self) -> Any:
         """Return the payload of the next call, which is under way from now on."""
         self.payload = next(self._turns)
         return self.payload
@@ -159,7 +157,7 @@ class Pipeline:
         _, reply = self._connection.receive()
         took = time.perf_counter_ns() - began
         self._slots[0].payload = b""
-        if reply != payload:
+        if payload != reply:
             raise timed_loops.wrong_answer(payload, reply, 0)
         return took
 
@@ -188,7 +186,7 @@ class Pipeline:
             slot = slots[number]
             if not slot.payload:
                 raise SystemFailedError(f"a reply came for call {number}, which was answered before")
-            if reply != slot.payload:
+            if slot.payload != reply:
                 raise timed_loops.wrong_answer(slot.payload, reply, slot.calls)
             slot.received[slot.calls] = t_recv
             slot.calls += 1
@@ -206,13 +204,7 @@ class Pipeline:
             if slot.payload:
                 slot.payload = b""
                 slot.failures.add(error)
-        with contextlib.suppress(TransportError, OSError):
-            self._connection.close()
-        self._connection = self._make()
-        try:
-            self._connection.open()
-        except TransportError:
-            raise error from None
+        self._connection = renewed(self._make, self._connection, error)
 
     def close(self) -> None:
         """Disconnect."""
@@ -246,13 +238,15 @@ class Pipelined:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare the connections and the buffers."""
-        self._slots = [PipelinedSlot(payloads, spec.max_calls) for payloads in payloads_of(spec)]
+        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
+        self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
+        self._slots = [PipelinedSlot(payloads, spec.max_calls) for payloads in payloads_of(spec, self._carried)]
         depth = spec.outstanding
 
         def make() -> Any:
-            if hasattr(system, "Multiplexed"):
-                return system.Multiplexed(address, options)
-            return OneByOne(system.Client(address, options))
+            is_offered = hasattr(system, "Multiplexed")
+            bare = system.Multiplexed(address, options) if is_offered else OneByOne(system.Client(address, options))
+            return bare if self._carried is None else carrying.ApartCarrier(bare, self._carried)
 
         self._connections = [
             Pipeline(make, self._slots[place : place + depth]) for place in range(0, len(self._slots), depth)
@@ -275,7 +269,8 @@ class Pipelined:
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""
-        return report_of(self._slots)
+        codec = carrying.timed_alone(self._carried, self._exchanges, self._spec)
+        return report_of(self._slots, codec)
 
     def close(self) -> None:
         """Disconnect."""

@@ -10,9 +10,10 @@ import itertools
 import time
 from array import array
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
-from bench.child import event_loop, sizes, timed_loops
+from bench.child import carrying, event_loop, timed_loops
 from bench.child.caller import Failures, failed
 from bench.child.callers import schedule
 from bench.child.outstanding import SharedClient, from_place
@@ -74,7 +75,7 @@ class OpenSlot:
     The times of all requests of the process are in ``sent`` and ``received``, each at the request's number.
     """
 
-    def __init__(self, shared: SharedClient, payloads: list[bytes], sent: "array[int]", received: "array[int]") -> None:
+    def __init__(self, shared: SharedClient, payloads: list[Any], sent: "array[int]", received: "array[int]") -> None:
         """Prepare the payloads."""
         self._shared, self._turns = shared, itertools.cycle(payloads)
         self._sent, self._received = sent, received
@@ -97,7 +98,7 @@ class OpenSlot:
             t_recv = clock()
             self._sent[number], self._received[number] = t_send, t_recv
             self.numbers.append(number)
-            if reply != payload:
+            if payload != reply:
                 raise timed_loops.wrong_answer(payload, reply, number)
 
 
@@ -109,8 +110,12 @@ class OpenOutstanding:
         self._runner = asyncio.Runner(loop_factory=event_loop.make)
         self._due = schedule(spec)
         kind = system.Multiplexed if spec.outstanding > 1 else system.Client
-        self._payloads = sizes.payloads(spec)
-        self._connections = [SharedClient(functools.partial(kind, address, options)) for _ in range(spec.callers)]
+        make: Callable[[], Any] = functools.partial(kind, address, options)
+        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
+        if self._carried is not None:
+            make = functools.partial(carrying.client, make, self._carried, is_async=True)
+        self._payloads = carrying.payloads(self._carried, spec)
+        self._connections = [SharedClient(make) for _ in range(spec.callers)]
         self._sent, self._received = (timed_loops.zeros(max(1, len(self._due))) for _ in range(2))
         self._slots = [
             OpenSlot(one, from_place(self._payloads, place), self._sent, self._received)
@@ -128,7 +133,7 @@ class OpenOutstanding:
         began = time.perf_counter_ns()
         reply = await client.call(self._payloads[0])
         took = time.perf_counter_ns() - began
-        if reply != self._payloads[0]:
+        if self._payloads[0] != reply:
             raise timed_loops.wrong_answer(self._payloads[0], reply, 0)
         return took
 
@@ -147,7 +152,9 @@ class OpenOutstanding:
         columns = (self._sent, self._received, self._due)
         times = [array("q", map(one.__getitem__, slot.numbers)) for slot in self._slots for one in columns]
         errors, numbers = failed([slot.failures for slot in self._slots])
-        return LoadReport(sum(len(slot.numbers) for slot in self._slots), times, errors, numbers, len(self._due))
+        codec = carrying.timed_alone(self._carried, self._payloads, self._spec)
+        calls = sum(len(slot.numbers) for slot in self._slots)
+        return LoadReport(calls, times, errors, numbers, len(self._due), codec=codec)
 
     def close(self) -> None:
         """Disconnect."""

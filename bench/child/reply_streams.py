@@ -6,7 +6,6 @@ request: its replies are kept, marked as of a stream that is not complete. One t
 the start.
 """
 
-import contextlib
 import functools
 import inspect
 import time
@@ -16,7 +15,7 @@ from typing import Any
 
 from bench import replies
 from bench.child import timed_loops
-from bench.child.caller import Failures, failed
+from bench.child.caller import Failures, done, failed, renewed, renewed_async
 from bench.child.limits import allow_many_files
 from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
@@ -117,7 +116,7 @@ class Streams:
             except TransportError as error:
                 self.failures.add(error)
                 time.sleep(RETRY_S)
-                self._renew(error)
+                self.client = renewed(self._make, self.client, error)
 
     async def run_async(self, until_ns: int) -> None:
         """Do what ``run`` does, for a client whose replies are awaited."""
@@ -129,31 +128,7 @@ class Streams:
             except TransportError as error:
                 self.failures.add(error)
                 await sleep(RETRY_S)
-                await self._renew_async(error)
-
-    def _renew(self, error: TransportError) -> None:
-        """Connect anew after a failure; where that is not possible, the failure was the server's end: raise it."""
-        old, self.client = self.client, self._make()
-        with contextlib.suppress(TransportError, OSError):
-            old.close()
-        try:
-            self.client.open()
-        except TransportError:
-            raise error from None
-
-    async def _renew_async(self, error: TransportError) -> None:
-        old, self.client = self.client, self._make()
-        with contextlib.suppress(TransportError, OSError):
-            await done(old.close())
-        try:
-            await done(self.client.open())
-        except TransportError:
-            raise error from None
-
-
-async def done(result: Any) -> Any:
-    """Return what a method returned, awaited where it is ``async``."""
-    return await result if inspect.isawaitable(result) else result
+                self.client = await renewed_async(self._make, self.client, error)
 
 
 def report_of(records: list[Record], errors: int, numbers: Any) -> LoadReport:

@@ -80,6 +80,26 @@ def test_an_open_load_carries_messages():
     assert ledger["calls"] == ledger["scheduled"] == 20 and ledger["request_encode_ns"] > 0
 
 
+@pytest.mark.parametrize("name", ["sockets", "grpc_sync", "grpc_aio", "zeromq", "http_aiohttp"])
+def test_messages_are_carried_by_calls_under_way_side_by_side(name):
+    options = {"codec": "msgpack"} | ({"pool": 2} if name == "http_aiohttp" else {})
+    case = checked(Case(name, "tcp", 500, options, message="items", outstanding=4, callers=2, max_calls=40))
+    ledger = measure(case, 5.0, 1).ledger
+    assert ledger["calls"] == ledger["server_calls"] == 40 and ledger["errors"] == 0
+    assert ledger["request_decode_ns"] > 0 and ledger["encoded_reply_bytes"] > ledger["encoded_request_bytes"]
+
+
+def test_an_open_load_of_one_event_loop_carries_messages():
+    shared = {"message": "record", "load": "open", "offered_per_s": 100.0, "outstanding": 4}
+    ledger = measure(checked(Case("grpc_aio", "tcp", 500, {"codec": "json"}, **shared)), 1.0, 1).ledger
+    assert ledger["calls"] == ledger["server_calls"] == 100 and ledger["request_encode_ns"] > 0
+
+
+def test_sizes_that_vary_are_of_opaque_bytes():
+    with pytest.raises(UsageError, match="give message bytes"):
+        checked(Case("sockets", "tcp", 500, message="items", outstanding=2, large_bytes=9000))
+
+
 def test_only_the_first_client_times_the_codec_and_all_are_counted():
     ledger = measure(checked(Case("sockets", "ipc", 500, message="record", clients=2, max_calls=6)), 2.0, 1).ledger
     assert ledger["calls"] == 6 and ledger["request_decode_ns"] > 0
