@@ -39,6 +39,7 @@ from benchmarks import reply_streams as thousand
 from benchmarks import wires
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
+NATIVE = Path(__file__).with_name("bare_sockets.c")
 BARE = str(Path(__file__).with_name("bare.py"))
 BLOCKS = int(os.environ.get("BLOCKS", "15"))
 WINDOW_S = 0.3
@@ -384,6 +385,31 @@ def frameworks() -> None:
         compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
 
 
+def native() -> None:
+    """The median round trip of the native system sockets_c, and of a bare loop in C (wanted within 3 %)."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/bare_sockets"
+        subprocess.run(["gcc", "-O2", "-o", program, str(NATIVE)], check=True)
+        for where in ("same", "split"):
+            for transport in ("ipc", "tcp"):
+                case = Case("sockets_c", transport, options={"client": "c", "server": "c"}, placement=where)
+                compare(
+                    f"sockets_c {transport} {where}, p50 RTT",
+                    lambda c=case: lab_rtt(c),
+                    lambda c=case: bare_native(program, c),
+                    "us",
+                    1e-3,
+                )  # type: ignore[misc]
+
+
+def bare_native(program: str, case: Case) -> float:
+    """Return the median RTT in ns of the bare loop in C, under the laboratory's placement."""
+    places = placement.assign(case.placement, 1)
+    assert places.server and places.clients[0]
+    words = [case.transport, places.server[0], places.clients[0][0], case.payload_bytes, WINDOW_S]
+    return float(subprocess.run([program, *map(str, words)], capture_output=True, text=True, check=True).stdout)
+
+
 def streams() -> None:
     """One-way messages of ZeroMQ per second, by the laboratory and by bare loops."""
     for transport in ("ipc", "tcp"):
@@ -413,8 +439,8 @@ def per_byte() -> None:
 
 
 PARTS = (
-    loops, round_trips, frameworks, routed, brokered, streams, reply_streams, readiness, engines, load_generators,
-    grpc_wire, tls_wire, per_byte, pacing, storing, hashing, reviewing, memory, notebook,
+    loops, round_trips, native, frameworks, routed, brokered, streams, reply_streams, readiness, engines,
+    load_generators, grpc_wire, tls_wire, per_byte, pacing, storing, hashing, reviewing, memory, notebook,
 )  # fmt: skip
 
 

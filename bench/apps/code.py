@@ -13,6 +13,7 @@ from bench.plan.case import Case
 from bench.run.frames import Run
 
 CHILD = Path(__file__).parent.parent / "child"
+NATIVE = Path(__file__).parent.parent / "systems" / "_native.hpp"
 CODECS = Path(__file__).parent.parent / "codecs"
 WIRE = {"closed": "Talks.advance", "open": "pace"}  # what the wire runs, in child/wire.py
 AWAITED = {"closed": "closed_async", "open": "opened_async", "session": "closed_async", "reconnect": "closed_async"}
@@ -32,6 +33,11 @@ class Piece:
         """Return where it is: the file as users read it best, and the line."""
         return f"{paths.shown(self.file)}, line {self.line}"
 
+    @property
+    def language(self) -> str:
+        """Return its language, for highlighting."""
+        return "python" if self.file.suffix == ".py" else "cpp"
+
 
 def of_run(run: Run, system: str = "") -> list[Piece]:
     """Return the loops that timed a run's calls (one for each kind of load), then the timed calls, each once.
@@ -44,7 +50,7 @@ def of_run(run: Run, system: str = "") -> list[Piece]:
     if absent(run, system):
         return []
     subjects = [case for case in cases if case.system == first] or [cases[0]]
-    kinds = {(case.load, case.message == BYTES): case for case in reversed(subjects)}
+    kinds = {(case.load, case.message == BYTES, _program(case)): case for case in reversed(subjects)}
     pieces = [of_case(case) for case in kinds.values()]
     loops, calls = [found[:1] for found in reversed(pieces)], [found[1:] for found in reversed(pieces)]
     return list(dict.fromkeys(itertools.chain(*loops, *calls)))
@@ -82,12 +88,31 @@ def of_case(case: Case) -> list[Piece]:
         calls = calls_of(case.system, "stream")
         loop = "receive_async" if calls and calls[0].text.lstrip().startswith("async ") else "receive"
         return [piece(CHILD / "reply_streams.py", loop), *calls]
+    if program := _program(case):
+        return [_native_piece(NATIVE, "void closed("), _native_piece(program, "Reply call(")]
     calls = calls_of(case.system, "send" if case.load == "stream" else "call")
     if case.outstanding > 1 and case.load == "closed" and not (calls and calls[0].text.lstrip().startswith("async ")):
         return [piece(CHILD / "outstanding.py", "Pipeline._run"), *_several(case.system)]
     is_async = bool(calls) and calls[0].text.lstrip().startswith("async ")
     loops = AWAITED if is_async else PLAIN
     return [piece(CHILD / "timed_loops.py", loops[case.load]), *_carrying(case, is_async), *calls]
+
+
+def _program(case: Case) -> Path | None:
+    """Return the source of the system's own program if it makes a case's calls; see ``systems.makes_calls``."""
+    file = Path(systems.file_of(case.system)).with_name(f"_{case.system}.cpp")
+    makes_calls = any(getattr(node, "name", "") == "Load" for node in systems.tree_of(case.system).body)
+    is_made = case.load in ("closed", "session") and case.engine == "library" and case.options.get("client") != "python"
+    return file if makes_calls and is_made and file.exists() else None
+
+
+def _native_piece(file: Path, begin: str) -> Piece:
+    """Return a function of a C++ file, from the line with its name to the brace that is indented alike."""
+    lines = file.read_text("utf-8").splitlines()
+    first = next(place for place, line in enumerate(lines) if begin in line)
+    indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+    last = next(place for place in range(first, len(lines)) if lines[place] == f"{indent}}}")
+    return Piece(file, first + 1, textwrap.dedent("\n".join(lines[first : last + 1])))
 
 
 def _carrying(case: Case, is_async: bool) -> list[Piece]:

@@ -183,7 +183,7 @@ def source(run: Run, system: str = "") -> None:
     elif not pieces:
         print("An external load generator timed these calls; its source is not part of this project.")
     for piece in pieces:
-        display(Markdown(f"`{piece.title}`"), Code(piece.text, language="python"))
+        display(Markdown(f"`{piece.title}`"), Code(piece.text, language=piece.language))
 
 
 def tell(run: Run, what: str = "conclusion") -> None:

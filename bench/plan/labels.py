@@ -28,6 +28,13 @@ def _renewed(calls: int) -> str:
     return f"{calls:,} call{'s' * (calls > 1)} per connection" if calls else ""
 
 
+def _option(name: str, value: object) -> str:
+    """Return an option in words: a text by itself, with the side that it is about (python client); name=value else."""
+    if not isinstance(value, str):
+        return f"{name}={value}"
+    return f"{value} {name}" if name in ("client", "server") else value
+
+
 def _label(case: Case, peers: list[Case], paced: bool) -> str:
     """Return a case's label; ``paced``: whether the offered rate distinguishes it from cases of another load."""
     if case.system == "loopback":
@@ -55,5 +62,5 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     mine = [peer.options for peer in peers if peer.system == case.system]
     turned = {name: value for name, value in case.options.items() if len({str(o.get(name)) for o in mine}) > 1}
     named = {name: value for name, value in turned.items() if value or value is False}  # 0 and "" mean: not set
-    shown += [value if isinstance(value, str) else f"{name}={value}" for name, value in named.items()]
+    shown += [_option(name, value) for name, value in named.items()]
     return " ".join([case.system, case.target or case.transport, *shown])

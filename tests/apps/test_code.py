@@ -49,6 +49,19 @@ def test_the_loop_is_the_one_that_times_such_a_case(case, names):
     assert [defined(piece) for piece in code.of_case(case)] == names
 
 
+@pytest.mark.parametrize("system", ["sockets_c", "zeromq_c", "grpc_cpp", "xmlrpc_c"])
+def test_a_native_client_shows_its_own_loop_and_call(system):
+    loop, call = code.of_case(Case(system, "tcp"))
+    assert loop.file.name == "_native.hpp" and call.file.name == f"_{system}.cpp" and loop.language == "cpp"
+    assert loop.text.startswith("void closed(") and call.text.startswith("Reply call(")
+    for piece in (loop, call):
+        lines = piece.file.read_text("utf-8").splitlines()
+        assert lines[piece.line - 1].strip() == piece.text.splitlines()[0]
+        assert piece.text.endswith("\n}") and piece.text.count("{") == piece.text.count("}")
+    assert defined(code.of_case(Case(system, "tcp", options={"client": "python"}))[0]) == "closed"
+    assert defined(code.of_case(Case(system, "tcp", load="open", offered_per_s=5))[0]) == "opened"
+
+
 def test_a_notebook_shows_the_first_system_or_the_one_that_is_named():
     run = reference("latency")
     (loop, call) = code.of_run(run)

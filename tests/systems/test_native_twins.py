@@ -1,8 +1,10 @@
 """Systems with native programs: each side is native or in Python, both kinds speak with each other, and end."""
 
 import os
+import shutil
 import socket
 import struct
+import subprocess
 import threading
 
 import psutil
@@ -10,7 +12,7 @@ import pytest
 from conftest import is_gone, wait_for
 from specs import server_spec
 
-from bench import systems
+from bench import programs, systems
 from bench.channel import Listening
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
@@ -217,3 +219,53 @@ def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(s
 def test_the_wire_speaks_with_the_native_server():
     ledger = measure(checked(Case("sockets_c", "tcp", 100, engine="wire", callers=3)), 0.1, seed=1).ledger
     assert ledger["calls"] == ledger["server_calls"] > 3
+
+
+# ---- the programs
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder for programs, empty, and forget those that are known."""
+    monkeypatch.setenv("ROUNDTRIP_ENVIRONMENTS", str(tmp_path / "made"))
+    programs.ensure.cache_clear()
+    yield tmp_path / "made"
+    programs.ensure.cache_clear()
+
+
+needs_protoc = pytest.mark.skipif(
+    not (shutil.which("protoc") and shutil.which("grpc_cpp_plugin")),
+    reason="install protoc: apt-get install protobuf-compiler protobuf-compiler-grpc",
+)
+
+
+def test_a_program_is_made_anew_when_a_header_differs(folder, tmp_path):
+    programs.need((), "g++")
+    source, header = tmp_path / "small.cpp", tmp_path / "small.hpp"
+    source.write_text('#include "small.hpp"\nint main() { return STATUS; }')
+    made = []
+    for status in (3, 4):
+        header.write_text(f"enum {{ STATUS = {status} }};")
+        programs.ensure.cache_clear()
+        made.append(programs.ensure(source, (), lambda line: None, headers=(header,)))
+    assert [subprocess.run([program]).returncode for program in made] == [3, 4] and made[0] != made[1]
+
+
+@needs_protoc
+def test_a_proto_that_protoc_refuses_is_quoted_and_nothing_is_left(folder, tmp_path):
+    source, proto = tmp_path / "small.cpp", tmp_path / "small.proto"
+    source.write_text("int main() {}")
+    proto.write_text('syntax = "proto3"; message Payload { nothing data = 1; }')
+    with pytest.raises(
+        NotInstalledError, match=r'small\.cpp could not be compiled: .*"nothing" is not defined'
+    ) as caught:
+        programs.ensure(source, (), lambda line: None, protos=(proto,))
+    assert "\n" not in str(caught.value) and not list(folder.glob("*/*"))
+
+
+def test_what_is_missing_is_named_with_the_packages(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "grpc_cpp_plugin" else f"/usr/bin/{name}")
+    with pytest.raises(
+        NotInstalledError, match="there is no grpc_cpp_plugin; install it: apt-get install g\\+\\+ a-package"
+    ):
+        programs.need((), "g++ a-package", ["protoc", "grpc_cpp_plugin"])

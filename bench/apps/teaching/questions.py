@@ -13,6 +13,7 @@ from bench.experiments.clients.findings import best, gain, grown
 from bench.experiments.connections import findings as connections
 from bench.experiments.fanin import findings as fanin
 from bench.experiments.keepalive.findings import CLIENT, SERVER, Pair, differences, pairs
+from bench.experiments.languages import findings as languages
 from bench.experiments.messages import findings as carried
 from bench.experiments.nodelay.findings import combinations
 from bench.experiments.openload.findings import capacity, sweep
@@ -168,6 +169,14 @@ def _pair(run: Run) -> Pair:
     return found[0]
 
 
+def _cross(run: Run, system: str) -> languages.Cross:
+    """Return the cases of a system with one caller, client and server in either language."""
+    found = [one for one in languages.single(run) if one.system == system]
+    if not found:
+        raise LookupError(f"no {system} with client and server in either language in this run")
+    return found[0]
+
+
 def _at_once(run: Run) -> Outcome:
     """Return the outcome of the policy that retries at once."""
     found = [one for one in outcomes(run) if one.name == "retries at once"]
@@ -286,6 +295,18 @@ ALL = (
         "And how many microseconds of CPU time does it add to a call, client and server together?",
         "µs",
         lambda run: _over_starts(sum((differences(run, _pair(run), name) for name in (CLIENT, SERVER)), start=0.0)),
+    ),
+    Question(
+        "languages q1",
+        "How many times as long is the median RTT of raw sockets with both sides in Python as with both native?",
+        "times",
+        lambda run: _times(run, _cross(run, "sockets_c").native, _cross(run, "sockets_c").python, P50),
+    ),
+    Question(
+        "languages q2",
+        "How many times the CPU time per call of a native gRPC server does the one in Python need?",
+        "times",
+        lambda run: _times(run, _cross(run, "grpc_cpp").server, _cross(run, "grpc_cpp").python, SERVER),
     ),
     Question(
         "tls q1",

@@ -1,0 +1,1 @@
+"""languages.ipynb: How much of it is Python?"""

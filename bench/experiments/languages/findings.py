@@ -1,0 +1,99 @@
+"""Client and server exchanged one at a time: which part of the time per call is Python's, by side, and what is left.
+
+Every share is a ratio of two cases, paired by block: the time with one side exchanged, or both, over the time with both
+in Python. What is left with both sides native is the share that no change to the Python code can remove: the kernel,
+and the native library. The two sides need not add up to the whole, because they can work at the same time.
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench.analysis.comparison import effect
+from bench.experiments.languages.plan import SIDES, TWINS
+from bench.run.frames import Run, column, once
+from bench.stats.intervals import Interval
+
+RTT, RATE = column(0.5), "rate_per_s"
+CPU = {"client": "client_cpu_us_per_call", "server": "server_cpu_us_per_call"}
+
+
+@dataclass(frozen=True)
+class Cross:
+    """The four cases of one system and transport that differ in the languages of client and server alone.
+
+    python: both sides in Python. client: only the client is native. server: only the server is. native: both are.
+    """
+
+    system: str
+    transport: str
+    callers: int
+    python: int
+    client: int
+    server: int
+    native: int
+
+    @property
+    def name(self) -> str:
+        """The system and its transport."""
+        return f"{self.system} {self.transport}"
+
+    @property
+    def cases(self) -> dict[str, int]:
+        """The cases by what is native in them."""
+        return {
+            "both Python": self.python,
+            "client native": self.client,
+            "server native": self.server,
+            "both native": self.native,
+        }
+
+
+@once
+def crosses(run: Run) -> list[Cross]:
+    """Return what was measured with all four combinations, in the plan's order."""
+    found = []
+    for first in run.find(client="python", server="python"):
+        of = run.case(first)
+        shared = {"system": of.system, "transport": of.transport, "callers": of.callers}
+        cases = [run.first(**shared, client=client, server=server) for client, server in SIDES]
+        if of.system in TWINS and None not in cases:
+            found.append(Cross(of.system, of.transport, of.callers, *(case for case in cases if case is not None)))
+    return found
+
+
+def single(run: Run) -> list[Cross]:
+    """Return the combinations with one caller, whose round trips are compared."""
+    return [one for one in crosses(run) if one.callers == 1]
+
+
+def several(run: Run) -> list[Cross]:
+    """Return the combinations with several callers, whose calls per second are compared."""
+    return [one for one in crosses(run) if one.callers > 1]
+
+
+def remaining(run: Run, of: Cross, which: str = "native") -> Interval:
+    """Return the median RTT with one side native, or both, over that with both sides in Python."""
+    return effect(run, of.python, getattr(of, which), RTT)
+
+
+def removed(run: Run, of: Cross, which: str) -> Interval:
+    """Return the share of the median RTT that goes when a side, or both, is native: 1 - ``remaining``."""
+    found = remaining(run, of, which)
+    return Interval(1 - found.middle, 1 - found.high, 1 - found.low, found.confidence)
+
+
+def rate_gain(run: Run, of: Cross, which: str) -> Interval:
+    """Return the calls per second with one side native, or both, over those with both in Python."""
+    return effect(run, of.python, getattr(of, which), RATE)
+
+
+def cpu_us(run: Run, case: int, role: str) -> "pd.Series[float]":
+    """Return the CPU time per call of a role in each start, in us; index: block."""
+    starts = run.starts_of(case)
+    return starts.set_index("block")[CPU[role]]
+
+
+def cpu_ratio(run: Run, of: Cross, role: str) -> Interval:
+    """Return the CPU time per call of a role with that side alone native, over that with both sides in Python."""
+    return effect(run, of.python, getattr(of, role), CPU[role])

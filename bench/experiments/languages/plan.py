@@ -1,0 +1,46 @@
+"""Plan of languages.ipynb: systems with a native twin, client and server in either language."""
+
+from bench.errors import UsageError
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.plan.cases import absent_of, client_count, instrument, payload, placement_of, transports
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
+
+TWINS = {"sockets_c": "sockets", "zeromq_c": "zeromq", "grpc_cpp": "grpc_sync"}  # and what they are in Python
+SIDES = (("python", "python"), ("c", "python"), ("python", "c"), ("c", "c"))  # client and server
+
+
+def plan(
+    system: object = "all",
+    transport: object = "tcp",
+    payload_bytes: object = 100,
+    callers: object = 4,
+    placement: object = "default",
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+) -> Plan:
+    """Plan each system with either side in either language: one caller, and several callers in one client process.
+
+    Round trips are those of one caller; calls per second those of several, under the placement of parallel work.
+    """
+    chosen = parameters.names(system, "system", list(TWINS))
+    absent = absent_of(chosen)
+    size, several = payload(payload_bytes), client_count(callers, "callers")
+    if several < 2:
+        raise UsageError("callers must be 2 or more: one caller is measured in any case")
+    one, many = placement_of(placement), placement_of(placement, parallel=True)
+    cases = [
+        Case(name, by, size, {"client": client, "server": server}, where, callers=count)
+        for name in chosen
+        if name not in absent
+        for by in transports(name, transport, None)
+        for count, where in ((1, one), (several, many))
+        for client, server in SIDES
+    ]
+    if not cases:
+        raise UsageError(" ".join(absent.values()))
+    cases.append(instrument(size, one))
+    return make_plan("languages", cases, profile, starts, window_s, seed, absent)

@@ -1,0 +1,97 @@
+"""Sentences of languages.ipynb: how much of the time per call is Python's, on which side, and what limits the rate."""
+
+from bench.experiments.case_ratios import confidence, times
+from bench.experiments.languages import findings
+from bench.experiments.languages.findings import Cross
+from bench.run.frames import Run
+from bench.stats import across_starts
+from bench.stats.intervals import Interval
+from bench.text import duration, quantity
+
+NATIVE = {"client": "with a native client alone", "server": "with a native server alone", "native": "with both native"}
+
+
+def conclusion(run: Run) -> str:
+    """Return what part of the time per call is Python's, by side, and what a native side does to the throughput."""
+    return "\n\n".join(part for part in (left(run), throughput(run)) if part)
+
+
+def left(run: Run) -> str:
+    """Return for each system the share of the round trip that is left without Python, and each side's share."""
+    return "\n".join(_left(run, cross) for cross in findings.single(run))
+
+
+def _left(run: Run, cross: Cross) -> str:
+    found = findings.remaining(run, cross)
+    before, after = (_median(run, case) for case in (cross.python, cross.native))
+    most = " (not distinguishable from all of it)" if found.low == found.low and found.high >= 1 else ""
+    return (
+        f"- **{cross.name}**: with both sides native, {_percent(found)} of the median round trip is left{most}: "
+        f"{after} instead of {before}. No change to Python code can remove this share. {_side(run, cross, 'client')}. "
+        f"{_side(run, cross, 'server')}."
+    )
+
+
+def _side(run: Run, cross: Cross, which: str) -> str:
+    """Say what a native side changes; where the interval holds 0, that it is not distinguishable."""
+    one = findings.removed(run, cross, which)
+    words = f"A native {which} alone"
+    if one.low == one.low and one.low <= 0 <= one.high:
+        low, high = (f"{100 * end:.0f}" for end in (one.low, one.high))
+        return f"{words} makes no distinguishable difference (it removes {low} to {high} %, 95 % CI)"
+    if one.middle < 0:
+        return f"{words} makes it {times(findings.remaining(run, cross, which))} as long"
+    return f"{words} removes {_percent(one)}"
+
+
+def cpu(run: Run) -> str:
+    """Return the CPU time per call of each role in both languages."""
+    lines = []
+    for cross in findings.single(run):
+        parts = []
+        for role in findings.CPU:
+            both = [
+                duration(across_starts(findings.cpu_us(run, case, role).to_list())[0])
+                for case in (cross.python, getattr(cross, role))
+            ]
+            parts.append(
+                f"the {role} takes {both[0]} of CPU time per call in Python and {both[1]} natively, "
+                f"{times(findings.cpu_ratio(run, cross, role))} as much"
+            )
+        lines.append(f"- **{cross.name}**: {'; '.join(parts)}.")
+    return "\n".join(lines)
+
+
+def throughput(run: Run) -> str:
+    """Return for each system what each side, made native, does to the calls per second of several callers."""
+    lines = []
+    for cross in findings.several(run):
+        gains = [(which, findings.rate_gain(run, cross, which)) for which in NATIVE]
+        parts = [f"{times(one)} as many {NATIVE[which]}" for which, one in gains]
+        rate = quantity(across_starts(run.starts_of(cross.python)[findings.RATE].to_list())[0])
+        lines.append(
+            f"- **{cross.name}**, {cross.callers} callers in one process: {rate} calls per second with both sides in "
+            f"Python; {', '.join(parts[:-1])}, {parts[-1]}.{_bottleneck(gains)}"
+        )
+    return "\n".join(lines)
+
+
+def _bottleneck(gains: list[tuple[str, Interval]]) -> str:
+    """Name the side whose exchange alone is certain to help where the other's is not."""
+    helps = [which for which, one in gains if which != "native" and one.low > 1]
+    if len(helps) != 1 or any(one.low != one.low for _, one in gains):
+        return ""
+    return f" The bottleneck is the {helps[0]}: the other side alone, made native, adds nothing that is certain."
+
+
+def _percent(one: Interval) -> str:
+    """Return a share with its interval, in percent."""
+    if one.middle != one.middle:
+        return "an unknown share"
+    if one.low != one.low:
+        return f"{100 * one.middle:.0f} % ({confidence(one)})"
+    return f"{100 * one.middle:.0f} % (95 % CI {100 * one.low:.0f} to {100 * one.high:.0f})"
+
+
+def _median(run: Run, case: int) -> str:
+    return duration(across_starts(run.starts_of(case)[findings.RTT].to_list())[0])

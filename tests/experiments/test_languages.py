@@ -1,0 +1,107 @@
+"""Client and server in either language: combinations, shares, rates, sentences, and the plan."""
+
+import pytest
+from handmade import handmade
+
+from bench.errors import NotInstalledError, UsageError
+from bench.experiments import registry
+from bench.experiments.languages import findings, text
+from bench.experiments.languages.plan import SIDES, TWINS
+from bench.plan.case import Case
+from bench.plan.labels import labels
+from bench.systems import load
+
+
+def cases(callers=1, system="sockets_c"):
+    return [Case(system, "tcp", 100, {"client": c, "server": s}, callers=callers) for c, s in SIDES]
+
+
+@pytest.fixture(autouse=True)
+def compiler():
+    try:
+        load("sockets_c")
+    except NotInstalledError as missing:
+        pytest.skip(str(missing))
+
+
+def test_a_combination_is_four_cases_of_one_number_of_callers():
+    run = handmade([*cases(), Case("sockets_c", "ipc", 100, {"client": "python", "server": "python"})], [200] * 5)
+    (cross,) = findings.crosses(run)
+    assert (cross.name, cross.python, cross.client, cross.server, cross.native) == ("sockets_c tcp", 0, 1, 2, 3)
+    assert findings.single(run) == [cross] and findings.several(run) == []
+    assert findings.crosses(handmade(cases()[:3], [200] * 3)) == []
+
+
+def test_shares_are_ratios_to_both_sides_in_python():
+    run = handmade(cases(), [200, 150, 170, 100])
+    (cross,) = findings.crosses(run)
+    assert findings.remaining(run, cross).middle == pytest.approx(0.5, rel=1e-3)
+    client, server = (findings.removed(run, cross, which) for which in ("client", "server"))
+    assert (client.middle, server.middle) == pytest.approx((0.25, 0.15), rel=1e-3)
+    assert client.low <= client.middle <= client.high
+    assert findings.cpu_ratio(run, cross, "server").middle == pytest.approx(1)
+
+
+def test_what_is_said_names_the_share_that_is_left_and_each_side():
+    said = text.conclusion(handmade(cases(), [200, 150, 170, 100]))
+    assert (
+        "**sockets_c tcp**: with both sides native, 50 % (95 % CI 50 to 50) of the median round trip is left: 1" in said
+    )
+    assert " µs instead of 2" in said and "No change to Python code can remove this share" in said
+    assert "A native client alone removes 25 %" in said and "A native server alone removes 15 %" in said
+
+
+def test_a_side_that_changes_nothing_or_makes_it_slower_is_not_called_a_gain():
+    def shape(start, calls):
+        return 1 + 0.04 * ((start * 7) % 5 - 2) / 2
+
+    said = text.left(handmade(cases(), [200, 200, 260, 100], shape=shape))
+    assert "A native client alone makes no distinguishable difference (it removes " in said
+    assert "A native server alone makes it 1.3" in said and " as long" in said
+
+
+def test_rates_are_those_of_several_callers_and_the_bottleneck_is_named():
+    run = handmade([*cases(), *cases(callers=4)], [200, 150, 170, 100, 400, 200, 400, 200])
+    (cross,) = findings.several(run)
+    assert findings.rate_gain(run, cross, "client").middle == pytest.approx(2, rel=1e-3)
+    said = text.throughput(run)
+    assert "2.00 times (95 % CI 2.00 to 2.00) as many with a native client alone" in said
+    assert "The bottleneck is the client" in said and "sockets_c tcp**, 4 callers in one process" in said
+    assert text.throughput(handmade(cases(), [200, 150, 170, 100])) == ""
+
+
+def test_cpu_time_is_of_the_side_that_is_exchanged():
+    said = text.cpu(handmade(cases(), [200, 150, 170, 100]))
+    assert "the client takes 10.0 µs of CPU time per call in Python and 10.0 µs natively, 1.00 times" in said
+    assert "the server takes 20.0 µs" in said
+
+
+def test_labels_name_the_side_of_a_language():
+    assert labels(tuple(cases()))[:2] == [
+        "sockets_c tcp python client python server",
+        "sockets_c tcp c client python server",
+    ]
+
+
+def test_the_plan_exchanges_one_side_at_a_time():
+    plan = registry.plan("languages", system="sockets_c", callers=3)
+    of = [one for one in plan.cases if one.system == "sockets_c"]
+    assert [(one.callers, one.options["client"], one.options["server"]) for one in of] == [
+        *((1, *side) for side in SIDES),
+        *((3, *side) for side in SIDES),
+    ]
+    with pytest.raises(UsageError, match="unknown system 'sockets'"):
+        registry.plan("languages", system="sockets")
+    with pytest.raises(UsageError, match="callers must be 2 or more"):
+        registry.plan("languages", callers=1)
+
+
+def test_a_twin_that_is_not_installed_is_named_with_what_installs_it(monkeypatch):
+    missing = {"grpc_cpp": "there is no grpcpp/grpcpp.h; install it: apt-get install libgrpc++-dev"}
+    monkeypatch.setattr("bench.experiments.languages.plan.absent_of", lambda chosen: missing)
+    plan = registry.plan("languages")
+    assert plan.absent == missing and {one.system for one in plan.cases} <= {*TWINS, "loopback"} - {"grpc_cpp"}
+    everything = dict.fromkeys(TWINS, "there is no g++; install it: apt-get install g++")
+    monkeypatch.setattr("bench.experiments.languages.plan.absent_of", lambda chosen: everything)
+    with pytest.raises(UsageError, match="apt-get install g"):
+        registry.plan("languages")
