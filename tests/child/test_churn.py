@@ -167,7 +167,9 @@ def test_where_every_call_opens_its_connection_those_calls_are_described():
 
 
 def test_a_real_run_counts_what_the_server_counted():
-    plan = make_plan("latency", [Case("sockets", "tcp", 100, calls_per_connection=7, max_calls=70)], "smoke")
+    plan = make_plan(
+        "latency", [Case("sockets", "tcp", 100, calls_per_connection=7, max_calls=70)], starts=2, window_s=30
+    )
     run = Run(runner.run(plan))
     assert (run.ledger["calls"] == 70).all() and (run.ledger["server_calls"] == 70).all()
     assert (run.samples.groupby("start")["opens"].sum() == 10).all() and (run.ledger["calls_per_connection"] == 7).all()

@@ -90,7 +90,7 @@ def test_a_router_that_dies_in_a_window_is_quoted_and_what_was_measured_is_kept(
 
 
 def _kill_in_window(router, role):
-    wait_for(lambda: len(descendants(os.getpid())) >= 5)  # router and its two, server, client
+    wait_for(lambda: len(descendants(os.getpid())) >= 5, 60)  # router and its two, server, client
     time.sleep(1.5)
     os.kill(router.pids[role][0], signal.SIGKILL)
 

@@ -112,7 +112,9 @@ class Measurement:
         """Report the progress of the measurement until it has ended: complete starts, time of the current one."""
         total = self.plan.starts * len(self.plan.cases)
         each_s = max(0.1, expected_s(self.plan) / total)
+        share = 0.0
         while not self._ended.wait(TICK_S):
             within = min(0.95, (time.monotonic() - self._began) / each_s)
+            share = max(share, min(1.0, (self._done + within) / total))  # what was shown is never taken back
             text = f"{self._doing}: start {min(self._done + 1, total)} of {total}" if self._folder else self._doing
-            self._say(text, min(1.0, (self._done + within) / total))
+            self._say(text, share)
