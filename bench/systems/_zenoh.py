@@ -15,9 +15,9 @@ import zenoh
 from bench import credentials
 from bench.contract import Address, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls
+from bench.systems import _broker, _tls
 
-KEY = "roundtrip/echo"
+KEY = _broker.SERVICE
 OPEN_MS = 3000  # to connect
 MATCH_S = 5.0  # until a declaration of the other side has arrived
 AGAIN_S = 0.002
@@ -59,20 +59,29 @@ def _config(mode: str, settings: dict[str, Any]) -> Any:
 
 def listening(mode: str, at: str, tls: bool, folder: str) -> tuple[Any, str]:
     """Return a session that listens at an address, and the address that others connect to."""
-    where, settings = parse_address(at), {}
-    if tls:
-        for name, file in (("listen_private_key", credentials.KEY), ("listen_certificate", credentials.CERTIFICATE)):
-            settings[f"transport/link/tls/{name}"] = str(Path(folder, file))
-    before = _ports()
-    try:
-        session = zenoh.open(_config(mode, settings | {"listen/endpoints": [endpoint(where, tls)]}))
-    except zenoh.ZError as reason:
-        raise TransportError(f"cannot listen at {at}: {_words(reason)}") from reason
+    where, before = parse_address(at), _ports()
+    session = _open_listening(mode, [endpoint(where, tls)], folder if tls else "")
     if where.transport == "ipc" or where.port:
         return session, at
     (port,) = _ports() - before
     host = f"[{where.host}]" if ":" in where.host else where.host
     return session, f"tcp://{host}:{port}"
+
+
+def routing(ends: list[str], folder: str) -> Any:
+    """Return a session that routes between those that connect to its endpoints."""
+    return _open_listening("router", ends, folder)
+
+
+def _open_listening(mode: str, ends: list[str], folder: str) -> Any:
+    settings: dict[str, Any] = {"listen/endpoints": ends}
+    if folder:
+        for name, file in (("listen_private_key", credentials.KEY), ("listen_certificate", credentials.CERTIFICATE)):
+            settings[f"transport/link/tls/{name}"] = str(Path(folder, file))
+    try:
+        return zenoh.open(_config(mode, settings))
+    except zenoh.ZError as reason:
+        raise TransportError(f"cannot listen at {' and '.join(ends)}: {_words(reason)}") from reason
 
 
 def _ports() -> set[int]:
@@ -112,19 +121,19 @@ def matched(declared: Any) -> Any:
     until = time.monotonic() + MATCH_S
     while not declared.matching_status.matching:
         if time.monotonic() > until:
-            raise TransportError(f"nobody answers {KEY} there: is it a server of this system?", "connect")
+            raise TransportError("nobody answers there: is it a server of this system?", "connect")
         time.sleep(AGAIN_S)
     return declared
 
 
-def answering(session: Any, answer: Callable[[bytes], bytes], express: bool) -> Any:
-    """Answer queries in threads of the library; return what keeps it so."""
+def answering(session: Any, key: str, answer: Callable[[bytes], bytes], express: bool) -> Any:
+    """Answer queries for a key in threads of the library; return what keeps it so."""
 
     def handle(query: Any) -> None:
-        query.reply(KEY, answer(query.payload.to_bytes()), express=express)
+        query.reply(key, answer(query.payload.to_bytes()), express=express)
         query.drop()
 
-    return session.declare_queryable(KEY, handle, complete=True)
+    return session.declare_queryable(key, handle, complete=True)
 
 
 class Client:
@@ -140,12 +149,13 @@ class Client:
         """Connect, and wait until the server's declaration has come."""
         express = self._options.express
         self._session = connected(self.mode, self._address, self._options.tls)
-        self._querier = matched(self._session.declare_querier(KEY, timeout=PATIENCE_S, express=express))
+        self._key = _broker.split(self._address)[1]
+        self._querier = matched(self._session.declare_querier(self._key, timeout=PATIENCE_S, express=express))
 
     def _ask(self, payload: bytes) -> Any:
         if self._options.querier:
             return self._querier.get(payload=payload)
-        return self._session.get(KEY, payload=payload, timeout=PATIENCE_S, express=self._options.express)
+        return self._session.get(self._key, payload=payload, timeout=PATIENCE_S, express=self._options.express)
 
     def call(self, payload: bytes) -> bytes:
         """Send one query and return its reply."""

@@ -18,7 +18,7 @@ Options = _zenoh.Options
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer queries in threads of the library, until the process ends."""
     session, address = _zenoh.listening("peer", binding.endpoint(), options.tls, binding.credentials)
-    kept = _zenoh.answering(session, service.answer, options.express)
+    kept = _zenoh.answering(session, _zenoh.KEY, service.answer, options.express)
     service.announce(address)
     threading.Event().wait()
     kept.undeclare()

@@ -39,6 +39,7 @@ CARRIERS = [
     "wamp_crossbar",
     "xmlrpc_stdlib",
     "zenoh",
+    "zenoh_router",
     "zeromq",
 ]
 CODEC_NS = ["request_encode_ns", "request_decode_ns", "reply_encode_ns", "reply_decode_ns"]
