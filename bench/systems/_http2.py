@@ -22,7 +22,7 @@ MOST_WINDOW = 2**31 - 1
 FRAME = 16_384  # bytes of the largest frame that we accept: the protocol's default
 MOST_HEAD = 1 << 16  # bytes of a response's header fields
 MOST_FRAGMENTS = 100  # frames of one header block
-MOST_KNOWN = 1 << 16  # bytes of a response that is recognized as a whole
+MOST_KNOWN = 1 << 14  # bytes of a response that is recognized as a whole
 MOST_OUTGOING = 1 << 20  # bytes of acknowledgements that a peer may cause while it does not read
 
 ERRORS = [

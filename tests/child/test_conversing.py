@@ -3,6 +3,8 @@
 import itertools
 import struct
 import time
+from os import dup
+from socket import socket
 
 import hpack
 import pytest
@@ -19,9 +21,11 @@ from wire_servers import (
     served,
 )
 
+from bench import credentials
 from bench.child import caller, polling, wire
 from bench.errors import SystemFailedError, TransportError
-from bench.systems import _grpc, _http2, grpc_aio, sockets
+from bench.measurement import certificates
+from bench.systems import _grpc, _http2, _tls, grpc_aio, sockets
 from bench.systems._http2 import END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, frame
 
 pytestmark = pytest.mark.timeout(60)
@@ -268,3 +272,64 @@ def test_failures_over_connections_that_are_not_kept_are_counted():
         and report.calls + report.errors == 20
         and [len(blob) for blob in blobs] == [report.calls] * 3
     )
+
+
+# Encryption
+
+
+@pytest.fixture
+def encrypted(tmp_path):
+    """Return the context of a server whose certificate this process trusts."""
+    made = certificates.make()
+    credentials.write(str(tmp_path), made)
+    credentials.use(made)
+    yield _tls.server_context(str(tmp_path))
+    credentials.use({})
+
+
+def encrypted_echo(context, connection):
+    with context.wrap_socket(connection, server_side=True) as secured:
+        while (data := secured.recv(4)) and len(data) == 4:
+            payload, size = b"", struct.unpack("!I", data)[0]
+            while len(payload) < size:
+                payload += secured.recv(size - len(payload))
+            secured.sendall(framed(payload))
+
+
+def test_encrypted_calls_are_made_and_sessions_resumed(poller, encrypted):
+    with served(lambda connection, asked: encrypted_echo(encrypted, connection)) as address:
+        for session in ("new", "resumed"):
+            options = sockets.Options(tls=True, tls_session=session)
+            spec = {"options": options, "calls_per_connection": 5, "callers": 2, "payload_bytes": 40_000}
+            load, report, _ = load_of(address, **spec)
+            assert (report.calls, report.errors) == (40, 0)
+            assert [one._tls.resumed for one in load.connections] == [session == "resumed"] * 2
+
+
+def test_handshakes_that_fail_in_the_window_are_counted(encrypted):
+    numbers = itertools.count()
+
+    def behave(connection, asked):
+        if next(numbers) % 3 == 1:
+            connection.sendall(b"this is no handshake\r\n")
+            connection.recv(1 << 16)
+        else:
+            encrypted_echo(encrypted, connection)
+
+    with served(behave) as address:
+        options = sockets.Options(tls=True)
+        _, report, _ = load_of(address, options=options, calls_per_connection=1, max_calls=6)
+    assert report.calls == 3 and report.numbers == [("error_connect", 3, "1")]
+
+
+def test_records_that_were_altered_are_a_failure(encrypted):
+    def behave(connection, asked):
+        with encrypted.wrap_socket(connection, server_side=True) as secured:
+            secured.recv(4 + 100)
+            raw = socket(fileno=dup(secured.fileno()))
+            raw.sendall(b"\x17\x03\x03\x00\x20" + bytes(32))
+            raw.close()
+            secured.recv(1)
+
+    with served(behave) as address, pytest.raises(TransportError, match="the encrypted connection failed"):
+        load_of(address, options=sockets.Options(tls=True))
