@@ -1,6 +1,7 @@
 """Panels of languages: round trips, the share that is Python's on each side, CPU time by role, calls per second."""
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from bench.experiments.axes import (
     GREY,
@@ -84,6 +85,7 @@ def shares(run: Run, axes: Axes) -> None:
     axes.axvline(0, color="#888888", lw=0.8)
     axes.set_xlim(1.05 * lowest - 0.02, 1.02 * highest)
     linear_axis(axes.xaxis, lambda share: f"{100 * share:.0f} %")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlabel("share of the RTT with both sides in Python; bar: 95 % CI")
     axes.legend(fontsize=9)
     axes.set_title("Shares of the round trip, by side")
