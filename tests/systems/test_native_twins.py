@@ -1,11 +1,13 @@
 """Systems with native programs: each side is native or in Python, both kinds speak with each other, and end."""
 
+import contextlib
 import os
 import shutil
 import socket
 import struct
 import subprocess
 import threading
+import time
 
 import psutil
 import pytest
@@ -269,3 +271,32 @@ def test_what_is_missing_is_named_with_the_packages(monkeypatch):
         NotInstalledError, match="there is no grpc_cpp_plugin; install it: apt-get install g\\+\\+ a-package"
     ):
         programs.need((), "g++ a-package", ["protoc", "grpc_cpp_plugin"])
+
+
+def programs_of_mine(role):
+    """Return the native programs in this role that descend from this process."""
+    found = []
+    for one in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            found += [one] * (one.cmdline()[1:2] == [role] and one.name() == "program")
+    return found
+
+
+@twins
+@pytest.mark.parametrize("role", ["server", "client"])
+def test_a_program_that_is_killed_in_the_window_is_one_sentence_and_leaves_nothing(name, role):
+    def kill():
+        assert wait_for(lambda: programs_of_mine(role))
+        (program,) = programs_of_mine(role)
+        killed.append(program.pid)
+        time.sleep(0.3)
+        program.kill()
+
+    killed = []
+    case = checked(Case(name, "ipc"))
+    systems.prepare(name)
+    threading.Thread(target=kill, daemon=True).start()
+    with pytest.raises(SystemFailedError, match=f"the {name} program .*(status -9|closed|reset|status 14)") as caught:
+        measure(case, 5.0, seed=1)
+    assert "\n" not in str(caught.value) and killed
+    assert wait_for(lambda: not programs_of_mine("server") and not programs_of_mine("client"))
