@@ -148,3 +148,15 @@ def test_a_distribution_ends_where_a_thousand_times_the_median_is():
         house.distribution_axes(axes)
     assert axes.get_xlim()[1] < 1e6
     assert any("off the axis: up to 1" in one.get_text() for one in axes.get_legend().get_texts())
+
+
+def test_one_call_of_minutes_stretches_no_axis_of_every_call_and_is_named():
+    def once(start, calls):
+        factors = np.ones(calls)
+        factors[calls // 2] = 1e7 if start == 0 else 1
+        return factors
+
+    run = handmade.handmade(handmade.PAIR, [100, 50], starts=2, calls=1000, shape=once)
+    (axes,) = panels.panel(run, "calls_in_order").axes
+    assert axes.get_ylim()[1] < 1e6
+    assert "off the axis: up to 500 s" in axes.get_title(loc="left").replace("\n", " ")

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from bench.analysis.resources import total_cpu
 from bench.experiments.axes import (
+    FURTHEST,
     LINE_STYLES,
     RangeRow,
     cpu_bars,
@@ -50,7 +51,16 @@ def calls_in_order(run: Run, axes: Axes) -> None:
     name_lanes(axes, names, seconds)
     axes.set_ylabel("RTT; line: running median")
     time_axis(axes.yaxis)
-    axes.set_title(f"Every call{of_first_size(run)}; marks on top: end of warm-up")
+    axes.set_title(f"Every call{of_first_size(run)}; marks on top: end of warm-up{_held(run, axes, shown)}")
+
+
+def _held(run: Run, axes: Axes, cases: list[int]) -> str:
+    """End the vertical axis where single calls would stretch it; return the words that name the longest one."""
+    last, longest = FURTHEST * run.cases.loc[cases, column(0.5)].max(), axes.dataLim.y1
+    if not longest > last:
+        return ""
+    axes.set_ylim(top=last)
+    return f"; off the axis: up to {duration(longest)}"
 
 
 def _settled(run: Run, case: int) -> str:
