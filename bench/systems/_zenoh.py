@@ -136,8 +136,22 @@ def answering(session: Any, key: str, answer: Callable[[bytes], bytes], express:
     return session.declare_queryable(key, handle, complete=True)
 
 
+def first(replies: Any) -> bytes:
+    """Return the first reply to a query, waiting for it; TransportError for an error, or where none comes."""
+    for reply in replies:
+        if reply.ok is None:
+            raise TransportError(f"the call failed: {reply.err.payload.to_string()}", "read")
+        return reply.ok.payload.to_bytes()
+    raise TransportError("the call failed: no reply came, the server is gone", "read")
+
+
+def failed(reason: Exception) -> TransportError:
+    """Return the error for a query that could not be sent."""
+    return TransportError(f"the call failed: {_words(reason)}", "read")
+
+
 class Client:
-    """One session; a call is a query, and its reply."""
+    """One session, whose queries are calls."""
 
     mode: str
 
@@ -156,17 +170,6 @@ class Client:
         if self._options.querier:
             return self._querier.get(payload=payload)
         return self._session.get(self._key, payload=payload, timeout=PATIENCE_S, express=self._options.express)
-
-    def call(self, payload: bytes) -> bytes:
-        """Send one query and return its reply."""
-        try:
-            for reply in self._ask(payload):
-                if reply.ok is None:
-                    raise TransportError(f"the call failed: {reply.err.payload.to_string()}", "read")
-                return reply.ok.payload.to_bytes()
-        except zenoh.ZError as reason:
-            raise TransportError(f"the call failed: {_words(reason)}", "read") from reason
-        raise TransportError("the call failed: no reply came, the server is gone", "read")
 
     def close(self) -> None:
         """Disconnect."""

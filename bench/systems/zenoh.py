@@ -29,6 +29,13 @@ class Client(_zenoh.Client):
 
     mode = "peer"
 
+    def call(self, payload: bytes) -> bytes:
+        """Send one query and return its reply."""
+        try:
+            return _zenoh.first(self._ask(payload))
+        except zenoh.ZError as reason:
+            raise _zenoh.failed(reason) from reason
+
 
 class Sender(_zenoh.Sender):
     """The sending end of a one-way stream."""

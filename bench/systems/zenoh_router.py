@@ -4,6 +4,8 @@ import json
 import sys
 import threading
 
+import zenoh
+
 from bench.contract import Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.process import Process, python
@@ -45,6 +47,13 @@ class Client(_zenoh.Client):
     """One session that is connected to the router."""
 
     mode = "client"
+
+    def call(self, payload: bytes) -> bytes:
+        """Send one query and return its reply."""
+        try:
+            return _zenoh.first(self._ask(payload))
+        except zenoh.ZError as reason:
+            raise _zenoh.failed(reason) from reason
 
 
 def _run(ends: list[str], folder: str) -> None:
