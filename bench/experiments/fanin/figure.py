@@ -105,7 +105,7 @@ def busy(run: Run, axes: Axes) -> None:
     linear_axis(axes.xaxis, quantity)
     name_rows(axes, [f"{system}, {run.case(case).under_way}" for system, case in chosen])
     axes.set_xlim(left=0)
-    axes.set_xlabel("CPUs; marker: median, bar: range over starts; rows: system, number of clients")
+    axes.set_xlabel("CPUs; marker: median, bar: range over starts; rows: system, clients")
     axes.legend()
 
 
