@@ -23,6 +23,8 @@ ENCRYPTED = ("tcp",)
 class Options:
     """The resource requested, and who reads HTTP on each side: one server process, connections kept.
 
+    An idle connection is kept for an hour; the limit of uvicorn and hypercorn is 5 s.
+
     server: uvicorn with the parser httptools (C) or h11 (Python); hypercorn, which uses h11 too; granian (hyper, in
         Rust, in threads beside the event loop).
     framework: starlette finds the handler by its routes; none is an application by hand.

@@ -33,7 +33,7 @@ REQUIRES = ("thriftpy2",)
 
 @dataclass(frozen=True)
 class Options:
-    """The protocol, what is below it, and the server's sockets.
+    """The protocol, what is below it, and the server's sockets, without the library's limit of 3 s on each wait.
 
     protocol: how a call becomes bytes. binary is read and written by the library's Cython code, as are its buffers;
         binary_python writes the same bytes by its Python code, and compact (numbers of variable length) has no other.
