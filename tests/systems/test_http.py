@@ -138,10 +138,10 @@ def test_a_count_that_is_none_is_refused_and_not_counted(count, private_parent):
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"resource": "xml"}, "resource must be echo, bytes, json or static"),
+        ({"resource": "xml"}, "resource of http_aiohttp must be echo, bytes, json or static"),
         ({"workers": 0}, "workers must be 1 to 256"),
         ({"backlog": 0}, "backlog must be at least 1"),
-        ({"event_loop": "trio"}, "event_loop must be asyncio or uvloop"),
+        ({"event_loop": "trio"}, "event_loop of http_aiohttp must be asyncio or uvloop"),
         ({"pin": 1}, "pin of http_aiohttp must be true or false"),
     ],
 )
