@@ -76,7 +76,7 @@ def test_reference_runs_are_small_complete_and_of_enough_starts():
     for folder in sorted((ROOT / "data" / "reference").iterdir()):
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         run = reference(folder.name)
-        assert size < 6_000_000
+        assert size < (15_000_000 if folder.name == "overview" else 6_000_000)  # overview: every system
         assert run.manifest["finished"] and "No conclusion" not in words.conclusion(run)
         assert run.plan.notebook == folder.name
 

@@ -101,7 +101,7 @@ def _share(axes: Axes, y: float, one: Interval, colour: str, marker: str) -> Non
     low, high = _end(one)
     axes.plot([low, high], [y, y], color=colour, lw=5, alpha=0.35, solid_capstyle="butt")
     axes.plot(one.middle, y, marker, ms=6.5, color=colour)
-    beside(axes, y, f"{100 * one.middle:.0f} %", 9)
+    beside(axes, y, f"{round(100 * one.middle)} %", 9)
 
 
 def cpu(run: Run, axes: Axes) -> None:
