@@ -179,7 +179,7 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
 
 def _properties() -> Any:
     """Return the properties of a message to be published, without any."""
-    return Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+    return Properties(PacketTypes.PUBLISH)
 
 
 def _failed(reason: Exception) -> TransportError:
