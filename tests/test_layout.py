@@ -12,7 +12,7 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bench import systems
+from bench import environments, systems
 
 BENCH = ROOT / "bench"
 MODULES = sorted(file for file in BENCH.rglob("*.py") if file.parent.name not in ("systems", "codecs"))
@@ -175,6 +175,10 @@ def test_the_lock_of_all_systems_agrees_with_that_of_the_laboratory():
     versions, lab = locked("systems"), locked()
     assert needed <= versions.keys() and not needed <= lab.keys()
     assert {name: version for name, version in versions.items() if lab.get(name, version) != version} == {}
+
+
+def test_environments_apart_are_those_of_the_other_locks():
+    assert environments.names() == ["crossbar"]
 
 
 def test_uv_is_locked_alone():
