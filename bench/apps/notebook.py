@@ -24,7 +24,7 @@ from bench.experiments import panels as figures
 from bench.experiments import published, registry, tables, words
 from bench.experiments.axes import style
 from bench.measurement import capacity_search, runner
-from bench.plan import estimate, placement
+from bench.plan import estimate
 from bench.plan.case import Case
 from bench.plan.objective import objective
 from bench.plan.parameters import flag, literal
@@ -48,7 +48,7 @@ def measure(
     """
     if source != "measure":
         return _load(notebook, str(source))
-    if notebook == "placement" and (reason := placement.why_not()):
+    if reason := registry.why_not(notebook, **parameters):
         print(f"Skipped: {reason}. The figures below show the reference run of another machine.")
         return _load(notebook, "reference")
     plan, again = registry.plan(notebook, **parameters), flag(resume, "resume")

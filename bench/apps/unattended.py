@@ -16,7 +16,7 @@ from bench import environments, paths, systems
 from bench.apps import threads
 from bench.errors import BenchError, DataError, UsageError, unknown
 from bench.experiments import registry
-from bench.plan import cases, estimate, placement
+from bench.plan import cases, estimate
 from bench.plan.parameters import literal, positive
 from bench.plan.plan import Plan
 from bench.process import is_found
@@ -105,13 +105,13 @@ def _planned(notebook: Path, parameters: dict[str, str]) -> tuple[Plan | None, o
         if name not in cell:
             raise unknown(f"parameter of {notebook.name}", name, cell)
     values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
-    if notebook.stem == "placement" and placement.why_not():  # it will say why, and draw the reference run
-        return None, None
     if values.pop("source", None) != "measure":  # or it has no source: it looks at what others measured
         return None, None
     for name in ("resume", "predictions"):
         values.pop(name, None)
     budget_s = literal(values.pop("budget_s", None))
+    if registry.why_not(notebook.stem, **values):  # it will say why, and draw the reference run
+        return None, None
     return registry.plan(notebook.stem, **values), budget_s
 
 

@@ -14,6 +14,15 @@ def plan(notebook: str, **parameters: Any) -> Plan:
     return made
 
 
+def why_not(notebook: str, **parameters: Any) -> str | None:
+    """Return why this machine can measure nothing of what a notebook's parameters ask for, None if it can.
+
+    A notebook for which that can happen has a function ``why_not`` in its plan's file; its reference run is then drawn.
+    """
+    reason: str | None = getattr(_part(notebook, "plan"), "why_not", lambda **asked: None)(**parameters)
+    return reason
+
+
 def figure_of(notebook: str) -> ModuleType:
     """Return the module that draws a notebook's figure: its ``TITLE``, its ``PANELS``, and the panels by name."""
     return _part(notebook, "figure")

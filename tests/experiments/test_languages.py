@@ -3,6 +3,7 @@
 import pytest
 from handmade import handmade
 
+from bench.apps import notebook
 from bench.errors import NotInstalledError, UsageError
 from bench.experiments import registry
 from bench.experiments.languages import findings, text
@@ -105,3 +106,14 @@ def test_a_twin_that_is_not_installed_is_named_with_what_installs_it(monkeypatch
     monkeypatch.setattr("bench.experiments.languages.plan.absent_of", lambda chosen: everything)
     with pytest.raises(UsageError, match="apt-get install g"):
         registry.plan("languages")
+
+
+def test_where_no_twin_is_installed_the_reference_run_is_drawn_unless_one_is_named(monkeypatch, capsys):
+    everything = dict.fromkeys(TWINS, "there is no g++; install it: apt-get install g++")
+    monkeypatch.setattr("bench.experiments.languages.plan.absent_of", lambda chosen: everything)
+    assert notebook.measure("languages").plan.notebook == "languages"
+    said = capsys.readouterr().out
+    assert "Skipped: no system with a native twin is installed; there is no g++; install it: apt-get" in said
+    assert "Nothing is measured: this is run " in said
+    with pytest.raises(UsageError, match="apt-get install g"):
+        notebook.measure("languages", system="sockets_c")

@@ -1,5 +1,7 @@
 """Plan of languages.ipynb: systems with a native twin, client and server in either language."""
 
+from typing import Any
+
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
@@ -9,6 +11,14 @@ from bench.plan.profiles import make_plan
 
 TWINS = {"sockets_c": "sockets", "zeromq_c": "zeromq", "grpc_cpp": "grpc_sync"}  # and what they are in Python
 SIDES = (("python", "python"), ("c", "python"), ("python", "c"), ("c", "c"))  # client and server
+
+
+def why_not(system: object = "all", **asked: Any) -> str | None:
+    """Return the remedy where no system with a twin is installed and none is named, else None."""
+    absent = absent_of(list(TWINS))
+    if parameters.as_list(system) != ["all"] or len(absent) < len(TWINS):
+        return None
+    return f"no system with a native twin is installed; {next(iter(absent.values()))}"
 
 
 def plan(

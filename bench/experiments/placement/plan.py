@@ -1,9 +1,11 @@
 """What is measured for placement.ipynb: the same round trip under each placement."""
 
+from typing import Any
+
 from bench.errors import UsageError
+from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.cases import FLOOR, chosen_systems, payload, transports
-from bench.plan.placement import PLACEMENTS, why_not
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -18,7 +20,7 @@ def plan(
     seed: object = 1,
 ) -> Plan:
     """Plan the same round trips, of a system and of raw sockets, under each placement."""
-    if reason := why_not():
+    if reason := placement.why_not():
         raise UsageError(f"placements cannot be compared: {reason}; draw the reference run: -p source reference")
     size = payload(payload_bytes)
     chosen = list(dict.fromkeys([*chosen_systems(system), FLOOR]))
@@ -26,6 +28,11 @@ def plan(
         Case(name, by, size, placement=where)
         for name in chosen
         for by in transports(name, transport, "")
-        for where in PLACEMENTS
+        for where in placement.PLACEMENTS
     ]
     return make_plan("placement", cases, profile, starts, window_s, seed)
+
+
+def why_not(**asked: Any) -> str | None:
+    """Return why this machine cannot compare placements, None if it can."""
+    return placement.why_not()
