@@ -71,7 +71,7 @@ reference: $(READY)
 
 # The libraries of the systems that the default installation leaves out; then the line that installs their programs.
 systems: $(SYSTEMS_READY)
-	@$(BIN)/python -m bench list --missing
+	@$(BIN)/python -P -m bench list --missing
 
 # For a class (docs/teaching.md): copies without answers, slides that need no network.
 student: $(READY)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from drawings import whole
 from handmade import handmade, reference
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -81,6 +82,8 @@ def test_every_horizontal_axis_ends_near_its_data(figure):
         box, shown = axes.get_window_extent(), list(points(axes)[:, 0])
         for patch in axes.patches:
             shown += [patch.get_window_extent().x0, patch.get_window_extent().x1]
+        for ranges in (one for one in axes.collections if isinstance(one, LineCollection)):
+            shown += [x for path in ranges.get_paths() for x in axes.transData.transform(path.vertices)[:, 0]]
         covered = (np.clip(shown, box.x0, box.x1).max() - np.clip(shown, box.x0, box.x1).min()) / box.width
         assert covered > 0.6, axes.get_title(loc="left")
 

@@ -65,9 +65,9 @@ def post(address, document):
 @pytest.mark.parametrize(
     ("name", "wrong", "text"),
     [
-        ("xmlrpc_stdlib", {"http": "2"}, "http must be"),
+        ("xmlrpc_stdlib", {"http": "2"}, "option http of xmlrpc_stdlib must be"),
         ("xmlrpc_stdlib", {"gzip": 1}, "gzip of xmlrpc_stdlib must be true or false"),
-        ("xmlrpc_pstream", {"writes": 4}, "writes must be 1, 2 or 3"),
+        ("xmlrpc_pstream", {"writes": 4}, "option writes of xmlrpc_pstream must be 1, 2 or 3"),
     ],
 )
 def test_options_that_do_not_exist(name, wrong, text):
