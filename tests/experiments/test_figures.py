@@ -83,7 +83,8 @@ def test_every_horizontal_axis_ends_near_its_data(figure):
         for patch in axes.patches:
             shown += [patch.get_window_extent().x0, patch.get_window_extent().x1]
         for ranges in (one for one in axes.collections if isinstance(one, LineCollection)):
-            shown += [x for path in ranges.get_paths() for x in axes.transData.transform(path.vertices)[:, 0]]
+            ends = [axes.transData.transform(path.vertices)[:, 0] for path in ranges.get_paths()]
+            shown += [x for pair in ends for x in pair if np.isfinite(x)]
         covered = (np.clip(shown, box.x0, box.x1).max() - np.clip(shown, box.x0, box.x1).min()) / box.width
         assert covered > 0.6, axes.get_title(loc="left")
 
