@@ -1,12 +1,17 @@
 """What a system's file declares: the values of its options, its largest payload, its programs, and their versions."""
 
+import importlib.util
+import sys
 import textwrap
 
 import pytest
+from conftest import ROOT
 
 from bench import process, systems
 from bench.errors import NotInstalledError, SystemFileError, UsageError
+from bench.experiments import registry
 from bench.measurement import versions
+from bench.plan import cases
 from bench.plan.case import Case
 from bench.plan.validation import checked
 
@@ -125,3 +130,27 @@ def test_groups_are_declared(declaring):
     assert (systems.group("sockets"), systems.group("wamp_crossbar")) == ("direct", "broker")
     with pytest.raises(SystemFileError, match="GROUP must be one of direct, broker, http, native, instrument"):
         systems.group(declaring("grouped", 'GROUP = "others"'))
+
+
+@pytest.mark.parametrize("notebook", [file.stem for file in sorted((ROOT / "notebooks").glob("[a-z]*.ipynb"))])
+def test_a_notebook_that_cannot_measure_here_says_why_or_nothing(notebook):
+    if (ROOT / "bench" / "experiments" / notebook).is_dir():
+        assert registry.why_not(notebook, system="all", transport="all") is None
+
+
+def test_a_library_that_is_absent_is_absent_in_estimates_too(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bench.systems.redis", None)
+    with cases.all_present():
+        plan = registry.plan("fanin")
+    assert "redis" in plan.absent and "redis" not in {case.system for case in plan.cases}
+    assert "sockets" in {case.system for case in plan.cases}
+
+
+def test_all_that_is_required_is_needed_to_be_counted_as_installed(monkeypatch):
+    pytest.importorskip("starlette")
+    assert systems.missing("http_asgi") is None
+    found = importlib.util.find_spec
+    monkeypatch.delitem(sys.modules, "bench.systems.http_asgi")
+    hidden = {"granian"}
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name in hidden else found(name, *more))
+    assert "granian" in str(systems.missing("http_asgi"))

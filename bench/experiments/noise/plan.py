@@ -1,9 +1,9 @@
 """Plan of noise.ipynb: waits of known length with and without other load, and raw sockets as the baseline."""
 
 from bench.plan import parameters
+from bench.plan import placement as places
 from bench.plan.case import Case
 from bench.plan.cases import FLOOR, instrument, one_transport
-from bench.plan.placement import PLACEMENTS, default, why_not
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -23,7 +23,7 @@ def plan(
     by = one_transport(FLOOR, transport)
     long_us = int(parameters.positive(pause_us, "pause_us", 1_000_000))
     size = int(parameters.positive(payload_bytes, "payload_bytes", 1_000_000))
-    where = default()
+    where = places.default()
     cases = [
         Case("pause", "inproc", size, {"us": long_us, "beside": beside}, where)
         for beside in ("nobody", "same", "others")
@@ -31,6 +31,7 @@ def plan(
     cases += [
         Case("pause", "inproc", size, {"us": TIMER_US, "way": way}, where) for way in ("sleep", "asyncio", "spin")
     ]
-    cases += [Case(FLOOR, by, size, placement=place) for place in ([*PLACEMENTS] if not why_not() else ["free"])]
+    compared = ["free"] if places.why_not() else places.PLACEMENTS
+    cases += [Case(FLOOR, by, size, placement=place) for place in compared]
     cases.append(instrument(size, where))
     return make_plan("noise", cases, profile, starts, window_s, seed)
