@@ -141,7 +141,7 @@ def transports(system: str, transport: object, target: object) -> list[str]:
 
 @contextlib.contextmanager
 def all_present() -> Iterator[None]:
-    """Count every system that can be imported as present meanwhile: a plan is made without compiling or installing."""
+    """Count every system that is installed as present meanwhile: a plan is made without compiling or preparing."""
     before = _ALL_PRESENT.set(True)
     try:
         yield
@@ -151,11 +151,11 @@ def all_present() -> Iterator[None]:
 
 def why_absent(name: str) -> str | None:
     """Return the remedy for a system that cannot be measured, None if it can; prepare it first."""
+    if reason := systems.missing(name):
+        return str(reason)
+    if _ALL_PRESENT.get():
+        return None
     try:
-        if _ALL_PRESENT.get():
-            systems.load(name)  # what cannot be imported cannot be planned either
-            return None
-        systems.need_programs(name)
         systems.prepare(name)
         if environment := systems.constant(name, "ENVIRONMENT", None):
             environments.ensure(environment)

@@ -138,11 +138,14 @@ def test_a_notebook_that_cannot_measure_here_says_why_or_nothing(notebook):
         assert registry.why_not(notebook, system="all", transport="all") is None
 
 
-def test_a_library_that_is_absent_is_absent_in_estimates_too(monkeypatch):
+def test_a_library_or_a_program_that_is_absent_is_absent_in_estimates_too(monkeypatch):
     monkeypatch.setitem(sys.modules, "bench.systems.redis", None)
+    found = process.program
+    monkeypatch.setattr(process, "program", lambda name: None if name == "nats-server" else found(name))
     with cases.all_present():
         plan = registry.plan("fanin")
     assert "redis" in plan.absent and "redis" not in {case.system for case in plan.cases}
+    assert "nats" in plan.absent and "nats" not in {case.system for case in plan.cases}
     assert "sockets" in {case.system for case in plan.cases}
 
 
