@@ -131,7 +131,7 @@ def brokered() -> None:
     """Redis and NATS through a broker of this run, beside a bare loop with the same library."""
     with Routers() as routers:
         for system, transport in (("redis", "ipc"), ("redis", "tcp"), ("nats", "tcp")):
-            if missing := systems.why_missing(system):
+            if missing := systems.missing(system):
                 print(f"{system:38} skipped: {missing}")
                 continue
             case = Case(system, transport)
@@ -377,7 +377,7 @@ def frameworks() -> None:
     """The median round trip of three frameworks, by the laboratory and by bare loops (wanted within 3 %)."""
     pairs = [(system, transport) for system in ("thrift", "nng") for transport in ("ipc", "tcp")]
     for system, transport in [*pairs, ("http_asgi", "tcp")]:
-        if reason := systems.why_missing(system):
+        if reason := systems.missing(system):
             print(f"{system:38} skipped: {reason}")
             continue
         case = Case(system, transport, placement="same")

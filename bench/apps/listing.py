@@ -58,8 +58,8 @@ def _system_text(name: str) -> str:
         lines += [f"  transports  {', '.join(systems.constant(name, 'TRANSPORTS'))}"]
         lines += [f"  group       {systems.group(name)}"]
         systems.constant(name, "REQUIRES")
-        systems.need_programs(name)
         module = systems.load(name)
+        systems.need(name)
     except SystemFileError as wrong:
         return f"{name}: cannot be used: {wrong}"
     except NotInstalledError as missing:

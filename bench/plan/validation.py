@@ -74,7 +74,7 @@ def checked(case: Case) -> Case:
 def _check_whole(case: Case, module: Any) -> None:
     """Refuse a system without programs that it needs here, or whose file is not complete, and too large a payload."""
     if case.target is None:
-        systems.need_programs(case.system)
+        systems.need(case.system)
     systems.constant(case.system, "REQUIRES")
     if absent := [name for name in ("serve", "Client") if not hasattr(module, name)]:
         file = systems.file_of(case.system)

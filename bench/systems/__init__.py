@@ -146,6 +146,7 @@ def load(name: str) -> System:
     return cast(System, module)
 
 
+@functools.cache
 def _is_installed(requirement: str) -> bool:
     from importlib import metadata
 
@@ -163,8 +164,21 @@ def distribution(requirement: str) -> str:
     return re.split(r"[\s<>=!~\[;]", requirement)[0]
 
 
-def need_programs(name: str) -> None:
-    """Raise NotInstalledError, with the command that installs them, if programs of the system are missing here."""
+def need(name: str) -> None:
+    """Raise NotInstalledError, with the command that installs them, if the system's packages or programs are missing.
+
+    A file may import its packages where it uses them, so that an import does not show all that is missing.
+    """
+    if absent := [one for one in constant(name, "REQUIRES") if not _is_installed(one)]:
+        are = "are" if len(absent) > 1 else "is"
+        raise NotInstalledError(
+            f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: "
+            f"python -m pip install {' '.join(absent)}"
+        )
+    _need_programs(name)
+
+
+def _need_programs(name: str) -> None:
     wanted = constant(name, "PROGRAMS", {})
     if not wanted:
         return
@@ -184,15 +198,10 @@ def missing(name: str) -> NotInstalledError | None:
     """Import a system; return why it cannot be measured here, with the remedy, or None if it can."""
     try:
         load(name)
-        need_programs(name)
+        need(name)
     except NotInstalledError as reason:
         return reason
     return None
-
-
-def why_missing(name: str) -> str:
-    """Return ``missing`` as text, "" if the system can be measured here."""
-    return str(missing(name) or "")
 
 
 def offering(what: str) -> list[str]:

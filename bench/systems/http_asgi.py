@@ -18,9 +18,6 @@ GROUP = "http"
 FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)
 
-if absent := [name for name in REQUIRES if importlib.util.find_spec(name) is None]:
-    raise ModuleNotFoundError(f"No module named {absent[0]!r}", name=absent[0])  # each is imported where it is used
-
 
 @dataclass(frozen=True)
 class Options:

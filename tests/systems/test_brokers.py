@@ -27,7 +27,7 @@ from bench.plan.validation import checked
 from bench.run import stored
 from bench.systems import _broker
 
-MISSING = {name: why for name in ("redis", "nats", "mqtt", "rabbitmq") if (why := systems.why_missing(name))}
+MISSING = {name: why for name in ("redis", "nats", "mqtt", "rabbitmq") if (why := str(systems.missing(name) or ""))}
 BROKERS = [
     pytest.param(name, marks=pytest.mark.skipif(name in MISSING, reason=MISSING.get(name, "")))
     for name in ("rabbitmq", "mqtt", "nats", "redis")

@@ -25,7 +25,7 @@ from bench.plan.case import Case
 from bench.plan.validation import choices, encrypted_transports, options_of
 from bench.systems import sockets
 
-MISSING = {name: reason for name in systems.names() if (reason := systems.why_missing(name))}
+MISSING = {name: reason for name in systems.names() if (reason := str(systems.missing(name) or ""))}
 PAIRS = [(name, transport) for name in systems.names() for transport in systems.constant(name, "TRANSPORTS")]
 STREAMS = [pair for pair in PAIRS if pair[0] not in MISSING and hasattr(systems.load(pair[0]), "Receiver")]
 

@@ -110,7 +110,7 @@ class Choice:
             self.transport.options = provided
             self.transport.value = "ipc" if "ipc" in provided else provided[0]
             said = systems.describe(name).partition(": ")[2]
-            systems.need_programs(name)
+            systems.need(name)
             self.options, self.failure = inputs.of(systems.load(name).Options), ""
             self.is_carrying = carrying.carries(name, messages.KINDS[0])
         except BenchError as error:
