@@ -49,25 +49,50 @@ def private_directory() -> str:
     return f"{paths.for_sockets()}/roundtrip-{os.getpid()}-{secrets.token_hex(4)}"
 
 
-class Child(Process):
-    """One server, client or router: a fresh interpreter that leaves when this process does."""
+class Reported:
+    """A child process as its reports show it, wherever it runs: what it sent, in the order of arrival.
 
-    def __init__(self, name: str, module: str, spec: Message) -> None:
-        """Start ``python -m MODULE`` and hand it its specification."""
+    name: for errors. pid: its number on its machine. Who has one sends it messages, and ends it by ``stop``.
+    """
+
+    name: str
+    pid: int
+
+    def __init__(self, name: str) -> None:
+        """Begin without reports."""
         self.name = name
         self._has_failed = False
-        self._directory: str | None = getattr(spec, "directory", None)
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, so nothing can be left over
         self._reader = Reader()
         self._inbox: list[Message] = []
         self._groups: list[int] = []
-        super().__init__(
-            python(module),
-            stderr=self._log,
-            process_group=0,  # Ctrl-C is for the parent; not a session: Linux schedules those apart, at 1-2 us a call
-            env=with_package(_PACKAGE),
-        )
-        self.send(spec)
+
+    def fileno(self) -> int:
+        """Return the descriptor on which its reports arrive."""
+        raise NotImplementedError
+
+    def send(self, message: Message) -> None:
+        """Send it one message."""
+        raise NotImplementedError
+
+    def log_tail(self) -> str:
+        """Return the end of what it printed, on one line."""
+        raise NotImplementedError
+
+    def obituary(self, patience_s: float) -> str:
+        """Return how it ended and the end of its log, or nothing if it still runs."""
+        raise NotImplementedError
+
+    def cpu_s(self) -> float:
+        """Return the CPU time that it and its descendants have used, in s; 0 once it has ended."""
+        raise NotImplementedError
+
+    def ask_to_leave(self) -> None:
+        """End its input."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """End it, by force if it does not leave, and what belongs to it."""
+        raise NotImplementedError
 
     def read(self) -> None:
         """Take in what has arrived; raise what the child reports, or that it has died."""
@@ -91,6 +116,24 @@ class Child(Process):
                 return message
         return None
 
+
+class Child(Process, Reported):
+    """One server, client or router of this machine: a fresh interpreter that leaves when this process does."""
+
+    def __init__(self, name: str, module: str, spec: Message) -> None:
+        """Start ``python -m MODULE`` and hand it its specification."""
+        Reported.__init__(self, name)
+        self._directory: str | None = getattr(spec, "directory", None)
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, so nothing can be left over
+        Process.__init__(
+            self,
+            python(module),
+            stderr=self._log,
+            process_group=0,  # Ctrl-C is for the parent; not a session: Linux schedules those apart, at 1-2 us a call
+            env=with_package(_PACKAGE),
+        )
+        self.send(spec)
+
     def log_tail(self, lines: int = 6) -> str:
         """Return the end of what the child printed, on one line."""
         size = os.fstat(self._log.fileno()).st_size
@@ -109,6 +152,12 @@ class Child(Process):
         how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
         return f"the {self.name} {how}; the end of its log: {self.log_tail()}"
 
+    def cpu_s(self) -> float:
+        """Return the CPU time that it and all its descendants have used, in s; 0 once it has ended."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return clocks.total_ns(family(self.pid)) / 1e9
+        return 0.0
+
     def stop(self) -> None:
         """End the child, by force if it does not leave within half a second, and what belongs to it."""
         self.ask_to_leave()
@@ -126,7 +175,7 @@ class Child(Process):
             shutil.rmtree(self._directory, ignore_errors=True)
 
 
-def stop_all(children: Sequence[Child]) -> None:
+def stop_all(children: Sequence[Reported]) -> None:
     """End all children, side by side."""
     for child in children:
         child.ask_to_leave()
@@ -136,9 +185,9 @@ def stop_all(children: Sequence[Child]) -> None:
 
 def collect(
     kind: type[Kind],
-    wanted: Sequence[Child],
+    wanted: Sequence[Reported],
     deadline_s: float,
-    others: Sequence[Child] = (),
+    others: Sequence[Reported] = (),
     tick: Callable[[], None] = lambda: None,
 ) -> list[Kind]:
     """Wait until each wanted child has sent a message of this kind; return the messages in that order.
@@ -148,7 +197,7 @@ def collect(
     as late, while the wanted children still use CPU time, of which a busy machine gives them little.
     ``tick`` is called about every 0.2 s meanwhile.
     """
-    got: dict[Child, Kind] = {}
+    got: dict[Reported, Kind] = {}
     began = time.monotonic()
     end, next_tick, used_s = began + deadline_s, began + TICK_S, -math.inf
     with selectors.DefaultSelector() as selector:
@@ -166,20 +215,11 @@ def collect(
                 tick()
                 next_tick = time.monotonic() + TICK_S
             if (now := time.monotonic()) >= end:
-                used_before_s, used_s = used_s, _cpu_s(missing)
+                used_before_s, used_s = used_s, sum(child.cpu_s() for child in missing)
                 if used_s - used_before_s < LEAST_SHARE * LOOK_S or now >= began + LONGEST * deadline_s:
                     raise _late(kind, missing[0], now - began)
                 end = now + LOOK_S
     return [got[child] for child in wanted]
-
-
-def _cpu_s(children: Sequence[Child]) -> float:
-    """Return the CPU time that children and all their descendants have used, in s; one that has ended counts not."""
-    used_s = 0.0
-    for child in children:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            used_s += clocks.total_ns(family(child.pid)) / 1e9
-    return used_s
 
 
 _DOING: dict[type[Message], str] = {
@@ -189,7 +229,7 @@ _DOING: dict[type[Message], str] = {
 }
 
 
-def _late(kind: type[Message], child: Child, deadline_s: float) -> SystemFailedError:
+def _late(kind: type[Message], child: Reported, deadline_s: float) -> SystemFailedError:
     why = "it or its peer hangs"
     if kind is Listening:
         why = "serve() has not called service.announce(address), or hangs before it"

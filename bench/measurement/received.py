@@ -12,11 +12,16 @@ from bench.run.start_record import MOMENTS, Times
 OF_CONNECTION = ("opened_ns", "median_ns", "router_cpu_ns", "resumed")
 
 
-def calls_of(done: Sequence[Done], go_ns: int, width: int) -> list[Times]:
-    """Return the times of each caller, since *go*, from what the clients sent; ``width`` times for each call."""
+def calls_of(done: Sequence[Done], go_ns: Sequence[int], width: int) -> list[Times]:
+    """Return the times of each caller, since *go*, from what the clients sent; ``width`` times for each call.
+
+    go_ns: *go* by the clock of each client.
+    """
     arrays = [[np.frombuffer(blob, "i8") for blob in message.blobs] for message in done]
-    times = [each[i : i + width] for each in arrays for i in range(0, len(each), width)]
-    calls = [np.stack(one) - go_ns for one in times]
+    times = [
+        (each[i : i + width], go) for each, go in zip(arrays, go_ns, strict=True) for i in range(0, len(each), width)
+    ]
+    calls = [np.stack(one) - go for one, go in times]
     if any((one[1] < one[0]).any() for one in calls):
         raise SystemFailedError("a reply came before its request: the clock of this machine steps back")
     return calls
@@ -28,11 +33,13 @@ def attempts_of(done: Sequence[Done], go_ns: int) -> Times:
     return np.stack([request, number, sent - go_ns, np.where(replied == 0, 0, replied - go_ns), due - go_ns])
 
 
-def marks_of(done: Sequence[Done | Arrived], go_ns: int) -> list[tuple[str, Times, Times]]:
-    """Return both ends of a stream from what they sent: role, times since *go*, and message counts."""
+def marks_of(done: Sequence[Done | Arrived], go_ns: Sequence[int]) -> list[tuple[str, Times, Times]]:
+    """Return both ends of a stream from what they sent: role, times since *go* by its own clock, and message counts.
+
+    go_ns: *go* by the clock of the client, and by that of the server.
+    """
     sent_at, sent, received_at, received = (np.frombuffer(blob, "i8") for message in done for blob in message.blobs)
-    ends = (("client", sent_at, sent), ("server", received_at, received))
-    return [(role, times - go_ns, count) for role, times, count in ends]
+    return [("client", sent_at - go_ns[0], sent), ("server", received_at - go_ns[-1], received)]
 
 
 def sessions_of(done: Sequence[Done], go_ns: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The routers of an experiment: started before the first case that needs one, shared, ended with the experiment."""
+"""What outlives a start: hosts that are connected to, routers, credentials; ended with the experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from bench import credentials, systems
 from bench.child.spec import RouterSpec, Routing
 from bench.errors import SystemFailedError
 from bench.measurement import certificates
-from bench.measurement.child_process import Child, collect, private_directory
-from bench.measurement.meters import family
+from bench.measurement.child_process import Reported, collect
+from bench.measurement.hosts import HERE, LOCAL, Assignment, Host, bound
 from bench.plan.case import Case
 
 READY_S = 90.0  # until a router is ready; usual are 1 to 15 s, more on a busy machine
@@ -20,7 +20,7 @@ READY_S = 90.0  # until a router is ready; usual are 1 to 15 s, more on a busy m
 class Router:
     """A router that is ready: its process, where it listens, and its processes by role."""
 
-    child: Child
+    child: Reported
     addresses: Mapping[str, str]
     pids: Mapping[str, list[int]]
 
@@ -31,19 +31,20 @@ def start(
     options: Mapping[str, Any],
     bind: str | None = None,
     texts: Mapping[str, str] | None = None,
+    host: Host = HERE,
 ) -> Router:
-    """Start a system's router and return it when it is ready; ``bind`` is an address that the user names.
+    """Start a system's router on a host and return it when it is ready; ``bind`` is an address that the user names.
 
     ``texts`` are credentials, for encrypted connections.
 
     SystemFailedError quotes the router's log when it does not get ready.
     """
     name = systems.constant(system, "ENVIRONMENT", None)
-    environment = systems.environment(system)
+    environment = host.prepare(system)
     same: dict[str, Any] = {"system": system, "transport": transport, "options": dict(options)}
     same |= {"credentials": dict(texts or {})}
-    spec = RouterSpec(**same, bind=bind, directory=private_directory(), environment=environment)
-    child = Child(f"{system} router", "bench.child.router", spec)
+    spec = RouterSpec(**same, bind=bind, directory=host.private_directory(), environment=environment)
+    child = host.spawn(f"{system} router", "bench.child.router", spec)
     try:
         (ready,) = collect(Routing, [child], READY_S)
     except SystemFailedError as error:
@@ -52,7 +53,7 @@ def start(
     except BaseException:
         child.stop()
         raise
-    return Router(child, ready.addresses, _roles(child.pid, ready.pids))
+    return Router(child, ready.addresses, _roles(child.pid, ready.pids, host))
 
 
 def _remedy(bind: str | None, name: str | None) -> str:
@@ -61,15 +62,15 @@ def _remedy(bind: str | None, name: str | None) -> str:
     return f"; if its environment is damaged, make it anew: python -m bench prepare {name} --anew" if name else ""
 
 
-def _roles(pid: int, announced: Mapping[str, int]) -> dict[str, list[int]]:
+def _roles(pid: int, announced: Mapping[str, int], host: Host) -> dict[str, list[int]]:
     """Return the router's processes by role: those announced, and the rest as ``router``."""
     roles = {role: [helper] for role, helper in announced.items()}
     known = {pid, *announced.values()}  # the first only holds the others
-    return {"router": [member for member in family(pid) if member not in known], **roles}
+    return {"router": [member for member in host.family(pid) if member not in known], **roles}
 
 
 class Routers:
-    """A context in which cases of one system share a router, and all cases credentials; all routers end with it."""
+    """A context in which cases of one system share a router, and all cases credentials and hosts; all end with it."""
 
     def __init__(self) -> None:
         """Begin without routers."""
@@ -89,6 +90,10 @@ class Routers:
         if router := self._routers.pop(system, None):
             router.child.stop()
 
+    def hosts(self, case: Case) -> Assignment:
+        """Return which hosts have which role in the starts of a case."""
+        return LOCAL
+
     def of(self, case: Case) -> Router | None:
         """Return the router for a case, started if there is none yet or the case wants a fresh one."""
         if case.target is not None or not hasattr(systems.load(case.system), "route"):
@@ -98,7 +103,9 @@ class Routers:
         if case.system not in self._routers:
             offered = any(hasattr(systems.load(case.system).Options, name) for name in credentials.OPTIONS)
             texts = self._made() if offered else {}  # for this case, or a later one
-            self._routers[case.system] = start(case.system, case.transport, case.options, texts=texts)
+            host = self.hosts(case).server
+            started = start(case.system, case.transport, case.options, bound(host), texts, host)
+            self._routers[case.system] = started
         return self._routers[case.system]
 
     def credentials(self, case: Case) -> dict[str, str]:

@@ -16,7 +16,6 @@ import psutil
 
 from bench import credentials, systems
 from bench.channel import Count, Counted, Listening
-from bench.child import clocks
 from bench.child.spec import (
     Arrived,
     ClientSpec,
@@ -32,9 +31,8 @@ from bench.child.spec import (
     ServerSpec,
 )
 from bench.errors import SystemFailedError
-from bench.measurement import kernel_counters
-from bench.measurement.child_process import END_S, Child, collect, private_directory, stop_all
-from bench.measurement.meters import LoadMeter, family, has_ended
+from bench.measurement.child_process import END_S, Reported, collect, stop_all
+from bench.measurement.hosts import LOCAL, Assignment, ClockReading, Host, Metered, WindowMeter, bound
 from bench.measurement.received import attempts_of, calls_of, marks_of, sessions_of, window_ns
 from bench.measurement.received_streams import reply_streams_of
 from bench.measurement.routers import Router, Routers
@@ -46,6 +44,8 @@ from bench.run.start_record import StartRecord
 READY_S = 15.0  # until a server listens and its clients have made a verified call
 TARGET_S = 5.0  # the same, for a server that is said to be running
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
+ROLES = ("server_", "router_", "controller_")
+FAR_AHEAD_NS = 100_000_000  # the same where orders go to other machines
 GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
 
 
@@ -57,10 +57,11 @@ def measure(case: Case, window_s: float, seed: int, routers: Routers | None = No
     if routers is None:
         with Routers() as own:
             return measure(case, window_s, seed, own)
-    systems.prepare(case.system)
+    hosts = routers.hosts(case)
+    environment, *_ = [host.prepare(case.system) for host in hosts.all()]  # the server's host comes first
     texts = routers.credentials(case)
-    start = Start(case, seed, window_s, routers.of(case), systems.environment(case.system), texts)
-    children: list[Child] = []
+    start = Start(case, seed, window_s, routers.of(case), environment, texts, hosts)
+    children: list[Reported] = []
     try:
         spawned = start.spawn(children)
         prepared = start.get_ready(spawned)
@@ -92,35 +93,64 @@ class Spawned:
 
     asked_s: float
     places: placement.Placement
-    server: tuple[Child, ...]
-    clients: tuple[Child, ...]
-    watched: tuple[Child, ...]
+    server: tuple[Reported, ...]
+    clients: tuple[Reported, ...]
+    watched: tuple[Reported, ...]
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A start that is ready to go.
 
-    ready_s: from asking for the server until it listened. pids: process ids by role, whole process trees. counted: what
-    the server had counted by then, None where it cannot be asked.
+    ready_s: from asking for the server until it listened. pids: for each host process ids by role, whole process trees.
+    counted: what the server had counted by then, None where it cannot be asked.
     """
 
     ready_s: float | None
     clients: tuple[Ready, ...]
-    pids: Mapping[str, list[int]]
+    pids: tuple[tuple[Host, Mapping[str, list[int]]], ...]
     counted: Counted | None
 
 
 @dataclass(frozen=True)
+class HostWindow:
+    """One host in a window: *go* by its clock, its clock before and after, and what was metered."""
+
+    host: Host
+    go_ns: int
+    before: ClockReading
+    after: ClockReading
+    metered: Metered
+
+
+@dataclass(frozen=True)
 class Window:
-    """The result of a window: its beginning, reports of both ends, load by role, and use by other processes."""
+    """The result of a window: its beginning, reports of both ends, and what was metered on each host.
+
+    server_go_ns, go_ns: the instant *go* by the clock of the server's host, and by that of each client's.
+    """
 
     utc: str
-    go_ns: int
+    server_go_ns: int
+    go_ns: tuple[int, ...]
     done: tuple[Done, ...]
     arrived: tuple[Arrived, ...]
-    meter: LoadMeter
-    used: Mapping[str, int]
+    metered: tuple[HostWindow, ...]
+
+    @property
+    def used(self) -> dict[str, int]:
+        """CPU time and switches by role; the kernel's counters too, where all ran on one machine."""
+        if len(self.metered) == 1:
+            return dict(self.metered[0].metered.used)
+        found: dict[str, int] = {}
+        for one in self.metered:
+            found |= {name: value for name, value in one.metered.used.items() if name.startswith(ROLES)}
+        return found
+
+    def peak_rss(self, role: str) -> int | None:
+        """Return the largest memory seen for a role, in bytes: the sum over hosts."""
+        peaks = [one.metered.peak_rss(role) for one in self.metered]
+        return sum(filter(None, peaks)) if any(peak is not None for peak in peaks) else None
 
 
 @dataclass(frozen=True)
@@ -136,6 +166,7 @@ class Start:
     router: Router | None
     environment: str
     texts: Mapping[str, str]
+    hosts: Assignment = LOCAL
 
     @property
     def is_stream(self) -> bool:
@@ -150,24 +181,41 @@ class Start:
     @property
     def callers(self) -> int:
         """How many call at once, in all clients."""
-        return self.case.clients * self.case.callers
+        return self.processes * self.case.callers
 
-    def spawn(self, children: list[Child]) -> Spawned:
+    @property
+    def processes(self) -> int:
+        """How many client processes there are, the one for latency among them."""
+        return len(self.of_clients)
+
+    @property
+    def of_clients(self) -> list[Host]:
+        """The host of each client process."""
+        return self.hosts.clients(self.case.clients)
+
+    def spawn(self, children: list[Reported]) -> Spawned:
         """Start all processes side by side, and append each to ``children``; clients wait for the server's address."""
         asked_s = time.perf_counter()
-        places = placement.assign(self.case.placement, self.case.clients, self.router is not None)
+        places = self._places()
         server = () if self.is_inside or self.case.target is not None else (self._server(places),)
         children += server
         if self.router:
             for pids in self.router.pids.values():
-                placement.move(pids, places.router)
-        for number in range(self.case.clients):
+                self.hosts.server.move(pids, places.router)
+        for number in range(self.processes):
             children.append(self._client(places, number))
         behind = (self.router.child,) if self.router else ()  # outlives this start
         return Spawned(asked_s, places, server, tuple(children[len(server) :]), (*server, *behind))
 
-    def _server(self, places: placement.Placement) -> Child:
-        case = self.case
+    def _places(self) -> placement.Placement:
+        """Return the CPUs of all processes, each on its own host."""
+        case, has_router = self.case, self.router is not None
+        if self.hosts.is_here:
+            return self.hosts.server.place(case.placement, case.clients, has_router)
+        return placement.Placement(None, (None,) * self.processes)
+
+    def _server(self, places: placement.Placement) -> Reported:
+        case, host = self.case, self.hosts.server
         spec = ServerSpec(
             system=case.system,
             transport=case.transport,
@@ -177,14 +225,15 @@ class Start:
             seed=self.seed * 1000,
             cpus=places.server,
             router=dict(self.router.addresses) if self.router else {},
-            directory=private_directory(),
+            directory=host.private_directory(),
             environment=self.environment,
             message=case.message,
             credentials=dict(self.texts),
+            bind=bound(host),
         )
-        return Child(f"{case.system} server", "bench.child.server", spec)
+        return host.spawn(f"{case.system} server", "bench.child.server", spec)
 
-    def _client(self, places: placement.Placement, number: int) -> Child:
+    def _client(self, places: placement.Placement, number: int) -> Reported:
         case = self.case
         spec = ClientSpec(
             system=case.system,
@@ -199,7 +248,7 @@ class Start:
             window_s=self.window_s,
             cpus=places.clients[number],
             server_cpus=places.server,
-            share=(number, case.clients),
+            share=(number, self.processes),
             offered_per_s=case.offered_per_s,
             arrivals=case.arrivals,
             schedule_seed=self.seed,
@@ -216,7 +265,7 @@ class Start:
             large_bytes=case.large_bytes,
             p99_bytes=case.p99_bytes,
         )
-        return Child(f"{case.system} client", "bench.child.client", spec)
+        return self.of_clients[number].spawn(f"{case.system} client", "bench.child.client", spec)
 
     def get_ready(self, spawned: Spawned) -> Prepared:
         """Return when the server listens and every client has made a verified call."""
@@ -243,67 +292,88 @@ class Start:
         """Return the server's processes where the clients read their CPU time themselves; else none."""
         if self.case.load not in ("session", "reconnect"):
             return []
-        return [pid for one in spawned.server for pid in family(one.pid)]
+        return [pid for one in spawned.server for pid in self.hosts.server.family(one.pid)]
 
     def _router_pids(self) -> list[int]:
         """Return the router's processes, likewise."""
         return self.router.pids["router"] if self.router and self.case.load == "reconnect" else []
 
-    def _roles(self, spawned: Spawned, ready: Sequence[Ready], helpers: Mapping[str, int]) -> dict[str, list[int]]:
-        """Return the process ids of each role, whole process trees."""
-        pairs = zip(spawned.clients, ready, strict=True)
-        clients = [pid for one, report in pairs for pid in (one.pid, *report.pids)]
-        if self.is_inside:
-            return {"client+server": clients}
-        roles = {"client": clients} | {role: family(pid) for role, pid in helpers.items()}
-        roles |= self.router.pids if self.router else {}
+    def _roles(
+        self, spawned: Spawned, ready: Sequence[Ready], helpers: Mapping[str, int]
+    ) -> tuple[tuple[Host, dict[str, list[int]]], ...]:
+        """Return for each host the process ids of each role, whole process trees."""
+        found: dict[int, dict[str, list[int]]] = {id(host): {} for host in self.hosts.all()}
+        client = "client+server" if self.is_inside else "client"
+        for host, child, report in zip(self.of_clients, spawned.clients, ready, strict=True):
+            found[id(host)].setdefault(client, []).extend((child.pid, *report.pids))
+        roles, family = found[id(self.hosts.server)], self.hosts.server.family
+        if not self.is_inside:
+            roles |= {role: family(pid) for role, pid in helpers.items()}
+            roles |= self.router.pids if self.router else {}
         known = {pid for pids in roles.values() for pid in pids}
         for server in spawned.server:
             roles["server"] = [pid for pid in family(server.pid) if pid not in known]
-        return roles
+        return tuple((host, found[id(host)]) for host in self.hosts.all())
 
     def run_window(self, spawned: Spawned, prepared: Prepared) -> Window:
         """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
-        before = _counters(prepared.pids)
+        before = [host.clock() for host, _ in prepared.pids]
         utc = datetime.now(UTC).isoformat(timespec="milliseconds")
-        meter = LoadMeter(prepared.pids)
-        meter.tick()
-        go_ns = time.perf_counter_ns() + GO_AHEAD_NS * (2 + len(spawned.clients))
-        go = Go(at_ns=go_ns, until_ns=go_ns + int(self.window_s * 1e9))
-        for client in spawned.clients:
-            client.send(go)
-        done, arrived = self._wait(spawned, meter)
-        used = {name: value - before[name] for name, value in _counters(prepared.pids).items() if name in before}
-        meter.tick()
-        return Window(utc, go_ns, done, arrived, meter, used)
+        meters = [host.meter(pids) for host, pids in prepared.pids]
+        ahead_ns = GO_AHEAD_NS * (2 + len(spawned.clients)) + (0 if self.hosts.is_here else FAR_AHEAD_NS)
+        now_ns = time.perf_counter_ns()
+        go_of = {
+            id(host): now_ns + ahead_ns + clock.offset_ns
+            for (host, _), clock in zip(prepared.pids, before, strict=True)
+        }
+        for host, client in zip(self.of_clients, spawned.clients, strict=True):
+            at_ns = go_of[id(host)]
+            client.send(Go(at_ns=at_ns, until_ns=at_ns + int(self.window_s * 1e9)))
+        done, arrived = self._wait(spawned, meters)
+        metered = [meter.stop() for meter in meters]
+        windows = tuple(
+            HostWindow(host, go_of[id(host)], earlier, host.clock(), one)
+            for (host, _), earlier, one in zip(prepared.pids, before, metered, strict=True)
+        )
+        go_ns = tuple(go_of[id(host)] for host in self.of_clients)
+        return Window(utc, go_of[id(self.hosts.server)], go_ns, done, arrived, windows)
 
-    def _wait(self, spawned: Spawned, meter: LoadMeter) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
+    def _wait(self, spawned: Spawned, meters: Sequence[WindowMeter]) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
         """Wait for the end of the load; of a stream, until everything sent has been received."""
         limit_s = 1.2 * self.window_s + PATIENCE_S + 10 * sessions_s(self.case) + 2 * self.case.stream_s
         from_clients = partial(collect, wanted=spawned.clients, deadline_s=limit_s, others=spawned.watched)
         arrived: list[Arrived] = []
+
+        def tick() -> None:
+            for meter in meters:
+                meter.tick()
+
         if self.is_stream and spawned.server:
-            from_clients(Sent, tick=meter.tick)
-            arrived = collect(Arrived, spawned.server, limit_s, spawned.clients, meter.tick)
+            from_clients(Sent, tick=tick)
+            arrived = collect(Arrived, spawned.server, limit_s, spawned.clients, tick)
             for client in spawned.clients:
                 client.send(Proceed())
-        return tuple(from_clients(Done, tick=meter.tick)), tuple(arrived)
+        return tuple(from_clients(Done, tick=tick)), tuple(arrived)
 
     def record(self, spawned: Spawned, prepared: Prepared, window: Window) -> StartRecord:
         """Return what the window measured; the server is asked for its count first."""
         go_ns, done = window.go_ns, window.done
-        load = [(role, t_ns - go_ns, percent, rss) for role, t_ns, percent, rss in window.meter.rows]
+        load = [
+            (role, t_ns - one.go_ns, percent, rss)
+            for one in window.metered
+            for role, t_ns, percent, rss in one.metered.rows
+        ]
         if self.is_stream:
-            marks = marks_of([*done, *window.arrived], go_ns)
+            marks = marks_of([*done, *window.arrived], [*go_ns, window.server_go_ns])
             _, (_, received_at, received) = marks
             ledger = self._ledger(spawned, prepared, window, int(received_at[-1]))
             return StartRecord(ledger | {"server_calls": int(received[-1])}, marks=marks, load=load)
         counts = self._counts(spawned, prepared, done)
         if self.case.load == "retry":
             ledger = self._ledger(spawned, prepared, window, window_ns(done, [], self.window_s))
-            return StartRecord(ledger | counts, load=load, attempts=attempts_of(done, go_ns))
+            return StartRecord(ledger | counts, load=load, attempts=attempts_of(done, go_ns[0]))
         if self.case.load == "reply_stream":
-            streams, replies, last_ns = reply_streams_of(done, go_ns)
+            streams, replies, last_ns = reply_streams_of(done, go_ns[0])
             ledger = self._ledger(spawned, prepared, window, last_ns or int(1e9 * self.window_s))
             numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
             counts |= {"streams": int(streams["is_complete"].sum())}
@@ -311,7 +381,7 @@ class Start:
         calls = calls_of(done, go_ns, width=3 if self.case.load == "open" or self.case.calls_per_connection else 2)
         ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
         numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
-        return StartRecord(ledger | counts, calls, load=load, report=numbers, sessions=sessions_of(done, go_ns))
+        return StartRecord(ledger | counts, calls, load=load, report=numbers, sessions=sessions_of(done, go_ns[0]))
 
     def _ask(self, spawned: Spawned) -> Counted | None:
         """Return what the server has counted so far; None if it cannot be asked."""
@@ -331,7 +401,7 @@ class Start:
         }
 
     def _ledger(self, spawned: Spawned, prepared: Prepared, window: Window, last_ns: int) -> dict[str, Any]:
-        total, places, meter = partial(_total, window.done), spawned.places, window.meter
+        total, places = partial(_total, window.done), spawned.places
         inside = {"server_cpu_ns": total("server_cpu_ns")} if self.is_inside else {}
         inside |= {"scheduled": total("scheduled")} if self.case.is_paced else {}
         summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
@@ -344,34 +414,30 @@ class Start:
             "first_rtt_ns": prepared.clients[0].first_ns,
             "errors": total("errors"),
             "router_cpus": _cpus(places.router or ()),
-            "client_rss_bytes": meter.peak_rss("client+server"),
-            **{f"{role}_rss_bytes": meter.peak_rss(role) for role in prepared.pids if "+" not in role},
+            "client_rss_bytes": window.peak_rss("client+server"),
+            **{
+                f"{role}_rss_bytes": window.peak_rss(role)
+                for _, pids in prepared.pids
+                for role in pids
+                if "+" not in role
+            },
             **{name: total(name) for name in summed},
             **inside,
             **window.done[0].codec,
             **window.used,
         }
 
-    def obituary(self, known: str, children: Sequence[Child]) -> str:
+    def obituary(self, known: str, children: Sequence[Reported]) -> str:
         """Return how the server and the router ended, if ``known`` does not say so: clients often notice first.
 
         A router's controller takes a moment to see that its worker is gone, and longer on a busy machine.
         """
         ends = [one.obituary(patience_s=0.1) for one in children if one.name.endswith(" server")]
         if self.router:
-            is_dying = any(has_ended(pid) for pids in self.router.pids.values() for pid in pids)
+            is_dying = any(self.hosts.server.has_ended(pid) for pids in self.router.pids.values() for pid in pids)
             ends.append(self.router.child.obituary(END_S if is_dying else 0.1))
         words = [text for text in ends if text and text not in known]
         return "".join(f"; {text}" for text in words)
-
-
-def _counters(pids: Mapping[str, list[int]]) -> dict[str, int]:
-    """Return CPU time and context switches of the processes that are not clients, and the kernel's counters."""
-    others = {role: mine for role, mine in pids.items() if not role.startswith("client")}
-    found = {f"{role}_cpu_ns": clocks.total_ns(mine) for role, mine in others.items()}
-    if "server" in others and (switches := clocks.switches(others["server"])):
-        found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
-    return found | kernel_counters.read()
 
 
 def _total(done: Sequence[Done], name: str) -> int | None:

@@ -1,0 +1,214 @@
+"""Hosts: the boundary between what conducts a start and one machine's processes, clocks and counters.
+
+``HERE`` is this machine. Another machine's host does the same behind ``bench.measurement.remote``; nothing timed goes
+through this boundary: samples are taken by the children, each by the clock of its own host.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bench import systems
+from bench.channel import Message
+from bench.child import clocks
+from bench.measurement import kernel_counters, meters
+from bench.measurement.child_process import Child, Reported, private_directory
+from bench.plan import placement
+
+
+@dataclass(frozen=True)
+class ClockReading:
+    """A host's clock beside the conductor's.
+
+    offset_ns: the host's ``perf_counter_ns`` minus the conductor's, at the instant ``at_ns`` of the conductor's clock.
+    bound_ns: how much the true offset can differ from it at most; 0 for the conductor's own clock.
+    """
+
+    offset_ns: int = 0
+    bound_ns: int = 0
+    at_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Metered:
+    """One host in one window: use by roles other than clients, its kernel's counters, and load by role.
+
+    rows: role, ``perf_counter_ns`` of the host, CPU % since the row before, RSS in bytes.
+    """
+
+    used: Mapping[str, int]
+    rows: Sequence[tuple[str, int, float | None, int]]
+
+    def peak_rss(self, role: str) -> int | None:
+        """Return the largest memory seen for a role, in bytes."""
+        return max((rss for name, _, _, rss in self.rows if name == role), default=None)
+
+
+class WindowMeter(Protocol):
+    """The meter of one window on one host; it begins when it is made."""
+
+    def tick(self) -> None:
+        """Read the load once more, unless the host does that by itself."""
+
+    def stop(self) -> Metered:
+        """Read everything at the window's end, and return the differences."""
+
+
+class Host(Protocol):
+    """One machine: its processes, its CPUs, its counters, its clock.
+
+    name: for errors and tables; ``here`` for this machine. address: where its servers are reached, "" on loopback only.
+    """
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+
+    @property
+    def address(self) -> str:
+        """Return where its servers are reached, "" if on loopback only."""
+
+    def prepare(self, system: str) -> str:
+        """Make what a system needs on this host; return the folder of the system's own environment, or ""."""
+
+    def spawn(self, name: str, module: str, spec: Message) -> Reported:
+        """Start ``python -m MODULE`` and hand it its specification."""
+
+    def private_directory(self) -> str:
+        """Return the name of a directory that does not exist yet, short enough for a socket file's path."""
+
+    def place(self, where: str, clients: int, router: bool, server: bool = True) -> placement.Placement:
+        """Return the CPUs of this host for those that run on it."""
+
+    def move(self, pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
+        """Pin running processes to CPUs; None: all."""
+
+    def family(self, pid: int) -> list[int]:
+        """Return a process and all its descendants."""
+
+    def has_ended(self, pid: int) -> bool:
+        """Return whether a process is gone."""
+
+    def meter(self, pids: Mapping[str, list[int]]) -> WindowMeter:
+        """Begin to meter a window; ``pids``: process ids by role."""
+
+    def clock(self) -> ClockReading:
+        """Compare this host's clock with the conductor's."""
+
+    def close(self) -> None:
+        """End what is left of this conductor's processes on it, and release it."""
+
+
+class _Meter:
+    """The meter of a window on this machine."""
+
+    def __init__(self, pids: Mapping[str, list[int]]) -> None:
+        self._pids, self._before = pids, counters(pids)
+        self._load = meters.LoadMeter(pids)
+        self._load.tick()
+
+    def tick(self) -> None:
+        """Read the load."""
+        self._load.tick()
+
+    def stop(self) -> Metered:
+        """Read the counters first: reading the load takes longer."""
+        now, before = counters(self._pids), self._before
+        self._load.tick()
+        return Metered({name: value - before[name] for name, value in now.items() if name in before}, self._load.rows)
+
+
+def counters(pids: Mapping[str, list[int]]) -> dict[str, int]:
+    """Return CPU time and context switches of the processes that are not clients, and the kernel's counters."""
+    others = {role: mine for role, mine in pids.items() if not role.startswith("client")}
+    found = {f"{role}_cpu_ns": clocks.total_ns(mine) for role, mine in others.items()}
+    if "server" in others and (switches := clocks.switches(others["server"])):
+        found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
+    return found | kernel_counters.read()
+
+
+class Here:
+    """This machine."""
+
+    name = "here"
+    address = ""
+
+    def prepare(self, system: str) -> str:
+        """Make what a system needs here; return the folder of its own environment, or ""."""
+        systems.prepare(system)
+        return systems.environment(system)
+
+    def spawn(self, name: str, module: str, spec: Message) -> Child:
+        """Start a child process of this one."""
+        return Child(name, module, spec)
+
+    def private_directory(self) -> str:
+        """Return the name of a directory that does not exist yet."""
+        return private_directory()
+
+    def place(self, where: str, clients: int, router: bool, server: bool = True) -> placement.Placement:
+        """Return the CPUs for one server, some clients and perhaps a router."""
+        return placement.assign(where, clients, router)
+
+    def move(self, pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
+        """Pin running processes to CPUs; None: all."""
+        placement.move(pids, cpus)
+
+    def family(self, pid: int) -> list[int]:
+        """Return a process and all its descendants."""
+        return meters.family(pid)
+
+    def has_ended(self, pid: int) -> bool:
+        """Return whether a process is gone."""
+        return meters.has_ended(pid)
+
+    def meter(self, pids: Mapping[str, list[int]]) -> WindowMeter:
+        """Begin to meter a window."""
+        return _Meter(pids)
+
+    def clock(self) -> ClockReading:
+        """Return no difference: this is the conductor's own clock."""
+        return ClockReading()
+
+    def close(self) -> None:
+        """Do nothing: children end with those who started them."""
+
+
+HERE = Here()
+
+
+def bound(host: Host) -> str | None:
+    """Return where a server of a host binds: at its address, at a port that the system picks; None: on loopback."""
+    return f"tcp://{host.address}:0" if host.address else None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Which hosts have which role in a start.
+
+    server: where the server and its router run. load: where the clients run, in turn. latency: where one more client
+    runs, alone on its host, whose quantiles are the headline; None: there is none.
+    """
+
+    server: Host = HERE
+    load: tuple[Host, ...] = (HERE,)
+    latency: Host | None = None
+    records: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all processes run on this machine."""
+        return all(host is HERE for host in self.all())
+
+    def clients(self, number: int) -> list[Host]:
+        """Return the host of each client process: of ``number`` that load, and of the one for latency, if any."""
+        found = [self.load[index % len(self.load)] for index in range(number)]
+        return found + ([self.latency] if self.latency else [])
+
+    def all(self) -> list[Host]:
+        """Return every host once: the server's first."""
+        some = [self.server, *self.load, *([self.latency] if self.latency else [])]
+        return list({id(host): host for host in some}.values())
+
+
+LOCAL = Assignment()
