@@ -10,7 +10,6 @@ from typing import Self
 
 import numpy as np
 
-from bench.errors import DataError
 from bench.stats.quantiles import Array
 
 ACCURACY = 0.005  # a quantile of a sketch differs by at most this share of it from that of the samples
@@ -58,9 +57,9 @@ class Sketch:
         return 2 * ratio**bucket / (ratio + 1)  # equally far, in proportion, from both ends of the bucket
 
     def merged(self, other: Self) -> Self:
-        """Return the sketch of the samples of both; DataError for two accuracies."""
+        """Return the sketch of the samples of both; ValueError for two accuracies."""
         if self.accuracy != other.accuracy:
-            raise DataError(f"sketches of accuracy {self.accuracy:g} and {other.accuracy:g} cannot be merged")
+            raise ValueError(f"sketches of accuracy {self.accuracy:g} and {other.accuracy:g} cannot be merged")
         if not other.counts.size or not self.counts.size:
             larger = self if self.counts.size else other
             return type(self)(self.accuracy, larger.first, larger.counts, self.zeros + other.zeros)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from bench import stats
-from bench.errors import DataError
 from bench.stats.sketches import Sketch, merged
 
 TIMES = some.lists(some.integers(0, 10**11), min_size=1, max_size=200).map(lambda values: np.array(values, "i8"))
@@ -40,7 +39,7 @@ def test_without_samples_there_is_no_quantile():
 
 
 def test_sketches_of_two_accuracies_are_not_merged():
-    with pytest.raises(DataError, match=r"accuracy 0\.01 and 0\.02"):
+    with pytest.raises(ValueError, match=r"accuracy 0\.01 and 0\.02"):
         Sketch.of(np.ones(1), 0.01).merged(Sketch.of(np.ones(1), 0.02))
 
 
