@@ -97,6 +97,12 @@ class SessionSpec(SystemSpec):
     seed: int
 
 
+class ClockSpec(Message):
+    """Specification of a host's clock: where it answers, tcp://ADDRESS:0 for a port that the system picks."""
+
+    bind: str
+
+
 class Connect(Message):
     """Order to a client: the server's address; where the client reads CPU times, its processes and the router's."""
 

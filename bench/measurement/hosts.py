@@ -14,19 +14,7 @@ from bench.child import clocks
 from bench.measurement import kernel_counters, meters
 from bench.measurement.child_process import Child, Reported, private_directory
 from bench.plan import placement
-
-
-@dataclass(frozen=True)
-class ClockReading:
-    """A host's clock beside the conductor's.
-
-    offset_ns: the host's ``perf_counter_ns`` minus the conductor's, at the instant ``at_ns`` of the conductor's clock.
-    bound_ns: how much the true offset can differ from it at most; 0 for the conductor's own clock.
-    """
-
-    offset_ns: int = 0
-    bound_ns: int = 0
-    at_ns: int = 0
+from bench.stats.clock_offsets import ClockReading as ClockReading
 
 
 @dataclass(frozen=True)

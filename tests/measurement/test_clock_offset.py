@@ -1,0 +1,194 @@
+"""A host's clock is compared with this process's: in time, within the bound, or with one sentence."""
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import is_gone, wait_for
+
+from bench.channel import Listening
+from bench.child import clock
+from bench.child.spec import ClockSpec
+from bench.errors import SystemFailedError, UsageError
+from bench.measurement import clock_offset
+from bench.measurement.child_process import Child, collect
+from bench.measurement.clock_offset import compare
+
+
+@contextlib.contextmanager
+def listening(host="127.0.0.1"):
+    """A clock's process, and its address."""
+    child = Child("clock", "bench.child.clock", ClockSpec(bind=f"tcp://{host}:0"))
+    try:
+        yield child, collect(Listening, [child], 15)[0].address
+    finally:
+        child.stop()
+
+
+@contextlib.contextmanager
+def peer(behave):
+    """Something that listens at an address and does with the first connection what ``behave`` does."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve():
+            connection, _ = listener.accept()
+            with connection:
+                behave(connection)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def answering(tick):
+    """Return what answers each frame with the times that ``tick(number)`` gives."""
+
+    def behave(connection):
+        while len(frame := connection.recv(clock.ASK.size, socket.MSG_WAITALL)) == clock.ASK.size:
+            name, number = clock.ASK.unpack(frame)
+            connection.sendall(clock.ANSWER.pack(name, number, *tick(number)))
+
+    return behave
+
+
+def test_this_machines_own_clock_differs_by_nothing_within_the_bound():
+    with listening() as (_, address):
+        before = time.perf_counter_ns()
+        readings = [compare(address) for _ in range(20)]
+        after = time.perf_counter_ns()
+    assert all(abs(one.offset_ns) <= one.bound_ns for one in readings)
+    assert all(before < one.at_ns < after for one in readings)
+    assert len({one.at_ns for one in readings}) == 20
+
+
+def test_a_clock_answers_by_ipv6_too():
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    with listening("[::1]") as (_, address):
+        assert address.startswith("tcp://[::1]:")
+        assert abs((found := compare(address, exchanges=1)).offset_ns) <= found.bound_ns
+
+
+def test_a_clock_ends_when_its_input_ends_though_somebody_is_connected():
+    with listening() as (child, address):
+        port = int(address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)):
+            child.ask_to_leave()
+            assert wait_for(lambda: is_gone(child.pid))
+
+
+def test_one_who_is_silent_or_talks_nonsense_keeps_nobody_from_the_clock():
+    with listening() as (_, address):
+        port = int(address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)), socket.create_connection(("127.0.0.1", port)) as other:
+            other.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            with contextlib.suppress(ConnectionResetError):  # what it had not read is thrown away
+                assert other.recv(1) == b""
+            assert compare(address).bound_ns > 0
+
+
+def test_a_silent_connection_is_closed_after_a_while(monkeypatch):
+    monkeypatch.setattr(clock, "RECEIVE_LIMIT", struct.pack("ll", 0, 50_000))
+    here, there = socket.socketpair()
+    with here, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "setsockopt", _without_nodelay(socket.socket.setsockopt))
+        clock.answer(there)
+        assert here.recv(1) == b""
+
+
+def _without_nodelay(setsockopt):
+    def set_it(self, level, *more):
+        if level != socket.IPPROTO_TCP:  # a pair of Unix sockets knows no TCP
+            setsockopt(self, level, *more)
+
+    return set_it
+
+
+def test_an_address_that_is_taken_is_one_sentence():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        child = Child("clock", "bench.child.clock", ClockSpec(bind=f"tcp://127.0.0.1:{taken.getsockname()[1]}"))
+        with pytest.raises(SystemFailedError, match=r"the clock cannot listen at tcp://127.0.0.1:\d+: Address already"):
+            collect(Listening, [child], 15)
+        child.stop()
+
+
+def test_nobody_at_the_address():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(
+        SystemFailedError, match=rf"the clock at tcp://127.0.0.1:{port} cannot be reached: Connection ref"
+    ):
+        compare(f"tcp://127.0.0.1:{port}")
+    with pytest.raises(UsageError, match="write tcp://HOST:PORT"):
+        compare("127.0.0.1")
+
+
+def test_one_who_accepts_and_never_answers_is_waited_for_until_the_deadline():
+    over = threading.Event()
+    with peer(lambda connection: over.wait(60)) as address:
+        with pytest.raises(SystemFailedError, match=rf"the clock at {address} did not answer within 0.2 s"):
+            compare(address, limit_s=0.2)
+        over.set()
+
+
+def test_one_who_answers_ever_so_slowly_is_not_waited_for_either():
+    def behave(connection):
+        answer = answering(lambda number: (time.sleep(0.1), (0, 0))[1])
+        answer(connection)
+
+    with peer(behave) as address, pytest.raises(SystemFailedError, match=r"did not answer within 0.3 s"):
+        compare(address, limit_s=0.3)
+
+
+def test_one_who_hangs_up():
+    with peer(lambda connection: connection.recv(1)) as address, pytest.raises(SystemFailedError) as failed:
+        compare(address)
+    assert f"the clock at {address} cannot be reached: " in str(failed.value)
+
+
+def test_one_who_is_no_clock():
+    banner = b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n"
+    with peer(lambda connection: connection.sendall(banner)) as address, pytest.raises(SystemFailedError) as failed:
+        compare(address)
+    assert str(failed.value) == f"what answers at {address} is no clock of this version of Roundtrip"
+
+
+def test_a_clock_that_is_set_while_it_is_compared():
+    def jumps(number):
+        now = time.perf_counter_ns() + 10**9 * (number >= 50)
+        return now, now
+
+    with peer(answering(jumps)) as address, pytest.raises(SystemFailedError) as failed:
+        compare(address)
+    assert f"the clock at {address} or this machine's was set while they were compared" in str(failed.value)
+
+
+def test_a_slow_network_costs_fewer_exchanges(monkeypatch):
+    seen = []
+    monkeypatch.setattr(clock_offset, "ENOUGH_S", 0.05)
+
+    def slow(number):
+        seen.append(number)
+        time.sleep(0.005)
+        now = time.perf_counter_ns()
+        return now, now
+
+    with peer(answering(slow)) as address:
+        found = compare(address)
+    assert clock_offset.LEAST <= len(seen) < 200
+    assert abs(found.offset_ns) <= found.bound_ns
+
+
+def test_the_clock_of_another_host_need_not_be_close():
+    shift = -(10**13)
+
+    def shifted(number):
+        now = time.perf_counter_ns() + shift
+        return now, now
+
+    with peer(answering(shifted)) as address:
+        found = compare(address)
+    assert abs(found.offset_ns - shift) <= found.bound_ns and np.isfinite(found.bound_ns)

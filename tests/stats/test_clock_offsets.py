@@ -1,0 +1,154 @@
+"""Offsets of clocks: exact answers, and bounds that hold whatever the network and the clocks do."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from bench.stats import clock_offsets
+from bench.stats.clock_offsets import ClockReading, ClockStepError, between, drift, is_known, offset, step_ns
+
+PPM = 1e-6
+
+
+def read(*exchanges, **options):
+    """Return the reading of exchanges, each (sent, arrived, answered, received)."""
+    return offset(*np.array(exchanges, dtype=np.int64).T, **options)
+
+
+def test_one_exchange_gives_the_mean_of_both_ways_and_half_its_round_trip():
+    # sent at 0, 400 ns there, 100 ns at the second clock, 600 ns back: the second clock shows 1,000,000 more
+    found = read((0, 1_000_400, 1_000_500, 1100), resolution_ns=0)
+    assert found == ClockReading(999_900, 501, 550)  # half of 1,000 ns, and 1 ns for drift within the exchange
+    assert clock_offsets.round_trips(*np.array([[0], [1_000_400], [1_000_500], [1100]])) == [1000]
+
+
+def test_the_resolution_of_the_timestamps_is_part_of_the_bound():
+    assert read((0, 1_000_400, 1_000_500, 1100)) == ClockReading(999_900, 502, 550)
+    assert read((0, 1_000_400, 1_000_500, 1100), resolution_ns=100) == ClockReading(999_900, 601, 550)
+
+
+def test_the_smallest_round_trip_decides_and_slow_exchanges_change_nothing():
+    fast = (10_000, 15_000, 15_000, 10_200)
+    assert read(fast) == ClockReading(4900, 102, 10_100)
+    assert read((0, 12_000, 12_000, 9000), fast, (20_000, 25_900, 25_900, 90_000)) == read(fast)
+
+
+def test_exchanges_that_exclude_different_sides_leave_less_than_half_a_round_trip():
+    quick_there, quick_back = (0, 5010, 5010, 1000), (2000, 7990, 7990, 3000)
+    found = read(quick_there, quick_back, resolution_ns=0)
+    assert found == ClockReading(4999, 12, 500)  # 4,990 to 5,010, widened by 2 and 1 ns of drift
+
+
+def test_a_clock_that_is_set_between_exchanges_has_no_offset():
+    with pytest.raises(ClockStepError, match="by 999796 ns"):
+        read((0, 1_000_100, 1_000_100, 200), (1000, 1100, 1100, 1200))
+
+
+def test_drift_is_the_change_of_the_offset_in_millionths():
+    before, after = ClockReading(1000, 10, 0), ClockReading(51_000, 30, 1_000_000_000)
+    assert drift(before, after) == (50.0, 0.04)
+    assert all(math.isnan(value) for value in drift(ClockReading(), ClockReading()))
+
+
+@pytest.mark.parametrize(
+    ("changed_ns", "step"),
+    [(500_040, 0), (500_041, 500_041), (-500_040, 0), (-500_041, -500_041), (10**9, 10**9), (0, 0)],
+)
+def test_a_step_is_what_drift_and_bounds_do_not_explain(changed_ns, step):
+    before = ClockReading(7000, 10, 0)
+    assert step_ns(before, ClockReading(7000 + changed_ns, 30, 10**9)) == step
+
+
+def test_the_offset_between_two_readings_is_interpolated_and_so_is_its_bound():
+    before, after = ClockReading(1000, 100, 0), ClockReading(2000, 300, 10**9)
+    assert between(before, after, 0) == ClockReading(1000, 100, 0)
+    assert between(before, after, 10**9) == ClockReading(2000, 300, 10**9)
+    assert between(before, after, 250_000_000) == ClockReading(1250, 3901, 250_000_000)  # 150 + 15 ppm of 250 ms + 0.5
+    assert between(ClockReading(), ClockReading(), 0) == ClockReading()
+
+
+@pytest.mark.parametrize("at_ns", [-1, 11])
+def test_no_offset_is_extrapolated(at_ns):
+    with pytest.raises(ValueError, match="is not between the readings"):
+        between(ClockReading(at_ns=0), ClockReading(at_ns=10), at_ns)
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "bound_ns", "known"),
+    [(1000, 100, True), (1000, 101, False), (0, 1, False), (-1000, 1, False), (0, 0, True)],
+)
+def test_a_duration_between_two_clocks_is_known_if_the_bound_is_a_tenth_of_it(duration_ns, bound_ns, known):
+    assert is_known(duration_ns, bound_ns) is known
+
+
+def second_clock(at_ns, offset_ns, rate):
+    """Return what the second clock shows at an instant of the first."""
+    return math.floor(at_ns + offset_ns + rate * at_ns)
+
+
+delays = some.integers(0, 10**8) | some.integers(0, 10**4)
+offsets = some.integers(-(10**13), 10**13)
+rates = some.floats(-490, 490).map(lambda ppm: ppm * PPM)
+
+
+@given(
+    offset_ns=offsets,
+    rate=rates,
+    exchanges=some.lists(some.tuples(delays, delays, delays, delays), min_size=1, max_size=50),
+)
+def test_the_true_offset_is_within_the_bound_for_any_delays(offset_ns, rate, exchanges):
+    at_ns, rows = 10**9, []
+    for pause, there, inside, back in exchanges:
+        sent = at_ns + pause
+        arrived = sent + there
+        answered = arrived + inside
+        at_ns = answered + back
+        rows.append((sent, *(second_clock(t, offset_ns, rate) for t in (arrived, answered)), at_ns))
+    found = read(*rows)
+    assert abs(found.offset_ns - (offset_ns + rate * found.at_ns)) <= found.bound_ns
+    columns = np.array(rows, dtype=np.int64).T
+    smallest = int(clock_offsets.round_trips(*columns).min())
+    at = int(np.argmin(clock_offsets.round_trips(*columns)))
+    held_ns = rows[at][3] - rows[at][0]
+    assert found.bound_ns <= smallest / 2 + clock_offsets.LARGEST_DRIFT * held_ns + 4
+
+
+@given(
+    offset_ns=offsets,
+    rate=rates,
+    elapsed_ns=some.integers(1, 10**11),
+    at=some.floats(0, 1),
+    bounds=some.tuples(some.integers(0, 10**6), some.integers(0, 10**6)),
+    errors=some.tuples(some.floats(-1, 1), some.floats(-1, 1)),
+    wander=some.floats(-1, 1),
+    turn=some.floats(0.01, 0.99),
+)
+def test_the_interpolated_offset_is_within_its_bound(offset_ns, rate, elapsed_ns, at, bounds, errors, wander, turn):
+    def true(t_ns):  # its rate changes once, and stays within WANDER of its mean
+        share, most = t_ns / elapsed_ns, wander * clock_offsets.WANDER * elapsed_ns * min(turn, 1 - turn)
+        return offset_ns + rate * t_ns + most * min(share / turn, (1 - share) / (1 - turn))
+
+    def reading(t_ns, bound_ns, error):
+        return ClockReading(round(true(t_ns) + error * bound_ns * 0.99), bound_ns + 1, t_ns)
+
+    before, after = (reading(t, *one) for t, one in zip((0, elapsed_ns), zip(bounds, errors, strict=True), strict=True))
+    found = between(before, after, round(at * elapsed_ns))
+    assert abs(found.offset_ns - true(found.at_ns)) <= found.bound_ns
+
+
+@given(
+    rate=rates,
+    elapsed_ns=some.integers(1, 10**11),
+    bounds=some.tuples(delays, delays),
+    errors=some.tuples(rates, rates),
+)
+def test_no_drift_within_its_limit_is_called_a_step(rate, elapsed_ns, bounds, errors):
+    shares = [error / (500 * PPM) for error in errors]
+    before = ClockReading(math.trunc(shares[0] * bounds[0]), bounds[0], 0)
+    after = ClockReading(math.trunc(rate * elapsed_ns + shares[1] * bounds[1]), bounds[1] + 1, elapsed_ns)
+    assert step_ns(before, after) == 0
+    found = drift(before, after)
+    assert abs(found.ppm - 1e6 * rate) <= found.bound_ppm + 1e6 / elapsed_ns
