@@ -6,6 +6,7 @@ through this boundary: samples are taken by the children, each by the clock of i
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from bench import systems
@@ -90,8 +91,8 @@ class Host(Protocol):
 class _Meter:
     """The meter of a window on this machine."""
 
-    def __init__(self, pids: Mapping[str, list[int]]) -> None:
-        self._pids, self._before = pids, counters(pids)
+    def __init__(self, pids: Mapping[str, list[int]], network: Path) -> None:
+        self._pids, self._network, self._before = pids, network, counters(pids, network)
         self._load = meters.LoadMeter(pids)
         self._load.tick()
 
@@ -101,18 +102,18 @@ class _Meter:
 
     def stop(self) -> Metered:
         """Read the counters first: reading the load takes longer."""
-        now, before = counters(self._pids), self._before
+        now, before = counters(self._pids, self._network), self._before
         self._load.tick()
         return Metered({name: value - before[name] for name, value in now.items() if name in before}, self._load.rows)
 
 
-def counters(pids: Mapping[str, list[int]]) -> dict[str, int]:
+def counters(pids: Mapping[str, list[int]], network: Path = kernel_counters.NETWORK) -> dict[str, int]:
     """Return CPU time and context switches of the processes that are not clients, and the kernel's counters."""
     others = {role: mine for role, mine in pids.items() if not role.startswith("client")}
     found = {f"{role}_cpu_ns": clocks.total_ns(mine) for role, mine in others.items()}
     if "server" in others and (switches := clocks.switches(others["server"])):
         found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
-    return found | kernel_counters.read()
+    return found | kernel_counters.read(network=network)
 
 
 class Here:
@@ -120,6 +121,7 @@ class Here:
 
     name = "here"
     address = ""
+    network = kernel_counters.NETWORK  # the folder of the counters of its network
 
     def prepare(self, system: str) -> str:
         """Make what a system needs here; return the folder of its own environment, or ""."""
@@ -152,7 +154,7 @@ class Here:
 
     def meter(self, pids: Mapping[str, list[int]]) -> WindowMeter:
         """Begin to meter a window."""
-        return _Meter(pids)
+        return _Meter(pids, self.network)
 
     def clock(self) -> ClockReading:
         """Return no difference: this is the conductor's own clock."""
@@ -186,7 +188,7 @@ class Assignment:
     @property
     def is_here(self) -> bool:
         """Whether all processes run on this machine."""
-        return all(host is HERE for host in self.all())
+        return all(isinstance(host, Here) for host in self.all())
 
     def clients(self, number: int) -> list[Host]:
         """Return the host of each client process: of ``number`` that load, and of the one for latency, if any."""

@@ -6,31 +6,35 @@ import re
 import sys
 from pathlib import Path
 
+NETWORK = Path("/proc/net")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
-def read(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> dict[str, int]:
+def read(
+    proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup"), network: Path | None = None
+) -> dict[str, int]:
     """Return counters that only grow, in ns or 1, as far as the kernel has them; their difference over a window counts.
 
     machine_busy_ns: all CPUs, all processes; ticks at 10 ms. steal_ns: wanted but given to other guests.
     pressure_ns: some task waited for a CPU. throttled_ns: the control group's CPU limit throttled tasks.
     tcp_delayed_acks: acknowledgements that were sent late; tcp_segments_out: all that was sent; tcp_connections: opened
     from here; tcp_time_waits: that have entered TIME_WAIT; of this network. tcp_time_wait: sockets in TIME_WAIT now,
-    which can also become fewer.
+    which can also become fewer. network: the folder of another network's counters.
     """
     if sys.platform != "linux":
         return {}
     found: dict[str, int] = {}
+    net = network or proc / "net"
     with contextlib.suppress(OSError, IndexError, ValueError):
         user, nice, system, _, _, irq, soft, steal = map(int, (proc / "stat").read_text().split(None, 9)[1:9])
         found["machine_busy_ns"] = (user + nice + system + irq + soft) * TICK_NS
         found["steal_ns"] = steal * TICK_NS
     found |= _first(proc / "pressure" / "cpu", r"some .*total=(\d+)", "pressure_ns")
-    found |= _named(proc / "net" / "netstat", "TcpExt", "DelayedACKs", "tcp_delayed_acks")
-    found |= _named(proc / "net" / "snmp", "Tcp", "OutSegs", "tcp_segments_out")
-    found |= _named(proc / "net" / "snmp", "Tcp", "ActiveOpens", "tcp_connections")
-    found |= _named(proc / "net" / "netstat", "TcpExt", "TW", "tcp_time_waits")
-    found |= _in_time_wait(proc / "net" / "sockstat")
+    found |= _named(net / "netstat", "TcpExt", "DelayedACKs", "tcp_delayed_acks")
+    found |= _named(net / "snmp", "Tcp", "OutSegs", "tcp_segments_out")
+    found |= _named(net / "snmp", "Tcp", "ActiveOpens", "tcp_connections")
+    found |= _named(net / "netstat", "TcpExt", "TW", "tcp_time_waits")
+    found |= _in_time_wait(net / "sockstat")
     return found | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns")
 
 

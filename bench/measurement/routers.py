@@ -1,5 +1,7 @@
 """What outlives a start: hosts that are connected to, routers, credentials; ended with the experiment."""
 
+import contextlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -8,9 +10,10 @@ from typing import Any, Self
 from bench import credentials, systems
 from bench.child.spec import RouterSpec, Routing
 from bench.errors import SystemFailedError
-from bench.measurement import certificates
+from bench.measurement import certificates, namespaces
 from bench.measurement.child_process import Reported, collect
 from bench.measurement.hosts import HERE, LOCAL, Assignment, Host, bound
+from bench.plan import namespaces as links
 from bench.plan.case import Case
 
 READY_S = 90.0  # until a router is ready; usual are 1 to 15 s, more on a busy machine
@@ -74,7 +77,9 @@ class Routers:
 
     def __init__(self) -> None:
         """Begin without routers."""
-        self._routers: dict[str, Router] = {}
+        self._routers: dict[tuple[str, str], Router] = {}
+        self._hosts: dict[str, Assignment] = {}
+        self._connected = contextlib.ExitStack()
         self._credentials: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -82,31 +87,39 @@ class Routers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """End all routers."""
-        for system in list(self._routers):
-            self._end(system)
+        """End all routers, and release the hosts."""
+        with self._connected:
+            for key in list(self._routers):
+                self._end(key)
 
-    def _end(self, system: str) -> None:
-        if router := self._routers.pop(system, None):
+    def _end(self, key: tuple[str, str]) -> None:
+        if router := self._routers.pop(key, None):
             router.child.stop()
 
     def hosts(self, case: Case) -> Assignment:
         """Return which hosts have which role in the starts of a case."""
-        return LOCAL
+        if not case.hosts:
+            return LOCAL
+        key = json.dumps(case.hosts, sort_keys=True)
+        if key not in self._hosts:
+            made = namespaces.joined(links.rate_mbit(case.hosts))
+            self._hosts[key] = self._connected.enter_context(made)
+        return self._hosts[key]
 
     def of(self, case: Case) -> Router | None:
         """Return the router for a case, started if there is none yet or the case wants a fresh one."""
         if case.target is not None or not hasattr(systems.load(case.system), "route"):
             return None
+        key = case.system, json.dumps(case.hosts, sort_keys=True)
         if case.fresh_router:
-            self._end(case.system)
-        if case.system not in self._routers:
+            self._end(key)
+        if key not in self._routers:
             offered = any(hasattr(systems.load(case.system).Options, name) for name in credentials.OPTIONS)
             texts = self._made() if offered else {}  # for this case, or a later one
             host = self.hosts(case).server
             started = start(case.system, case.transport, case.options, bound(host), texts, host)
-            self._routers[case.system] = started
-        return self._routers[case.system]
+            self._routers[key] = started
+        return self._routers[key]
 
     def credentials(self, case: Case) -> dict[str, str]:
         """Return the credentials of a case, the same for the whole run; none for a case that does not encrypt.

@@ -32,7 +32,7 @@ from bench.child.spec import (
 )
 from bench.errors import SystemFailedError
 from bench.measurement.child_process import END_S, Reported, collect, stop_all
-from bench.measurement.hosts import LOCAL, Assignment, ClockReading, Host, Metered, WindowMeter, bound
+from bench.measurement.hosts import LOCAL, Assignment, ClockReading, Here, Host, Metered, WindowMeter, bound
 from bench.measurement.received import attempts_of, calls_of, marks_of, sessions_of, window_ns
 from bench.measurement.received_streams import reply_streams_of
 from bench.measurement.routers import Router, Routers
@@ -139,10 +139,18 @@ class Window:
 
     @property
     def used(self) -> dict[str, int]:
-        """CPU time and switches by role; the kernel's counters too, where all ran on one machine."""
+        """CPU time and switches by role; the kernel's counters too, where all ran on one machine.
+
+        Networks of one machine have their own counters of TCP, which are added up.
+        """
+        first = dict(self.metered[0].metered.used)
         if len(self.metered) == 1:
-            return dict(self.metered[0].metered.used)
+            return first
         found: dict[str, int] = {}
+        if all(isinstance(one.host, Here) for one in self.metered):
+            each = [one.metered.used for one in self.metered]
+            tcp = [name for name in first if name.startswith("tcp_")]
+            found = first | {name: sum(used.get(name, 0) for used in each) for name in tcp}
         for one in self.metered:
             found |= {name: value for name, value in one.metered.used.items() if name.startswith(ROLES)}
         return found

@@ -36,7 +36,8 @@ class Case:
     ``calls_per_connection``: after so many calls a caller closes its connection and opens another one; 0: it is kept.
     ``outstanding``: calls under way at once on each connection. ``large_bytes``: payload of the last of the calls that
     a client process has under way, beside the others of ``payload_bytes``; 0: there is none. ``p99_bytes``: sizes are
-    log-normal, with the median ``payload_bytes`` and this p99; 0: all are equal.
+    log-normal, with the median ``payload_bytes`` and this p99; 0: all are equal. ``hosts``: which machines, or network
+    namespaces of this one (``bench.plan.namespaces``), take part; {}: this machine.
     """
 
     system: str
@@ -64,6 +65,7 @@ class Case:
     outstanding: int = 1
     large_bytes: int = 0
     p99_bytes: int = 0
+    hosts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_paced(self) -> bool:

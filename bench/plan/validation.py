@@ -14,7 +14,7 @@ from bench.child.retries import RetryPolicy
 from bench.contract import Address, Binding, parse_address
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.messages import BYTES
-from bench.plan import carrying, connections, parameters, reply_streams
+from bench.plan import carrying, connections, namespaces, parameters, reply_streams
 from bench.plan.case import (
     ARRIVALS,
     ENGINES,
@@ -99,6 +99,7 @@ def _of_kinds(case: Case) -> Case:
         clients=int(parameters.positive(case.clients, "clients", MOST_CLIENTS)),
         callers=int(parameters.positive(case.callers, "callers", most_callers)),
         placement=parameters.one_name(case.placement, "placement", list(PLACEMENTS)),
+        hosts=namespaces.checked(case.hosts, case.transport) if namespaces.is_asked(case.hosts) else case.hosts,
     )
 
 

@@ -182,6 +182,7 @@ _KINDS: dict[str, Kind] = {
     "window_s": number(1e-9, 10**6),
     "seed": FROM_ZERO,
     "absent": table(LONG_TEXT),
+    "hosts": record({}, {"namespaces": record({"rate_mbit": FROM_ZERO}, others=None)}, others=anything),
 }
 
 

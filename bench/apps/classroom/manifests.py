@@ -19,7 +19,7 @@ from bench.run.frames import Run
 VERSION, MOST_CASES = 1, 100
 FACTS = ("machine_id", "cpu_model", "cpus_allowed", "virtual", "system", "kernel")  # those that are shown
 PLAN = {one.name: one.type for one in fields(Plan) if one.name not in ("cases", "absent")}
-UNSAID = ("target", "sessions", "content")  # no address, no text that a person typed
+UNSAID = ("target", "hosts", "sessions", "content")  # no address, no text that a person typed
 CASE = {one.name: one.type for one in fields(Case) if one.name not in UNSAID}
 # Fields of a case that came later: a submission of before lacks them, and means their defaults.
 LATER_COUNTS = (

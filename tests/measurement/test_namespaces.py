@@ -1,0 +1,187 @@
+"""Two network namespaces as hosts: joined, limited, counted by their own kernel counters, and nothing of them left."""
+
+import contextlib
+import ipaddress
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.errors import NotInstalledError, UsageError
+from bench.measurement import namespaces
+from bench.measurement.routers import Routers
+from bench.measurement.start import measure
+from bench.plan import namespaces as links
+from bench.plan.case import Case
+from bench.plan.labels import labels
+from bench.plan.validation import checked
+
+WHY_NOT = namespaces.why_not()
+needed = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+
+
+def case(system: str = "sockets", rate_mbit: int = 0, **more: object) -> Case:
+    return checked(Case(system, "tcp", 1000, hosts=links.hosts(rate_mbit), max_calls=200, **more))  # type: ignore[arg-type]
+
+
+def devices() -> list[str]:
+    return sorted(one.name for one in Path("/sys/class/net").iterdir())
+
+
+def inhabitants(inode: int) -> list[int]:
+    """Return the processes that have a thread in a network namespace."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/task/*/ns/net"):
+        with contextlib.suppress(OSError):
+            if link.stat().st_ino == inode:
+                found.append(int(link.parts[2]))
+    return found
+
+
+def is_empty_soon(inode: int) -> bool:
+    end = time.monotonic() + 10
+    while inhabitants(inode) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not inhabitants(inode)
+
+
+def inode_of(host: object) -> int:
+    assert isinstance(host, namespaces.NamespaceHost)
+    return (host.network.parent / "ns" / "net").stat().st_ino
+
+
+def test_a_link_is_asked_for_by_its_rate():
+    assert links.hosts() == {"namespaces": {"rate_mbit": 0}}
+    assert links.checked({"namespaces": {"rate_mbit": "100"}}, "tcp") == links.hosts(100)
+    assert [links.described(links.hosts(rate)) for rate in (0, 100, 2500)] == [
+        "veth",
+        "veth 100 Mbit/s",
+        "veth 2.5 Gbit/s",
+    ]
+    assert links.described({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("hosts", "transport", "what"),
+    [
+        (links.hosts(), "ipc", "reached over tcp, not ipc"),
+        ({"namespaces": {"rate": 1}}, "tcp", "unknown property of namespaces 'rate'"),
+        ({"namespaces": {"rate_mbit": -1}}, "tcp", "rate_mbit must be a whole number above 0"),
+        ({"namespaces": {}, "scheduler": "tcp://a:1"}, "tcp", "scheduler cannot be given with them"),
+    ],
+)
+def test_what_no_link_can_be_is_refused(hosts, transport, what):
+    with pytest.raises(UsageError, match=what):
+        checked(Case("sockets", transport, 100, hosts=hosts))
+
+
+def test_cases_that_differ_in_the_link_are_named_by_it():
+    cases = (checked(Case("sockets", "tcp", max_calls=200)), case(), case(rate_mbit=100))
+    assert labels(cases) == ["sockets tcp", "sockets tcp veth", "sockets tcp veth 100 Mbit/s"]
+
+
+def test_a_network_that_the_machine_uses_is_not_taken():
+    networks = [ipaddress.IPv4Network(one) for one in ("10.0.0.0/15", "192.168.0.0/16", "10.2.3.4/32")]
+    assert [str(one) for one in namespaces.addresses(networks)] == ["10.3.0.1/30", "10.3.0.2/30"]
+    with pytest.raises(UsageError, match=r"every private network 10\.x\.0\.0 is in use"):
+        namespaces.addresses([ipaddress.IPv4Network("10.0.0.0/8")])
+
+
+def test_the_bucket_of_a_limited_link_holds_two_packets_or_what_passes_while_a_timer_is_late():
+    assert [namespaces.burst_bytes(rate) for rate in (1, 100, 1000)] == [3028, 3028, 12_500]
+    assert namespaces.limit("veth0", 100) == ("qdisc add dev veth0 root tbf rate 100mbit burst 3028 limit 64000000")
+
+
+def test_who_may_not_make_namespaces_is_told_what_is_lacking(monkeypatch):
+    assert namespaces._lacking("Name:\tpython\nCapEff:\t0000000000001000\n") == ["CAP_SYS_ADMIN"]
+    assert namespaces._lacking("CapEff:\t000001ffffffffff\n") == []
+    monkeypatch.setattr(namespaces, "_lacking", lambda status: ["CAP_SYS_ADMIN"])
+    with pytest.raises(UsageError, match=r"needs root \(CAP_SYS_ADMIN\): run as root, else draw the stored run"):
+        namespaces.joined().__enter__()
+
+
+def test_a_missing_program_is_named_with_its_package(monkeypatch):
+    monkeypatch.setattr(namespaces, "_lacking", lambda status: [])
+    monkeypatch.setattr(namespaces, "program", lambda name: None if name == "tc" else f"/sbin/{name}")
+    with pytest.raises(NotInstalledError, match=r"the program tc, .* install iproute2") as caught:
+        namespaces.joined().__enter__()
+    assert caught.value.packages == ("iproute2",)
+
+
+@needed
+def test_server_and_clients_are_in_networks_of_their_own_and_nothing_is_left():
+    before = devices()
+    with Routers() as routers:
+        hosts = routers.hosts(case())
+        inodes = [inode_of(host) for host in hosts.all()]
+        assert len({*inodes, Path("/proc/self/ns/net").stat().st_ino}) == 3
+        record = measure(case(), 0.2, 1, routers)
+        assert routers.hosts(case()) is hosts
+    assert record.ledger["calls"] == record.ledger["server_calls"] == 200
+    assert record.ledger["errors"] == 0
+    assert record.ledger["tcp_connections"] == 0  # none is opened in the window
+    assert record.ledger["tcp_segments_out"] >= 400  # of both networks: requests, and replies
+    assert record.ledger["machine_busy_ns"] is not None
+    assert devices() == before
+    assert all(map(is_empty_soon, inodes))
+
+
+@needed
+def test_a_link_is_limited_in_both_directions():
+    with namespaces.joined(rate_mbit=100) as hosts:
+        for host in hosts.all():
+            shown = host._namespace.run(subprocess.check_output, ["tc", "qdisc", "show"], text=True)
+            assert "tbf" in shown
+            assert "rate 100Mbit" in shown
+
+
+@needed
+def test_a_broker_is_in_the_namespace_of_its_server():
+    from bench import systems
+
+    if reason := systems.missing("redis"):
+        pytest.skip(str(reason))
+    with Routers() as routers:
+        record = measure(case("redis"), 0.2, 1, routers)
+        inode = inode_of(routers.hosts(case()).server)
+        router = routers.of(case("redis"))
+        assert router is not None
+        assert {pid for pids in router.pids.values() for pid in pids} <= set(inhabitants(inode))
+    assert record.ledger["calls"] == 200
+    assert is_empty_soon(inode)
+
+
+@needed
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_nothing_is_left_after_a_failure(error):
+    inodes = []
+    with pytest.raises(error), Routers() as routers:
+        inodes += [inode_of(host) for host in routers.hosts(case()).all()]
+        raise error
+    assert len(inodes) == 2
+    assert all(map(is_empty_soon, inodes))
+
+
+@needed
+def test_nothing_is_left_of_a_run_that_is_killed():
+    program = """
+        import sys, time
+        from bench.measurement import namespaces
+        from bench.process import Process
+
+        with namespaces.joined() as hosts:
+            child = hosts.server._namespace.run(Process, ["cat"])
+            print(*[(host.network.parent / "ns" / "net").stat().st_ino for host in hosts.all()], flush=True)
+            time.sleep(60)
+    """
+    words = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout
+        inodes = [int(one) for one in killed.stdout.readline().split()]
+        assert len(inhabitants(inodes[0])) == 2  # the thread's process, and cat
+        killed.send_signal(signal.SIGKILL)
+    assert all(map(is_empty_soon, inodes))
