@@ -1,6 +1,6 @@
 # make figures: every notebook, into figures/ and data/executed/.   make lab: JupyterLab.
 # make test: all tests.   make test-fast: those that take less than a minute, for each save.
-# make systems: the libraries of all systems, brokers and frameworks too.
+# make systems: the libraries of all systems, brokers and frameworks too.   make hosts: what connects other machines.
 # make app: one page to try things on.   make site: gallery, notebooks, documents and API in build/site/, from stored runs.
 # make INSTALLER=pip figures: the packages are installed by pip, which takes minutes, where uv cannot be had.
 PYTHON ?= python3
@@ -9,9 +9,10 @@ export ROUNDTRIP_INSTALLER := $(INSTALLER)
 BIN := .venv/bin
 READY := .venv/ready
 SYSTEMS_READY := .venv/systems
+HOSTS_READY := .venv/hosts
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-fast campaign lab app site systems lint benchmark calibrate reference student slides expected certificate lock proto clean
+.PHONY: figures test test-fast campaign lab app site systems hosts lint benchmark calibrate reference student slides expected certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -P -m bench run --all
@@ -73,6 +74,9 @@ reference: $(READY)
 systems: $(SYSTEMS_READY)
 	@$(BIN)/python -P -m bench list --missing
 
+# What load generators and servers on other machines need (docs/hosts.md).
+hosts: $(HOSTS_READY)
+
 # For a class (docs/teaching.md): copies without answers, slides that need no network.
 student: $(READY)
 	@$(BIN)/python -P -m bench.apps.teaching student
@@ -93,6 +97,7 @@ lock: $(READY)
 	$(LOCK) requirements/uv.in -o requirements/uv.txt
 	$(LOCK) pyproject.toml --extra dev --no-strip-extras -o requirements/lab.txt
 	$(LOCK) pyproject.toml --extra all --no-strip-extras -c requirements/lab.txt -o requirements/systems.txt
+	$(LOCK) pyproject.toml --extra hosts --no-strip-extras -c requirements/lab.txt -o requirements/hosts.txt
 	$(LOCK) requirements/crossbar.in -o requirements/crossbar.txt
 
 LOCK := $(BIN)/uv pip compile -c requirements/constraints.in --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
@@ -114,7 +119,7 @@ $(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@$(PYTHON) -P -m venv $(if $(wildcard $(READY)),,--clear )$(BIN:/bin=)  # a set-up that was interrupted begins again
 	@$(if $(UV_LOCK),$(PIP) --require-hashes -r $(UV_LOCK) || { $(WITHOUT_UV); exit 1; })
 	@$(BIN)/python -P -c "import sys; sys.path.append('.'); from bench.installer import main; sys.exit(main(sys.argv[1:]))" requirements/lab.txt $(UV_LOCK) \
-	  $(if $(wildcard $(SYSTEMS_READY)),requirements/systems.txt)
+	  $(if $(wildcard $(SYSTEMS_READY)),requirements/systems.txt) $(if $(wildcard $(HOSTS_READY)),requirements/hosts.txt)
 	@$(if $(UV_LOCK),$(BIN)/uv pip install -q --offline --python $(BIN)/python,$(PIP)) --no-deps --no-build-isolation -e .
 	@$(BIN)/python -P -m compileall -q bench  # a process compiles nothing again, even where Python is set to write no bytecode
 	@touch $(READY)
@@ -123,6 +128,11 @@ $(SYSTEMS_READY): $(READY) requirements/systems.txt
 	@echo "Adding the libraries of all systems to .venv"
 	@$(BIN)/python -P -m bench.installer --add requirements/systems.txt
 	@touch $(SYSTEMS_READY)
+
+$(HOSTS_READY): $(READY) requirements/hosts.txt
+	@echo "Adding Dask distributed to .venv"
+	@$(BIN)/python -P -m bench.installer --add requirements/hosts.txt
+	@touch $(HOSTS_READY)
 
 clean:
 	rm -rf .venv .environments build dist .pytest_cache .mypy_cache .ruff_cache

@@ -19,7 +19,12 @@ from bench.errors import NotInstalledError
 from bench.installer import Say
 from bench.process import python
 
-OTHER_LOCKS = ("lab", "systems", "uv")  # the laboratory's own environment in its two sizes, and the installer in it
+OTHER_LOCKS = (
+    "lab",
+    "systems",
+    "hosts",
+    "uv",
+)  # the laboratory's own environment, and the installer in it
 
 
 def say(text: str) -> None:

@@ -45,7 +45,12 @@ RPC = {
 }
 
 
-OWN_SOCKETS = {"child/clock.py", "measurement/clock_offset.py"}  # not of a system under test: they compare clocks
+OWN_SOCKETS = {  # not of a system under test: they compare clocks and connect hosts
+    "child/clock.py",
+    "measurement/clock_offset.py",
+    "measurement/engine.py",
+    "measurement/remote.py",
+}
 
 
 def imports(file: Path) -> set[str]:
@@ -152,6 +157,11 @@ def of_systems() -> set[str]:
     return {normal(line) for line in [*extras["brokers"], *extras["frameworks"]]}
 
 
+def of_hosts() -> set[str]:
+    """Return what `make hosts` adds."""
+    return {normal(line) for line in project()["optional-dependencies"]["hosts"]}
+
+
 def locked(lock: str = "lab") -> dict[str, str]:
     text = (ROOT / "requirements" / f"{lock}.txt").read_text("utf-8")
     return {normal(name): version for name, version in re.findall(r"^([\w.-]+)(?:\[.*\])?==([\w.]+)", text, re.M)}
@@ -174,9 +184,10 @@ def test_the_lock_holds_every_requirement():
     assert {normal(name) for name in needed} <= locked().keys()
 
 
-def test_the_lock_of_all_systems_agrees_with_that_of_the_laboratory():
-    needed = of_systems()
-    versions, lab = locked("systems"), locked()
+@pytest.mark.parametrize(("lock", "wanted_of"), [("systems", of_systems), ("hosts", of_hosts)])
+def test_the_locks_of_what_is_added_agree_with_that_of_the_laboratory(lock, wanted_of):
+    needed = wanted_of()
+    versions, lab = locked(lock), locked()
     assert needed <= versions.keys() and not needed <= lab.keys()
     assert {name: version for name, version in versions.items() if lab.get(name, version) != version} == {}
 
@@ -222,7 +233,7 @@ def test_what_is_imported_is_required():
     for file in [*MODULES, *SYSTEMS]:
         outside = tops(file) - set(sys.stdlib_module_names) - {"bench"}
         needed = {normal(home) for name in outside for home in homes.get(name, [name])}
-        allowed = wanted().keys() | of_systems() | {"traitlets", "ipython"}  # come with ipykernel
+        allowed = wanted().keys() | of_systems() | of_hosts() | {"traitlets", "ipython"}  # come with ipykernel
         is_missing = file in SYSTEMS and outside - homes.keys()  # what is not installed has no known distribution
         assert needed & allowed or is_missing or not outside, (file, outside)
 

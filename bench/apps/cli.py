@@ -220,6 +220,40 @@ def certificates_(folder: str, hosts: tuple[str, ...]) -> None:
     click.echo(f"(bench serve) and, copied without {private}, for its clients (-p target).")
 
 
+PLAIN = click.option("--plain", is_flag=True, help="Use tcp:// beyond this machine, in a network that you trust.")
+
+
+@cli.command()
+@click.option("--listen", default="tcp://127.0.0.1:8786", show_default=True, metavar="ADDRESS", help="tcp:// or tls://")
+@PLAIN
+def scheduler(listen: str, plain: bool) -> None:
+    """Run the scheduler at which hosts register, until Ctrl-C."""
+    from bench.measurement import hosting
+
+    hosting.scheduler(listen, plain, lambda line: click.echo(line))
+
+
+@cli.command()
+@click.argument("scheduler", metavar="tcp://SCHEDULER:8786")
+@click.option("--name", default="", help="Its name in runs; an anonymous one otherwise.")
+@click.option("--listen", default="", metavar="ADDRESS", help="The address at which servers here are reached.")
+@PLAIN
+def host(scheduler: str, name: str, listen: str, plain: bool) -> None:
+    """Let this machine be measured with, as a host of a SCHEDULER, until Ctrl-C."""
+    from bench.measurement import hosting
+
+    hosting.host(scheduler, name, listen, plain, lambda line: click.echo(line))
+
+
+@cli.command()
+@click.argument("scheduler", metavar="tcp://SCHEDULER:8786")
+def hosts(scheduler: str) -> None:
+    """List the hosts of a SCHEDULER: address, CPUs, revision, clock, and the role that each gets by default."""
+    from bench.apps.listing import hosts_text
+
+    echo(hosts_text(scheduler))
+
+
 @cli.command()
 @click.argument("run")
 @click.argument("folder")

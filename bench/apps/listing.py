@@ -10,7 +10,7 @@ from bench.apps import repeating
 from bench.errors import DataError, NotInstalledError, SystemFileError
 from bench.run import stored
 from bench.run.folder import Folder
-from bench.text import listed, quoted
+from bench.text import duration, listed, quoted
 
 
 def systems_text() -> str:
@@ -36,6 +36,24 @@ def missing_text() -> str:
     lines += [f"  their programs: apt-get install {' '.join(packages)}"] * bool(packages)
     lines += [f"  {name} cannot be used: {reason}" for name, reason in broken.items()]
     return "\n".join(lines)
+
+
+def hosts_text(scheduler: str) -> str:
+    """Return a line for each host of a scheduler: address, CPUs, revision, clock, and its role where none is named."""
+    from bench.measurement import remote, roles
+
+    with remote.client(scheduler) as found, remote.hosts_of(found, scheduler) as hosts:
+        assignment = roles.assigned({}, hosts)
+        rows = [("name", "address", "CPUs", "revision", "clock beside this one's", "role")]
+        for host in hosts:
+            clock = host.clock()
+            offset = f"{clock.offset_ns / 1e6:+,.3f} ms, within {duration(clock.bound_ns / 1e3)}"
+            facts = host.facts
+            cpus = str(facts["cpus_allowed"])
+            rows.append((host.name, host.address, cpus, facts["revision"], offset, roles.role_of(assignment, host)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*lines] + ["this machine loads: there is one host"] * (len(hosts) == 1))
 
 
 def _tests_the_instrument(name: str) -> bool:

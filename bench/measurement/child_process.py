@@ -44,6 +44,11 @@ def until(is_stopped: Callable[[], bool]) -> Iterator[None]:
         _is_stopped.reset(before)
 
 
+def stopped() -> bool:
+    """Return whether what is waited for in here is to end by KeyboardInterrupt."""
+    return _is_stopped.get()()
+
+
 def private_directory() -> str:
     """Return the name of a directory that does not exist yet, short enough for a socket file's path."""
     return f"{paths.for_sockets()}/roundtrip-{os.getpid()}-{secrets.token_hex(4)}"
@@ -209,7 +214,7 @@ def collect(
                 break
             for key, _ in selector.select(max(0, min(next_tick, end) - time.monotonic())):
                 key.data.read()
-            if _is_stopped.get()():
+            if stopped():
                 raise KeyboardInterrupt
             if time.monotonic() >= next_tick:
                 tick()

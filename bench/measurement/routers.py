@@ -1,8 +1,8 @@
 """What outlives a start: hosts that are connected to, routers, credentials; ended with the experiment."""
 
-import contextlib
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -10,7 +10,7 @@ from typing import Any, Self
 from bench import credentials, systems
 from bench.child.spec import RouterSpec, Routing
 from bench.errors import SystemFailedError
-from bench.measurement import certificates, namespaces
+from bench.measurement import certificates, namespaces, roles
 from bench.measurement.child_process import Reported, collect
 from bench.measurement.hosts import HERE, LOCAL, Assignment, Host, bound
 from bench.plan import namespaces as links
@@ -72,15 +72,24 @@ def _roles(pid: int, announced: Mapping[str, int], host: Host) -> dict[str, list
     return {"router": [member for member in host.family(pid) if member not in known], **roles}
 
 
+def _joined(hosts: Mapping[str, Any]) -> AbstractContextManager[Assignment]:
+    """Return the context of hosts: namespaces of this machine, or other machines."""
+    if links.is_asked(hosts):
+        return namespaces.joined(links.rate_mbit(hosts))
+    from bench.measurement import remote  # takes time to import, and few need it
+
+    return remote.connected(hosts)
+
+
 class Routers:
     """A context in which cases of one system share a router, and all cases credentials and hosts; all end with it."""
 
     def __init__(self) -> None:
         """Begin without routers."""
-        self._routers: dict[tuple[str, str], Router] = {}
+        self._routers: dict[tuple[str, int], Router] = {}  # by system and host
+        self._credentials: dict[str, dict[str, str]] = {}  # by the address of the server's host
         self._hosts: dict[str, Assignment] = {}
-        self._connected = contextlib.ExitStack()
-        self._credentials: dict[str, str] = {}
+        self._connected = ExitStack()
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -92,33 +101,32 @@ class Routers:
             for key in list(self._routers):
                 self._end(key)
 
-    def _end(self, key: tuple[str, str]) -> None:
+    def _end(self, key: tuple[str, int]) -> None:
         if router := self._routers.pop(key, None):
             router.child.stop()
 
     def hosts(self, case: Case) -> Assignment:
-        """Return which hosts have which role in the starts of a case."""
+        """Return which hosts have which role in the starts of a case; they are connected to when they are new."""
         if not case.hosts:
             return LOCAL
         key = json.dumps(case.hosts, sort_keys=True)
         if key not in self._hosts:
-            made = namespaces.joined(links.rate_mbit(case.hosts))
-            self._hosts[key] = self._connected.enter_context(made)
-        return self._hosts[key]
+            self._hosts[key] = self._connected.enter_context(_joined(case.hosts))
+        found = self._hosts[key]
+        return found if case.target is None else roles.for_target(case.hosts, found)
 
     def of(self, case: Case) -> Router | None:
         """Return the router for a case, started if there is none yet or the case wants a fresh one."""
         if case.target is not None or not hasattr(systems.load(case.system), "route"):
             return None
-        key = case.system, json.dumps(case.hosts, sort_keys=True)
+        host = self.hosts(case).server
+        key = case.system, id(host)
         if case.fresh_router:
             self._end(key)
         if key not in self._routers:
             offered = any(hasattr(systems.load(case.system).Options, name) for name in credentials.OPTIONS)
-            texts = self._made() if offered else {}  # for this case, or a later one
-            host = self.hosts(case).server
-            started = start(case.system, case.transport, case.options, bound(host), texts, host)
-            self._routers[key] = started
+            texts = self._made(host) if offered else {}  # for this case, or a later one
+            self._routers[key] = start(case.system, case.transport, case.options, bound(host), texts, host)
         return self._routers[key]
 
     def credentials(self, case: Case) -> dict[str, str]:
@@ -128,8 +136,11 @@ class Routers:
         """
         if not credentials.wanted(case.options):
             return {}
-        return certificates.of_user() if case.target is not None else self._made()
+        return certificates.of_user() if case.target is not None else self._made(self.hosts(case).server)
 
-    def _made(self) -> dict[str, str]:
-        self._credentials = self._credentials or certificates.make()
-        return self._credentials
+    def _made(self, host: Host) -> dict[str, str]:
+        """Return credentials for a server on a host: its certificate names the host's address, too."""
+        if host.address not in self._credentials:
+            names = dict.fromkeys([*credentials.NAMES, *filter(None, [host.address])])
+            self._credentials[host.address] = certificates.make(names)
+        return self._credentials[host.address]

@@ -440,7 +440,7 @@ class Start:
 
         A router's controller takes a moment to see that its worker is gone, and longer on a busy machine.
         """
-        ends = [one.obituary(patience_s=0.1) for one in children if one.name.endswith(" server")]
+        ends = [one.obituary(patience_s=0.1) for one in children if " server" in one.name]
         if self.router:
             is_dying = any(self.hosts.server.has_ended(pid) for pids in self.router.pids.values() for pid in pids)
             ends.append(self.router.child.obituary(END_S if is_dying else 0.1))

@@ -1,0 +1,238 @@
+"""Agent: one machine's child processes behind plain calls with bytes, for a conductor on another machine.
+
+Nothing of the engine that carries the calls is in here, and nothing timed goes through it: samples are taken by the
+children. The conductor numbers its calls and its polls: one that is repeated, because its answer was lost, is not done
+twice. When nobody has polled for ``LEASE_S``, the conductor has died, and all children are ended.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from bench import paths
+from bench.channel import Reader
+from bench.errors import SystemFailedError, UsageError
+from bench.measurement import machine, revision
+from bench.measurement.child_process import TICK_S, Child, stop_all
+from bench.measurement.hosts import HERE, WindowMeter
+from bench.text import one_line
+
+LEASE_S = 15.0  # without a poll for so long, there is no conductor any more
+LONGEST_POLL_S = 5.0
+MODULES = "bench.child."  # only these are started
+
+Output = tuple[int, bytes, bool]  # a child's number, what it sent, and whether that was all
+Row = tuple[str, int, float | None, int]
+
+
+class _Ticking:
+    """The meter of a window, and the thread that reads the load meanwhile."""
+
+    def __init__(self, meter: WindowMeter) -> None:
+        self._meter, self._is_over = meter, threading.Event()
+        self._thread = threading.Thread(target=self._tick, name="meter", daemon=True)
+        self._thread.start()
+
+    def _tick(self) -> None:
+        while not self._is_over.wait(TICK_S):
+            self._meter.tick()
+
+    def stop(self) -> tuple[dict[str, int], list[Row]]:
+        """Return what was used in the window, and the load."""
+        self._is_over.set()
+        self._thread.join()
+        metered = self._meter.stop()
+        return dict(metered.used), list(metered.rows)
+
+
+class Agent:
+    """The children of one conductor on this machine; ``number`` of a child or a meter is the conductor's choice."""
+
+    _holder: ClassVar["Agent | None"] = None
+    _holding = threading.Lock()
+
+    def __init__(self) -> None:
+        """Begin without children."""
+        self._changed = threading.Condition()
+        self._children: dict[int, Child] = {}
+        self._arrived: list[Output] = []
+        self._polled: tuple[int, list[Output]] = (-1, [])
+        self._answered: tuple[int, Any] = (-1, None)
+        self._meters: dict[int, _Ticking] = {}
+        self._is_closed = False
+        self._seen_s = time.monotonic()
+        threading.Thread(target=self._watch, name="lease", daemon=True).start()
+
+    # What a conductor calls -------------------------------------------------------------------------------------
+
+    def call(self, number: int, name: str, words: tuple[Any, ...]) -> Any:
+        """Return what the method ``name`` returns; a call of the same number as the last is not done again."""
+        if name not in CALLS:
+            raise UsageError(f"a host is not asked for {name!r}")
+        if number != self._answered[0]:
+            self._answered = number, getattr(self, name)(*words)
+        return self._answered[1]
+
+    def poll(self, number: int, seconds: float) -> list[Output]:
+        """Return what children have sent since the poll before, after at most so many seconds.
+
+        A poll of the same number as the last returns the same again.
+        """
+        with self._changed:
+            self._seen_s = time.monotonic()
+
+            def is_over() -> bool:
+                return bool(self._arrived) or self._is_closed or number == self._polled[0]
+
+            self._changed.wait_for(is_over, min(seconds, LONGEST_POLL_S))
+            if number != self._polled[0]:
+                self._polled, self._arrived = (number, self._arrived), []
+            self._seen_s = time.monotonic()
+            return self._polled[1]
+
+    def claim(self) -> None:
+        """Take this machine for one conductor; UsageError while another one has it: both would disturb each other."""
+        with Agent._holding:
+            holder = Agent._holder
+            if holder is not None and holder is not self and not holder._is_closed:
+                raise UsageError("another conductor measures with it now: wait for its end, or use other hosts")
+            Agent._holder = self
+
+    def describe(self) -> dict[str, Any]:
+        """Return the machine record, the content hash of the package, the Python version, and where sockets go."""
+        facts = {"revision": revision.content(), "python_version": revision.python()}
+        return machine.record() | facts | {"sockets": paths.for_sockets(), "pid": os.getpid()}
+
+    def now(self) -> int:
+        """Return this machine's ``perf_counter_ns``."""
+        return time.perf_counter_ns()
+
+    def prepare(self, system: str) -> str:
+        """Make what a system needs here; return the folder of its own environment, or ""."""
+        return HERE.prepare(system)
+
+    def spawn(self, number: int, name: str, module: str, spec: bytes) -> int:
+        """Start ``python -m MODULE`` with an encoded specification; return its process id."""
+        if not module.startswith(MODULES):
+            raise UsageError(f"a host does not start {module}")
+        (message,) = Reader().feed(spec)
+        try:
+            child = Child(name, module, message)
+        except OSError as reason:
+            raise SystemFailedError(f"the {name} cannot be started: {reason}: {_remedy(reason)}") from reason
+        with self._changed:
+            self._children[number] = child
+            is_late = self._is_closed
+        source = os.dup(child.fileno())  # the thread's own: the child's is closed, and its number used anew
+        threading.Thread(target=self._read, args=(number, source), name=name, daemon=True).start()
+        if is_late:
+            self.close()
+            raise SystemFailedError(f"the {name} was not wanted any more")
+        return child.pid
+
+    def write(self, number: int, data: bytes) -> None:
+        """Write to a child's input."""
+        if child := self._children.get(number):
+            child.write(data)
+
+    def end_input(self, numbers: Iterable[int]) -> None:
+        """End the input of children: they leave."""
+        for number in numbers:
+            if child := self._children.get(number):
+                child.ask_to_leave()
+
+    def stop(self, numbers: Iterable[int]) -> None:
+        """End children, by force where they do not leave, and what belongs to them."""
+        found = [child for number in numbers if (child := self._children.pop(number, None))]
+        stop_all(found)
+
+    def log_tail(self, number: int) -> str:
+        """Return the end of what a child printed, on one line."""
+        child = self._children.get(number)
+        return child.log_tail() if child else ""
+
+    def obituary(self, number: int, patience_s: float) -> str:
+        """Return how a child ended and the end of its log, or nothing if it still runs."""
+        child = self._children.get(number)
+        return child.obituary(patience_s) if child else ""
+
+    def cpu_s(self, number: int) -> float:
+        """Return the CPU time that a child and its descendants have used, in s."""
+        child = self._children.get(number)
+        return child.cpu_s() if child else 0.0
+
+    def family(self, pid: int) -> list[int]:
+        """Return a process and all its descendants."""
+        return HERE.family(pid)
+
+    def has_ended(self, pid: int) -> bool:
+        """Return whether a process is gone."""
+        return HERE.has_ended(pid)
+
+    def move(self, pids: list[int], cpus: tuple[int, ...] | None) -> None:
+        """Pin running processes to CPUs; None: all."""
+        HERE.move(pids, cpus)
+
+    def meter_start(self, number: int, pids: Mapping[str, list[int]]) -> None:
+        """Begin to meter a window; ``pids``: process ids by role."""
+        self._meters[number] = _Ticking(HERE.meter(pids))
+
+    def meter_stop(self, number: int) -> tuple[dict[str, int], list[Row]]:
+        """Return what was used in the window, and the load over time."""
+        return self._meters.pop(number).stop()
+
+    def close(self) -> None:
+        """End all children; further ones are not started."""
+        with self._changed:
+            self._is_closed = True
+            children, self._children = list(self._children.values()), {}
+            self._changed.notify_all()
+        stop_all(children)
+        for meter in [self._meters.pop(number) for number in list(self._meters)]:
+            with contextlib.suppress(Exception):  # processes that it reads have ended
+                meter.stop()
+        with Agent._holding:
+            if Agent._holder is self:
+                Agent._holder = None
+
+    # ------------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def close_all(cls) -> None:
+        """End the children of the conductor that has this machine, if there is one."""
+        if holder := cls._holder:
+            holder.close()
+
+    def _read(self, number: int, source: int) -> None:
+        """Take in what a child sends, until its end."""
+        with contextlib.closing(os.fdopen(source, "rb", 0)):
+            while True:
+                data = os.read(source, 1 << 20)
+                with self._changed:
+                    self._arrived.append((number, data, not data))
+                    self._changed.notify_all()
+                if not data:
+                    return
+
+    def _watch(self) -> None:
+        """End all children once no conductor asks any more."""
+        while not self._is_closed:
+            left_s = self._seen_s + LEASE_S - time.monotonic()
+            if left_s <= 0:
+                self.close()
+                return
+            time.sleep(min(left_s + 0.01, 1.0))
+
+
+CALLS = frozenset(
+    {"claim", "describe", "now", "prepare", "spawn", "write", "end_input", "stop", "log_tail", "obituary", "cpu_s"}
+    | {"family", "has_ended", "move", "meter_start", "meter_stop", "close"}
+)
+
+
+def _remedy(reason: OSError) -> str:
+    words = one_line(reason.strerror or "")
+    return "free some space there" if "space" in words or "large" in words or "quota" in words else "look at that host"

@@ -1,0 +1,109 @@
+"""Dask distributed, which carries orders to hosts and reports back: its settings, its addresses, its TLS.
+
+Nothing timed goes through it. All that it receives is unpickled, so it listens on loopback only, or behind mutual TLS,
+or, where that is asked for by name, in plain TCP.
+"""
+
+import ipaddress
+import logging
+import os
+import socket
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from bench import credentials
+from bench.errors import NotInstalledError, UsageError
+
+PORT = 8786
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": 0,  # nothing is done a second time
+    "distributed.scheduler.http.routes": [],
+    "distributed.scheduler.work-stealing": False,
+    "distributed.worker.http.routes": [],
+    "distributed.worker.preload": [],
+    "distributed.scheduler.preload": [],
+    "distributed.worker.profile.enabled": False,
+    "distributed.comm.compression": False,
+    "distributed.comm.retry.count": 0,
+}
+
+
+def load() -> Any:
+    """Import distributed, with the settings that a measurement needs; NotInstalledError if it is not installed."""
+    try:
+        import dask
+        import distributed
+    except ImportError as reason:
+        raise NotInstalledError(
+            f"other machines are reached by Dask distributed, which is not installed ({reason}); install it: make hosts"
+        ) from reason
+    dask.config.set(SETTINGS)
+    for name in ("distributed", "distributed.client"):  # what goes wrong is said here, in a sentence
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return distributed
+
+
+def parsed(address: str) -> tuple[str, str, int]:
+    """Return protocol, host and port of an address tcp://HOST:PORT or tls://HOST:PORT; UsageError for others."""
+    try:
+        parts = urlsplit(address)
+        protocol, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError:
+        protocol, host, port = "", None, None
+    if protocol not in ("tcp", "tls") or not host or parts.path:
+        raise UsageError(f"{address!r} is no address of a scheduler: write tcp://HOST:{PORT} or tls://HOST:{PORT}")
+    return protocol, host, PORT if port is None else port
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host's name or address stands for this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def check_plain(address: str, is_plain_wanted: bool) -> None:
+    """Raise UsageError for plain TCP beyond this machine, unless it is asked for by name."""
+    protocol, host, _ = parsed(address)
+    if protocol == "tcp" and not is_loopback(host) and not is_plain_wanted:
+        raise UsageError(
+            f"{address} is not encrypted, and whoever reaches it can run programs on all hosts: use tls:// "
+            f"and a folder made by python -m bench certificates, named in {credentials.FOLDER}; in a network that you "
+            "trust: --plain"
+        )
+
+
+def security(protocol: str) -> Any:
+    """Return the security of connections: mutual TLS with the files of the user's folder; None for plain TCP."""
+    if protocol == "tcp":
+        return None
+    folder = os.environ.get(credentials.FOLDER)
+    if not folder:
+        raise credentials.missing(credentials.AUTHORITY)
+    names = (credentials.AUTHORITY, credentials.CERTIFICATE, credentials.KEY)
+    for name in names:
+        if not Path(folder, name).is_file():
+            raise credentials.missing(name, folder)
+    authority, certificate, key = (str(Path(folder, name)) for name in names)
+    same: dict[str, Any] = {"tls_ca_file": authority, "require_encryption": True}
+    for role in ("client", "scheduler", "worker"):
+        same |= {f"tls_{role}_cert": certificate, f"tls_{role}_key": key}
+    return load().Security(**same)
+
+
+def local_address(host: str, port: int) -> str:
+    """Return the address of this machine by which it reaches another: on the network between both, no other."""
+    try:
+        family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(where)  # sends nothing
+            return str(probe.getsockname()[0])
+    except OSError as reason:
+        raise UsageError(f"{host} cannot be reached from here ({reason}): check its name and the network") from reason
+
+
+def joined(protocol: str, host: str, port: int) -> str:
+    """Return an address of its parts."""
+    return f"{protocol}://[{host}]:{port}" if ":" in host else f"{protocol}://{host}:{port}"
