@@ -20,6 +20,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bench.channel import Listening, Reader, encode
+from bench.child.spec import ClockSpec
+
 HOLDER = Path(__file__).with_name("namespace_holder.py")
 ROOT = HOLDER.parents[1]
 NEWNET = 0x40000000
@@ -234,3 +237,17 @@ def bed(*offsets_s: float) -> Iterator[Bed]:
                 yield made
         finally:
             made.close()
+
+
+@contextlib.contextmanager
+def clock_of(host: NamespaceHost) -> Iterator[str]:
+    """Run a host's clock, and return its address."""
+    words = (sys.executable, "-P", "-m", "bench.child.clock")
+    with host.popen(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"".join(encode(ClockSpec(bind=f"tcp://{host.address}:0"))))
+        process.stdin.flush()
+        (listening,) = Reader().feed(process.stdout.readline())
+        assert isinstance(listening, Listening)
+        yield listening.address
+        process.stdin.close()
+        assert process.wait(10) == 0

@@ -40,6 +40,7 @@ from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.estimate import sessions_s
 from bench.run.start_record import StartRecord
+from bench.stats import clock_offsets
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
 TARGET_S = 5.0  # the same, for a server that is said to be running
@@ -343,6 +344,8 @@ class Start:
             HostWindow(host, go_of[id(host)], earlier, host.clock(), one)
             for (host, _), earlier, one in zip(prepared.pids, before, metered, strict=True)
         )
+        for one in windows:
+            _refuse_step(one)
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
         return Window(utc, go_of[id(self.hosts.server)], go_ns, done, arrived, windows)
 
@@ -446,6 +449,16 @@ class Start:
             ends.append(self.router.child.obituary(END_S if is_dying else 0.1))
         words = [text for text in ends if text and text not in known]
         return "".join(f"; {text}" for text in words)
+
+
+def _refuse_step(window: HostWindow) -> None:
+    """Raise SystemFailedError if a host's clock was set in the window: its times are wrong, and nothing shows where."""
+    if step_ns := clock_offsets.step_ns(window.before, window.after):
+        raise SystemFailedError(
+            f"the clock of host {window.host.name} changed by {step_ns / 1e6:+,.1f} ms in the window: no clock drifts "
+            "that fast, so it was set, or its machine was suspended, and this start is not kept; end what sets it, and "
+            "measure the rest with -p resume true"
+        )
 
 
 def _total(done: Sequence[Done], name: str) -> int | None:

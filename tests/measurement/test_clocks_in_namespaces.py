@@ -1,31 +1,13 @@
 """Clocks of hosts that are really apart: 50 ms and 10 s, over TCP between network namespaces."""
 
 import contextlib
-import subprocess
-import sys
 
 import pytest
-from namespaces import bed
+from namespaces import bed, clock_of
 
-from bench.channel import Listening, Reader, encode
-from bench.child.spec import ClockSpec
 from bench.errors import SystemFailedError
 from bench.measurement.clock_offset import compare
 from bench.stats import clock_offsets
-
-
-@contextlib.contextmanager
-def clock_of(host):
-    """The address of a clock's process on a host."""
-    words = (sys.executable, "-P", "-m", "bench.child.clock")
-    with host.popen(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        process.stdin.write(b"".join(encode(ClockSpec(bind=f"tcp://{host.address}:0"))))
-        process.stdin.flush()
-        (listening,) = Reader().feed(process.stdout.readline())
-        assert isinstance(listening, Listening)
-        yield listening.address
-        process.stdin.close()
-        assert process.wait(10) == 0
 
 
 @pytest.mark.parametrize("offset_s", [0.05, 10, -0.05])

@@ -1,0 +1,100 @@
+"""How well the clocks of a run's hosts are known: what instants and durations between two hosts are worth.
+
+Round trips and response times use the clock of the host that sent the request. The clocks of several hosts are
+compared where rates are summed over the window that all of them share, and where a duration begins on one host and
+ends on another.
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench.analysis.card import INVALID, Check, outcome
+from bench.stats import clock_offsets
+from bench.stats.clock_offsets import ClockReading, Drift
+
+MOST_OF_WINDOW = 0.01  # of the window, by which its edges may differ between hosts: the rates' error
+
+
+@dataclass(frozen=True)
+class Known:
+    """One host's clock in one start, beside the conductor's, before and after the window."""
+
+    start: int
+    host: str
+    before: ClockReading
+    after: ClockReading
+
+    @property
+    def bound_ns(self) -> int:
+        """The larger bound of the two readings."""
+        return max(self.before.bound_ns, self.after.bound_ns)
+
+    @property
+    def off_ns(self) -> int:
+        """How far an instant in the window can be off: times count from *go*, which the first reading places."""
+        changed_ns = abs(self.after.offset_ns - self.before.offset_ns)
+        return max(self.before.bound_ns, changed_ns + self.after.bound_ns)
+
+    @property
+    def drift(self) -> Drift:
+        """How fast it ran."""
+        return clock_offsets.drift(self.before, self.after)
+
+    @property
+    def step_ns(self) -> int:
+        """By how much it was set in the window; 0: it was not."""
+        return clock_offsets.step_ns(self.before, self.after)
+
+
+def known(hosts: pd.DataFrame) -> list[Known]:
+    """Return the clock of each host in each start, from the rows of ``Run.hosts``."""
+    rows = hosts.drop_duplicates(["start", "host"])
+    return [
+        Known(
+            int(row["start"]),
+            str(row["host"]),
+            ClockReading(int(row["offset_ns"]), int(row["bound_ns"]), int(row["at_ns"])),
+            ClockReading(int(row["after_offset_ns"]), int(row["after_bound_ns"]), int(row["after_at_ns"])),
+        )
+        for row in rows.to_dict("records")
+    ]
+
+
+def apart_ns(clocks: list[Known]) -> dict[int, int]:
+    """Return for each start how far instants of two of its hosts can be apart: those of the two worst known clocks."""
+    found: dict[int, list[int]] = {}
+    for one in clocks:
+        found.setdefault(one.start, []).append(one.off_ns)
+    return {start: sum(sorted(each)[-2:]) for start, each in found.items()}
+
+
+def agreement(hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> Check:
+    """Return the outcome for the rows of ``Run.hosts``; ``windows_s``: the window of each start.
+
+    INVALID if a clock was set within a window, CAUTION if the window that the hosts share is not known within 1 %.
+    """
+    clocks = known(hosts)
+    if stepped := [one for one in clocks if one.step_ns]:
+        worst = max(stepped, key=lambda one: abs(one.step_ns))
+        found = f"the clock of host {worst.host} was set by {worst.step_ns / 1e6:+,.1f} ms in the window of start "
+        found += f"{worst.start}"
+        return Check("clocks", INVALID, found, "its times are wrong: end what sets the clock, and measure again")
+    apart = apart_ns(clocks)
+    share, widest = max(ns / 1e9 / windows_s.loc[start] for start, ns in apart.items()), max(apart.values())
+    least = max(clocks, key=lambda one: one.bound_ns)
+    found = f"instants of two hosts agree within {widest / 1e3:,.1f} us, {share:.2%} of the window; the largest bound "
+    found += f"of a clock's offset is {least.bound_ns / 1e3:,.1f} us (host {least.host}){_drifted(clocks)}; a duration "
+    found += f"between two hosts is known within 10% from {widest / clock_offsets.LARGEST_SHARE / 1e3:,.0f} us on"
+    advice = "the window that the hosts share, over which rates are summed, is known only roughly: use longer windows "
+    advice += "(window_s), or a faster network between the hosts"
+    return outcome("clocks", share <= MOST_OF_WINDOW, found, advice)
+
+
+def _drifted(clocks: list[Known]) -> str:
+    """Return the largest drift, with its bound, and whose it is."""
+    moving = [one for one in clocks if one.drift.ppm == one.drift.ppm]
+    if not moving:
+        return ""
+    one = max(moving, key=lambda one: abs(one.drift.ppm))
+    return f", the largest drift {one.drift.ppm:+.1f} ppm, known within {one.drift.bound_ppm:.1f} ppm (host {one.host})"

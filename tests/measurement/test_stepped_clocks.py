@@ -1,0 +1,75 @@
+"""A host's clock that is set within a window: the start is refused by name, and the run is resumed without it."""
+
+import contextlib
+
+import pytest
+from namespaces import bed, clock_of
+
+from bench.errors import SystemFailedError
+from bench.measurement import routers, runner
+from bench.measurement.clock_offset import compare
+from bench.measurement.hosts import HERE, Assignment, ClockReading, Here
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.run import stored
+from bench.run.frames import Run
+
+CASE = Case("sockets", "tcp", placement="free")
+SECOND = 10**9
+
+
+class Read(Here):
+    """This machine as a host of the name ``far``, whose clock reads as it is told."""
+
+    name = "far"
+
+    def __init__(self, readings):
+        self.clock = iter(readings).__next__
+
+
+def loads_on(host, monkeypatch):
+    """Let the clients of all starts run on a host."""
+    monkeypatch.setattr(routers.Routers, "hosts", lambda self, case: Assignment(HERE, (host,)))
+
+
+def readings(*offsets_ns):
+    """Readings a second apart."""
+    return [ClockReading(offset_ns, 1000, number * SECOND) for number, offset_ns in enumerate(offsets_ns)]
+
+
+@pytest.mark.parametrize(
+    ("after_ns", "shown"), [(SECOND, r"\+1,000\.0 ms"), (-SECOND, r"-1,000\.0 ms"), (600_000, r"\+0\.6 ms")]
+)
+def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch, after_ns, shown):
+    loads_on(Read(readings(0, after_ns)), monkeypatch)
+    with pytest.raises(SystemFailedError, match=rf"^the clock of host far changed by {shown} in the window") as failed:
+        measure(CASE, 0.05, 1)
+    assert "\n" not in str(failed.value) and "-p resume true" in str(failed.value)
+
+
+def test_a_clock_that_drifts_as_clocks_do_is_measured(monkeypatch):
+    loads_on(Read(readings(0, 400_000)), monkeypatch)
+    assert measure(CASE, 0.05, 1).ledger["calls"] > 0
+
+
+def test_the_run_is_resumed_and_no_start_is_measured_twice(monkeypatch):
+    plan = make_plan("latency", [CASE], starts=3, window_s=0.05)
+    loads_on(Read(readings(0, 0, 0, SECOND)), monkeypatch)
+    with pytest.raises(SystemFailedError, match=r"host far .* \(1 starts before it are kept in"):
+        runner.run(plan)
+    folder = stored.unfinished(plan)
+    assert folder.done() == {0}
+    kept = Run(folder).ledger.loc[0, "utc"]
+    loads_on(Read(readings(SECOND, SECOND, SECOND, SECOND)), monkeypatch)
+    run = Run(runner.run(plan, folder))
+    assert list(run.ledger.index) == [0, 1, 2] and run.ledger.loc[0, "utc"] == kept
+
+
+def test_a_clock_of_another_time_namespace_after_the_window_is_a_step(monkeypatch):
+    with bed(0.05, 1.05) as made, contextlib.ExitStack() as clocks:
+        before, after = (clocks.enter_context(clock_of(host)) for host in made.hosts)
+        loads_on(Read(compare(address) for address in (before, after)), monkeypatch)
+        # its clients run by this machine's clock: the order to go comes 50 ms late, which changes nothing here
+        with pytest.raises(SystemFailedError, match=r"the clock of host far changed by \+(999\.9|1,000\.\d) ms"):
+            measure(CASE, 0.05, 1)
