@@ -78,6 +78,7 @@ class Prober:
         return probe
 
     def _store(self, number: int, index: int, case: Case, found: StartRecord) -> None:
+        runner.keep_machines(self._folder, self._routing.hosts(case).records)
         self._folder.update(plan=replace(self._plan, starts=1, cases=tuple(self._cases)).as_dict())
         self._folder.append(number, start_record.tables(number, self._tried.count(index), index, case, found))
 

@@ -173,6 +173,17 @@ def bound(host: Host) -> str | None:
 
 
 @dataclass(frozen=True)
+class HostWindow:
+    """One host in a window: *go* by its clock, its clock before and after, and what was metered."""
+
+    host: Host
+    go_ns: int
+    before: ClockReading
+    after: ClockReading
+    metered: Metered
+
+
+@dataclass(frozen=True)
 class Assignment:
     """Which hosts have which role in a start.
 

@@ -59,7 +59,14 @@ def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers
         folder.failed(start, index, error)
         kept = f"{len(folder.done())} starts before it are kept in {folder.id}"
         raise SystemFailedError(f"{describe(case)}: {error} ({kept})") from error
+    keep_machines(folder, routers.hosts(case).records)
     folder.append(start, start_record.tables(start, block, index, case, measured))
+
+
+def keep_machines(folder: Folder, records: Mapping[str, Any]) -> None:
+    """Put the machine records of hosts into a run's manifest, by their names, unless they are there."""
+    if records and not records.items() <= (known := folder.manifest().get("hosts", {})).items():
+        folder.update(hosts=known | dict(records))
 
 
 def describe(case: Case) -> str:

@@ -32,7 +32,8 @@ from bench.child.spec import (
 )
 from bench.errors import SystemFailedError
 from bench.measurement.child_process import END_S, Reported, collect, stop_all
-from bench.measurement.hosts import LOCAL, Assignment, ClockReading, Here, Host, Metered, WindowMeter, bound
+from bench.measurement.host_rows import rows
+from bench.measurement.hosts import LOCAL, Assignment, Here, Host, HostWindow, WindowMeter, bound
 from bench.measurement.received import attempts_of, calls_of, marks_of, sessions_of, window_ns
 from bench.measurement.received_streams import reply_streams_of
 from bench.measurement.routers import Router, Routers
@@ -111,17 +112,6 @@ class Prepared:
     clients: tuple[Ready, ...]
     pids: tuple[tuple[Host, Mapping[str, list[int]]], ...]
     counted: Counted | None
-
-
-@dataclass(frozen=True)
-class HostWindow:
-    """One host in a window: *go* by its clock, its clock before and after, and what was metered."""
-
-    host: Host
-    go_ns: int
-    before: ClockReading
-    after: ClockReading
-    metered: Metered
 
 
 @dataclass(frozen=True)
@@ -370,7 +360,7 @@ class Start:
         """Return what the window measured; the server is asked for its count first."""
         go_ns, done = window.go_ns, window.done
         load = [
-            (role, t_ns - one.go_ns, percent, rss)
+            (role, t_ns - one.go_ns, percent, rss, None if self.hosts.is_here else one.host.name)
             for one in window.metered
             for role, t_ns, percent, rss in one.metered.rows
         ]
@@ -392,7 +382,9 @@ class Start:
         calls = calls_of(done, go_ns, width=3 if self.case.load == "open" or self.case.calls_per_connection else 2)
         ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
         numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
-        return StartRecord(ledger | counts, calls, load=load, report=numbers, sessions=sessions_of(done, go_ns[0]))
+        hosts = rows(self.hosts, self.of_clients, window.metered, done, has_server=bool(spawned.server))
+        sessions = sessions_of(done, go_ns[0])
+        return StartRecord(ledger | counts, calls, load=load, report=numbers, sessions=sessions, hosts=hosts)
 
     def _ask(self, spawned: Spawned) -> Counted | None:
         """Return what the server has counted so far; None if it cannot be asked."""

@@ -36,8 +36,9 @@ class Case:
     ``calls_per_connection``: after so many calls a caller closes its connection and opens another one; 0: it is kept.
     ``outstanding``: calls under way at once on each connection. ``large_bytes``: payload of the last of the calls that
     a client process has under way, beside the others of ``payload_bytes``; 0: there is none. ``p99_bytes``: sizes are
-    log-normal, with the median ``payload_bytes`` and this p99; 0: all are equal. ``hosts``: which machines, or network
-    namespaces of this one (``bench.plan.namespaces``), take part; {}: this machine.
+    log-normal, with the median ``payload_bytes`` and this p99; 0: all are equal. ``hosts``: the scheduler of the
+    machines that take part, and the roles asked for (``bench.plan.hosts``); or network namespaces of this machine
+    (``bench.plan.namespaces``); {}: this machine.
     """
 
     system: str
@@ -95,7 +96,12 @@ class Case:
     @property
     def under_way(self) -> int:
         """How many calls are under way at once, at most, in all client processes together."""
-        return self.clients * self.callers * self.outstanding
+        return self.processes * self.callers * self.outstanding
+
+    @property
+    def processes(self) -> int:
+        """How many client processes there are: one more than ``clients`` where a host measures latency alone."""
+        return self.clients + ("latency" in self.hosts)
 
     def factor(self, name: str) -> Any:
         """Return the field, property or option of that name; None if the system lacks it."""
@@ -113,4 +119,4 @@ class Case:
 
 
 _FIELDS = frozenset(one.name for one in fields(Case))
-_FACTORS = _FIELDS | {"is_short", "is_paced", "generator", "tls", "stream_s", "under_way"}
+_FACTORS = _FIELDS | {"is_short", "is_paced", "generator", "tls", "stream_s", "under_way", "processes"}

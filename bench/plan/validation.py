@@ -14,7 +14,7 @@ from bench.child.retries import RetryPolicy
 from bench.contract import Address, Binding, parse_address
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.messages import BYTES
-from bench.plan import carrying, connections, namespaces, parameters, reply_streams
+from bench.plan import carrying, connections, hosts, namespaces, parameters, reply_streams
 from bench.plan.case import (
     ARRIVALS,
     ENGINES,
@@ -35,6 +35,7 @@ def checked(case: Case) -> Case:
     NotInstalledError if the system's library, or the program that makes the calls, is missing.
     """
     case = _of_kinds(case)
+    hosts.check(case)
     provided = systems.constant(case.system, "TRANSPORTS")
     if case.transport not in provided:
         raise UsageError(f"{case.system} has no transport {case.transport!r}: it has {', '.join(provided)}")
@@ -99,8 +100,14 @@ def _of_kinds(case: Case) -> Case:
         clients=int(parameters.positive(case.clients, "clients", MOST_CLIENTS)),
         callers=int(parameters.positive(case.callers, "callers", most_callers)),
         placement=parameters.one_name(case.placement, "placement", list(PLACEMENTS)),
-        hosts=namespaces.checked(case.hosts, case.transport) if namespaces.is_asked(case.hosts) else case.hosts,
+        hosts=_hosts(case),
     )
+
+
+def _hosts(case: Case) -> dict[str, Any]:
+    """Return which hosts take part, as a case holds them."""
+    given = case.hosts
+    return namespaces.checked(given, case.transport) if namespaces.is_asked(given) else hosts.asked(given)
 
 
 def _check_target(case: Case, where: Address) -> None:

@@ -182,7 +182,17 @@ _KINDS: dict[str, Kind] = {
     "window_s": number(1e-9, 10**6),
     "seed": FROM_ZERO,
     "absent": table(LONG_TEXT),
-    "hosts": record({}, {"namespaces": record({"rate_mbit": FROM_ZERO}, others=None)}, others=anything),
+    "hosts": record(
+        {},
+        {
+            "namespaces": record({"rate_mbit": FROM_ZERO}, others=None),
+            "scheduler": TEXT,
+            "server": NAME,
+            "load": several(NAME),
+            "latency": NAME,
+        },
+        others=None,
+    ),
 }
 
 
@@ -239,6 +249,7 @@ MANIFEST = record(
         "capacity": CAPACITY,
         "collected": several(TEXT),
         "parameters": table(anything),
+        "hosts": table(MACHINE),
     },
     others=anything,
 )

@@ -1,6 +1,6 @@
 """The tables of a run on disk: columns, types, units and meanings; version and validation.
 
-A run folder holds ``manifest.json`` and nine tables of Parquet files, one file for each start:
+A run folder holds ``manifest.json`` and ten tables of Parquet files, one file for each start:
 
 - ``ledger``: one row per start: what was measured, what it cost, what was counted
 - ``samples``: one row per request of a closed load
@@ -12,10 +12,11 @@ A run folder holds ``manifest.json`` and nine tables of Parquet files, one file 
 - ``attempts``: one row per attempt of a request of a load with retries; such a start has no samples either
 - ``streams``: one row per request of a load of reply streams; such a start has no samples
 - ``replies``: one row per reply of these streams; of every k-th stream where they are too many
+- ``hosts``: one row per host and role of a start that more machines than this one took part in; else none
 
-All times in ``samples``, ``marks``, ``load``, ``sessions``, ``attempts`` and ``streams`` count from the start's *go*. A
-start is
-complete when its ledger row is on disk, which is written last. A null means: not known, or does not apply; never zero.
+All times in ``samples``, ``marks``, ``load``, ``sessions``, ``attempts`` and ``streams`` count from the start's *go*,
+each by the clock of the host that took it. A start is complete when its ledger row is on disk, which is written last.
+A null means: not known, or does not apply; never zero.
 """
 
 from typing import Any
@@ -76,6 +77,7 @@ LOAD = _schema(
         _field("t_ns", pa.int64(), "ns", "when"),
         _field("cpu_percent", pa.float64(), "%", "CPU load since the row before; 100 is one CPU"),
         _field("rss_bytes", pa.int64(), "B", "resident memory"),
+        _field("host", pa.string(), "", "name of the host, as in the table hosts; null: this machine, the only one"),
     ],
 )
 
@@ -151,6 +153,39 @@ REPLIES = _schema(
         ),
         _field("pacing_ns", pa.int64(), "ns", "from when the reply was due until the server handed it to its library"),
         _field("transit_ns", pa.int64(), "ns", "from there until the client had it"),
+    ],
+)
+
+_CLOCK = "the host's clock minus this machine's"
+
+HOSTS = _schema(
+    "hosts",
+    [
+        _START,
+        _field("host", pa.string(), "", "name of the host; the manifest's hosts holds its machine record"),
+        _field("role", pa.string(), "", "server, load, or latency: one client alone, whose quantiles are the headline"),
+        _field(
+            "first_client",
+            pa.int32(),
+            "",
+            "its first client process, from 0; its others follow in steps of the number of hosts that load; null: none",
+        ),
+        _field("clients", pa.int32(), "1", "number of its client processes"),
+        _field("offset_ns", pa.int64(), "ns", f"{_CLOCK}, before the window"),
+        _field("bound_ns", pa.int64(), "ns", "how much the true offset can differ from that at most"),
+        _field("after_offset_ns", pa.int64(), "ns", f"{_CLOCK}, after the window"),
+        _field("after_bound_ns", pa.int64(), "ns", "how much the true offset can differ from that at most"),
+        _field("machine_busy_ns", pa.int64(), "ns", "CPU time of all processes of the host in the window"),
+        _field("steal_ns", pa.int64(), "ns", "steal: CPU time that its hypervisor gave to other guests"),
+        _field("pressure_ns", pa.int64(), "ns", "time in which some task of the host waited for a CPU"),
+        _field("throttled_ns", pa.int64(), "ns", "time in which its control group's CPU limit throttled tasks"),
+        _field("tcp_delayed_acks", pa.int64(), "1", "delayed ACKs in the window, its whole network namespace"),
+        _field("tcp_segments_out", pa.int64(), "1", "TCP segments sent in the window, likewise"),
+        _field("tcp_connections", pa.int64(), "1", "TCP connections opened in the window, likewise"),
+        _field("tcp_time_waits", pa.int64(), "1", "connections that entered TIME_WAIT in the window, likewise"),
+        _field("tcp_time_wait", pa.int64(), "1", "TCP sockets in TIME_WAIT: change in the window, likewise"),
+        _field("cpu_ns", pa.int64(), "ns", "CPU time of the role's processes there in the window; null: not known"),
+        _field("gc_collections", pa.int64(), "1", "garbage collections in its clients during the window; null: none"),
     ],
 )
 
@@ -257,6 +292,7 @@ TABLES = {
     "attempts": ATTEMPTS,
     "streams": STREAMS,
     "replies": REPLIES,
+    "hosts": HOSTS,
 }
 
 PLAUSIBLE = {  # columns of a table whose every value is known and not negative
@@ -269,6 +305,7 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "attempts": ("start", "request", "number", "due_ns", "t_send_ns"),
     "streams": ("start", "client", "stream", "t_send_ns", "replies"),
     "replies": ("start", "stream", "gap_ns"),
+    "hosts": ("start", "clients", "bound_ns", "after_bound_ns"),
 }
 
 
@@ -294,6 +331,7 @@ def problem(table: pa.Table, name: str) -> str | None:
 MAY_BE_NEGATIVE = (  # what counts from *go*, is a number of others, or lost the count of a thread or server that ended
     *("lag_ns", "t_ns", "value", "server_calls", "voluntary_switches", "involuntary_switches"),
     *("server_voluntary_switches", "server_involuntary_switches", "tcp_time_wait"),
+    *("offset_ns", "after_offset_ns"),
 )
 
 

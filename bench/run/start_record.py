@@ -20,24 +20,26 @@ MOMENTS = ("begin_ns", "interpreted_ns", "prepared_ns", "answered_ns", "called_n
 class StartRecord:
     """What one start measured; all times in ns since *go*.
 
-    ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times, shape
-    (2, calls); in an open load a third row, when each was due; where connections are renewed, when the opening of its
+    ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times, shape (2,
+    calls); in an open load a third row, when each was due; where connections are renewed, when the opening of its
     connection began, which is the time of sending for a call over an open one. marks: for each end of a stream its
-    role, times and message counts. load: rows of ``cpu.LoadMeter``. report: name, value and unit of each number that a
-    load generator reported. sessions: the columns of each client process of a load of whole processes. attempts: of a
-    load with retries, the request of each attempt, its number, when it was sent, its reply came (0: never), and the
-    request was due, shape (5, attempts). streams, replies: the columns of these tables.
+    role, times and message counts. load: rows of ``meters.LoadMeter``, which may end with a host. report: name, value
+    and unit of each number that a load generator reported. sessions: the columns of each client process of a load of
+    whole processes. attempts: of a load with retries, the request of each attempt, its number, when it was sent, its
+    reply came (0: never), and the request was due, shape (5, attempts). streams, replies: the columns of these tables.
+    hosts: the columns of each host and role; none where all was on this machine.
     """
 
     ledger: dict[str, Any]
     calls: list[Times] = field(default_factory=list)
     marks: list[tuple[str, Times, Times]] = field(default_factory=list)
-    load: list[tuple[str, int, float | None, int]] = field(default_factory=list)
+    load: Sequence[tuple[Any, ...]] = ()
     report: list[tuple[str, float, str]] = field(default_factory=list)
     sessions: list[dict[str, Any]] = field(default_factory=list)
     attempts: Times | None = None
     streams: dict[str, Any] = field(default_factory=dict)
     replies: dict[str, Any] = field(default_factory=dict)
+    hosts: list[dict[str, Any]] = field(default_factory=list)
 
 
 def tables(start: int, block: int, index: int, case: Case, record: StartRecord) -> dict[str, pa.Table]:
@@ -52,6 +54,7 @@ def tables(start: int, block: int, index: int, case: Case, record: StartRecord) 
         "attempts": _joined("attempts", [] if record.attempts is None else [_attempts(start, record.attempts)]),
         "streams": _columns("streams", start, record.streams),
         "replies": _columns("replies", start, record.replies),
+        "hosts": schema.make("hosts", [{"start": start} | row for row in record.hosts]),
         "ledger": schema.make("ledger", [ledger]),
     }
 
@@ -128,5 +131,5 @@ def _number(start: int, name: str, value: float, unit: str) -> dict[str, Any]:
     return {"start": start, "name": name, "value": value, "unit": unit}
 
 
-def _load(start: int, role: str, t_ns: int, percent: float | None, rss: int) -> dict[str, Any]:
-    return {"start": start, "role": role, "t_ns": t_ns, "cpu_percent": percent, "rss_bytes": rss}
+def _load(start: int, role: str, t_ns: int, percent: float | None, rss: int, host: str | None = None) -> dict[str, Any]:
+    return {"start": start, "role": role, "t_ns": t_ns, "cpu_percent": percent, "rss_bytes": rss, "host": host}

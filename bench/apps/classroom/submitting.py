@@ -10,6 +10,7 @@ from bench import paths
 from bench.analysis import checks
 from bench.apps.classroom import manifests, reading, starts, zips
 from bench.errors import DataError, UsageError
+from bench.plan import hosts
 from bench.run import schema, stored
 from bench.run.frames import Run
 from bench.text import listed, quantity, quoted
@@ -51,6 +52,8 @@ def submission(names: Sequence[str]) -> Submission:
             raise DataError(
                 f"run {run.id} called a server elsewhere, whose address is not submitted: submit other runs"
             )
+        if any(hosts.is_far(case.hosts) for case in run.plan.cases):
+            raise DataError(f"run {run.id} was measured by several machines, and a zip is of one: submit other runs")
         if bad := checks.tally(run).invalid:
             raise DataError(f"run {run.id} is invalid ({listed(bad)}): `python -m bench show` says why; measure again")
         report = json.dumps(manifests.report(run), indent=1, sort_keys=True) + "\n"

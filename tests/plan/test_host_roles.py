@@ -1,0 +1,121 @@
+"""The parameter ``hosts``: an address or a file of roles, else refused in one sentence; and cases on other hosts."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench.errors import UsageError
+from bench.plan import hosts
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.plan.profiles import make_plan
+from bench.run import manifest
+
+SCHEDULER = "tcp://10.0.0.1:8786"
+FAR = Case("zeromq", "tcp", placement="free", hosts={"scheduler": SCHEDULER})
+ROLES = {"scheduler": SCHEDULER, "server": "a", "load": ["b", "c"], "latency": "d"}
+
+
+@pytest.mark.parametrize("value", ["", None, {}])
+def test_nothing_means_this_machine(value):
+    assert hosts.asked(value) == {} and hosts.described({}) == ""
+
+
+@pytest.mark.parametrize("value", [SCHEDULER, "tls://scheduler.example:8786", "tcp://[::1]:8786", f" {SCHEDULER} "])
+def test_an_address_is_that_of_a_scheduler(value):
+    assert hosts.asked(value) == {"scheduler": value.strip()}
+
+
+def test_a_file_names_the_roles(tmp_path, monkeypatch):
+    (tmp_path / "h.yaml").write_text(f"scheduler: {SCHEDULER}\nload: [b, 7]\nserver: a\nlatency:\n")
+    assert hosts.asked(str(tmp_path / "h.yaml")) == {"scheduler": SCHEDULER, "server": "a", "load": ["b", "7"]}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "h.yml").write_text(f"scheduler: {SCHEDULER}\nload: b\n")
+    assert hosts.asked("h.yml") == {"scheduler": SCHEDULER, "load": ["b"]}
+
+
+def test_what_was_asked_is_asked_again_with_the_same_answer():
+    assert hosts.asked(ROLES) == ROLES == hosts.asked(hosts.asked(ROLES))
+
+
+WRONG = {
+    "udp://a:1": "hosts must be the address of a scheduler",
+    "a": "hosts must be the address of a scheduler",
+    "tcp://a": "is no address: write tcp://HOST:PORT",
+    "tcp://:8786": "is no address",
+    "tls://a:99999": "is no address",
+    "tcp://a:1/x": "is no address",
+    "absent.yaml": "cannot be read: No such file",
+}
+
+
+@pytest.mark.parametrize("value", WRONG)
+def test_what_is_neither_is_refused(value):
+    with pytest.raises(UsageError, match=WRONG[value]):
+        hosts.asked(value)
+
+
+CONTENTS = {
+    "[": "is no YAML",
+    "- a": "must hold lines like scheduler",
+    "server: a": "names no scheduler",
+    f"scheduler: {SCHEDULER}\nclients: a": "unknown role .* did you mean latency|unknown role .* there are scheduler",
+    f"scheduler: {SCHEDULER}\nload: []": "load in .* is empty",
+    f"scheduler: {SCHEDULER}\nload: [a, {{}}]": "a list of names of hosts",
+    f"scheduler: {SCHEDULER}\nserver: [a, b]": "the name of one host",
+    f"scheduler: {SCHEDULER}\nserver: a b": "the name of one host",
+    f"scheduler: {SCHEDULER}\nserver: a\nload: [b, a]": "names a twice: a host has one role",
+    f"scheduler: {SCHEDULER}\nload: [b, b]": "names b twice",
+    "scheduler: 8786": "names no scheduler",
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+def test_a_file_that_is_wrong_is_refused_with_one_sentence(content, tmp_path):
+    (tmp_path / "h.yaml").write_text(content)
+    with pytest.raises(UsageError, match=CONTENTS[content]) as error:
+        hosts.asked(str(tmp_path / "h.yaml"))
+    assert "\n" not in str(error.value)
+
+
+REFUSED = {
+    "give transport tcp": {"transport": "ipc"},
+    "give placement free": {"placement": "same"},
+    "closed and open loads": {"load": "stream"},
+    "engine library or wire": {"system": "http_stdlib", "engine": "wrk"},
+    "leave out the role server": {"target": "tcp://10.0.0.9:1", "hosts": ROLES},
+    "names no scheduler": {"hosts": {"server": "a"}},
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_case_that_hosts_cannot_measure_is_refused(words):
+    with pytest.raises(UsageError, match=words):
+        make_plan("latency", [replace(FAR, **REFUSED[words])])
+
+
+def test_the_instrument_keeps_its_transport_and_a_target_takes_all_hosts_for_load():
+    loopback = replace(FAR, system="loopback", transport="inproc")
+    called = replace(FAR, target="tcp://10.0.0.9:1")
+    assert [case.hosts for case in make_plan("latency", [loopback, called, FAR]).cases] == 3 * [FAR.hosts]
+
+
+def test_a_plan_with_hosts_survives_its_manifest():
+    plan = make_plan("latency", [replace(FAR, hosts=ROLES), FAR, replace(FAR, hosts={})])
+    assert Plan.from_dict(plan.as_dict()) == plan
+    assert not list(manifest.PLAN(plan.as_dict(), ""))
+    for wrong in ({"load": "a"}, {"clients": ["a"]}, {"scheduler": 5}):
+        stored = plan.as_dict()
+        stored["cases"][0]["hosts"] |= wrong
+        assert list(manifest.PLAN(stored, ""))
+
+
+def test_one_more_process_measures_latency():
+    far = replace(FAR, clients=3, callers=2, hosts=ROLES)
+    assert (far.processes, far.under_way) == (4, 8)
+    assert (replace(far, hosts={}).processes, replace(far, hosts={}).under_way) == (3, 6)
+
+
+def test_the_roles_are_said_as_far_as_they_are_known():
+    assert hosts.described(ROLES) == f"hosts of {SCHEDULER}: server a; load b and c; latency d"
+    assert "the first host that is free" in hosts.described({"scheduler": SCHEDULER})
