@@ -251,3 +251,36 @@ def clock_of(host: NamespaceHost) -> Iterator[str]:
         yield listening.address
         process.stdin.close()
         assert process.wait(10) == 0
+
+
+@contextlib.contextmanager
+def registered(made: Bed) -> Iterator[str]:
+    """Run a scheduler in the conductor's network and ``bench host`` on each host; return the scheduler's address."""
+    address, bench = f"tcp://{made.conductor.address}:8786", (sys.executable, "-P", "-m", "bench")
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with contextlib.ExitStack() as started:
+
+        def start(network: Network, *words: str) -> subprocess.Popen:
+            process = started.enter_context(network.popen(*bench, *words, "--plain", **said))
+            started.callback(_kill, process, network is not made.conductor)
+            return process
+
+        _until("scheduler at", start(made.conductor, "scheduler", "--listen", address))
+        for process in [start(host, "host", address, "--name", host.name) for host in made.hosts]:
+            _until("registered", process)
+        yield address
+
+
+def _kill(process: subprocess.Popen, is_inside: bool) -> None:
+    with contextlib.suppress(OSError, ValueError):  # it has ended
+        os.kill(inside(process) if is_inside else process.pid, signal.SIGKILL)
+
+
+def _until(word: str, process: subprocess.Popen) -> None:
+    """Read what a process says until the word comes; what it says later is not read, and is short."""
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if word in line:
+            return
+    raise RuntimeError("".join(lines))

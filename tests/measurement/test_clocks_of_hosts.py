@@ -1,0 +1,52 @@
+"""Hosts with clocks of their own, 50 ms and 10 s off, conducted by the engine: their offsets, and their times."""
+
+import pytest
+from namespaces import bed, registered
+
+from bench.errors import SystemFailedError
+from bench.measurement import routers
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.stats import clock_offsets
+
+remote = pytest.importorskip("bench.measurement.remote")
+pytest.importorskip("distributed", reason="make hosts installs it")
+WINDOW_S = 0.2
+
+
+@pytest.fixture
+def assignment(monkeypatch):
+    """The bed, and its two hosts in their roles: the first serves, the second loads."""
+    with bed(0.05, 10) as made, registered(made) as scheduler, remote.connected({"scheduler": scheduler}) as found:
+        monkeypatch.setattr(routers.Routers, "hosts", lambda self, case: found)
+        yield made, found
+
+
+def test_the_hosts_clocks_are_known_and_their_clients_go_at_one_instant(assignment):
+    made, found = assignment
+    for host, conducted in zip(made.hosts, found.all(), strict=True):
+        assert conducted.name == host.name
+        for _ in range(5):
+            reading = conducted.clock()
+            assert abs(reading.offset_ns - host.offset_ns) <= reading.bound_ns
+    record = measure(Case("sockets", "tcp", placement="free", clients=2), WINDOW_S, 1)
+    assert len(record.calls) == 2
+    for send_ns, received_ns in record.calls:  # since go, by the host's own clock: 10 s off would be far outside
+        assert send_ns[0] >= 0 and send_ns[-1] < 1e9 * WINDOW_S and (received_ns > send_ns).all()
+
+
+def test_a_host_whose_clock_is_set_in_the_window_is_named(assignment, monkeypatch):
+    _, found = assignment
+    (loading,) = found.load
+    read, readings = loading.clock, []
+
+    def stepped():
+        reading = read()
+        readings.append(reading)
+        late_ns = 10**9 * (len(readings) - 1)  # nothing before the window, a second after it
+        return clock_offsets.ClockReading(reading.offset_ns + late_ns, reading.bound_ns, reading.at_ns)
+
+    monkeypatch.setattr(loading, "clock", stepped)
+    with pytest.raises(SystemFailedError, match=rf"^the clock of host {loading.name} changed by \+1,000\.0 ms in the"):
+        measure(Case("sockets", "tcp", placement="free"), WINDOW_S, 1)
+    assert len(readings) == 2
