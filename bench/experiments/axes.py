@@ -98,11 +98,14 @@ def style() -> Iterator[None]:
     fixed: dict[Any, Any] = {
         "svg.hashsalt": "roundtrip",  # the same run gives the same bytes
         "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib; each further one is looked up for every text
+        "figure.autolayout": False,  # whatever a person's matplotlibrc says: a figure that was laid out stays so
+        "figure.constrained_layout.use": False,
         "figure.dpi": 100,
         "savefig.dpi": 150,
         "axes.titleweight": "bold",
         "axes.titlesize": 12,
         "axes.titlelocation": "left",
+        "axes.titley": 1.0,  # no panel has ticks on top: else each drawing measures all labels to find that out
         "font.size": 11,
         "axes.labelsize": 11,
         "legend.fontsize": 10,

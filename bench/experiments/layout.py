@@ -33,7 +33,7 @@ def settle(figure: Figure) -> None:
         wrapped = [_place(axes) for axes in figure.axes]
         if not any(wrapped):
             break
-    figure.set_layout_engine("none")  # what was settled stays: it is not worked out again for each file
+    figure.set_layout_engine(None)  # what was settled stays: no file works it out again, or is drawn twice for it
 
 
 def _arrange(figure: Figure) -> None:
@@ -45,12 +45,13 @@ def _arrange(figure: Figure) -> None:
 def _wrap(axes: Axes) -> bool:
     """Break a title or a label that is wider than there is room for; return whether there was one."""
     renderer = _renderer(axes)
-    tight, box = axes.get_tightbbox(renderer), axes.get_window_extent(renderer)
+    axes.yaxis.get_tightbbox(renderer)  # puts its label where the axes are now
+    box = axes.get_window_extent(renderer)
     title = next((text for text in (axes._left_title, axes.title) if text.get_text()), axes.title)  # type: ignore[attr-defined]
     right = max(box.x1, _words_right(axes, renderer))
     changed = _fill(title, right - box.x0, renderer)
     left = min(text.get_window_extent(renderer).x0 for text in (*axes.get_yticklabels(), axes.yaxis.label))
-    room = 2 * min(right - (box.x0 + box.x1) / 2, (box.x0 + box.x1) / 2 - min(left, box.x0)) if tight else box.width
+    room = 2 * min(right - (box.x0 + box.x1) / 2, (box.x0 + box.x1) / 2 - min(left, box.x0))
     return _fill(axes.xaxis.label, max(room, box.width), renderer) or changed
 
 

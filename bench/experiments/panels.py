@@ -145,5 +145,5 @@ def write(figure: Figure, stem: str, metadata: dict[str, str]) -> list[Path]:
         with style(), writing(target, "ROUNDTRIP_FIGURES") as temporary:
             target.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(temporary, format=kind, metadata=metadata | extra)
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
     return targets

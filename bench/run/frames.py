@@ -95,8 +95,13 @@ class Run:
 
     def samples_of(self, case: object, warm: bool = False) -> pd.DataFrame:
         """Return the calls of one case in the order of ``samples``; if ``warm``, only those after the warm-up."""
-        mine = self.samples["case"] == case
-        return self.samples[mine & self.samples["warm"] if warm else mine]
+        rows = self.samples.iloc[self._samples_by_case.get(case, [])]
+        return rows[rows["warm"]] if warm else rows
+
+    @cached_property
+    def _samples_by_case(self) -> dict[object, Any]:
+        """The places of each case's calls in ``samples``, ascending: a look at each of millions of calls for once."""
+        return dict(self.samples.groupby("case").indices)
 
     def sessions_of(self, case: object) -> pd.DataFrame:
         """Return the whole client processes of one case."""

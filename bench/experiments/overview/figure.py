@@ -25,7 +25,7 @@ from bench.experiments.axes import (
     times,
 )
 from bench.experiments.overview.findings import P50, grouped, rates
-from bench.run.frames import Run, numbered
+from bench.run.frames import Run, numbered, once
 from bench.stats.intervals import Interval
 from bench.text import duration, quantity
 
@@ -51,6 +51,7 @@ class Rows:
         return len(self.places) + len(self.headings)
 
 
+@once
 def rows_of(run: Run) -> Rows:
     """Return the rows: the systems by group and round trip, a heading before each group if there are several."""
     cases = grouped(run)
@@ -69,6 +70,7 @@ def height(run: Run) -> float:
     return 2 * EACH * max(0, rows_of(run).count + len(_absent(run)) - ROWS)
 
 
+@once
 def look_of(run: Run) -> dict[str, Look]:
     """Return colour and marker of each system, in the order of their rows; of many systems those of their group."""
     cases = grouped(run)
@@ -97,6 +99,7 @@ def layers(run: Run, axes: Axes) -> None:
     axes.set_title("Median RTT; × raw sockets [95 % CI]")
 
 
+@once
 def _words(run: Run) -> float:
     """Return the font size of the words beside the rows."""
     return min(10, small(rows_of(run).count) + 1)
