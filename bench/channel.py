@@ -207,7 +207,8 @@ class Channel:
         if self.socket_file is not None:
             with contextlib.suppress(OSError):
                 os.unlink(self.socket_file)  # noqa: PTH108
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
         os._exit(status)
 
 
@@ -218,7 +219,8 @@ def fail(channel: Channel, error: BaseException) -> NoReturn:
     else:
         import traceback
 
-        traceback.print_exception(error)
+        with contextlib.suppress(OSError):  # the log takes nothing more where the disk is full
+            traceback.print_exception(error)
         channel.send(Failed(text=f"{type(error).__name__}: {error}"))
     channel.leave(1)
 

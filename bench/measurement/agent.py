@@ -62,7 +62,7 @@ class Agent:
         self._polled: tuple[int, list[Output]] = (-1, [])
         self._answered: tuple[int, Any] = (-1, None)
         self._meters: dict[int, _Ticking] = {}
-        self._is_closed = False
+        self._is_closed, self._why = False, ""
         self._seen_s = time.monotonic()
         threading.Thread(target=self._watch, name="lease", daemon=True).start()
 
@@ -79,7 +79,8 @@ class Agent:
     def poll(self, number: int, seconds: float) -> list[Output]:
         """Return what children have sent since the poll before, after at most so many seconds.
 
-        A poll of the same number as the last returns the same again.
+        A poll of the same number as the last returns the same again. SystemFailedError if something else than the
+        conductor has ended all children.
         """
         with self._changed:
             self._seen_s = time.monotonic()
@@ -88,6 +89,8 @@ class Agent:
                 return bool(self._arrived) or self._is_closed or number == self._polled[0]
 
             self._changed.wait_for(is_over, min(seconds, LONGEST_POLL_S))
+            if self._why:
+                raise SystemFailedError(self._why)
             if number != self._polled[0]:
                 self._polled, self._arrived = (number, self._arrived), []
             self._seen_s = time.monotonic()
@@ -184,10 +187,10 @@ class Agent:
         """Return what was used in the window, and the load over time."""
         return self._meters.pop(number).stop()
 
-    def close(self) -> None:
-        """End all children; further ones are not started."""
+    def close(self, why: str = "") -> None:
+        """End all children; further ones are not started. ``why``: what the conductor hears, if it did not ask."""
         with self._changed:
-            self._is_closed = True
+            self._is_closed, self._why = True, self._why or why
             children, self._children = list(self._children.values()), {}
             self._changed.notify_all()
         stop_all(children)
@@ -201,10 +204,10 @@ class Agent:
     # ------------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def close_all(cls) -> None:
-        """End the children of the conductor that has this machine, if there is one."""
+    def close_all(cls, why: str) -> None:
+        """End the children of the conductor that has this machine, if there is one, and let it know why."""
         if holder := cls._holder:
-            holder.close()
+            holder.close(why)
 
     def _read(self, number: int, source: int) -> None:
         """Take in what a child sends, until its end."""
@@ -222,7 +225,7 @@ class Agent:
         while not self._is_closed:
             left_s = self._seen_s + LEASE_S - time.monotonic()
             if left_s <= 0:
-                self.close()
+                self.close(f"has ended its processes: nobody asked for them in {LEASE_S:.0f} s")
                 return
             time.sleep(min(left_s + 0.01, 1.0))
 

@@ -65,7 +65,7 @@ async def _host(where: str, name: str, address: str, security: Any, say: Say, st
             if not stop.is_set():
                 say(f"host {name}: registered, reached at {address}, revision {facts['revision']}; Ctrl-C ends it")
                 await _first(asyncio.ensure_future(worker.finished()), stop)
-            await asyncio.to_thread(Agent.close_all)
+            await asyncio.to_thread(Agent.close_all, "has left: its process bench host or the scheduler has ended")
             with contextlib.suppress(Exception):
                 await worker.close(timeout=2, executor_wait=False)
             if not stop.is_set():

@@ -187,6 +187,9 @@ class RemoteHost:
             except TimeoutError:
                 self._lose(f"has not answered for {POLL_S + ANSWER_S:.0f} s: it hangs, or the network to it is down")
                 return
+            except SystemFailedError as error:
+                self._lose(str(error))
+                return
             except Exception as error:
                 self._lose(_why(error))
                 return
@@ -324,7 +327,7 @@ async def _of(actor: Any, method: str, *words: Any) -> Any:
 def _why(error: BaseException) -> str:
     """Return why a host is lost, from what the engine raised."""
     if isinstance(error, OSError | RuntimeError | asyncio.CancelledError | KeyError):
-        return "has left: its process bench host has ended, or the connection to it broke"
+        return "has left: its process bench host or the scheduler has ended, or the connection to it broke"
     return f"failed with {type(error).__name__}: {one_line(str(error), 300)}"
 
 

@@ -281,11 +281,20 @@ class Start:
                 client.send(connect)
         patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
         patience_s += 0.05 * self.callers * (self.case.load == "reply_stream")
-        ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
+        try:
+            ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
+        except SystemFailedError as error:
+            raise SystemFailedError(f"{error}{self._between(address, str(error))}") from error
         if self.is_stream:
             collect(FirstArrived, spawned.server, READY_S, spawned.clients)
         pids = self._roles(spawned, ready, helpers)
         return Prepared(ready_s, ready, pids, None if self.is_stream else self._ask(spawned))
+
+    def _between(self, address: str, error: str) -> str:
+        """Return what may keep clients from a server on another machine, where they did not reach it."""
+        if self.hosts.is_here or not ("was not ready" in error or "connect" in error.lower()):
+            return ""
+        return f"; is there a firewall between that host and {address}? Let TCP through, on all ports above 1023"
 
     def _server_pids(self, spawned: Spawned) -> list[int]:
         """Return the server's processes where the clients read their CPU time themselves; else none."""

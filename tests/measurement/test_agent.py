@@ -1,0 +1,147 @@
+"""An agent holds one machine's children for a conductor elsewhere: nothing is done twice, nothing is left."""
+
+import os
+import pickle
+import signal
+import time
+
+import pytest
+from conftest import descendants, is_gone, wait_for
+from specs import server_spec
+
+from bench.channel import Listening, Reader, encode
+from bench.errors import SystemFailedError, UsageError
+from bench.measurement import agent as agent_module
+from bench.measurement import revision
+from bench.measurement.agent import CALLS, Agent
+
+
+@pytest.fixture
+def agent():
+    """Return an agent; it is closed at the end."""
+    made = Agent()
+    yield made
+    made.close()
+
+
+def spec_of(folder, **changed) -> bytes:
+    return b"".join(encode(server_spec("sockets", "tcp", directory=str(folder / "private"), **changed)))
+
+
+def polled(agent, number: int = 1, child: int = 7) -> bytes:
+    """Return what a child sends until it sends something."""
+    data = b""
+    while not data:
+        data = b"".join(some for one, some, _ in agent.poll(number, 5) if one == child)
+        number += 1
+    return data
+
+
+def test_a_child_reports_is_metered_and_leaves(agent, tmp_path):
+    pid = agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
+    (listening,) = Reader().feed(polled(agent))
+    assert isinstance(listening, Listening) and listening.address.startswith("tcp://127.0.0.1:")
+    assert agent.family(pid) == [pid] and not agent.has_ended(pid) and agent.cpu_s(7) > 0
+    agent.meter_start(1, {"server": [pid]})
+    time.sleep(0.5)
+    used, rows = agent.meter_stop(1)
+    assert used["server_cpu_ns"] >= 0 and {row[0] for row in rows} == {"server"} and len(rows) >= 3
+    assert agent.obituary(7, 0) == "" and agent.log_tail(7) == "(its log is empty)"
+    agent.end_input([7])
+    agent.stop([7])
+    assert is_gone(pid) and agent.log_tail(7) == "" and agent.cpu_s(7) == 0
+
+
+def test_its_end_is_reported_behind_all_that_it_sent(agent, tmp_path):
+    pid = agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
+    outputs = agent.poll(1, 5)
+    os.kill(pid, signal.SIGKILL)
+    while not outputs[-1][2]:
+        outputs += agent.poll(len(outputs) + 1, 5)
+    assert outputs[-1] == (7, b"", True) and b"Listening" in outputs[0][1]
+    assert agent.obituary(7, 5).startswith("the sockets server was killed by signal 9; the end of its log:")
+
+
+def test_a_poll_whose_answer_was_lost_is_answered_the_same_again(agent, tmp_path):
+    agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
+    first = agent.poll(1, 5)
+    assert agent.poll(1, 5) == first and first
+    assert agent.poll(2, 0) == []
+
+
+def test_a_call_whose_answer_was_lost_is_not_done_twice(agent, tmp_path):
+    words = (7, "sockets server", "bench.child.server", spec_of(tmp_path))
+    pid = agent.call(1, "spawn", words)
+    assert agent.call(1, "spawn", words) == pid
+    assert [one for one in descendants(os.getpid()) if one == pid] == [pid] == list(agent.family(pid))
+    with pytest.raises(UsageError, match="a host is not asked for '_watch'"):
+        agent.call(2, "_watch", ())
+
+
+def test_all_that_is_called_exists():
+    assert all(callable(getattr(Agent, name)) for name in CALLS)
+
+
+def test_only_children_of_this_package_are_started(agent, tmp_path):
+    with pytest.raises(UsageError, match="a host does not start http"):
+        agent.spawn(7, "server", "http.server", spec_of(tmp_path))
+
+
+def test_without_polls_all_children_end_and_the_conductor_hears_why(monkeypatch, tmp_path):
+    monkeypatch.setattr(agent_module, "LEASE_S", 1.0)
+    made = Agent()
+    pid = made.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
+    assert wait_for(lambda: is_gone(pid))
+    with pytest.raises(SystemFailedError, match="has ended its processes: nobody asked for them in 1 s"):
+        made.poll(1, 1)
+
+
+def test_after_its_end_nothing_is_started(agent, tmp_path):
+    agent.close()
+    before = descendants(os.getpid())
+    with pytest.raises(SystemFailedError, match="was not wanted any more"):
+        agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
+    assert descendants(os.getpid()) == before
+
+
+def test_one_conductor_has_a_machine_until_it_has_ended(agent):
+    agent.claim()
+    agent.claim()
+    second = Agent()
+    with pytest.raises(UsageError, match="another conductor measures with it now"):
+        second.claim()
+    agent.close()
+    second.claim()
+    second.close()
+
+
+def test_what_cannot_be_started_for_lack_of_space_says_so(agent, tmp_path, monkeypatch):
+    def full(*words, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with pytest.raises(SystemFailedError, match=r"cannot be started: .*No space left on device: free some space there"):
+        agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
+
+
+def test_it_describes_its_machine(agent):
+    facts = agent.describe()
+    assert facts["revision"] == revision.content() and facts["python_version"] == revision.python()
+    assert facts["cpus"] >= 1 and facts["pid"] == os.getpid()
+    assert pickle.loads(pickle.dumps(facts)) == facts
+
+
+def test_a_revision_is_of_contents_and_names_alone(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        (folder / "inside").mkdir(parents=True)
+        (folder / "inside" / "a.py").write_text("x = 1\n")
+        (folder / "b.cpp").write_text("int x;\n")
+    (other / "inside" / "a.pyc").write_text("compiled")
+    same = revision.of_folders([one])
+    assert revision.of_folders([other]) == same and len(same) == 12
+    (other / "b.cpp").write_text("int y;\n")
+    assert revision.of_folders([other]) != same
+    (other / "b.cpp").write_text("int x;\n")
+    (other / "b.cpp").rename(other / "c.cpp")
+    assert revision.of_folders([other]) != same

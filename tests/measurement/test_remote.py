@@ -1,0 +1,349 @@
+"""Hosts as processes of this machine, on loopback: a start runs there as it runs here; failures name the host."""
+
+import importlib.util
+import os
+import resource
+import signal
+import threading
+import time
+
+import pytest
+from conftest import descendants, is_gone, wait_for
+from host_processes import Hosts, Started
+
+from bench.child.spec import ClockSpec
+from bench.errors import SystemFailedError, UsageError
+from bench.measurement import engine, remote, revision, runner, start
+from bench.measurement.remote import connected
+from bench.measurement.routers import Routers
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.run import stored
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("distributed") is None, reason="Dask distributed is not installed: make hosts"
+)
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Return a scheduler with the hosts alpha and beta."""
+    hosts = Hosts("alpha", "beta")
+    yield hosts
+    hosts.close()
+
+
+@pytest.fixture
+def own():
+    """Return a scheduler with the hosts alpha and beta that a test may end."""
+    hosts = Hosts("alpha", "beta")
+    yield hosts
+    hosts.close()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Give up soon."""
+    monkeypatch.setattr(start, "READY_S", 3.0)
+    monkeypatch.setattr(start, "PATIENCE_S", 3.0)
+    monkeypatch.setattr(remote, "ANSWER_S", 2.0)
+
+
+def case(hosts: Hosts, system: str = "sockets", **more) -> Case:
+    return Case(system, "tcp", 100, placement="free", hosts=hosts.asked, **more)
+
+
+def children(*hosts: Started) -> list[int]:
+    return [pid for host in hosts for pid in descendants(host.pid)]
+
+
+def nothing_is_left(*hosts: Started) -> bool:
+    return wait_for(lambda: not any(host.process.poll() is None and descendants(host.pid) for host in hosts))
+
+
+def test_a_start_runs_on_hosts_and_leaves_nothing(two):
+    record = measure(case(two, clients=2), 0.3, 1)
+    assert record.ledger["calls"] == record.ledger["server_calls"] > 10
+    assert record.ledger["server_cpu_ns"] > 0 < record.ledger["client_cpu_ns"]
+    assert {role for role, *_ in record.load} == {"server", "client"}
+    assert "steal_ns" not in record.ledger  # of which machine?
+    assert nothing_is_left(*two.hosts.values())
+
+
+@pytest.mark.parametrize(
+    ("system", "more"),
+    [
+        ("sockets", {"load": "open", "offered_per_s": 200.0}),
+        ("sockets", {"engine": "wire"}),
+        ("grpc_aio", {"callers": 2}),
+        ("sockets", {"options": {"tls": True}}),
+    ],
+    ids=["open", "wire", "callers", "tls"],
+)
+def test_loads_run_there_too(two, system, more):
+    ledger = measure(case(two, system, **more), 0.3, 1).ledger
+    assert ledger["calls"] == ledger["server_calls"] > 10
+
+
+def test_one_host_serves_and_this_machine_loads():
+    hosts = Hosts("only")
+    try:
+        with connected(hosts.asked) as assignment:
+            assert assignment.server.name == "only" and [host.name for host in assignment.load] == ["here"]
+        ledger = measure(case(hosts), 0.2, 1).ledger
+        assert ledger["calls"] == ledger["server_calls"] > 1
+    finally:
+        hosts.close()
+
+
+def test_roles_clocks_and_records(two):
+    with connected({**two.asked, "server": "beta", "load": ["alpha"]}) as assignment:
+        assert assignment.server.name == "beta" and assignment.server.address == "127.0.0.1"
+        assert assignment.records.keys() == {"alpha", "beta"}
+        assert assignment.records["beta"]["revision"] == revision.content()
+        for host in assignment.all():
+            clock = host.clock()
+            assert abs(clock.offset_ns) <= clock.bound_ns
+            assert host.private_directory() != host.private_directory()
+
+
+def test_a_router_runs_on_the_servers_host(two):
+    with Routers() as routers:
+        asked = case(two, "wamp_crossbar")
+        router = routers.of(asked)
+        assert router.child.name.endswith("router on alpha")
+        assert routers.of(asked) is router
+        assert {pid for pids in router.pids.values() for pid in pids} <= set(children(two.hosts["alpha"]))
+        ledger = measure(asked, 0.2, 1, routers).ledger
+        assert ledger["calls"] == ledger["server_calls"] > 1 and ledger["router_cpu_ns"] > 0
+    assert nothing_is_left(*two.hosts.values())
+
+
+def test_large_reports_arrive_whole(two):
+    with connected(two.asked) as assignment:
+        host = assignment.server
+        child = host.spawn("clock", "bench.child.clock", ClockSpec(bind="tcp://127.0.0.1:0"))
+        data = os.urandom(1 << 20) * 8
+        host._on_loop(_write(host, child.number, data)).result(10)
+        got = b""
+        while len(got) < len(data):
+            got += os.read(child.fileno(), 1 << 20)
+        child.stop()
+    assert data in got
+
+
+async def _write(host, number, data):
+    host._outputs[number].write(data)
+
+
+@pytest.mark.parametrize("who", ["alpha", "beta"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_host_that_ends_in_a_window_is_named_and_the_run_can_be_resumed(own, impatient, who, number):
+    plan = make_plan("latency", [case(own)], starts=2, window_s=2)
+    threading.Thread(target=_in_window, args=(own, lambda: own.hosts[who].end(number))).start()
+    with pytest.raises(SystemFailedError, match=f"the host {who} has left") as caught:
+        runner.run(plan)
+    assert "\n" not in str(caught.value) and "0 starts before it are kept" in str(caught.value)
+    assert nothing_is_left(*own.hosts.values())
+    own.start(who).wait_for("registered")
+    (unfinished,) = stored.all_runs()
+    folder = runner.run(plan, unfinished)
+    assert folder.done() == {0, 1}
+
+
+def _in_window(hosts, act):
+    """Do something in a window: once server and client run, and have had time to begin."""
+    wait_for(lambda: sum(_is_busy(host) for host in hosts.hosts.values()) == 2, 30)
+    time.sleep(1.0)
+    act()
+
+
+def _is_busy(host) -> bool:
+    """Return whether a server or client runs on a host, beside its clock."""
+    return len(descendants(host.pid)) >= 2
+
+
+def test_a_host_that_hangs_is_named_and_its_children_end_once_it_goes_on(own, impatient):
+    hung = own.hosts["beta"]
+    threading.Thread(target=_in_window, args=(own, lambda: os.kill(hung.pid, signal.SIGSTOP))).start()
+    with pytest.raises(SystemFailedError, match="the host beta has not answered for 4 s: it hangs, or the network"):
+        measure(case(own), 2.0, 1)
+    left = children(hung)
+    os.kill(hung.pid, signal.SIGCONT)
+    assert wait_for(lambda: all(is_gone(pid) for pid in left), 30)
+    assert nothing_is_left(own.hosts["alpha"])
+
+
+def test_without_its_scheduler_a_run_ends_and_hosts_come_back_to_a_new_one(own, impatient):
+    threading.Thread(target=_in_window, args=(own, lambda: own.scheduler.end(signal.SIGKILL))).start()
+    with pytest.raises(SystemFailedError, match=r"the host (alpha|beta) has left: .* or the scheduler has ended"):
+        measure(case(own), 3.0, 1)
+    assert nothing_is_left(*own.hosts.values())
+    own.scheduler = Started("scheduler", "--listen", own.address)
+    for host in own.hosts.values():
+        host.wait_for("registered", times=2)
+    assert measure(case(own), 0.2, 1).ledger["calls"] > 1
+
+
+def test_a_conductor_that_dies_leaves_nothing(own):
+    code = (
+        "from bench.measurement.start import measure; from bench.plan.case import Case; "
+        f"measure(Case('sockets', 'tcp', placement='free', hosts={own.asked}), 30.0, 1)"
+    )
+    conductor = Started.of_code(code)
+    try:
+        assert wait_for(lambda: all(_is_busy(host) for host in own.hosts.values()), 30)
+    finally:
+        conductor.close()
+    assert nothing_is_left(*own.hosts.values())
+
+
+def test_a_second_conductor_is_refused_while_the_first_measures(two):
+    with (
+        connected(two.asked),
+        pytest.raises(UsageError, match="the host alpha: another conductor measures with it now"),
+        connected(two.asked),
+    ):
+        pass
+    with connected(two.asked) as again:
+        assert again.server.name == "alpha"
+
+
+def test_another_revision_and_another_python_are_refused(two, monkeypatch):
+    monkeypatch.setattr(remote.revision, "content", lambda: "0123456789ab")
+    with pytest.raises(UsageError, match=r"the host alpha runs another revision of bench, .*, than .*0123456"):
+        measure(case(two), 0.2, 1)
+    monkeypatch.undo()
+    monkeypatch.setattr(remote.revision, "python", lambda: "cpython 3.99.0")
+    with pytest.raises(UsageError, match=r"the host alpha runs cpython .* and this conductor cpython 3.99.0"):
+        measure(case(two), 0.2, 1)
+
+
+def test_a_worker_that_is_no_host_is_refused(own):
+    import distributed
+
+    with distributed.Client(own.address, set_as_default=False) as found:
+        workers = found.scheduler_info(n_workers=-1)["workers"]
+        for one in workers.values():
+            one.pop(remote.KEY)
+
+        class Other:
+            def scheduler_info(self, n_workers):
+                return {"workers": workers}
+
+        with pytest.raises(UsageError, match=r"alpha and beta at tcp://.* did not come from python -m bench host"):
+            remote.registered(Other(), own.address)
+
+
+def test_a_host_whose_files_cannot_be_written_is_named(own, impatient):
+    if not hasattr(resource, "prlimit"):
+        pytest.skip("a limit of another process can be set on Linux only")
+    resource.prlimit(own.hosts["alpha"].pid, resource.RLIMIT_FSIZE, (0, 0))
+    with pytest.raises(SystemFailedError, match=r"on alpha failed: .*File too large") as caught:
+        measure(case(own, options={"tls": True}), 0.2, 1)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_scheduler_and_no_host(monkeypatch):
+    monkeypatch.setattr(remote, "CONNECT_S", 1.0)
+    with (
+        pytest.raises(
+            SystemFailedError, match=r"no scheduler answers at tcp://127.0.0.1:9 .*python -m bench scheduler"
+        ),
+        connected({"scheduler": "tcp://127.0.0.1:9"}),
+    ):
+        pass
+    alone = Hosts()
+    try:
+        with pytest.raises(SystemFailedError, match="no host is registered at "), connected(alone.asked):
+            pass
+    finally:
+        alone.close()
+
+
+def test_mutual_tls_lets_in_whoever_has_the_folder_and_nobody_else(tmp_path, monkeypatch):
+    from pathlib import Path
+
+    from bench.measurement import certificates
+
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for folder in (ours, theirs):
+        certificates.make_folder(Path(folder), ["127.0.0.1"])
+    hosts = Hosts("alpha", "beta", protocol="tls", variables={"ROUNDTRIP_CREDENTIALS": str(ours)})
+    try:
+        assert hosts.address.startswith("tls://")
+        monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(ours))
+        assert measure(case(hosts), 0.2, 1).ledger["calls"] > 1
+        monkeypatch.setattr(remote, "CONNECT_S", 2.0)
+        monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(theirs))
+        with pytest.raises(SystemFailedError, match="no scheduler answers at tls://"), connected(hosts.asked):
+            pass
+        monkeypatch.delenv("ROUNDTRIP_CREDENTIALS")
+        with pytest.raises(UsageError, match="python -m bench certificates FOLDER HOST"), connected(hosts.asked):
+            pass
+    finally:
+        hosts.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_hosts_and_scheduler_end_cleanly(number):
+    hosts = Hosts("alpha")
+    try:
+        host = hosts.hosts["alpha"]
+        assert host.end(number) == 0 and hosts.scheduler.end(number) == 0
+        assert "Traceback" not in host.said + hosts.scheduler.said and "ERROR" not in host.said
+    finally:
+        hosts.close()
+
+
+def test_a_name_that_is_taken_is_said(two):
+    second = Started("host", two.address, "--name", "alpha")
+    try:
+        second.wait_for("a host called alpha is registered already: choose another --name")
+        assert second.process.wait(20) == 2
+    finally:
+        second.close()
+
+
+def test_hosts_are_listed_with_clock_revision_and_role(two, command):
+    finished = command("hosts", two.address)
+    _, alpha, beta = finished.stdout.splitlines()
+    assert alpha.split()[0] == "alpha" and alpha.endswith("server") and beta.endswith("load")
+    assert revision.content() in alpha and "within" in beta and finished.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("host", "tcp://192.0.2.1:8786"), "is not encrypted, and whoever reaches it can run programs on all hosts"),
+        (("scheduler", "--listen", "tcp://0.0.0.0:0"), "is not encrypted"),
+        (("host", "tcp://127.0.0.1:1", "--listen", "192.0.2.1"), "is not encrypted"),
+        (("host", "tls://127.0.0.1:1"), "python -m bench certificates FOLDER HOST"),
+        (("host", "127.0.0.1"), "is no address of a scheduler: write tcp://HOST:8786 or tls://HOST:8786"),
+        (("host", "tcp://127.0.0.1:1", "--name", "here"), "here is the conductor's own machine"),
+        (("hosts", "http://x"), "is no address of a scheduler"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(words, text, command, monkeypatch):
+    monkeypatch.delenv("ROUNDTRIP_CREDENTIALS", raising=False)
+    finished = command(*words)
+    assert finished.returncode == 2 and text in finished.stderr and finished.stderr.count("\n") == 1
+
+
+def test_addresses():
+    assert engine.parsed("tcp://[::1]:7") == ("tcp", "::1", 7) and engine.parsed("tls://a")[2] == engine.PORT
+    assert engine.joined("tcp", "::1", 7) == "tcp://[::1]:7"
+    assert engine.is_loopback("127.3.2.1") and engine.is_loopback("::1") and not engine.is_loopback("10.0.0.1")
+    assert engine.local_address("127.0.0.1", 9) == "127.0.0.1"
+
+
+def test_a_child_that_fails_there_is_quoted(two):
+    with connected(two.asked) as assignment:
+        spec = ClockSpec(bind="tcp://192.0.2.1:0")  # no address of this machine
+        child = assignment.server.spawn("clock", "bench.child.clock", spec)
+        with pytest.raises(SystemFailedError, match="the clock on alpha failed: the clock cannot listen at tcp://192"):
+            while True:
+                child.read()
+        assert child.obituary(5).startswith("the clock on alpha exited with status 1; the end of its log:")
+        child.stop()

@@ -1,0 +1,55 @@
+"""Roles of hosts: named, or the first by name serves and the rest load."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from bench.errors import UsageError
+from bench.measurement import roles
+from bench.measurement.hosts import HERE
+
+A, B, C = (SimpleNamespace(name=name) for name in "abc")
+
+
+@pytest.mark.parametrize(
+    ("asked", "hosts", "server", "load", "latency"),
+    [
+        ({}, [C, A, B], A, (B, C), None),
+        ({}, [A], A, (HERE,), None),
+        ({"server": "c"}, [A, B, C], C, (A, B), None),
+        ({"load": ["a"]}, [A, B, C], B, (A,), None),
+        ({"latency": "a"}, [A, B, C], B, (C,), A),
+        ({"latency": "b"}, [A, B], A, (HERE,), B),
+        ({"server": "b", "load": ["b", "a"], "latency": "c"}, [A, B, C], B, (B, A), C),
+        ({"load": ["here"], "server": "a"}, [A, B], A, (HERE,), None),
+    ],
+)
+def test_roles(asked, hosts, server, load, latency):
+    found = roles.assigned(asked, hosts)
+    assert (found.server, found.load, found.latency) == (server, load, latency)
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"server": "d"}, "no host is called 'd', which server names: there are a, b and c"),
+        ({"load": ["a", "x"]}, "no host is called 'x', which load names"),
+        ({"server": "here"}, "no host is called 'here'"),
+        ({"load": ["a", "b"], "latency": "c"}, "no host is left for the server"),
+    ],
+)
+def test_a_role_that_nobody_can_have_is_an_error(asked, text):
+    with pytest.raises(UsageError, match=text):
+        roles.assigned(asked, [A, B, C])
+
+
+def test_with_a_target_all_hosts_load_unless_some_are_named():
+    assert roles.for_target({}, roles.assigned({}, [A, B, C])).load == (A, B, C)
+    assert roles.for_target({"load": ["b"]}, roles.assigned({"load": ["b"]}, [A, B, C])).load == (B,)
+    assert roles.for_target({}, roles.assigned({}, [A])).load == (A,)
+    assert roles.for_target({}, roles.assigned({}, [A, B])).server is HERE
+
+
+def test_roles_in_words():
+    assignment = roles.assigned({"server": "a", "load": ["a"], "latency": "b"}, [A, B, C])
+    assert [roles.role_of(assignment, host) for host in (A, B, C)] == ["server, load", "latency", "none"]
