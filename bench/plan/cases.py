@@ -1,13 +1,14 @@
 """Cases from a notebook's parameters: systems, transports and cases, or an error that lists the choices."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
 from bench import environments, systems
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, UsageError, unknown
+from bench.plan import hosts as far
 from bench.plan import parameters, placement
 from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
 
@@ -94,9 +95,9 @@ def one_way(system: object, transport: object) -> tuple[str, str]:
     return name, one_transport(name, transport)
 
 
-def instrument(payload_bytes: int, where: str) -> Case:
-    """Return the case of the instrument alone, under the placement of the others."""
-    return Case(INSTRUMENT, "inproc", payload_bytes, placement=where, max_calls=20_000)
+def instrument(payload_bytes: int, where: str, hosts: Mapping[str, Any] | None = None) -> Case:
+    """Return the case of the instrument alone, under the placement of the others, on a host that loads."""
+    return Case(INSTRUMENT, "inproc", payload_bytes, placement=where, max_calls=20_000, hosts=dict(hosts or {}))
 
 
 def absent_of(chosen: list[str]) -> dict[str, str]:
@@ -123,13 +124,15 @@ def subjects(
     return [
         Case(name, where, size, given, target=str(target) if target else None, **shared)
         for name in chosen
-        for where in transports(name, transport, target)
+        for where in transports(name, transport, target, shared.get("hosts"))
         for size in sizes
     ]
 
 
-def transports(system: str, transport: object, target: object) -> list[str]:
-    """Return the transports asked for, or the one by which the target is reached."""
+def transports(system: str, transport: object, target: object, hosts: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the transports asked for, or the one by which the target is reached; of ``all`` tcp between hosts."""
+    if far.is_far(hosts or {}) and not target and parameters.as_list(transport) == ["all"]:
+        transport = "tcp"
     provided = systems.constant(system, "TRANSPORTS")
     if not target:
         return parameters.names(transport, f"transport of {system}", provided)
@@ -165,7 +168,10 @@ def why_absent(name: str) -> str | None:
 
 
 def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
-    """Return the case of a mapping: system, transport, and the values that replace shared parameters."""
+    """Return the case of a mapping: system, transport, and the values that replace shared parameters.
+
+    Without a transport it is ipc, or tcp between hosts.
+    """
     given = parameters.mapping(text, what)
     for name in given:
         if name not in COMPARED:
@@ -174,14 +180,18 @@ def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
         raise UsageError(f"{what} names no system: write {{system: zeromq, transport: ipc}}")
     name = parameters.one_name(given["system"], f"system of {what}", systems.names())
     by = parameters.one_name(
-        given.get("transport", "ipc"), f"transport of {name}", systems.constant(name, "TRANSPORTS")
+        given.get("transport", "tcp" if far.is_far(shared.get("hosts") or {}) else "ipc"),
+        f"transport of {name}",
+        systems.constant(name, "TRANSPORTS"),
     )
     rest = {key: value for key, value in given.items() if key not in ("system", "transport")}
     return Case(name, by, **shared | rest)
 
 
-def placement_of(value: object, parallel: bool = False) -> str:
-    """Return the placement asked for; "default" is this machine's default for that kind of work."""
+def placement_of(value: object, parallel: bool = False, hosts: Mapping[str, Any] | None = None) -> str:
+    """Return the placement asked for; "default" is this machine's default for that kind of work, free on hosts."""
     if value in ("default", None):
+        if far.is_far(hosts or {}):
+            return "free"
         return placement.default(parallel)
     return parameters.one_name(value, "placement", list(placement.PLACEMENTS))

@@ -6,9 +6,11 @@ import os
 from bench import systems
 from bench.child import generators
 from bench.errors import SystemFileError, UsageError
+from bench.plan import hosts
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 
+FAR_S = 0.4  # of a start in addition, where other machines take part: orders, and two comparisons of clocks
 START_S = 0.065  # time of each process of a start in addition to the window: interpreter, connecting, writing
 ROUTER_S = 7.0
 AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
@@ -34,7 +36,8 @@ def _start_s(case: Case, window_s: float) -> float:
         calls = 0 if case.system == "loopback" or case.sessions else case.max_calls / case.under_way
         window_s = min(window_s, CALL_S * calls)
     streams_s = case.stream_s / 2 + STREAM_S * case.callers * (case.load == "reply_stream")
-    return float(window_s + each_s * (1 + case.clients) + sessions_s(case) + streams_s)
+    far_s = FAR_S * hosts.is_far(case.hosts)
+    return float(window_s + each_s * (1 + case.processes) + sessions_s(case) + streams_s + far_s)
 
 
 def _process_s(case: Case) -> float:
@@ -74,4 +77,5 @@ def described(plan: Plan) -> str:
     what = "connections" if any(case.load == "reconnect" for case in plan.cases) else "client processes"
     each = f"{processes} {what} in each" if processes else f"windows of {plan.window_s:g} s"
     many = f"{len(plan.cases)} cases x {plan.starts} starts, {each}"
-    return f"{many}, profile {plan.profile}: about {expected_s(plan):.0f} s"
+    where = dict.fromkeys(hosts.described(case.hosts) for case in plan.cases if hosts.is_far(case.hosts))
+    return "; ".join([f"{many}, profile {plan.profile}: about {expected_s(plan):.0f} s", *where])

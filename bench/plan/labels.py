@@ -1,7 +1,7 @@
 """The shortest label that distinguishes each case from the others of its run."""
 
 from bench.child.retries import RetryPolicy
-from bench.plan import namespaces
+from bench.plan import hosts, namespaces
 from bench.plan.case import Case
 from bench.text import duration
 
@@ -56,7 +56,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "outstanding": f"{case.outstanding} outstanding" if case.outstanding > 1 else "",
         "large_bytes": f"beside {case.large_bytes:,} B" if case.large_bytes else "",
         "p99_bytes": f"p99 {case.p99_bytes:,} B" if case.p99_bytes else "",
-        "hosts": namespaces.described(case.hosts),
+        "hosts": namespaces.described(case.hosts) or ("between hosts" if hosts.is_far(case.hosts) else ""),
         "retry": RetryPolicy.of(case.retry).words if case.load == "retry" else "",
     }
     varied = {name for name in words if len({str(getattr(peer, name)) for peer in peers}) > 1}

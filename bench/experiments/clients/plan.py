@@ -3,6 +3,7 @@
 from typing import Any
 
 from bench.errors import UsageError
+from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.cases import client_counts, one_way, payload, placement_of
@@ -20,6 +21,7 @@ def plan(
     options: object = None,
     engine: object = "library",
     placement: object = "default",
+    hosts: object = "",
     profile: str = "class",
     starts: object = None,
     window_s: object = None,
@@ -27,15 +29,18 @@ def plan(
 ) -> Plan:
     """Plan the class lab (100 calls by one client, and by two), and then calls by more and more client processes.
 
-    One client is always measured: the prediction is made from it.
+    One client is always measured: the prediction is made from it. hosts: see ``bench.plan.hosts``; clients are shared
+    out among the hosts that load.
     """
     name, by = one_way(system, transport)
     if by == "inproc":
         raise UsageError("inproc lives in one process, so clients cannot be added: use ipc or tcp")
+    there = machines.asked(hosts)
     shared: dict[str, Any] = {
+        "hosts": there,
         "payload_bytes": payload(payload_bytes),
         "options": parameters.mapping(options, "options"),
-        "placement": placement_of(placement, parallel=True),
+        "placement": placement_of(placement, parallel=True, hosts=there),
         "engine": parameters.one_name(engine, "engine", ["library", "wire"]),
     }
     counts = sorted({1, *client_counts(clients)})

@@ -3,13 +3,14 @@
 from typing import Any
 
 from bench.errors import UsageError, unknown
+from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.cases import COMPARED, case_of, client_count, offered, payload, placement_of
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
-PARTS = (*COMPARED, "rate")  # of a case as typed
+PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
 DEFAULT = (
     {"system": "sockets", "transport": "ipc"},
     {"system": "zeromq", "transport": "ipc"},
@@ -42,11 +43,12 @@ def case(spelled: object) -> Case:
     paced: dict[str, Any] = {}
     if rate := given.pop("rate", None):
         paced = {"load": "open", "offered_per_s": offered(rate, "rate"), "arrivals": "poisson"}
+    there = machines.asked(given.pop("hosts", None))
     is_parallel = bool(paced) or clients * callers > 1 or given.get("outstanding", 1) != 1
     given |= {
         "payload_bytes": payload(given.get("payload_bytes", 1000)),
-        "placement": placement_of(given.get("placement"), parallel=is_parallel),
+        "placement": placement_of(given.get("placement"), parallel=is_parallel, hosts=there),
         "clients": clients,
         "callers": callers,
     }
-    return case_of(given, "a case", paced)
+    return case_of(given, "a case", paced | {"hosts": there})

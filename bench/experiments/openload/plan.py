@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import ARRIVALS, Case
 from bench.plan.cases import client_count, offered, offered_rates, one_way, payload, placement_of
@@ -22,6 +23,7 @@ def plan(
     callers: object = 1,
     options: object = "{law: exponential, mean_us: 1000}",
     freeze_rate: object = 500,
+    hosts: object = "",
     profile: str = "class",
     starts: object = None,
     window_s: object = None,
@@ -30,12 +32,15 @@ def plan(
     """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads.
 
     The freeze takes the same share of the window in both cases. callers: requests that each client process of an
-    asynchronous library has under way at most, a connection each.
+    asynchronous library has under way at most, a connection each. hosts: see ``bench.plan.hosts``; the clients that
+    share the schedule are then on the hosts that load.
     """
     name, by = one_way(system, transport)
+    there = machines.asked(hosts)
     shared: dict[str, Any] = {
         "payload_bytes": payload(payload_bytes),
-        "placement": placement_of("default", parallel=True),
+        "placement": placement_of("default", parallel=True, hosts=there),
+        "hosts": there,
     }
     server = oracle_server()
     given = ({"server": server} if name == "oracle" else {}) | parameters.mapping(options, "options")
@@ -51,15 +56,15 @@ def plan(
         for rate in offered_rates(rates)
     ]
     rate = offered(freeze_rate, "freeze_rate")
-    uniform = paced | {"arrivals": "uniform"}
+    uniform, frozen_by = paced | {"arrivals": "uniform"}, "tcp" if there else "ipc"
 
     def freezing(window_s: float) -> list[Case]:
         closed, users = (
             {"mean_us": FROZEN_US, "server": server} | frozen(window_s, per_s) for per_s in (1e6 / FROZEN_US, rate)
         )
         return [
-            Case("oracle", "ipc", options=closed, **shared),
-            Case("oracle", "ipc", options=users, offered_per_s=rate, **uniform, **shared),
+            Case("oracle", frozen_by, options=closed, **shared),
+            Case("oracle", frozen_by, options=users, offered_per_s=rate, **uniform, **shared),
         ]
 
     window = make_plan("openload", [*cases, *freezing(1.0)], profile, starts, window_s, seed).window_s

@@ -5,6 +5,7 @@ from typing import Any
 from bench import systems
 from bench.contract import GROUPS
 from bench.errors import SystemFileError, UsageError
+from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.carrying import carries, usual_options
 from bench.plan.case import MOST_BYTES, Case
@@ -25,6 +26,7 @@ def plan(
     payload_bytes: object = 1000,
     tls: object = False,
     message: object = "bytes",
+    hosts: object = "",
     profile: str = "class",
     starts: object = None,
     window_s: object = None,
@@ -36,6 +38,7 @@ def plan(
     named. Two clients are compared with one client under the placement of parallel work: one factor at a time; with
     ``two_clients`` auto that is left out where more than ``MOST_PAIRED`` systems are measured, to take no longer.
     With ``tls`` all are encrypted, and systems that cannot encrypt are left out; likewise with a ``message``.
+    hosts: see ``bench.plan.hosts``; all systems are then measured over tcp, and those without it are left out.
     """
     size = payload(payload_bytes)
     chosen = chosen_systems(system)
@@ -46,23 +49,26 @@ def plan(
         raise UsageError("groups choose among all systems: give system all, or no groups")
     absent = absent_of(chosen) | _too_small(chosen, size)
     there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]
-    one, two = placement_of("default"), placement_of("default", parallel=True)
+    between = machines.asked(hosts)
+    one, two = placement_of("default", hosts=between), placement_of("default", parallel=True, hosts=between)
     encrypted = parameters.flag(tls, "tls")
     kind = str(message)
-    ways = {name: way for name in there if carries(name, kind) and (way := _way(name, encrypted)) is not None}
+    each = {name: _way(name, encrypted, is_far=bool(between)) for name in there if carries(name, kind)}
+    ways = {name: way for name, way in each.items() if way is not None}
     paired = _is_paired(two_clients, len(ways))
     cases: list[Case] = []
+    shared: dict[str, Any] = {"message": kind, "hosts": between}
     for name, (by, options) in ways.items():
         options = options | usual_options(name, kind)
-        cases.append(Case(name, by, size, options, one, message=kind))
+        cases.append(Case(name, by, size, options, one, **shared))
         if paired and two != one:
-            cases.append(Case(name, by, size, options, two, message=kind))
+            cases.append(Case(name, by, size, options, two, **shared))
         if paired:
-            cases.append(Case(name, by, size, options, two, clients=2, message=kind))
-    if any(case.transport == "tcp" for case in cases):
-        same_transport = Case(FLOOR, "tcp", size, {"tls": encrypted}, one, message=kind)  # compared over the same one
+            cases.append(Case(name, by, size, options, two, clients=2, **shared))
+    if any(case.transport == "tcp" for case in cases) and not between:
+        same_transport = Case(FLOOR, "tcp", size, {"tls": encrypted}, one, **shared)  # compared over the same one
         cases.append(same_transport)
-    cases.append(instrument(size, one))
+    cases.append(instrument(size, one, between))
     return make_plan("overview", cases, profile, starts, window_s, seed, absent)
 
 
@@ -97,10 +103,15 @@ def _is_paired(two_clients: object, count: int) -> bool:
         raise UsageError(f"two_clients must be true, false or auto, not {two_clients!r}") from None
 
 
-def _way(name: str, encrypted: bool) -> tuple[str, dict[str, Any]] | None:
-    """Return a system's shortest transport between two processes, and its options; None if it cannot encrypt."""
+def _way(name: str, encrypted: bool, is_far: bool = False) -> tuple[str, dict[str, Any]] | None:
+    """Return a system's shortest transport between two processes, and its options; None if it cannot encrypt.
+
+    Between machines it is tcp; None for a system without it.
+    """
     option = encryption(name) if encrypted else None
     if encrypted and option is None:
         return None
     offered = encrypted_transports(name) if encrypted else systems.constant(name, "TRANSPORTS")
-    return "ipc" if "ipc" in offered else "tcp", {option: True} if option else {}
+    if is_far and "tcp" not in offered:
+        return None
+    return "ipc" if "ipc" in offered and not is_far else "tcp", {option: True} if option else {}

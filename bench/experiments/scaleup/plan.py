@@ -1,9 +1,11 @@
 """Plan of scaleup.ipynb: an HTTP server with 1 to many worker processes behind one port."""
 
+import math
 from typing import Any
 
 from bench import systems
 from bench.errors import UsageError
+from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import ENGINES, Case
 from bench.plan.cases import client_count, instrument, one_system, payloads, placement_of
@@ -21,6 +23,7 @@ def plan(
     engine: object = "wire",
     pin: object = True,
     placement: object = "free",
+    hosts: object = "",
     profile: str = "class",
     starts: object = None,
     window_s: object = None,
@@ -29,15 +32,19 @@ def plan(
     """Plan bytes of each size for each number of workers; a JSON value and a file for the fewest and the most.
 
     The clients are one process with many connections. One worker is always measured, as the baseline of the others.
+    hosts: see ``bench.plan.hosts``; hosts that are named to load have a client process each, and share the connections.
     """
     name = one_system(system)
     if "resource" not in systems.load(name).Options.__dataclass_fields__:
         raise UsageError(f"{name} serves no resources by workers: give http_aiohttp")
     counts = sorted({1, *parameters.positives(workers, "workers", MOST_WORKERS)})
-    keep = parameters.flag(pin, "pin")
+    keep, there = parameters.flag(pin, "pin"), machines.asked(hosts)
+    clients = max(1, len(there.get("load", ())))
     shared: dict[str, Any] = {
         "placement": placement_of(placement),
-        "callers": client_count(connections, "connections"),
+        "clients": clients,
+        "callers": math.ceil(client_count(connections, "connections") / clients),
+        "hosts": there,
         "engine": parameters.one_name(engine, "engine", list(ENGINES)),
     }
     sizes = payloads(payload_bytes)
@@ -48,5 +55,5 @@ def plan(
         Case(name, "tcp", size, {"resource": resource, "workers": count, "pin": keep}, **shared)
         for resource, size, count in asked
     ]
-    cases.append(instrument(sizes[0], shared["placement"]))
+    cases.append(instrument(sizes[0], shared["placement"], there))
     return make_plan("scaleup", cases, profile, starts, window_s, seed)

@@ -1,7 +1,10 @@
 """What is measured for throughput.ipynb: one-way streams and parallel clients."""
 
+from typing import Any
+
 from bench import systems
 from bench.errors import UsageError
+from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.cases import client_counts, one_system, payload, payloads, placement_of, transports
@@ -18,6 +21,7 @@ def plan(
     options: object = None,
     placement: object = "default",
     target: object = "",
+    hosts: object = "",
     profile: str = "class",
     starts: object = None,
     window_s: object = None,
@@ -25,20 +29,23 @@ def plan(
 ) -> Plan:
     """Plan one-way streams over payload sizes, and calls by parallel client processes.
 
-    A target gets the calls only: what a stream's receiver took in cannot be seen from here.
+    A target gets the calls only: what a stream's receiver took in cannot be seen from here. So does a server on another
+    host (``bench.plan.hosts``): streams are of one machine.
     """
     name = one_system(system)
-    where = placement_of(placement, parallel=True)
+    there = machines.asked(hosts)
+    where = placement_of(placement, parallel=True, hosts=there)
     given = parameters.mapping(options, "options")
     cases: list[Case] = []
-    for by in transports(name, transport, target):
-        if not target and hasattr(systems.load(name), "Receiver"):
+    for by in transports(name, transport, target, there):
+        if not target and not there and hasattr(systems.load(name), "Receiver"):
             sizes = payloads(payload_bytes)
             cases += [Case(name, by, size, given, where, "stream") for size in sizes]
         if by != "inproc":
             size = payload(call_bytes, "call_bytes")
             callers = client_counts(clients)
-            cases += [Case(name, by, size, given, where, clients=n, target=str(target) or None) for n in callers]
+            to: dict[str, Any] = {"target": str(target) or None, "hosts": there}
+            cases += [Case(name, by, size, given, where, clients=n, **to) for n in callers]
     if not cases:
         raise UsageError(f"nothing to measure: {name} over {transport} has neither streams nor parallel clients")
     return make_plan("throughput", cases, profile, starts, window_s, seed)
