@@ -25,10 +25,11 @@ def reference(notebook: str) -> Run:
     return Run(Folder(ROOT / "data" / "reference" / notebook))
 
 
-def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=0.01, shape=None, **ledger):
+def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=0.01, shape=None, hosts=(), **ledger):
     """Return a run in which call i of case c takes rtt_us[c] us plus i millionths, and a start adds its number in %.
 
-    shape: factors of the calls of a start, from the number of the start and of calls.
+    shape: factors of the calls of a start, from the number of the start and of calls. hosts: the rows of each start's
+    hosts.
     """
     plan = make_plan(notebook, cases, starts=starts, window_s=planned_s)
     folder = stored.create(plan, FACTS)
@@ -41,7 +42,7 @@ def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=
             "client_cpu_ns": 10_000 * calls, "server_cpu_ns": 20_000 * calls, "client_cpus": "0", "server_cpus": "1",
             "gc_collections": 0,
         } | ledger  # fmt: skip
-        measured = StartRecord(known, calls=[np.stack([sent, sent + rtt])])
+        measured = StartRecord(known, calls=[np.stack([sent, sent + rtt])], hosts=list(hosts))
         folder.append(start, start_record.tables(start, block, index, plan.cases[index], measured))
     folder.update(finished=True)
     return Run(folder)

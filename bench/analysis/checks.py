@@ -1,4 +1,6 @@
-"""The trust card: twelve checks that every result carries. Each reports a finding and, if it fails, what to try.
+"""The trust card: twelve checks that every result carries, and one more where several hosts took part.
+
+Each reports a finding and, if it fails, what to try.
 
 Most checks compare a count or a share with a fixed bound, and have no false-alarm rate. Two are statistical tests:
 ``settled`` and ``noise`` state theirs.
@@ -13,6 +15,7 @@ import pandas as pd
 from bench import stats
 from bench.analysis import card, stationarity
 from bench.analysis.card import CAUTION, INVALID, PASS, Check, Tally, outcome
+from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio
 from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.resources import FULL, full, resources, stuck
@@ -409,9 +412,15 @@ def instrument(run: Run) -> Check:
     return outcome("instrument", own <= 0.01 * least, found, "do not subtract it; smaller differences are noise")
 
 
+def clocks(run: Run) -> Check:
+    """13. Of several hosts: their clocks were not set, and instants of two hosts agree within 1 % of the window."""
+    return agreement(run.hosts, run.ledger["window_s"])
+
+
 ALL: tuple[Callable[[Run], Check], ...] = (
     answers, little, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
 )  # fmt: skip
+OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks,)
 
 
 def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
@@ -425,8 +434,8 @@ def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
 
 @once
 def check(run: Run) -> list[Check]:
-    """Return the outcome of every check, in the order of the card."""
-    return [one(run) for one in ALL]
+    """Return the outcome of every check, in the order of the card; of those on several hosts only where these were."""
+    return [one(run) for one in (*ALL, *(OF_HOSTS if len(run.hosts) else ()))]
 
 
 def tally(run: Run) -> Tally:

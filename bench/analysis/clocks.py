@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.analysis.card import INVALID, Check, outcome
+from bench.analysis.card import CAUTION, INVALID, Check, outcome
 from bench.stats import clock_offsets
 from bench.stats.clock_offsets import ClockReading, Drift
 
 MOST_OF_WINDOW = 0.01  # of the window, by which its edges may differ between hosts: the rates' error
+
+
+READ = ("offset_ns", "bound_ns", "at_ns", "after_offset_ns", "after_bound_ns", "after_at_ns")
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Known:
 
 def known(hosts: pd.DataFrame) -> list[Known]:
     """Return the clock of each host in each start, from the rows of ``Run.hosts``."""
-    rows = hosts.drop_duplicates(["start", "host"])
+    rows = hosts.dropna(subset=list(READ)).drop_duplicates(["start", "host"])
     return [
         Known(
             int(row["start"]),
@@ -75,6 +78,8 @@ def agreement(hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> Check:
     INVALID if a clock was set within a window, CAUTION if the window that the hosts share is not known within 1 %.
     """
     clocks = known(hosts)
+    if not clocks:
+        return Check("clocks", CAUTION, "the hosts' clocks were not compared", "do not sum rates of several hosts")
     if stepped := [one for one in clocks if one.step_ns]:
         worst = max(stepped, key=lambda one: abs(one.step_ns))
         found = f"the clock of host {worst.host} was set by {worst.step_ns / 1e6:+,.1f} ms in the window of start "

@@ -36,6 +36,7 @@ def rows(
 
 
 def _row(window: HostWindow, role: str, clients: Sequence[int], done: Sequence[Done]) -> dict[str, Any]:
+    go_ns = window.go_ns - window.before.offset_ns  # by the conductor's clock
     used, mine = window.metered.used, [done[number] for number in clients]
     known = [used[name] for name in OF_SERVER if name in used]
     cpu_ns = (sum(known) if known else None) if role == "server" else sum(one.client_cpu_ns for one in mine)
@@ -46,8 +47,10 @@ def _row(window: HostWindow, role: str, clients: Sequence[int], done: Sequence[D
         "clients": len(clients),
         "offset_ns": window.before.offset_ns,
         "bound_ns": window.before.bound_ns,
+        "at_ns": window.before.at_ns - go_ns,
         "after_offset_ns": window.after.offset_ns,
         "after_bound_ns": window.after.bound_ns,
+        "after_at_ns": window.after.at_ns - go_ns,
         "cpu_ns": cpu_ns,
         "gc_collections": sum(one.gc_collections for one in mine) if mine else None,
     }

@@ -4,6 +4,7 @@
 through this boundary: samples are taken by the children, each by the clock of its own host.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,7 +159,7 @@ class Here:
 
     def clock(self) -> ClockReading:
         """Return no difference: this is the conductor's own clock."""
-        return ClockReading()
+        return ClockReading(at_ns=time.perf_counter_ns())
 
     def close(self) -> None:
         """Do nothing: children end with those who started them."""

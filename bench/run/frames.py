@@ -185,6 +185,14 @@ class Run:
         return reply_streams.replies(self.folder, self.streams)
 
     @cached_property
+    def hosts(self) -> pd.DataFrame:
+        """Hosts that took part, one row per start, host and role: see ``schema``; none where it was one machine."""
+        frame: pd.DataFrame = self.folder.read("hosts").to_pandas()
+        for name in ("host", "role"):
+            frame[name] = frame[name].map(harmless, na_action="ignore")
+        return frame[frame["start"].isin(self.ledger.index)]
+
+    @cached_property
     def ledger(self) -> pd.DataFrame:
         """One row per start (index ``start``), with CPU per call in us and the length of the warm-up.
 

@@ -15,8 +15,8 @@ A run folder holds ``manifest.json`` and ten tables of Parquet files, one file f
 - ``hosts``: one row per host and role of a start that more machines than this one took part in; else none
 
 All times in ``samples``, ``marks``, ``load``, ``sessions``, ``attempts`` and ``streams`` count from the start's *go*,
-each by the clock of the host that took it. A start is complete when its ledger row is on disk, which is written last.
-A null means: not known, or does not apply; never zero.
+each by the clock of the host that took it; those in ``hosts`` do so by this machine's. A start is complete when its
+ledger row is on disk, which is written last. A null means: not known, or does not apply; never zero.
 """
 
 from typing import Any
@@ -173,8 +173,10 @@ HOSTS = _schema(
         _field("clients", pa.int32(), "1", "number of its client processes"),
         _field("offset_ns", pa.int64(), "ns", f"{_CLOCK}, before the window"),
         _field("bound_ns", pa.int64(), "ns", "how much the true offset can differ from that at most"),
+        _field("at_ns", pa.int64(), "ns", "when that was read, by this machine's clock"),
         _field("after_offset_ns", pa.int64(), "ns", f"{_CLOCK}, after the window"),
         _field("after_bound_ns", pa.int64(), "ns", "how much the true offset can differ from that at most"),
+        _field("after_at_ns", pa.int64(), "ns", "when that was read, by this machine's clock"),
         _field("machine_busy_ns", pa.int64(), "ns", "CPU time of all processes of the host in the window"),
         _field("steal_ns", pa.int64(), "ns", "steal: CPU time that its hypervisor gave to other guests"),
         _field("pressure_ns", pa.int64(), "ns", "time in which some task of the host waited for a CPU"),
@@ -331,7 +333,7 @@ def problem(table: pa.Table, name: str) -> str | None:
 MAY_BE_NEGATIVE = (  # what counts from *go*, is a number of others, or lost the count of a thread or server that ended
     *("lag_ns", "t_ns", "value", "server_calls", "voluntary_switches", "involuntary_switches"),
     *("server_voluntary_switches", "server_involuntary_switches", "tcp_time_wait"),
-    *("offset_ns", "after_offset_ns"),
+    *("offset_ns", "after_offset_ns", "at_ns", "after_at_ns"),
 )
 
 

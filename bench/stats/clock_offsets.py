@@ -99,11 +99,3 @@ def between(before: ClockReading, after: ClockReading, at_ns: int) -> ClockReadi
     read_ns = (1 - share) * before.bound_ns + share * after.bound_ns
     wandered_ns = WANDER * min(passed_ns, elapsed_ns - passed_ns)
     return ClockReading(offset_ns, math.ceil(read_ns + wandered_ns + (0 < share < 1) / 2), at_ns)
-
-
-def is_known(duration_ns: float, bound_ns: float) -> bool:
-    """Return whether a duration between two clocks is known well enough to print it: the bound is at most 10 % of it.
-
-    A duration that is zero or negative is not: it is smaller than the bound.
-    """
-    return bound_ns <= LARGEST_SHARE * duration_ns

@@ -2,9 +2,13 @@
 
 import pandas as pd
 import pytest
+from handmade import handmade, noisy
 
-from bench.analysis import clocks
+from bench.analysis import checks, clocks
 from bench.analysis.card import CAUTION, INVALID, PASS
+from bench.errors import UsageError
+from bench.plan import hosts as plan_hosts
+from bench.plan.case import Case
 from bench.stats.clock_offsets import ClockReading
 
 SECOND = 10**9
@@ -59,6 +63,11 @@ def test_a_window_whose_edges_are_not_known_within_one_per_cent_is_a_caution(bou
     assert agreement(CONDUCTOR, (0, "one", 0, bound_ns, 0, bound_ns), window_s=1.0).verdict == PASS
 
 
+def test_clocks_that_were_not_compared_are_a_caution():
+    assert agreement((0, "one", None, None, None, None)).verdict == CAUTION
+    assert "were not compared" in agreement((0, "one", 0, 1000, None, None)).found
+
+
 @pytest.mark.parametrize("step_ns", [SECOND, -SECOND])
 def test_a_clock_that_was_set_in_the_window_is_invalid(step_ns):
     fine = (0, "one", 0, 5000, 400_000, 5000)  # 400 ppm: a bad clock, but a clock
@@ -66,3 +75,34 @@ def test_a_clock_that_was_set_in_the_window_is_invalid(step_ns):
     assert found.verdict == INVALID and found.advice
     assert found.found == f"the clock of host two was set by {step_ns // 10**6:+,}.0 ms in the window of start 3"
     assert agreement(CONDUCTOR, fine).verdict == PASS
+
+
+def far(*readings):
+    """A run of six starts in which two hosts took part, whose rows hold these readings beside those of the server."""
+    hosts = [
+        {"host": name, "role": role, "clients": 0, "offset_ns": offset_ns, "bound_ns": bound_ns, "at_ns": -5000,
+         "after_offset_ns": offset_ns + change_ns, "after_bound_ns": bound_ns, "after_at_ns": SECOND}
+        for name, role, offset_ns, bound_ns, change_ns in (("srv", "server", 7, 1000, 0), *readings)
+    ]  # fmt: skip
+    return handmade([Case("sockets", "tcp", placement="free")], [100], shape=noisy, hosts=hosts)
+
+
+def test_the_card_has_the_check_where_several_hosts_took_part():
+    found = {one.name: one for one in checks.check(far(("ld", "load", 10 * SECOND, 20_000, 0)))}
+    assert list(found) == [*(check.__name__ for check in checks.ALL), "clocks"]
+    assert found["clocks"].verdict == PASS and "20.0 us (host ld)" in found["clocks"].found
+    stepped = far(("ld", "load", 10 * SECOND, 20_000, SECOND))
+    assert checks.clocks(stepped).verdict == INVALID and checks.tally(stepped).invalid == ["clocks"]
+    assert "13" in str(checks.tally(stepped))
+
+
+def test_the_card_of_one_machine_is_without_it():
+    run = handmade([Case("sockets", "tcp")], [100])
+    assert run.hosts.empty and "clocks" not in {one.name for one in checks.check(run)}
+
+
+@pytest.mark.parametrize("load", ["stream", "reply_stream"])
+def test_no_load_whose_times_lie_between_two_clocks_is_made_on_several_hosts(load):
+    case = Case("zeromq", "tcp", placement="free", load=load, hosts={"scheduler": "tcp://10.0.0.1:8786"})
+    with pytest.raises(UsageError, match="leave out hosts for this load"):
+        plan_hosts.check(case)

@@ -17,7 +17,7 @@ def test_an_offset_is_recovered_within_its_bound_in_100_of_100_tries(offset_s):
     offset_ns = made.hosts[0].offset_ns
     within = [abs(one.offset_ns - offset_ns) <= one.bound_ns for one in readings]
     assert sum(within) == len(within) == 100
-    assert all(clock_offsets.is_known(abs(offset_ns), one.bound_ns) for one in readings)
+    assert all(one.bound_ns <= 0.1 * abs(offset_ns) for one in readings)
 
 
 def test_an_offset_is_recovered_within_its_bound_over_a_slow_link_and_two_hosts_do_not_disturb_each_other():

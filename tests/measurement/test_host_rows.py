@@ -23,8 +23,8 @@ def done(cpu_ns):
 
 
 def window(host, number, used):
-    before, after = ClockReading(number, 10), ClockReading(number + 5, 20)
-    return HostWindow(host, number, before, after, Metered(used, []))
+    before, after = ClockReading(number, 10, 2000), ClockReading(number + 5, 20, 9000)
+    return HostWindow(host, number + 3000, before, after, Metered(used, []))
 
 
 SERVER, FIRST, SECOND, ALONE = map(Named, ("s", "a", "b", "l"))
@@ -50,6 +50,7 @@ def test_each_host_has_its_row_with_its_clients_clocks_and_counters():
     assert [row["gc_collections"] for row in rows] == [None, 2, 1, 1]
     assert [(row["offset_ns"], row["bound_ns"]) for row in rows[:2]] == [(-7, 10), (100, 10)]
     assert [(row["after_offset_ns"], row["after_bound_ns"]) for row in rows[:2]] == [(-2, 20), (105, 20)]
+    assert {(row["at_ns"], row["after_at_ns"]) for row in rows} == {(-1000, 6000)}  # since go, at 3,000
     assert (rows[0]["steal_ns"], rows[1]["machine_busy_ns"], rows[1]["tcp_time_wait"]) == (1, 1000, -2)
     case = Case("sockets", "tcp", clients=3, hosts={"scheduler": "tcp://a:1"})
     record = StartRecord({"window_s": 1.0, "calls": 0}, hosts=rows, load=[("client", -5, None, 1, "a")])

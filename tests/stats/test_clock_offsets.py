@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from bench.stats import clock_offsets
-from bench.stats.clock_offsets import ClockReading, ClockStepError, between, drift, is_known, offset, step_ns
+from bench.stats.clock_offsets import ClockReading, ClockStepError, between, drift, offset, step_ns
 
 PPM = 1e-6
 
@@ -74,14 +74,6 @@ def test_the_offset_between_two_readings_is_interpolated_and_so_is_its_bound():
 def test_no_offset_is_extrapolated(at_ns):
     with pytest.raises(ValueError, match="is not between the readings"):
         between(ClockReading(at_ns=0), ClockReading(at_ns=10), at_ns)
-
-
-@pytest.mark.parametrize(
-    ("duration_ns", "bound_ns", "known"),
-    [(1000, 100, True), (1000, 101, False), (0, 1, False), (-1000, 1, False), (0, 0, True)],
-)
-def test_a_duration_between_two_clocks_is_known_if_the_bound_is_a_tenth_of_it(duration_ns, bound_ns, known):
-    assert is_known(duration_ns, bound_ns) is known
 
 
 def second_clock(at_ns, offset_ns, rate):
