@@ -70,7 +70,7 @@ def test_clocks_that_were_not_compared_are_a_caution():
 
 @pytest.mark.parametrize("step_ns", [SECOND, -SECOND])
 def test_a_clock_that_was_set_in_the_window_is_invalid(step_ns):
-    fine = (0, "one", 0, 5000, 400_000, 5000)  # 400 ppm: a bad clock, but a clock
+    fine = (0, "one", 0, 5000, 900_000, 5000)  # 900 ppm: a bad clock, but a clock
     found = agreement(CONDUCTOR, fine, (3, "two", 7, 5000, 7 + step_ns, 5000))
     assert found.verdict == INVALID and found.advice
     assert found.found == f"the clock of host two was set by {step_ns // 10**6:+,}.0 ms in the window of start 3"

@@ -1,13 +1,20 @@
 """Hosts with clocks of their own, 50 ms and 10 s off, conducted by the engine: their offsets, and their times."""
 
+import itertools
+from dataclasses import replace
+
 import pytest
 from namespaces import bed, registered
 
+from bench.analysis import checks
+from bench.analysis.card import PASS
 from bench.errors import SystemFailedError
-from bench.measurement import routers
+from bench.measurement import routers, runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.stats import clock_offsets
+from bench.plan.profiles import make_plan
+from bench.run import stored
+from bench.run.frames import Run
 
 remote = pytest.importorskip("bench.measurement.remote")
 pytest.importorskip("distributed", reason="make hosts installs it")
@@ -44,9 +51,37 @@ def test_a_host_whose_clock_is_set_in_the_window_is_named(assignment, monkeypatc
         reading = read()
         readings.append(reading)
         late_ns = 10**9 * (len(readings) - 1)  # nothing before the window, a second after it
-        return clock_offsets.ClockReading(reading.offset_ns + late_ns, reading.bound_ns, reading.at_ns)
+        return replace(reading, offset_ns=reading.offset_ns + late_ns)
 
     monkeypatch.setattr(loading, "clock", stepped)
     with pytest.raises(SystemFailedError, match=rf"^the clock of host {loading.name} changed by \+1,000\.0 ms in the"):
         measure(Case("sockets", "tcp", placement="free"), WINDOW_S, 1)
     assert len(readings) == 2
+
+
+def test_a_run_keeps_the_readings_and_resumes_after_a_step_without_measuring_a_start_twice(assignment, monkeypatch):
+    made, found = assignment
+    plan = make_plan("latency", [Case("sockets", "tcp", placement="free")], starts=3, window_s=WINDOW_S)
+    (loading,), read, number = found.load, found.load[0].clock, itertools.count()
+
+    def stepped():  # after the window of the second start
+        reading = read()
+        return reading if next(number) != 3 else replace(reading, offset_ns=reading.offset_ns - 10**9)
+
+    monkeypatch.setattr(loading, "clock", stepped)
+    with pytest.raises(
+        SystemFailedError, match=rf"the clock of host {loading.name} changed by -1,000\.0 ms .*1 starts"
+    ):
+        runner.run(plan)
+    folder = stored.unfinished(plan)
+    assert folder.done() == {0} and (first := Run(folder).ledger.loc[0, "utc"])
+    run = Run(runner.run(plan, folder))
+    assert list(run.ledger.index) == [0, 1, 2] and run.ledger.loc[0, "utc"] == first
+    for host in made.hosts:
+        rows = run.hosts[run.hosts["host"] == host.name]
+        assert len(rows) == 3
+        for name in ("", "after_"):
+            assert ((rows[f"{name}offset_ns"] - host.offset_ns).abs() <= rows[f"{name}bound_ns"]).all()
+        assert (rows["at_ns"] < 0).all() and (rows["after_at_ns"] > 1e9 * WINDOW_S).all()
+    card = {one.name: one for one in checks.check(run)}
+    assert card["clocks"].verdict == PASS and "ppm" in card["clocks"].found

@@ -39,7 +39,7 @@ def readings(*offsets_ns):
 
 
 @pytest.mark.parametrize(
-    ("after_ns", "shown"), [(SECOND, r"\+1,000\.0 ms"), (-SECOND, r"-1,000\.0 ms"), (600_000, r"\+0\.6 ms")]
+    ("after_ns", "shown"), [(SECOND, r"\+1,000\.0 ms"), (-SECOND, r"-1,000\.0 ms"), (1_100_000, r"\+1\.1 ms")]
 )
 def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch, after_ns, shown):
     loads_on(Read(readings(0, after_ns)), monkeypatch)
@@ -49,7 +49,7 @@ def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch, af
 
 
 def test_a_clock_that_drifts_as_clocks_do_is_measured(monkeypatch):
-    loads_on(Read(readings(0, 400_000)), monkeypatch)
+    loads_on(Read(readings(0, 900_000)), monkeypatch)
     assert measure(CASE, 0.05, 1).ledger["calls"] > 0
 
 
