@@ -12,7 +12,7 @@ SYSTEMS_READY := .venv/systems
 HOSTS_READY := .venv/hosts
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-fast campaign lab app site systems hosts lint benchmark calibrate reference student slides expected certificate lock proto clean
+.PHONY: figures test test-fast campaign lab app site systems hosts lint benchmark calibrate reference student slides expected picture certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -P -m bench run --all
@@ -67,8 +67,7 @@ reference: $(READY)
 	  $(BIN)/python -P -m bench run $${each%:*} $$more && \
 	  $(BIN)/python -P -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
 	done
-	cp figures/overview.png docs/overview.png
-	$(MAKE) expected certificate
+	$(MAKE) expected picture certificate
 
 # The libraries of the systems that the default installation leaves out; then the line that installs their programs.
 systems: $(SYSTEMS_READY)
@@ -84,10 +83,14 @@ student: $(READY)
 slides: $(READY)
 	@$(BIN)/python -P -m bench.apps.teaching slides
 
-# The parts of README.md and docs/ that quote measured numbers: from the reference runs; the certificate takes minutes.
+# The parts of README.md and docs/ that quote measured numbers, and README.md's picture: from the reference runs;
+# the certificate takes minutes.
 expected: $(READY)
 	@$(BIN)/python -P -m bench.apps.teaching expected
 	@$(BIN)/python -P -m bench.apps.documents expected
+
+picture: $(READY)
+	@$(BIN)/python -P -m bench.apps.documents picture
 
 certificate: $(READY)
 	@$(BIN)/python -P -m bench.apps.documents certificate

@@ -7,13 +7,15 @@ import shutil
 import pytest
 from conftest import ROOT
 from handmade import handmade
+from PIL import Image
 
 from bench.analysis import comparison
 from bench.analysis.resources import Resource
 from bench.apps.documents import __main__ as documents
-from bench.apps.documents import blocks, choosing, results, trust
-from bench.apps.teaching import copies
+from bench.apps.documents import blocks, choosing, results, summary, trust
+from bench.apps.teaching import copies, expected
 from bench.errors import DataError
+from bench.experiments import panels
 from bench.experiments.calibration import certificate
 from bench.plan.case import Case
 from bench.stats.intervals import Interval
@@ -97,6 +99,39 @@ def test_a_ratio_is_written_as_the_one_estimator_gives_it():
     assert results.times(comparison.effect(few, 0, 1, "p50_rtt_us")) == "×\u00a01.50"
 
 
+def test_the_short_table_holds_the_baselines_the_two_fastest_of_each_group_and_grpc():
+    names = ["zeromq", "sockets", "xmlrpc_pstream", "grpc_aio", "http_stdlib", "xmlrpc_stdlib", "grpc_sync"]
+    run = handmade([Case(name, "tcp") for name in names], [30, 10, 20, 40, 300, 100, 400])
+    shown = [run.case(case).system for case in summary.chosen(run)]
+    assert shown == ["sockets", "xmlrpc_pstream", "zeromq", "xmlrpc_stdlib", "http_stdlib", "grpc_sync"]
+
+
+def test_the_answers_name_the_fastest_system_its_cpu_time_its_trust_and_no_baseline():
+    run = handmade([Case(name, "ipc") for name in ("sockets", "zeromq", "grpc_aio")], [10, 20, 30])
+    lines = summary.answers(run).splitlines()
+    assert len(lines) == 4 and "`zeromq` over ipc: median RTT 20.6 µs" in lines[0]
+    assert "×\u00a02.00 [2.00, 2.00] that of raw sockets. The next, `grpc_aio`, takes longer: ×\u00a01.50" in lines[0]
+    assert "per call (client + server)" in lines[1] and "Not measured" in lines[2] and "checks" in lines[3]
+
+
+def test_the_limit_of_the_readmes_fastest_system_is_that_of_its_row():
+    run = expected.reference("overview")
+    name = next(system for _, system in results.systems(run) if system not in results.BASELINES)
+    case = next(case for case, system in results.systems(run) if system == name)
+    row = dict(zip(results.HEAD, results.cells(run, case), strict=True))
+    said = summary.answers(run)
+    assert row["median RTT"] in said and row["CPU per call: client + server (+ router)"] in said
+    assert row["calls/s, 1 client"] in said and row["calls/s, 2 clients"].removeprefix("≥ ") in said
+    assert row["calls/s, 2 clients"].startswith("≥") == ("capacity is at least this" in said)
+
+
+def test_the_readmes_picture_is_drawn_from_the_reference_run():
+    wanted = {key: text for key, text in panels.provenance(expected.reference("overview")).items() if key == "Title"}
+    with Image.open(ROOT / "docs" / "overview.png") as picture:
+        assert wanted.items() <= picture.text.items()
+        assert f"run={expected.reference('overview').id} " in picture.text["Description"]
+
+
 def test_ends_repeat_the_unit_only_where_it_differs():
     assert results.ends(646, 622, 1490) == " [622, 1.49 ms]" and results.ends(646, 622, 700) == " [622, 700]"
     assert results.ends(2.0, float("nan"), 3) == results.ends(2, 1, float("nan")) == ""
@@ -150,7 +185,7 @@ def test_expected_writes_the_documents_in_place(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.setattr(documents.paths, "home", lambda: tmp_path)
-    documents.write({"README.md": {"results": lambda: "| new |"}})
+    documents.write({"README.md": {"summary": lambda: "| new |"}})
     text = (tmp_path / "README.md").read_text("utf-8")
     assert "| new |" in text and text.count("generated: origins") == 1
 

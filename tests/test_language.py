@@ -32,7 +32,7 @@ WRITTEN = sorted(
 )
 CODE = sorted((ROOT / "bench").rglob("*.py"))
 TEACHING = re.compile(r"<!-- expected: begin.*?<!-- expected: end -->", re.S)
-OURS = ("README.md", "docs/choosing.md", "docs/trust.md", "docs/using.md", "docs/site/index.md")
+OURS = ("README.md", "docs/choosing.md", "docs/results.md", "docs/trust.md", "docs/using.md", "docs/site/index.md")
 MEASURED = re.compile(
     r"""(?<![\w.#-])\d[\d.,\u202f ]*(?:\u00a0|\s)?
     (?:%|(?:[nµumk]?s|min(?:utes?)?|hours?|seconds?|milliseconds?|microseconds?|times|percent)\b

@@ -63,6 +63,16 @@ def panel(run: Run, name: str, size: tuple[float, float] = (10, 4.2)) -> Figure:
     return figure
 
 
+def pair(run: Run, *names: str) -> Figure:
+    """Return a figure of some panels beside each other, each named as its function, with title and caption."""
+    drawn = figure_of(run.plan.notebook)
+    with style():
+        figure = Figure(figsize=(14, 5.2 + taller(run) / 2), layout="constrained")
+        for axes, name in zip(figure.subplots(1, len(names)), names, strict=True):
+            getattr(drawn, name)(run, axes)
+    return framed(figure, drawn.TITLE, caption(run))
+
+
 def whole(run: Run) -> Figure:
     """Return the notebook's figure: four panels, title and caption."""
     drawn = figure_of(run.plan.notebook)

@@ -11,12 +11,15 @@ from bench.apps.documents.catalogue import catalogue
 from bench.apps.documents.choosing import choosing
 from bench.apps.documents.origins import origins
 from bench.apps.documents.results import results
+from bench.apps.documents.summary import picture as overview
+from bench.apps.documents.summary import summary
 from bench.apps.documents.trust import campaign, card, placement, tried
 from bench.errors import BenchError
 
 Makers = Mapping[str, Callable[[], str]]
 FROM_RUNS: dict[str, Makers] = {
-    "README.md": {"results": results, "systems": catalogue, "origins": origins},
+    "README.md": {"summary": summary, "systems": catalogue, "origins": origins},
+    "docs/results.md": {"results": results},
     "docs/choosing.md": {"choosing": choosing},
     "docs/trust.md": {"card": card, "placement": placement, "campaign": campaign},
 }
@@ -38,6 +41,12 @@ def expected() -> None:
 def certificate() -> None:
     """Write the certificate of the instrument, tried in virtual time (minutes)."""
     write(BY_TRYING)
+
+
+@cli.command()
+def picture() -> None:
+    """Draw README.md's picture from the reference run of overview."""
+    click.echo(f"Saved {overview()}")
 
 
 def write(documents: Mapping[str, Makers]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from bench.analysis import comparison
 from bench.analysis.resources import resources
 from bench.apps.documents.blocks import table
-from bench.apps.documents.results import is_capacity, limit, spread, times
+from bench.apps.documents.results import BASELINES, is_capacity, limit, spread, times
 from bench.apps.teaching.expected import reference
 from bench.experiments.messages import findings as carried
 from bench.experiments.overview.findings import ranked, rates
@@ -31,13 +31,13 @@ def found(ratio: Interval, base: str, other: str, more: str, less: str) -> str:
 
 
 def shortest(run: Run) -> str:
-    """Return the three systems with the shortest median RTT, raw sockets apart."""
-    rows = [(case, row) for case, row in numbered(ranked(run)) if row["system"] != BASELINE][:3]
+    """Return the three systems with the shortest median RTT, without raw sockets."""
+    rows = [(case, row) for case, row in numbered(ranked(run)) if row["system"] not in BASELINES][:3]
     return "; ".join(f"`{row['system']}` {row['transport']}: {spread(run, case, 0.5)}" for case, row in rows)
 
 
 def layers(run: Run) -> str:
-    """Return the median RTT of the gRPC systems and of WAMP over that of raw sockets with the same transport."""
+    """Return the median RTT of three systems over that of raw sockets with the same transport."""
     said = []
     for system in ("zeromq", "grpc_sync", "wamp_crossbar"):
         case = run.first(system=system, clients=1)
@@ -48,11 +48,11 @@ def layers(run: Run) -> str:
 
 
 def cheapest(run: Run) -> str:
-    """Return the three systems with the least CPU time per call, all roles together, raw sockets apart."""
+    """Return the three systems with the least CPU time per call, all roles together, without raw sockets."""
     each = {
         f"`{row['system']}`": float(comparison.values(run, case, CPU).median())
         for case, row in numbered(ranked(run))
-        if row["system"] != BASELINE
+        if row["system"] not in BASELINES
     }
     return "; ".join(f"{name} {duration(each[name])}" for name in sorted(each, key=lambda name: each[name])[:3])
 
@@ -73,11 +73,13 @@ def second_client(run: Run) -> str:
     if rates(run).empty:
         return "not measured"
     at = rates(run)["placement"].iloc[0]
-    cases = [run.first(system=system, clients=2, placement=at) for system in rates(run).index]
+    cases = [
+        run.first(system=system, clients=2, placement=at) for system in rates(run).index if system not in BASELINES
+    ]
     saturated = [case for case in cases if case is not None and is_capacity(resources(run, case))]
-    names = [f"`{run.case(case).system}` at {quantity(run.cases.loc[case, RATE])} calls/s" for case in saturated]
+    named = [f"`{run.case(case).system}` at {quantity(run.cases.loc[case, RATE])} calls/s" for case in saturated]
     others = len(cases) - len(saturated)
-    reached = f"saturated: {listed(names)}" if names else "none saturated"
+    reached = f"saturated: {listed(named)}" if named else "none saturated"
     return f"{reached}; {others} others are not, so their capacity is at least their rate with two clients"
 
 

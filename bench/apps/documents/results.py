@@ -1,4 +1,4 @@
-"""The results of the reference run of `overview` as a table: round trips, rates with their limit, CPU time by role."""
+"""docs/results.md: the reference run of `overview` as a table: round trips, rates and their limit, CPU time by role."""
 
 import math
 
@@ -13,6 +13,7 @@ from bench.stats.intervals import Interval
 from bench.text import duration, listed, quantity
 
 STAR = "\\*"
+BASELINES = ("sockets", "sockets_c")  # raw sockets in Python and in C++: no RPC library
 HEAD = [
     *("system", "group", "transport", "median RTT", "p99 RTT", "calls/s, 1 client", "calls/s, 2 clients", "gain"),
     *("limit with 2 clients", "CPU per call: client + server (+ router)"),
@@ -22,7 +23,7 @@ HEAD = [
 def results() -> str:
     """Return the table of all systems in the order of their round trips, its machine and caveats, and larger calls."""
     run = reference("overview")
-    rows = [row(run, case, system) for case, system in _systems(run)]
+    rows = [cells(run, case) for case, _ in systems(run)]
     return "\n\n".join([table(HEAD, rows), caveats(run), other_size(reference("latency"))])
 
 
@@ -36,23 +37,30 @@ def other_size(run: Run) -> str:
     )
 
 
-def _systems(run: Run) -> list[tuple[int, str]]:
+def systems(run: Run) -> list[tuple[int, str]]:
+    """Return the case with one client and the name of each system, the shortest median RTT first."""
     return [(case, str(row["system"])) for case, row in numbered(ranked(run))]
 
 
-def row(run: Run, case: int, system: str) -> list[str]:
-    """Return one system's cells; ``case`` is the one whose round trips are shown."""
-    one, two = (run.first(system=system, clients=n, placement=_parallel(run)) for n in (1, 2))
-    cells = [f"`{system}`", group_of(system), run.case(case).transport, spread(run, case, 0.5), spread(run, case, 0.99)]
+def cells(run: Run, case: int) -> list[str]:
+    """Return one system's cells, as ``HEAD`` names them; ``case`` is the one whose round trips are shown."""
+    of = run.case(case)
+    one, two = (run.first(system=of.system, clients=n, placement=parallel(run)) for n in (1, 2))
+    times_of = [spread(run, case, p) for p in (0.5, 0.99)]
+    return [f"`{of.system}`", group_of(of.system), of.transport, *times_of, *_rates(run, one, two), cpu(run, case)]
+
+
+def _rates(run: Run, one: int | None, two: int | None) -> list[str]:
+    """Return the calls per second with one client and with two, their ratio, and the limit with two."""
     alone = quantity(run.cases.loc[one, "rate_per_s"]) if one is not None else "n/a"
     if one is None or two is None:
-        return [*cells, alone, "n/a", "n/a", "n/a", cpu(run, case)]
+        return [alone, "n/a", "n/a", "n/a"]
     found, gain = resources(run, two), comparison.effect(run, one, two, "rate_per_s")
     most = quantity(run.cases.loc[two, "rate_per_s"])
-    return [*cells, alone, f"{'' if is_capacity(found) else '≥ '}{most}", times(gain), limit(found), cpu(run, case)]
+    return [alone, f"{'' if is_capacity(found) else '≥ '}{most}", times(gain), limit(found)]
 
 
-def _parallel(run: Run) -> str:
+def parallel(run: Run) -> str:
     """Return the placement of parallel clients."""
     found = rates(run)["placement"]
     return str(found.iloc[0]) if len(found) else run.case(0).placement
@@ -110,19 +118,25 @@ def cpu(run: Run, case: int) -> str:
     return f"{' + '.join(duration(one) for one in known)} = {duration(sum(known))}"
 
 
+def machine(run: Run) -> str:
+    """Return one sentence: payload, machine, date, and which clients are no Python programs."""
+    found, python = run.manifest["machine"], run.manifest["versions"]["python"]
+    where = f"{'virtual ' if found['virtual'] else ''}machine with {found['cpus_allowed']} CPUs"
+    where += f" ({found['cpu_model']}), {found['system']} {found['kernel'].split('-')[0]}, Python {python}"
+    sizes = listed(f"{size:,}" for size in sorted({case.payload_bytes for case in run.plan.cases}))
+    native = [f"`{system}`" for _, system in systems(run) if group_of(system) == "native"]
+    but = f" (of {listed(native)}: C or C++)" if native else ""
+    return f"{sizes} B echoed on a {where}, {run.manifest['created'][:10]}; clients are Python programs{but}."
+
+
 def caveats(run: Run) -> str:
     """Return the machine, what was measured, how many checks the run passed, and how the cells are meant."""
-    machine, python = run.manifest["machine"], run.manifest["versions"]["python"]
-    where = f"{'virtual ' if machine['virtual'] else ''}machine with {machine['cpus_allowed']} CPUs"
-    where += f" ({machine['cpu_model']}), {machine['system']} {machine['kernel'].split('-')[0]}, Python {python}"
-    sizes = listed(f"{size:,}" for size in sorted({case.payload_bytes for case in run.plan.cases}))
-    others = [f"`{system}`" for _, system in _systems(run) if group_of(system) == "native"]
-    native = f" ({listed(others)}: C++)" if others else ""
     lines = [
-        f"**{sizes} B echoed on a {where}, {run.manifest['created'][:10]}. Clients are Python programs{native} and "
-        f"share the CPUs with the server; no network. Trust card: {checks.tally(run)}.**",
+        f"{machine(run)} Client and server share the machine: no network is between them. Trust card: "
+        f"{checks.tally(run)}.",
         f"{run.plan.starts} starts of each case. Brackets: 95 % intervals, of RTTs the range over the starts."
-        f"{_star(run)} RTT and CPU: one client on one CPU with its server. Rates: placement `{_parallel(run)}`.",
+        f"{_star(run)} RTT and CPU: one client on one CPU with its server. Rates: placement `{parallel(run)}`. Gain: "
+        "the rate of two clients over that of one.",
         "≥: the server was not the limit, so its capacity is at least this. CPU time is a mean per call; it can exceed "
         "the median RTT (slow calls, work after the reply, other threads).",
     ]
@@ -131,7 +145,7 @@ def caveats(run: Run) -> str:
 
 def _star(run: Run) -> str:
     """Return what the star means, where there is one."""
-    if not any(STAR in spread(run, case, 0.99) for case, _ in _systems(run)):
+    if not any(STAR in spread(run, case, 0.99) for case, _ in systems(run)):
         return ""
     few = f"one {run.plan.window_s:g} s start has too few for p99"
     return f" {STAR}: of all calls together, because {few}; without brackets too few independent ones for an interval."

@@ -27,7 +27,7 @@ from bench.experiments.axes import (
 from bench.experiments.overview.findings import P50, grouped, rates
 from bench.run.frames import Run, numbered, once
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity
+from bench.text import duration, listed, quantity
 
 TITLE = "How much does each RPC system add to a raw socket?"
 
@@ -90,13 +90,19 @@ def layers(run: Run, axes: Axes) -> None:
     for case, row in rows.items():
         at = rows_of(run).places[case]
         range_row(axes, at, row.each, row.colour, duration, row.more, row.marker, within, fontsize=size)
-    for baseline in {baseline_of(run, case): None for case, _ in numbered(cases)}:
-        if baseline is not None:
-            axes.axvline(run.cases.loc[baseline, P50], color=GREY, lw=1, ls="--")
+    found_baselines = {baseline_of(run, case): None for case, _ in numbered(cases)}
+    baselines = sorted((one for one in found_baselines if one is not None), key=lambda one: run.cases.loc[one, P50])
+    for baseline in baselines:
+        axes.axvline(run.cases.loc[baseline, P50], color=GREY, lw=1, ls="--")
     _systems(run, axes, cases)
     near(axes)
-    axes.set_xlabel("median RTT of each start, one client; dashed: baseline")
+    axes.set_xlabel(f"median RTT of each start, one client{_dashed(run, baselines)}")
     axes.set_title("Median RTT; × raw sockets [95 % CI]")
+
+
+def _dashed(run: Run, baselines: list[int]) -> str:
+    """Return what the dashed lines are, from left to right."""
+    return f"; dashed: raw sockets over {listed(run.case(one).transport for one in baselines)}" if baselines else ""
 
 
 @once
