@@ -9,14 +9,13 @@ from namespaces import bed, registered
 from bench.analysis import checks
 from bench.analysis.card import PASS
 from bench.errors import SystemFailedError
-from bench.measurement import routers, runner
+from bench.measurement import remote, routers, runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import stored
 from bench.run.frames import Run
 
-remote = pytest.importorskip("bench.measurement.remote")
 pytest.importorskip("distributed", reason="make hosts installs it")
 WINDOW_S = 0.2
 
