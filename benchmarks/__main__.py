@@ -34,6 +34,7 @@ from bench.run import folder as folders
 from bench.run import integrity, schema, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
+from benchmarks import hosts as conducted
 from benchmarks import per_byte as known_per_byte
 from benchmarks import reply_streams as thousand
 from benchmarks import wires
@@ -436,6 +437,11 @@ def tls_wire() -> None:
 def per_byte() -> None:
     """What the regression of costs per byte finds where the cost is known."""
     known_per_byte.per_byte(BLOCKS)
+
+
+def hosts() -> None:
+    """What each host costs the conductor in a start; needs Dask distributed (make hosts)."""
+    conducted.hosts(max(3, BLOCKS // 3))
 
 
 PARTS = (

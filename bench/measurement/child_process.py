@@ -95,6 +95,9 @@ class Reported:
         """End its input."""
         raise NotImplementedError
 
+    def begin_to_stop(self) -> None:
+        """Let ``stop`` begin where that takes a message, so that several end side by side."""
+
     def stop(self) -> None:
         """End it, by force if it does not leave, and what belongs to it."""
         raise NotImplementedError
@@ -184,6 +187,8 @@ def stop_all(children: Sequence[Reported]) -> None:
     """End all children, side by side."""
     for child in children:
         child.ask_to_leave()
+    for child in children:
+        child.begin_to_stop()
     for child in children:
         child.stop()
 

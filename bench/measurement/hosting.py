@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import signal
 import tempfile
 from collections.abc import Callable, Coroutine
@@ -12,7 +13,7 @@ from bench.errors import SystemFailedError, UsageError
 from bench.measurement import engine, machine, revision
 from bench.measurement.agent import Agent
 from bench.measurement.remote import KEY
-from bench.text import one_line
+from bench.text import one_line, quoted
 
 Say = Callable[[str], None]
 PAUSE_S = 1.0  # between a scheduler's end and the next try to register
@@ -38,6 +39,8 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
     name = name or machine.machine_id()
     if name == "here":
         raise UsageError("here is the conductor's own machine: choose another --name")
+    if not re.fullmatch(r"[\w.+-]{1,80}", name):
+        raise UsageError(f"{quoted(name)} is no name of a host: write letters, digits, . _ + -")
     _run(lambda stop: _host(where, name, address, security, say, stop))
 
 

@@ -40,6 +40,9 @@ class WindowMeter(Protocol):
     def tick(self) -> None:
         """Read the load once more, unless the host does that by itself."""
 
+    def end(self) -> None:
+        """Let the window end where that takes a message, so that several hosts read side by side."""
+
     def stop(self) -> Metered:
         """Read everything at the window's end, and return the differences."""
 
@@ -100,6 +103,9 @@ class _Meter:
     def tick(self) -> None:
         """Read the load."""
         self._load.tick()
+
+    def end(self) -> None:
+        """Do nothing: ``stop`` reads at once."""
 
     def stop(self) -> Metered:
         """Read the counters first: reading the load takes longer."""

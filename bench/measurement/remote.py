@@ -41,6 +41,7 @@ class RemoteChild(Reported):
         self.host, self.number = host, number
         self._socket, self.far_end = socket.socketpair()
         self._started: concurrent.futures.Future[int] | None = None
+        self._stopping: concurrent.futures.Future[None] | None = None
 
     def start(self, name: str, module: str, spec: Message) -> None:
         """Ask for the process; that it cannot be started is noticed by who reads from it."""
@@ -90,10 +91,16 @@ class RemoteChild(Reported):
         """End its input."""
         self.host.ask("end_input", [self.number])
 
+    def begin_to_stop(self) -> None:
+        """Let the agent stop it."""
+        self._stopping = self._stopping or self.host.ask("stop", [self.number])
+
     def stop(self) -> None:
         """End it, by force if it does not leave, and what belongs to it."""
+        self.begin_to_stop()
+        assert self._stopping
         with contextlib.suppress(SystemFailedError):  # with its host, it has ended
-            self.host.call("stop", [self.number])
+            self.host.wait(self._stopping)
         self.host.forget(self.number)
         self._socket.close()
 
@@ -113,9 +120,13 @@ class RemoteMeter:
     def tick(self) -> None:
         """Do nothing: the host reads its load itself."""
 
+    def end(self) -> None:
+        """Let the host read everything now."""
+        self._read = self._host.ask("meter_stop", self._number)
+
     def stop(self) -> Metered:
         """Return what was used in the window, and the load."""
-        return Metered(*self._host.call("meter_stop", self._number))
+        return Metered(*self._host.wait(self._read))
 
 
 class RemoteHost:
@@ -132,6 +143,7 @@ class RemoteHost:
         self._is_closed = False
         self._why = ""
         self.facts: dict[str, Any] = {}
+        self._prepared: dict[str, str] = {}  # the folder of each system's environment there
         self._clock: RemoteChild | None = None
         self._clock_address = ""
         on_loop(self._begin()).result(CONNECT_S)
@@ -243,7 +255,9 @@ class RemoteHost:
 
     def prepare(self, system: str) -> str:
         """Make what a system needs there; return the folder of its own environment, or ""."""
-        return str(self.call("prepare", system))
+        if system not in self._prepared:
+            self._prepared[system] = str(self.call("prepare", system))
+        return self._prepared[system]
 
     def private_directory(self) -> str:
         """Return the name of a directory that does not exist there yet."""
@@ -363,7 +377,7 @@ def client(scheduler: str) -> Iterator[Any]:
 def registered(found: Any, scheduler: str) -> dict[str, dict[str, Any]]:
     """Return what each host said of itself when it registered, by its engine's address, in the order of names."""
     workers = found.scheduler_info(n_workers=-1)["workers"]
-    if strangers := [str(one["name"]) for one in workers.values() if KEY not in one]:
+    if strangers := sorted(str(one["name"]) for one in workers.values() if KEY not in one):
         raise UsageError(
             f"{listed(strangers)} at {scheduler} did not come from python -m bench host: start hosts by it alone"
         )

@@ -338,6 +338,8 @@ class Start:
             at_ns = go_of[id(host)]
             client.send(Go(at_ns=at_ns, until_ns=at_ns + int(self.window_s * 1e9)))
         done, arrived = self._wait(spawned, meters)
+        for meter in meters:
+            meter.end()
         metered = [meter.stop() for meter in meters]
         windows = tuple(
             HostWindow(host, go_of[id(host)], earlier, host.clock(), one)

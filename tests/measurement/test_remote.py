@@ -322,6 +322,7 @@ def test_hosts_are_listed_with_clock_revision_and_role(two, command):
         (("host", "tls://127.0.0.1:1"), "python -m bench certificates FOLDER HOST"),
         (("host", "127.0.0.1"), "is no address of a scheduler: write tcp://HOST:8786 or tls://HOST:8786"),
         (("host", "tcp://127.0.0.1:1", "--name", "here"), "here is the conductor's own machine"),
+        (("host", "tcp://127.0.0.1:1", "--name", "a b"), "'a b' is no name of a host"),
         (("hosts", "http://x"), "is no address of a scheduler"),
     ],
 )
