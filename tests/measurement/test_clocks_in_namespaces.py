@@ -1,6 +1,7 @@
 """Clocks of hosts that are really apart: 50 ms and 10 s, over TCP between network namespaces."""
 
 import contextlib
+import threading
 
 import pytest
 from namespaces import bed, clock_of
@@ -51,3 +52,15 @@ def test_a_clock_behind_a_pulled_cable_is_one_sentence_in_time():
             compare(address, limit_s=0.5)
         made.hosts[0].plug(True)
         assert compare(address).bound_ns > 0
+
+
+def test_a_cable_that_is_out_for_a_moment_costs_time_and_not_the_bound():
+    with bed(10) as made, clock_of(made.hosts[0]) as address:
+        (host,) = made.hosts
+        compare(address)
+        host.plug(False)
+        again = threading.Timer(0.5, host.plug, [True])
+        again.start()
+        found = compare(address, limit_s=20)
+        again.join()
+        assert abs(found.offset_ns - host.offset_ns) <= found.bound_ns
