@@ -8,8 +8,7 @@ from conftest import ROOT
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
-from bench.run.folder import Folder
-from bench.run.frames import Run
+from bench.run.frames import Run, shared
 from bench.run.start_record import StartRecord
 
 FACTS = {
@@ -22,7 +21,7 @@ FACTS = {
 @functools.cache
 def reference(notebook: str) -> Run:
     """Return a notebook's reference run, loaded once: for tests that only read it."""
-    return Run(Folder(ROOT / "data" / "reference" / notebook))
+    return shared(ROOT / "data" / "reference" / notebook)
 
 
 def handmade(cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=0.01, shape=None, hosts=(), **ledger):

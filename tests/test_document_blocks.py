@@ -53,7 +53,7 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(file):
 def test_the_certificate_in_the_document_is_of_todays_properties(monkeypatch):
     text = (ROOT / "docs" / "trust.md").read_text("utf-8")
     printed = re.search(r"generated: certificate.*?```text\n(.*?)```", text, re.S)[1].splitlines()
-    today = [(line.tried, line.wanted) for line in certificate.certificate(20)]
+    today = [(line.tried, line.wanted) for line in certificate.certificate(4)]  # the same lines of any number
     lines = [re.fullmatch(r"pass  (.+?)\s{2,}\S.*?   wanted (.+)", line) for line in printed[:-1]]
     assert [(line[1].strip(), line[2]) for line in lines] == today
     assert printed[-1].startswith(f"passed: {certificate.RUNS} runs")

@@ -4,6 +4,7 @@ import functools
 import json
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -398,6 +399,21 @@ def once(of_run: Callable[Concatenate[Run, Given], Found]) -> Callable[Concatena
         return answers[key]
 
     return asked
+
+
+def shared(path: Path) -> Run:
+    """Return the run in a folder: the same one to all who ask in this process, as long as no file of it changes.
+
+    What was read and worked out of it is then read and worked out once.
+    """
+    files = sorted(file for file in path.absolute().rglob("*") if file.is_file())
+    return _read(path.absolute(), tuple((str(file), (of := file.stat()).st_mtime_ns, of.st_size) for file in files))
+
+
+@functools.lru_cache(32)  # more than there are reference runs
+def _read(path: Path, state: tuple[tuple[str, int, int], ...]) -> Run:
+    """Return the run in a folder whose files are in a state."""
+    return Run(Folder(path))
 
 
 def number_of(value: object) -> int:

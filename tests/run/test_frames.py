@@ -8,7 +8,7 @@ from bench.experiments.latency.text import cpu
 from bench.experiments.throughput.text import conclusion
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.run.frames import Run, once
+from bench.run.frames import Run, once, shared
 
 
 def test_numbers_of_a_run_made_by_hand():
@@ -120,3 +120,11 @@ def test_a_run_that_is_being_measured_is_read_up_to_the_start_that_its_ledger_en
     for file, content in hidden.items():
         file.write_bytes(content)
     assert set(early.samples["start"]) == set(early.ledger.index) == {0, 1, 2}
+
+
+def test_a_run_is_shared_until_a_file_of_it_changes():
+    folder = handmade(PAIR, [100, 50]).folder
+    run = shared(folder.path)
+    assert shared(folder.path) is run and run.cases["n"].sum() > 0
+    folder.update(note="another")
+    assert shared(folder.path) is not run and shared(folder.path).manifest["note"] == "another"

@@ -8,15 +8,15 @@ from bench.errors import DataError
 from bench.experiments.case_ratios import RATE, ratio
 from bench.experiments.mystery.findings import alone, crowded
 from bench.run import stored
-from bench.run.frames import Run, number_of
+from bench.run.frames import Run, number_of, shared
 from bench.text import quantity
 
 BEGIN, END = "<!-- expected: begin (make expected writes this) -->", "<!-- expected: end -->"
 
 
 def reference(notebook: str) -> Run:
-    """Return a notebook's reference run."""
-    return Run(stored.find(f"reference/{notebook}"))
+    """Return a notebook's reference run, which all who ask share."""
+    return shared(stored.find(f"reference/{notebook}").path)
 
 
 def table() -> str:
