@@ -13,7 +13,7 @@ FIELD = (
     "head-of-line-blocking", "service-time", "queueing-delay", "tls", "serialization", "rtt",
     "response-time", "quantile", "median", "warm-up", "steady-state", "nagles-algorithm", "delayed-ack",
     "hodges-lehmann-estimate", "littles-law", "mean-value-analysis", "autocorrelation", "event-loop", "flow-control",
-    "time-to-first-message", "gap",
+    "time-to-first-message", "gap", "segment", "bandwidth", "token-bucket", "network-namespace", "veth-pair",
     "persistent-connection", "multiplexing", "time_wait",
 )  # fmt: skip
 OURS = (

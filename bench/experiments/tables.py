@@ -19,6 +19,7 @@ from bench.experiments.fanin import findings as fanin
 from bench.experiments.latency import findings as latency
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.messages import findings as carried
+from bench.experiments.network import findings as network
 from bench.experiments.origins import findings as origins
 from bench.experiments.overview import findings as overview
 from bench.experiments.placement import findings as placement
@@ -45,6 +46,7 @@ RATIOS: dict[str, Callable[[Run], list[Ratio]]] = {
     "streaming": streaming.ratios,
     "connections": connections.ratios,
     "fanin": fanin.ratios,
+    "network": network.ratios,
 }
 
 
@@ -311,6 +313,19 @@ def _interval(one: Interval) -> str:
     if one.middle != one.middle:
         return "not known"
     return f"{middle} [{low}, {high}]" if one.low == one.low else f"{middle} (no 95 % CI below six blocks)"
+
+
+def ranking(run: Run) -> pd.DataFrame:
+    """Return one row for each link and payload of the systems compared: rank and ratio to the first of each system."""
+    rows = []
+    for one in network.conditions(run):
+        base, *others = one.cases
+        ranks = {name: f"{place}." for place, name in enumerate(network.ranked(run, one), 1)}
+        found = dict(zip(others, network.ratios_of(run, one), strict=True))
+        words = {base: f"{ranks[base]} {duration(run.cases.loc[one.cases[base], column(0.5)])}"}
+        words |= {name: f"{ranks[name]} {each}" for name, each in found.items()}
+        rows.append({"link": one.link, "payload": quantity(one.payload_bytes, "B")} | words)
+    return pd.DataFrame(rows).set_index("link") if rows else pd.DataFrame()
 
 
 def published(run: Run) -> pd.DataFrame:

@@ -41,6 +41,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     if case.system == "loopback":
         return "loopback (no server)"
     words = {
+        "hosts": namespaces.described(case.hosts) or ("between hosts" if hosts.is_far(case.hosts) else ""),
         "offered_per_s": f"{case.offered_per_s:g}/s" if case.is_paced else "",
         "message": case.message,
         "payload_bytes": f"{case.payload_bytes:,} B",
@@ -56,7 +57,6 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "outstanding": f"{case.outstanding} outstanding" if case.outstanding > 1 else "",
         "large_bytes": f"beside {case.large_bytes:,} B" if case.large_bytes else "",
         "p99_bytes": f"p99 {case.p99_bytes:,} B" if case.p99_bytes else "",
-        "hosts": namespaces.described(case.hosts) or ("between hosts" if hosts.is_far(case.hosts) else ""),
         "retry": RetryPolicy.of(case.retry).words if case.load == "retry" else "",
     }
     varied = {name for name in words if len({str(getattr(peer, name)) for peer in peers}) > 1}

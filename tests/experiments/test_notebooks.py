@@ -35,6 +35,10 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
         *("-p", "churn", "[sockets]", "-p", "calls_per_connection", "[1, 0]", "-p", "depth", "[zeromq]"),
         *("-p", "outstanding", "[1, 16]", "-p", "head_of_line", "[sockets]"),
     ],
+    "network": [
+        *("-p", "system", "[sockets, zeromq]", "-p", "sizes", "[1000, 20000]", "-p", "rates_mbit", "[100]"),
+        *("-p", "stall_sizes", "[1500]", "-p", "large_bytes", "20000"),
+    ],
     "fanin": ["-p", "system", "[sockets, redis]", "-p", "clients", "[1, 4]"],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
     "languages": ["-p", "system", "[sockets_c]", "-p", "callers", "2"],

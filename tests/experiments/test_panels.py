@@ -16,7 +16,7 @@ from bench.text import duration, quantity
 RUNS = [
     "latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise", "calibration",
     "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore", "retries", "keepalive",
-    "streaming", "tls", "messages", "connections", "fanin", "languages",
+    "streaming", "tls", "messages", "connections", "fanin", "languages", "network",
 ]  # fmt: skip
 
 

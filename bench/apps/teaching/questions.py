@@ -15,6 +15,7 @@ from bench.experiments.fanin import findings as fanin
 from bench.experiments.keepalive.findings import CLIENT, SERVER, Pair, differences, pairs
 from bench.experiments.languages import findings as languages
 from bench.experiments.messages import findings as carried
+from bench.experiments.network import findings as network
 from bench.experiments.nodelay.findings import combinations
 from bench.experiments.openload.findings import capacity, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
@@ -385,5 +386,17 @@ ALL = (
         "How many times the calls per second of the fewest clients do the most clients make through NATS?",
         "times",
         lambda run: _ratio(fanin.growth(run, "nats") if "nats" in fanin.systems(run) else None),
+    ),
+    Question(
+        "network q1",
+        "How many times as long as over loopback is the median RTT of raw sockets over the veth pair?",
+        "times",
+        lambda run: _ratio(network.added_to(run, "sockets")),
+    ),
+    Question(
+        "network q2",
+        "How many times the median RTT of raw sockets is gRPC's with the large payload over the limited link?",
+        "times",
+        lambda run: _ratio(network.limited(run, "grpc_sync")),
     ),
 )

@@ -1,0 +1,1 @@
+"""network.ipynb: What does the network add?"""

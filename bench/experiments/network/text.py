@@ -1,0 +1,115 @@
+"""Sentences of network.ipynb: what the link adds, what its bandwidth decides, the systems' order, Nagle's stall."""
+
+from bench.experiments.case_ratios import P50
+from bench.experiments.network.findings import (
+    SEGMENT,
+    Order,
+    Stall,
+    acks_per_call,
+    added,
+    added_us,
+    orders,
+    over_law,
+    stalls,
+    transfers,
+)
+from bench.experiments.nodelay.findings import DELAY_S
+from bench.plan.namespaces import bandwidth
+from bench.run.frames import Run
+from bench.text import duration, listed, plain, quantity
+
+
+def conclusion(run: Run) -> str:
+    """Return what the link adds, when bandwidth decides, what is left of the order, and where the stall ends."""
+    return "\n\n".join(part for part in (links(run), bandwidths(run), order(run), stall(run)) if part)
+
+
+def links(run: Run) -> str:
+    """Return for each system the median RTT over the veth pair beside that over loopback."""
+    lines = []
+    for one in added(run):
+        before, after = (duration(run.cases.loc[case, P50]) for case in (one.base, one.other))
+        more = float(added_us(run, one).median())
+        verb = "adds" if more >= 0 else "removes"
+        clear = f"the link {verb} {duration(abs(more))}" if one.is_certain else "no difference is shown"
+        lines.append(
+            f"- **{run.case(one.base).system}**: the median RTT is {before} over loopback and {after} over the veth "
+            f"pair, {one}: {clear}."
+        )
+    return "\n".join(lines)
+
+
+def bandwidths(run: Run) -> str:
+    """Return for each limited link where the law of its bandwidth predicts the RTT, and where it does not."""
+    lines = []
+    for rate in dict.fromkeys(one.rate_mbit for one in transfers(run)):
+        mine = [one for one in transfers(run) if one.rate_mbit == rate]
+        most = mine[-1]
+        rest = f"; with {quantity(mine[0].payload_bytes, 'B')} it is {over_law(run, mine[0]):.2f}" if mine[1:] else ""
+        lines.append(
+            f"- **{bandwidth(rate)}**: a call with {quantity(most.payload_bytes, 'B')} each way takes "
+            f"{duration(run.cases.loc[most.case, P50])}. 2 × payload / bandwidth is {duration(most.law_us)}, and "
+            f"{duration(most.packets_us)} with the headers of each segment. Measured over the law is "
+            f"{over_law(run, most):.2f}{rest}."
+        )
+    return "\n".join(lines)
+
+
+def order(run: Run) -> str:
+    """Return how many pairs of systems that differ over loopback differ, in which order, under the other conditions."""
+    return "\n".join(_order(one) for one in orders(run) if one.number)
+
+
+def _order(one: Order) -> str:
+    where = f"{one.other.link} with {quantity(one.other.payload_bytes, 'B')}"
+    parts = [f"{len(one.same)} are distinguishable in the same order"]
+    for words, pairs in (("in the reverse order", one.reversed), ("not distinguishable", one.unclear)):
+        if pairs:
+            parts.append(f"{len(pairs)} {'is' if len(pairs) == 1 else 'are'} {words} ({_pairs(pairs)})")
+    return (
+        f"- **{where}**: of the {one.number} pairs of systems that are distinguishable over loopback with this "
+        f"payload, {listed(parts)}."
+    )
+
+
+def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:
+    return listed(f"{first} and {second}" for first, second in pairs)
+
+
+def stall(run: Run) -> str:
+    """Return up to which payload a call stalls over each link, two writes and TCP_NODELAY on neither side."""
+    held = [one for one in stalls(run) if one.is_held]
+    return "\n".join(_stall(run, name, [one for one in held if one.link == name]) for name in _names(held))
+
+
+def _names(held: list[Stall]) -> list[str]:
+    return list(dict.fromkeys(one.link for one in held))
+
+
+def _stall(run: Run, name: str, mine: list[Stall]) -> str:
+    late = [one for one in mine if float(run.cases.loc[one.case, P50]) > DELAY_S * 1e6 / 2]
+    quick = [one for one in mine if one not in late]
+    said = []
+    if late:
+        acks = acks_per_call(run, late[0])
+        kernel = f"; the kernel counts {acks.median():.2f} delayed ACKs per call" if len(acks) else ""
+        said.append(
+            f"a call with {_sizes(late)} takes {duration(run.cases.loc[late[0].case, P50])} to "
+            f"{duration(run.cases.loc[late[-1].case, P50])}{kernel}"
+        )
+    if quick:
+        said.append(f"a call with {_sizes(quick)} takes at most {duration(run.cases.loc[_slowest(run, quick), P50])}")
+    segment = f" A full segment of this link holds {SEGMENT[name]:,} B." if name in SEGMENT else ""
+    return (
+        f"- **{name}**, two writes and no TCP_NODELAY: {'; '.join(said)}. A delayed ACK takes "
+        f"{plain(duration(DELAY_S * 1e6))} at least.{segment}"
+    )
+
+
+def _slowest(run: Run, mine: list[Stall]) -> int:
+    return max((one.case for one in mine), key=lambda case: float(run.cases.loc[case, P50]))
+
+
+def _sizes(mine: list[Stall]) -> str:
+    known = [f"{one.payload_bytes:,} B" for one in mine]
+    return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
