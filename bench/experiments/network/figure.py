@@ -56,6 +56,7 @@ def look_of(run: Run, name: str) -> Look:
 def round_trips(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start over loopback and over the veth pair; ×: the veth pair over loopback."""
     found = [one for one in conditions(run) if one.payload_bytes == conditions(run)[0].payload_bytes]
+    axes.set_title("Median RTT over each link")
     if not found:
         return nothing(axes, "no system was measured over every link in this run")
     over = {one.other: one for one in added(run)}
@@ -68,13 +69,13 @@ def round_trips(run: Run, axes: Axes) -> None:
             rows.append(RangeRow(run.starts_of(case)[P50], draw.colour, more, marker=draw.marker))
     median_rows(axes, rows)
     name_rows(axes, names, small(len(names)))
-    axes.set_title(f"Median RTT over each link, {size(found[0].payload_bytes)}")
+    axes.set_title(f"Median RTT over each link, {plain(size(found[0].payload_bytes))}")
     return None
 
 
 def by_bandwidth(run: Run, axes: Axes) -> None:
     """Draw the median RTT of raw sockets against the payload over each link, and 2 × payload / bandwidth as a line."""
-    axes.set_title("RTT by payload and bandwidth (raw sockets)")
+    axes.set_title("RTT by payload and bandwidth")
     mine = [one for one in whole(run) if run.case(one).system == "sockets" and run.case(one).hosts]
     rows = run.cases.loc[mine].assign(link=[link(run.case(one)) for one in mine])
     if rows["payload_bytes"].nunique() < 2:
@@ -92,7 +93,7 @@ def by_bandwidth(run: Run, axes: Axes) -> None:
     ticks_at(axes.xaxis, sorted(rows["payload_bytes"].unique()))
     linear_axis(axes.xaxis, size)
     time_axis(axes.yaxis)
-    axes.set_xlabel("payload of the request, and of the reply")
+    axes.set_xlabel("payload of request and of reply, raw sockets")
     axes.set_ylabel("median RTT; band: range over starts")
     axes.legend(fontsize=9)
     return None
@@ -101,7 +102,7 @@ def by_bandwidth(run: Run, axes: Axes) -> None:
 def order(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each system over that of the first one, under each link and payload; bar: 95 % CI."""
     known = [one for one in conditions(run) if ratios_of(run, one)]
-    axes.set_title("What is left of the order of the systems")
+    axes.set_title("Systems compared under each condition")
     if not known:
         return nothing(axes, "one system only: give several")
     base, *others = known[0].cases
@@ -125,7 +126,7 @@ def order(run: Run, axes: Axes) -> None:
 
 def words(one: Condition) -> str:
     """Return a condition in words: "veth 100 Mbit/s, 100 kB"."""
-    return f"{one.link}, {size(one.payload_bytes)}"
+    return f"{one.link}, {plain(size(one.payload_bytes))}"
 
 
 def _ratio(axes: Axes, y: int, run: Run, one: Condition, found: Ratio) -> None:
@@ -138,7 +139,7 @@ def _ratio(axes: Axes, y: int, run: Run, one: Condition, found: Ratio) -> None:
 
 def stall(run: Run, axes: Axes) -> None:
     """Draw the median RTT with two writes per message against the payload, TCP_NODELAY on neither side, by link."""
-    axes.set_title("Nagle's algorithm: the stall ends at a full segment")
+    axes.set_title("Nagle's stall ends at a full segment")
     held = [one for one in stalls(run) if one.is_held]
     if not held:
         return nothing(axes, "no case with two writes per message in this run")
@@ -156,7 +157,7 @@ def stall(run: Run, axes: Axes) -> None:
     axes.set(xscale="log", yscale="log")
     log_axis(axes.xaxis, size)
     time_axis(axes.yaxis)
-    axes.set_xlabel("payload; two writes per message, TCP_NODELAY on neither side")
+    axes.set_xlabel("payload; two writes, no TCP_NODELAY")
     axes.set_ylabel("median RTT; band: range over starts")
     axes.legend(fontsize=9)
     return None
@@ -172,7 +173,7 @@ def delayed_acks(run: Run, axes: Axes) -> None:
             draw = look_of(run, one.link)
             range_row(axes, y, each, draw.colour, "{:.2f}".format, marker=draw.marker)
             axes.plot(one.stalls, y, "|", ms=22, mew=2, color=GREY)
-            names.append(f"{one.link}, {size(one.payload_bytes)}: {'neither' if one.is_held else 'both'}")
+            names.append(f"{one.link}, {plain(size(one.payload_bytes))}: {'neither' if one.is_held else 'both'}")
             y += 1
     if not names:
         return nothing(axes, "the kernel's counters are not known in this run")

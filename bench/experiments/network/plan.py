@@ -34,7 +34,7 @@ def plan(
     large_bytes: object = 100_000,
     rates_mbit: object = (10, 100),
     sizes: object = (1000, 10_000, 100_000),
-    stall_sizes: object = (1400, 1500, 65_000, 66_000),
+    stall_sizes: object = (1400, 1500, 40_000, 66_000),
     placement: object = "default",
     profile: str = "class",
     starts: object = None,

@@ -73,7 +73,7 @@ def _order(one: Order) -> str:
 
 
 def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:
-    return listed(f"{first} and {second}" for first, second in pairs)
+    return ", ".join(f"{first} / {second}" for first, second in pairs)
 
 
 def stall(run: Run) -> str:
@@ -92,13 +92,10 @@ def _stall(run: Run, name: str, mine: list[Stall]) -> str:
     said = []
     if late:
         acks = acks_per_call(run, late[0])
-        kernel = f"; the kernel counts {acks.median():.2f} delayed ACKs per call" if len(acks) else ""
-        said.append(
-            f"a call with {_sizes(late)} takes {duration(run.cases.loc[late[0].case, P50])} to "
-            f"{duration(run.cases.loc[late[-1].case, P50])}{kernel}"
-        )
+        kernel = f", and the kernel counts {acks.median():.2f} delayed ACKs per call" if len(acks) else ""
+        said.append(f"with {_sizes(late)} a call takes {_span(run, late)}{kernel}")
     if quick:
-        said.append(f"a call with {_sizes(quick)} takes at most {duration(run.cases.loc[_slowest(run, quick), P50])}")
+        said.append(f"with {_sizes(quick)} it takes {_span(run, quick)}")
     segment = f" A full segment of this link holds {SEGMENT[name]:,} B." if name in SEGMENT else ""
     return (
         f"- **{name}**, two writes and no TCP_NODELAY: {'; '.join(said)}. A delayed ACK takes "
@@ -106,8 +103,11 @@ def _stall(run: Run, name: str, mine: list[Stall]) -> str:
     )
 
 
-def _slowest(run: Run, mine: list[Stall]) -> int:
-    return max((one.case for one in mine), key=lambda case: float(run.cases.loc[case, P50]))
+def _span(run: Run, mine: list[Stall]) -> str:
+    """Return the least and the largest median RTT of some cases in words."""
+    medians = [float(run.cases.loc[one.case, P50]) for one in mine]
+    ends = list(dict.fromkeys(duration(us) for us in (min(medians), max(medians))))
+    return " to ".join(ends)
 
 
 def _sizes(mine: list[Stall]) -> str:

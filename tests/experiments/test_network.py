@@ -1,0 +1,207 @@
+"""network.ipynb: its plan, and what its figure, sentences and table say of runs whose answers are known."""
+
+import numpy as np
+import pytest
+from handmade import FACTS
+from matplotlib.figure import Figure
+
+from bench.apps.teaching import questions
+from bench.errors import UsageError
+from bench.experiments import panels, registry, tables
+from bench.experiments.network import figure, findings, text
+from bench.measurement import namespaces as measurable
+from bench.plan.case import Case
+from bench.plan.namespaces import hosts
+from bench.plan.profiles import make_plan
+from bench.run import start_record, stored
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord
+
+TWO_WRITES = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
+BOTH = TWO_WRITES | {"client_nodelay": True, "server_nodelay": True}
+
+
+def case(system, size, link=None, **more):
+    """Return a case over loopback (None), the veth pair (0), or the veth pair of so many Mbit/s."""
+    return Case(system, "tcp", size, hosts={} if link is None else hosts(link), **more)
+
+
+SYSTEMS = [  # case, RTT in us, delayed ACKs per call
+    (case("sockets", 1000), 20, 0),
+    (case("zeromq", 1000), 60, 0),
+    (case("sockets", 1000, 0), 30, 0),
+    (case("zeromq", 1000, 0), 72, 0),
+    (case("sockets", 100_000), 100, 0),
+    (case("zeromq", 100_000), 150, 0),
+    (case("sockets", 100_000, 100), 16_800, 0),
+    (case("zeromq", 100_000, 100), 16_800, 0),
+]
+SWEEP = [
+    (case("sockets", 100_000, 0), 120, 0),
+    (case("sockets", 1000, 100), 80, 0),
+    (case("sockets", 1000, 10), 800, 0),
+]
+STALLS = [
+    (case("sockets", 100, None, options=BOTH, max_calls=60), 30, 0),
+    (case("sockets", 100, None, options=TWO_WRITES, max_calls=60), 88_000, 2),
+    (case("sockets", 66_000, None, options=TWO_WRITES, max_calls=60), 140, 0),
+    (case("sockets", 100, 0, options=TWO_WRITES, max_calls=60), 88_000, 2),
+    (case("sockets", 1500, 0, options=TWO_WRITES, max_calls=60), 150, 0),
+]
+
+
+def by_hand(known, starts=6, calls=40):
+    """Return a run in which calls of a case take its RTT; each start is slower by its number in per cent."""
+    plan = make_plan("network", [one for one, _, _ in known], starts=starts, window_s=0.01)
+    folder = stored.create(plan, FACTS)
+    for start, block, index in plan.order():
+        _, rtt_us, acks = known[index]
+        rtt = np.full(calls, round(1000 * rtt_us * (1 + block / 100)), "i8")
+        sent = np.concatenate([[0], np.cumsum(rtt)[:-1]])
+        ledger = {
+            "calls": calls, "server_calls": calls, "window_s": float(rtt.sum()) / 1e9, "errors": 0, "first_rtt_ns": 1,
+            "client_cpu_ns": 10_000 * calls, "server_cpu_ns": 20_000 * calls, "client_cpus": "0", "server_cpus": "0",
+            "gc_collections": 0, "tcp_delayed_acks": acks * calls,
+        }  # fmt: skip
+        record = StartRecord(ledger, calls=[np.stack([sent, sent + rtt])])
+        folder.append(start, start_record.tables(start, block, index, plan.cases[index], record))
+    folder.update(finished=True)
+    return Run(folder)
+
+
+@pytest.fixture
+def run():
+    return by_hand(SYSTEMS + SWEEP + STALLS)
+
+
+def test_the_plan_changes_the_link_alone():
+    plan = registry.plan("network", system="[sockets, zeromq]", rates_mbit="[100, 10]", placement="free")
+    compared = [(one.system, one.payload_bytes, one.hosts) for one in plan.cases[:8]]
+    links = [(1000, {}), (1000, hosts()), (100_000, {}), (100_000, hosts(100))]
+    assert compared == [(name, size, link) for size, link in links for name in ("sockets", "zeromq")]
+    swept = [(one.payload_bytes, one.hosts) for one in plan.cases if one.hosts and not one.is_short]
+    assert {size for size, link in swept if link == hosts(10)} == {1000, 10_000, 100_000}
+    assert len({repr(one) for one in plan.cases}) == len(plan.cases)
+    assert {one.placement for one in plan.cases} == {"free"} and {one.transport for one in plan.cases} == {
+        "tcp",
+        "inproc",
+    }
+    held = [one for one in plan.cases if one.options.get("writes") == 2 and not one.options["client_nodelay"]]
+    assert [(one.payload_bytes, one.hosts) for one in held] == [
+        (size, link) for link in ({}, hosts()) for size in (100, 1400, 1500, 40_000, 66_000)
+    ]
+
+
+def test_without_a_limited_link_the_large_payload_is_measured_over_the_unlimited_one():
+    plan = registry.plan("network", system="sockets", rates_mbit="[]")
+    assert {str(one.hosts) for one in plan.cases} == {"{}", str(hosts())}
+
+
+WRONG = [
+    ({"system": "sokets"}, "did you mean sockets"),
+    ({"payload_bytes": 1000, "large_bytes": 1000}, "large_bytes must be more than payload_bytes"),
+    ({"rates_mbit": [0]}, "rates_mbit must be a whole number above 0"),
+    ({"sizes": []}, "sizes is an empty list"),
+    ({"stall_sizes": "[-1]"}, "stall_sizes must be"),
+]
+
+
+@pytest.mark.parametrize(("given", "why"), WRONG, ids=range(len(WRONG)))
+def test_a_wrong_parameter_is_one_sentence(given, why):
+    with pytest.raises(UsageError, match=why):
+        registry.plan("network", **{"system": "sockets"} | given)
+
+
+def test_systems_that_are_absent_are_left_out_with_their_remedy(monkeypatch):
+    from bench.plan import cases
+
+    monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "zeromq" else None)
+    assert registry.plan("network", system="[sockets, zeromq]").absent == {"zeromq": "install it"}
+    with pytest.raises(UsageError, match="install it"):
+        registry.plan("network", system="zeromq")
+
+
+def test_where_no_namespace_can_be_made_the_reason_is_said(monkeypatch):
+    measurable.why_not.cache_clear()
+    monkeypatch.setattr(measurable, "_lacking", lambda status: ["CAP_SYS_ADMIN"])
+    assert "needs root (CAP_SYS_ADMIN)" in str(registry.why_not("network", system="sockets"))
+    measurable.why_not.cache_clear()
+
+
+def test_links_and_the_conditions_of_all_systems(run):
+    assert findings.links(run) == ["loopback", "veth", "veth 100 Mbit/s", "veth 10 Mbit/s"]
+    assert [(one.link, one.payload_bytes) for one in findings.conditions(run)] == [
+        ("loopback", 1000), ("veth", 1000), ("loopback", 100_000), ("veth 100 Mbit/s", 100_000),
+    ]  # fmt: skip
+    assert findings.conditions(run)[1].cases == {"sockets": 2, "zeromq": 3}
+
+
+def test_what_the_veth_pair_adds(run):
+    sockets, zeromq = findings.added(run)
+    assert (sockets.value, zeromq.value) == (pytest.approx(1.5, rel=1e-3), pytest.approx(1.2, rel=1e-3))
+    assert findings.added_us(run, zeromq).median() == pytest.approx(12.3, rel=1e-2)
+    assert findings.added_to(run, "zeromq") == zeromq and findings.added_to(run, "nats") is None
+    assert "zeromq**: the median RTT is 61.5 µs over loopback and 73.8 µs over the veth pair, 1.20 times" in text.links(
+        run
+    )
+    assert "the link adds 12.3 µs" in text.links(run)
+
+
+def test_the_law_of_the_bandwidth(run):
+    slow, small, large = findings.transfers(run)
+    assert (slow.law_us, small.law_us, large.law_us) == (1600, 160, 16_000)
+    assert large.packets_us == pytest.approx(2 * 8 * (100_000 + 70 * 66) / 100)
+    assert findings.over_law(run, large) == pytest.approx(1.05 * 1.025, rel=1e-3)
+    assert "**100 Mbit/s**: a call with 100 kB each way takes 17.2 ms. 2 × payload / bandwidth is 16.0 ms" in (
+        text.bandwidths(run)
+    )
+    assert "16.7 ms with the headers of each segment. Measured over the law is 1.08; with 1.00 kB it is 0.51" in (
+        text.bandwidths(run)
+    )
+
+
+def test_pairs_of_systems_keep_their_order_reverse_it_or_are_no_longer_distinguishable(run):
+    veth, limited = findings.orders(run)
+    assert (veth.same, veth.reversed, veth.unclear) == ((("sockets", "zeromq"),), (), ())
+    assert (limited.same, limited.unclear) == ((), (("sockets", "zeromq"),))
+    other = by_hand([*SYSTEMS[:2], (SYSTEMS[2][0], 90, 0), SYSTEMS[3]])
+    assert findings.orders(other)[0].reversed == (("sockets", "zeromq"),)
+    assert "0 are distinguishable in the same order and 1 is in the reverse order (sockets / zeromq)" in text.order(
+        other
+    )
+    assert findings.limited(run, "zeromq").value == pytest.approx(1)
+    assert findings.limited(other, "zeromq") is None
+
+
+def test_the_stall_ends_at_a_full_segment(run):
+    assert [(one.link, one.payload_bytes, one.stalls) for one in findings.stalls(run)] == [
+        ("loopback", 100, 0), ("loopback", 100, 2), ("loopback", 66_000, 0), ("veth", 100, 2), ("veth", 1500, 0),
+    ]  # fmt: skip
+    assert set(findings.acks_per_call(run, findings.stalls(run)[1])) == {2.0}
+    said = text.stall(run)
+    assert "with 100 B a call takes 90.2 ms, and the kernel counts 2.00 delayed ACKs per call" in said
+    assert "with 1,500 B it takes 154 µs" in said and "A full segment of this link holds 1,448 B." in said
+
+
+def test_the_table_ranks_the_systems_under_each_condition(run):
+    shown = tables.ranking(run)
+    assert list(shown.index) == ["loopback", "veth", "loopback", "veth 100 Mbit/s"]
+    assert shown.iloc[0]["sockets"] == "1. 20.5 µs" and shown.iloc[0]["zeromq"].startswith(
+        "2. 3.00 times (95 % CI 3.00"
+    )
+    assert len(tables.ratios(run)) == 2 + 4
+
+
+def test_the_questions_are_answered(run):
+    asked = {one.name: one for one in questions.ALL if one.notebook == "network"}
+    assert questions.measured(run, asked["network q1"])[0] == pytest.approx(1.5, rel=1e-3)
+    assert questions.measured(run, asked["network q2"]) is None  # gRPC was not measured
+
+
+def test_every_panel_draws_every_run(run):
+    known = [SYSTEMS, [SYSTEMS[0], SYSTEMS[2]], SWEEP, STALLS]
+    for each in (run, *(by_hand(one) for one in known)):
+        for panel in (*figure.PANELS, figure.delayed_acks):
+            drawn = panels.panel(each, panel.__name__)
+            assert isinstance(drawn, Figure) and drawn.axes[0].get_title(loc="left")
+        assert text.conclusion(each)
