@@ -97,6 +97,20 @@ def test_without_a_limited_link_the_large_payload_is_measured_over_the_unlimited
     assert {str(one.hosts) for one in plan.cases} == {"{}", str(hosts())}
 
 
+def test_hosts_add_the_link_between_machines_and_do_without_a_veth_pair_where_none_can_be_made(monkeypatch):
+    given = {"system": "[sockets, zeromq]", "hosts": "tcp://10.1.1.1:8786"}
+    monkeypatch.setattr(measurable, "why_not", lambda: "run as root")
+    assert registry.why_not("network") == "run as root" and registry.why_not("network", **given) is None
+    plan = registry.plan("network", **given)
+    assert plan.absent == {"veth pair": "run as root"}
+    far = [(one.system, one.payload_bytes, one.placement) for one in plan.cases if one.hosts]
+    assert far == [(name, size, "free") for size in (1000, 100_000) for name in ("sockets", "zeromq")]
+    monkeypatch.setattr(measurable, "why_not", lambda: None)
+    assert {findings.link(one) for one in registry.plan("network", **given).cases} == {
+        *("loopback", "veth", "veth 10 Mbit/s", "veth 100 Mbit/s", "hosts")
+    }
+
+
 WRONG = [
     ({"system": "sokets"}, "did you mean sockets"),
     ({"payload_bytes": 1000, "large_bytes": 1000}, "large_bytes must be more than payload_bytes"),
@@ -145,6 +159,16 @@ def test_what_the_veth_pair_adds(run):
         run
     )
     assert "the link adds 12.3 µs" in text.links(run)
+
+
+def test_hosts_are_compared_with_loopback():
+    far = {"hosts": {"scheduler": "tcp://10.1.1.1:8786"}, "placement": "free"}
+    run = by_hand(
+        [*SYSTEMS[:2], *((Case(name, "tcp", 1000, **far), us, 0) for name, us in (("sockets", 80), ("zeromq", 120)))]
+    )
+    assert [one.value for one in findings.added(run, findings.FAR)] == [pytest.approx(4), pytest.approx(2)]
+    assert "20.5 µs over loopback and 82.0 µs between the hosts, 4.00 times" in text.links(run)
+    assert [one.other.link for one in findings.orders(run)] == ["hosts"]
 
 
 def test_the_law_of_the_bandwidth(run):

@@ -24,6 +24,7 @@ from bench.experiments.axes import (
 )
 from bench.experiments.case_ratios import P50, Ratio
 from bench.experiments.network.findings import (
+    FAR,
     SEGMENT,
     Condition,
     Transfer,
@@ -38,6 +39,7 @@ from bench.experiments.network.findings import (
     whole,
 )
 from bench.experiments.nodelay.findings import DELAY_S
+from bench.plan import namespaces
 from bench.plan.namespaces import bandwidth
 from bench.run.frames import Run
 from bench.text import duration, plain
@@ -54,12 +56,12 @@ def look_of(run: Run, name: str) -> Look:
 
 
 def round_trips(run: Run, axes: Axes) -> None:
-    """Draw the median RTT of each start over loopback and over the veth pair; ×: the veth pair over loopback."""
+    """Draw the median RTT of each start over loopback and over each other link; ×: that link over loopback."""
     found = [one for one in conditions(run) if one.payload_bytes == conditions(run)[0].payload_bytes]
     axes.set_title("Median RTT over each link")
     if not found:
         return nothing(axes, "no system was measured over every link in this run")
-    over = {one.other: one for one in added(run)}
+    over = {one.other: one for one in (*added(run), *added(run, FAR))}
     names, rows = [], []
     for system in found[0].cases:
         for one in found:
@@ -76,7 +78,7 @@ def round_trips(run: Run, axes: Axes) -> None:
 def by_bandwidth(run: Run, axes: Axes) -> None:
     """Draw the median RTT of raw sockets against the payload over each link, and 2 × payload / bandwidth as a line."""
     axes.set_title("RTT by payload and bandwidth")
-    mine = [one for one in whole(run) if run.case(one).system == "sockets" and run.case(one).hosts]
+    mine = [one for one in whole(run) if run.case(one).system == "sockets" and namespaces.is_asked(run.case(one).hosts)]
     rows = run.cases.loc[mine].assign(link=[link(run.case(one)) for one in mine])
     if rows["payload_bytes"].nunique() < 2:
         return nothing(axes, "one payload only: give sizes")

@@ -1,7 +1,7 @@
 """The same calls over several links: what the veth pair adds, when its bandwidth decides, and what order is left.
 
-A link is loopback, the veth pair without a limit, or the veth pair with a bandwidth. Every ratio is of two cases that
-differ in one factor: the link, or the system.
+A link is loopback, the veth pair without a limit or with a bandwidth, or what is between hosts. Every ratio is of two
+cases that differ in one factor: the link, or the system; between hosts the machines differ, too.
 """
 
 import itertools
@@ -14,14 +14,14 @@ from bench.plan import namespaces
 from bench.plan.case import Case
 from bench.run.frames import Run, once
 
-LOOPBACK = "loopback"
+LOOPBACK, VETH, FAR = "loopback", "veth", "hosts"
 HEADERS = 66  # bytes of each segment beside its payload: Ethernet, IPv4, TCP with timestamps
-SEGMENT = {LOOPBACK: 65_483, "veth": 1448}  # largest payload of a segment: MTU of 65,536 or 1,500 bytes, less headers
+SEGMENT = {LOOPBACK: 65_483, VETH: 1448}  # largest payload of a segment: MTU of 65,536 or 1,500 bytes, less headers
 
 
 def link(case: Case) -> str:
     """Return the link of a case: "loopback", "veth", "veth 100 Mbit/s", "hosts"."""
-    return (namespaces.described(case.hosts) or "hosts") if case.hosts else LOOPBACK
+    return (namespaces.described(case.hosts) or FAR) if case.hosts else LOOPBACK
 
 
 def rate_mbit(case: Case) -> int:
@@ -73,11 +73,11 @@ def conditions(run: Run) -> list[Condition]:
     return found
 
 
-def added(run: Run) -> list[Ratio]:
-    """Return for each system how many times as long its median RTT is over the veth pair as over loopback."""
+def added(run: Run, over: str = VETH) -> list[Ratio]:
+    """Return for each system how many times as long its median RTT is over another link as over loopback."""
     small = min((one.payload_bytes for one in conditions(run)), default=0)
     by_link = {one.link: one.cases for one in conditions(run) if one.payload_bytes == small}
-    base, other = by_link.get(LOOPBACK, {}), by_link.get("veth", {})
+    base, other = by_link.get(LOOPBACK, {}), by_link.get(over, {})
     return [ratio(run, base[name], other[name], P50) for name in base if name in other]
 
 
@@ -116,7 +116,7 @@ class Transfer:
     @property
     def packets_us(self) -> float:
         """The same with the headers of every segment."""
-        segments = -(-self.payload_bytes // SEGMENT["veth"])
+        segments = -(-self.payload_bytes // SEGMENT[VETH])
         return 2 * 8 * (self.payload_bytes + HEADERS * segments) / self.rate_mbit
 
 
@@ -195,7 +195,7 @@ class Stall:
     @property
     def stalls(self) -> int:
         """How many delayed ACKs a call is predicted to wait for: one per message unless it fills a segment."""
-        return 2 if self.is_held and self.payload_bytes < SEGMENT.get(self.link, SEGMENT["veth"]) else 0
+        return 2 if self.is_held and self.payload_bytes < SEGMENT.get(self.link, SEGMENT[VETH]) else 0
 
 
 @once
@@ -214,4 +214,4 @@ def acks_per_call(run: Run, one: Stall) -> "pd.Series[float]":
 
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports: the veth pair over loopback, and systems under each condition."""
-    return [*added(run), *(one for each in conditions(run) for one in ratios_of(run, each))]
+    return [*added(run), *added(run, FAR), *(one for each in conditions(run) for one in ratios_of(run, each))]

@@ -5,6 +5,7 @@ from typing import Any
 from bench.errors import UsageError
 from bench.experiments.nodelay.plan import CALLS, HELD
 from bench.measurement import namespaces as measurable
+from bench.plan import hosts as far_hosts
 from bench.plan import namespaces, parameters
 from bench.plan.case import Case
 from bench.plan.cases import (
@@ -23,9 +24,9 @@ from bench.plan.profiles import make_plan
 STALL_BYTES = 100  # payload of the calls with one write or two: far less than any segment
 
 
-def why_not(**asked: Any) -> str | None:
-    """Return why no veth pair can be made here, else None."""
-    return measurable.why_not()
+def why_not(hosts: object = "", **asked: Any) -> str | None:
+    """Return why no veth pair can be made here, if no other machines are asked for either; else None."""
+    return None if far_hosts.asked(hosts) else measurable.why_not()
 
 
 def plan(
@@ -35,17 +36,19 @@ def plan(
     rates_mbit: object = (10, 100),
     sizes: object = (1000, 10_000, 100_000),
     stall_sizes: object = (1400, 1500, 40_000, 66_000),
+    hosts: object = "",
     placement: object = "default",
     profile: str = "class",
     starts: object = None,
     window_s: object = None,
     seed: object = 1,
 ) -> Plan:
-    """Plan three groups of cases. Every link is of this machine: only the link differs.
+    """Plan three groups of cases. Every link is of this machine, so that only the link differs; ``hosts`` adds others.
 
     Systems, small payload: over loopback and over a veth pair. Large payload: over loopback and the fastest limited
     link. Raw sockets by payload over the unlimited link and each limited one. Raw sockets with two writes per message,
-    with and without TCP_NODELAY, and by payload without it, over loopback and over the unlimited link.
+    with and without TCP_NODELAY, and by payload without it, over loopback and over the unlimited link. Systems, both
+    payloads: between the machines of ``hosts``, if any; the veth pair is then left out where none can be made.
     """
     chosen = [name for name in chosen_systems(system) if one_transport(name, "tcp")]
     absent = absent_of(chosen)
@@ -55,15 +58,22 @@ def plan(
     small, large, where = payload(payload_bytes), payload(large_bytes, "large_bytes"), placement_of(placement)
     if small >= large:
         raise UsageError(f"large_bytes must be more than payload_bytes ({small:,} B): the link's bandwidth shows there")
+    far = far_hosts.asked(hosts)
+    if far and (reason := measurable.why_not()):
+        absent["veth pair"] = reason
     limited = [namespaces.hosts(rate) for rate in rates(rates_mbit)]
     unlimited = namespaces.hosts()
     best = limited[-1] if limited else unlimited
     pairs: list[tuple[int, dict[str, Any]]] = [(small, {}), (small, unlimited), (large, {}), (large, best)]
-    cases = [Case(name, "tcp", size, placement=where, hosts=hosts) for size, hosts in pairs for name in present]
-    for hosts in (unlimited, *limited):
-        sweep = [Case(FLOOR, "tcp", size, placement=where, hosts=hosts) for size in payloads(sizes, "sizes")]
+    cases = [Case(name, "tcp", size, placement=where, hosts=link) for size, link in pairs for name in present]
+    for link in (unlimited, *limited):
+        sweep = [Case(FLOOR, "tcp", size, placement=where, hosts=link) for size in payloads(sizes, "sizes")]
         cases += [case for case in sweep if case not in cases]
     cases += _stalls(payloads(stall_sizes, "stall_sizes"), where, ({}, unlimited))
+    if "veth pair" in absent:
+        cases = [case for case in cases if not case.hosts]
+    if far:
+        cases += [Case(name, "tcp", size, placement="free", hosts=far) for size in (small, large) for name in present]
     cases.append(instrument(small, where))
     return make_plan("network", cases, profile, starts, window_s, seed, absent)
 

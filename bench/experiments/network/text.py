@@ -2,7 +2,9 @@
 
 from bench.experiments.case_ratios import P50
 from bench.experiments.network.findings import (
+    FAR,
     SEGMENT,
+    VETH,
     Order,
     Stall,
     acks_per_call,
@@ -18,6 +20,8 @@ from bench.plan.namespaces import bandwidth
 from bench.run.frames import Run
 from bench.text import duration, listed, plain, quantity
 
+WHERE = {VETH: "over the veth pair", FAR: "between the hosts"}
+
 
 def conclusion(run: Run) -> str:
     """Return what the link adds, when bandwidth decides, what is left of the order, and where the stall ends."""
@@ -25,16 +29,17 @@ def conclusion(run: Run) -> str:
 
 
 def links(run: Run) -> str:
-    """Return for each system the median RTT over the veth pair beside that over loopback."""
+    """Return for each system the median RTT over the veth pair, and between hosts, beside that over loopback."""
     lines = []
-    for one in added(run):
+    pairs = [(one, where) for over, where in WHERE.items() for one in added(run, over)]
+    for one, where in pairs:
         before, after = (duration(run.cases.loc[case, P50]) for case in (one.base, one.other))
         more = float(added_us(run, one).median())
         verb = "adds" if more >= 0 else "removes"
         clear = f"the link {verb} {duration(abs(more))}" if one.is_certain else "no difference is shown"
         lines.append(
-            f"- **{run.case(one.base).system}**: the median RTT is {before} over loopback and {after} over the veth "
-            f"pair, {one}: {clear}."
+            f"- **{run.case(one.base).system}**: the median RTT is {before} over loopback and {after} {where}, "
+            f"{one}: {clear}."
         )
     return "\n".join(lines)
 
