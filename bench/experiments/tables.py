@@ -30,7 +30,7 @@ from bench.experiments.throughput import findings as throughput
 from bench.experiments.tls import findings as tls
 from bench.experiments.wamp import findings as wamp
 from bench.experiments.words import UNKNOWN, factor, limit_of
-from bench.plan.case import Case
+from bench.plan.case import MOST_CALLS, Case
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.stats.intervals import Interval
 from bench.text import duration, quantity
@@ -115,6 +115,7 @@ def plan(run: Run) -> pd.DataFrame:
     for case in run.plan.cases:
         clients = f"{case.clients} x {case.callers}" if case.callers > 1 else f"{case.clients}"
         load = f"{case.load}, {case.offered_per_s:g}/s {case.arrivals}" if case.is_paced else case.load
+        load += f", {case.max_calls} calls" if case.max_calls < MOST_CALLS else ""
         load += f", {RetryPolicy.of(case.retry).words}" if case.load == "retry" else ""
         rows.append(
             {

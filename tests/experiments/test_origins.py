@@ -3,11 +3,13 @@
 import math
 
 import pytest
+from handmade import reference
 
+from bench.apps.documents import origins
 from bench.errors import UsageError
 from bench.experiments import registry
 from bench.experiments.marginal.findings import Spread
-from bench.experiments.origins import findings
+from bench.experiments.origins import findings, text
 from bench.experiments.origins.findings import Replica
 from bench.measurement import runner
 from bench.run.frames import Run
@@ -48,6 +50,18 @@ def test_relations_divide_within_one_origin(run):
     assert known["gRPC rate: two clients / one"].theirs == pytest.approx(2413.92 / 1251.64)
     for one in known.values():
         assert one.here.low <= one.here.middle <= one.here.high and not math.isnan(one.here.middle)
+
+
+def test_a_ratio_within_an_origin_is_that_of_the_readmes_table():
+    run = reference("origins")
+    shown = {one.claim: one for one in findings.relations(run)}
+    table = origins.origins()
+    for claim in ("gRPC rate: two clients / one", "WAMP time: tcp websocket json / ipc rawsocket msgpack"):
+        one = shown[claim]
+        assert one.is_paired
+        assert f"×\u00a0{one.here.middle:.2f} [{one.here.low:.2f}, {one.here.high:.2f}]" in table
+        assert f"{one.here.middle:.3g} here (95 % CI" in text.conclusion(run)
+    assert not shown["XML-RPC time: HTTP / packet stream"].is_paired
 
 
 def test_an_origin_that_does_not_exist_is_refused_with_those_that_do():

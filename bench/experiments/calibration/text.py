@@ -59,8 +59,12 @@ def instrument(run: Run) -> str:
         if medians:
             added = float(np.median([one.measured - one.true for one in medians]))
             parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
-    late = float(run.starts["pacing_p99_us"].max())
-    paced = f" The p99 lateness of requests on idle connections is at most {duration(late)}." if late == late else ""
+    late = float(run.cases["pacing_p99_us"].max())
+    paced = (
+        f" The p99 lateness of requests on idle connections is at most {duration(late)} (median over starts)."
+        if late == late
+        else ""
+    )
     return (
         f"The instrument's own part: a round trip takes {duration(overhead_us(run))} longer than the service time (the "
         f"overhead, taken from the constant distribution and added to all true values).{paced} The error of the "

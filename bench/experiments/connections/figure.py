@@ -21,6 +21,7 @@ from bench.experiments.axes import (
     small,
     ticks_at,
     time_axis,
+    times,
 )
 from bench.experiments.connections.findings import (
     beside,
@@ -141,7 +142,7 @@ def head_of_line(run: Run, axes: Axes) -> None:
     range_rows(axes, rows)
     name_rows(axes, names, small(len(rows) + 3))
     near(axes)
-    axes.set_xlabel("median RTT of small calls; marker: each start; bar: their range, line: median")
+    axes.set_xlabel("median RTT of small calls; bar: range over starts; ×: same connection / own [95 % CI]")
     return None
 
 
@@ -149,7 +150,7 @@ def _over(run: Run, one: object, case: int) -> str:
     """Return in words how many times as long small calls take on the shared connection as on their own."""
     found = next(each for each in beside(run) if each == one)
     effect = blocking(run, found) if case == found.same else None
-    return "" if effect is None or effect.value != effect.value else f" (× {quantity(effect.value)})"
+    return "" if effect is None or effect.value != effect.value else f"  {times(effect.interval)}"
 
 
 def time_wait(run: Run, axes: Axes) -> None:

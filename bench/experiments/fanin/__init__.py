@@ -1,1 +1,1 @@
-"""fanin.ipynb: How do brokers and servers bear many clients?"""
+"""fanin.ipynb: How do brokers and servers perform with many clients?"""

@@ -22,7 +22,7 @@ from bench.experiments.fanin.findings import ROLES, best, cpu_us, fewest, grown,
 from bench.run.frames import Run, column
 from bench.text import duration, quantity
 
-TITLE = "How do brokers and servers bear many clients?"
+TITLE = "How do brokers and servers perform with many clients?"
 P99 = column(0.99)
 
 

@@ -16,6 +16,7 @@ from bench.experiments.axes import (
     small,
 )
 from bench.experiments.origins.findings import CLAIMS, Relation, Replica, relations, replicas
+from bench.experiments.words import factor
 from bench.run.frames import Run
 from bench.text import duration, quantity
 
@@ -62,7 +63,7 @@ def faster(run: Run, axes: Axes) -> None:
         colour, marker = LOOKS[one.origin]
         axes.plot([1, one.ratio], [y, y], color=colour, lw=1.5, alpha=0.6)
         axes.plot(one.ratio, y, marker, ms=7, color=colour)
-        beside(axes, y, f"× {one.ratio:.2g}", 9)
+        beside(axes, y, f"× {factor(one.ratio)}", 9)
     axes.axvline(1, color="black", lw=1)
     near(axes)
     ratio_axis(axes.xaxis, "× {:g}".format)
@@ -79,7 +80,7 @@ def shapes(run: Run, axes: Axes) -> None:
         axes.plot(one.theirs, y, "s", ms=8, mfc="white", mec=GREY, mew=1.6)
         axes.plot([one.here.low, one.here.high], [y, y], color=colour, lw=6, alpha=0.4, solid_capstyle="round")
         axes.plot(one.here.middle, y, marker, ms=7, color=colour)
-        beside(axes, y, f"× {one.here.middle:.2g}{direction(one)}", 9)
+        beside(axes, y, f"× {one.here.middle:.3g}{direction(one)}", 9)
     axes.axvline(1, color="black", lw=1)
     near(axes)
     ratio_axis(axes.xaxis)
@@ -89,7 +90,14 @@ def shapes(run: Run, axes: Axes) -> None:
                   transform=axes.get_yaxis_transform())  # fmt: skip
     name_rows(axes, [claim.replace(": ", ":\n") for claim in (*(one.claim for one in rows), *without)], 8.5)
     axes.plot([], [], "s", ms=8, mfc="white", mec=GREY, mew=1.6, label="published")
-    axes.plot([], [], "o", ms=7, color="black", label="here; bar: ratios that the ranges over starts allow")
+    axes.plot(
+        [],
+        [],
+        "o",
+        ms=7,
+        color="black",
+        label="here, paired by block; bar: 95 % CI (of medians: what the ranges allow)",
+    )
     axes.legend(fontsize=9)
     axes.set_xlabel("ratio of two numbers of one origin")
     axes.set_title("Ratios within one origin")
@@ -99,6 +107,8 @@ def direction(one: Relation) -> str:
     """Return what is said of a ratio whose ends enclose 1, or that is on the other side of 1 than the published one."""
     if one.here.low <= 1 <= one.here.high:
         return "\n(contains 1)"
+    if not one.is_paired:
+        return "\n(of medians)"
     return "" if (one.here.low > 1) == (one.theirs > 1) else "\n(other side of 1)"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from bench import stats
+from bench.analysis import comparison
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.marginal.findings import Spread
 from bench.experiments.published import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
@@ -11,13 +12,17 @@ from bench.run.frames import Run, once
 
 
 class Replica(NamedTuple):
-    """One published number and the same from a run: ``us`` or ``1/s``; theirs may be a range."""
+    """One published number and the same from a run: ``us`` or ``1/s``; theirs may be a range.
+
+    source: the case and the column of ``Run.starts`` that the number is from, if it is from one.
+    """
 
     origin: str
     name: str
     unit: str
     theirs: tuple[float, float]
     here: Spread
+    source: tuple[int, str] | None = None
 
     @property
     def ratio(self) -> float:
@@ -27,17 +32,22 @@ class Replica(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """What an origin concluded, as a ratio of two of its numbers, and the same ratio here, over the starts."""
+    """What an origin concluded, as a ratio of two of its numbers, and the same ratio here.
+
+    here: the ratio paired by block with its 95 % interval; where that cannot be had, the ratio that the ranges allow.
+    """
 
     origin: str
     claim: str
     theirs: float
     here: Spread
+    is_paired: bool = True
 
 
-def _column(run: Run, case: int, name: str, factor: float = 1.0) -> Spread:
+def _column(run: Run, case: int, name: str, factor: float = 1.0) -> tuple[Spread, tuple[int, str]]:
+    """Return the median and the range over the starts of a case's number, and where it is from."""
     each = run.starts_of(case)[name] * factor
-    return Spread(*stats.across_starts(each.to_list()))
+    return Spread(*stats.across_starts(each.to_list())), (case, name)
 
 
 def _wamp(run: Run) -> Iterator[Replica]:
@@ -47,7 +57,7 @@ def _wamp(run: Run) -> Iterator[Replica]:
         if (case := run.first(**wanted)) is not None:
             low, high = theirs["settled_ms"]
             words = f"WAMP, {by} {framing} {serializer}"
-            yield Replica("WAMP, 2016", words, "us", (low * 1e3, high * 1e3), _column(run, case, "mean_rtt_us"))
+            yield Replica("WAMP, 2016", words, "us", (low * 1e3, high * 1e3), *_column(run, case, "mean_rtt_us"))
 
 
 def _scaleup(run: Run) -> Iterator[Replica]:
@@ -55,19 +65,19 @@ def _scaleup(run: Run) -> Iterator[Replica]:
         if (case := run.first(system="http_crossbar", payload_bytes=size)) is not None:
             theirs = SCALE_UP[name]
             rate, middle = theirs["per_s"], theirs["p50_ms"] * 1e3
-            yield Replica("Web, 2015", f"HTTP {name}, requests", "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
-            yield Replica("Web, 2015", f"HTTP {name}, median", "us", (middle,) * 2, _column(run, case, "p50_rtt_us"))
+            yield Replica("Web, 2015", f"HTTP {name}, requests", "1/s", (rate,) * 2, *_column(run, case, "rate_per_s"))
+            yield Replica("Web, 2015", f"HTTP {name}, median", "us", (middle,) * 2, *_column(run, case, "p50_rtt_us"))
 
 
 def _zeromq(run: Run) -> Iterator[Replica]:
     for by, half_us in ZEROMQ["half_rtt_us"].items():
         if (case := run.first(system="zeromq", transport=by, load="closed")) is not None:
             rtt = (2 * half_us,) * 2
-            yield Replica("ZeroMQ", f"ZeroMQ, 1 kB there and back, {by}", "us", rtt, _column(run, case, "mean_rtt_us"))
+            yield Replica("ZeroMQ", f"ZeroMQ, 1 kB there and back, {by}", "us", rtt, *_column(run, case, "mean_rtt_us"))
     for size, rate in ZEROMQ["inproc_per_s"].items():
         if (case := run.first(system="zeromq", payload_bytes=size, load="stream")) is not None:
             words = f"ZeroMQ, messages of {size:,} B"
-            yield Replica("ZeroMQ", words, "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
+            yield Replica("ZeroMQ", words, "1/s", (rate,) * 2, *_column(run, case, "rate_per_s"))
 
 
 def _xmlrpc_c(run: Run) -> Iterator[Replica]:
@@ -81,18 +91,18 @@ def _xmlrpc_c(run: Run) -> Iterator[Replica]:
         if (case := run.first(system="xmlrpc_pstream", server_nodelay=server)) is not None:
             rate = XMLRPC_C["calls_per_s_held"][sides]
             words = f"XML-RPC held back by {sides}"
-            yield Replica("Xmlrpc-c, 1999", words, "1/s", (rate,) * 2, _column(run, case, "rate_per_s"))
+            yield Replica("Xmlrpc-c, 1999", words, "1/s", (rate,) * 2, *_column(run, case, "rate_per_s"))
 
 
 def _grpc(run: Run) -> Iterator[Replica]:
     one = run.first(system="grpc_sync", clients=1)
     if one is not None:
         cold = (GRPC_LAB["one_call_ms"] * 1e3,) * 2
-        yield Replica("gRPC lab, 2022", "gRPC, one call, cold", "us", cold, _column(run, one, "first_rtt_ns", 1e-3))
+        yield Replica("gRPC lab, 2022", "gRPC, one call, cold", "us", cold, *_column(run, one, "first_rtt_ns", 1e-3))
     for clients, rates in GRPC_LAB["calls_per_s"].items():
         if (case := run.first(system="grpc_sync", clients=clients)) is not None:
             words = f"gRPC, 100 calls by {clients} client{'s' if clients > 1 else ''}"
-            yield Replica("gRPC lab, 2022", words, "1/s", (sum(rates),) * 2, _column(run, case, "rate_per_s"))
+            yield Replica("gRPC lab, 2022", words, "1/s", (sum(rates),) * 2, *_column(run, case, "rate_per_s"))
 
 
 @once
@@ -116,13 +126,23 @@ CLAIMS = (  # what the origins concluded: one number over another, by the beginn
 
 @once
 def relations(run: Run) -> list[Relation]:
-    """Return each origin's conclusion as a ratio, there and here; the ends here are those that the ranges allow."""
+    """Return each origin's conclusion as a ratio, there and here."""
     known, found = replicas(run), []
     for claim, more, less in CLAIMS:
         above = [one for one in known if one.name.startswith(more)]
         below = [one for one in known if one.name.startswith(less)]
         for one, other in zip(above, below, strict=False):  # none of either if it was not measured
-            high, low = one.here, other.here
-            here = Spread(high.middle / low.middle, high.low / low.high, high.high / low.low)
-            found.append(Relation(one.origin, claim, sum(one.theirs) / sum(other.theirs), here))
+            found.append(Relation(one.origin, claim, sum(one.theirs) / sum(other.theirs), *_paired(run, one, other)))
     return found
+
+
+def _paired(run: Run, one: Replica, other: Replica) -> tuple[Spread, bool]:
+    """Return the ratio of two numbers by the one estimator, and True; without it, what the ranges allow, and False."""
+    high, low = one.here, other.here
+    widest = Spread(high.middle / low.middle, high.low / low.high, high.high / low.low)
+    if one.source is None or other.source is None:
+        return widest, False
+    found = comparison.effect(run, other.source[0], one.source[0], one.source[1])
+    if found.low == found.low:
+        return Spread(found.middle, found.low, found.high), True
+    return widest, False

@@ -31,11 +31,18 @@ def _relations(run: Run) -> str:
     other = [one for one in known if one not in same]
     said = (
         f"The origins' conclusions are ratios of two of their numbers. {len(same)} of {len(known)} such ratios are "
-        f"within a factor of {NEAR:g} here (ratios of medians, there and here):"
+        f"within a factor of {NEAR:g} here:"
     )
     lines = [f"- reproduced: {_one(one)}" for one in same] + [f"- not reproduced: {_one(one)}" for one in other]
     return "\n".join([said, "", *lines])
 
 
 def _one(one: Relation) -> str:
-    return f"{one.claim}, {one.theirs:.2g} there and {one.here.middle:.2g} here"
+    return f"{one.claim}, {one.theirs:.2g} there and {one.here.middle:.3g} here{_range(one)}"
+
+
+def _range(one: Relation) -> str:
+    """Return the interval of a ratio, or that it is a ratio of medians."""
+    if not one.is_paired:
+        return " (ratio of medians)"
+    return f" (95 % CI {one.here.low:.3g} to {one.here.high:.3g})"

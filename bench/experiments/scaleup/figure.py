@@ -136,7 +136,7 @@ def shares(run: Run, axes: Axes) -> None:
     axes.legend(fontsize=9)
     axes.axhline(1, color="black", lw=1)
     axes.set_xticks(*zip(*ticks, strict=True))
-    axes.set_ylim(0)
+    axes.set_ylim(-0.04 * axes.get_ylim()[1])  # so that the marker of a worker without requests is whole
     axes.xaxis.grid(False)
     axes.set_xlabel("number of workers; a column per payload")
     axes.set_ylabel("requests of a worker / even share")

@@ -28,7 +28,7 @@ from bench.experiments.axes import (
 from bench.experiments.streaming import findings
 from bench.experiments.streaming.findings import FIRST, QUANTITIES
 from bench.run.frames import Run, numbered
-from bench.text import duration, quantity
+from bench.text import duration, listed, quantity
 
 TITLE = "What arrives first, and how evenly?"
 
@@ -125,10 +125,16 @@ def late(run: Run, axes: Axes) -> None:
     axes.plot([], [], "o-", color=TRANSIT, lw=4, label="transit: handed over until received")
     near(axes)
     name_rows(axes, rows["system"])
-    axes.set_xlabel("lateness: median (marker) to p90 (bar); beside: the two medians")
+    axes.set_xlabel(f"lateness: median (marker) to p90 (bar); beside: the two medians{_left_out(run)}")
     axes.legend(fontsize=9)
     axes.set_title(f"Where a reply is late, {_streams(findings.common(run))}")
     return None
+
+
+def _left_out(run: Run) -> str:
+    """Return which systems a panel leaves out, and why."""
+    behind = findings.behind_at_common(run)
+    return f"\nleft out, behind schedule: {listed(behind)}" if behind else ""
 
 
 def _streams(count: int | None) -> str:
@@ -143,7 +149,7 @@ def cpu(run: Run, axes: Axes) -> None:
     cpu_bars(run, axes, rows)
     name_rows(axes, rows["system"])
     axes.legend()
-    axes.set_xlabel("CPU time per message [µs]; line: range over starts")
+    axes.set_xlabel(f"CPU time per message [µs]; line: range over starts{_left_out(run)}")
     axes.set_title(f"CPU time per message, {_streams(findings.common(run))}")
     return None
 

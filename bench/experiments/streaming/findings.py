@@ -62,6 +62,12 @@ def at_common(run: Run) -> pd.DataFrame:
     return kept(run)[kept(run)["callers"] == common(run)]
 
 
+def behind_at_common(run: Run) -> list[str]:
+    """Return the systems that do not keep their schedule at that number of streams."""
+    rows = paced(run)[paced(run)["callers"] == common(run)]
+    return [str(name) for name in rows["system"] if name not in set(at_common(run)["system"])]
+
+
 def unevenness(run: Run, case: int) -> "np.ndarray[Any, Any]":
     """Return how far each gap of a paced case is from the planned one, in us, shape (gaps,)."""
     rows = reply_streams.gaps(run.replies[run.replies["case"] == case])

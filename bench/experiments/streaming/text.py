@@ -94,7 +94,9 @@ def _where(run: Run) -> str:
         if timed
         else "With none of them is the timer the larger part."
     )
-    return "\n".join(lines) + f"\n\n{said}"
+    behind = findings.behind_at_common(run)
+    left_out = f" Left out, because behind schedule: {listed(behind)}." if behind else ""
+    return "\n".join(lines) + f"\n\n{said}{left_out}"
 
 
 def _cost(run: Run) -> str:

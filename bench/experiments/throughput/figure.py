@@ -36,14 +36,14 @@ def stream_messages(run: Run, axes: Axes) -> None:
     axes.plot([], [], "x", ms=8, color=GREY, label="sent")
     axes.legend()
     log_axis(axes.yaxis, quantity)
-    axes.set_ylabel("messages per second")
+    axes.set_ylabel("messages per second; band: range over starts")
 
 
 def stream_bits(run: Run, axes: Axes) -> None:
     """Draw the goodput of one-way streams, in megabits of payload per second, against the payload."""
     axes.set_title("One-way streams: goodput")
     if not _stream_lines(run, axes, "rate_mbit_per_s").empty:
-        log_axis(axes.yaxis, lambda value: f"{value:.6g}")
+        log_axis(axes.yaxis, quantity)
         axes.set_ylabel("goodput: payload received [Mb/s]")
         axes.legend()
 
