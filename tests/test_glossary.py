@@ -19,6 +19,7 @@ FIELD = (
 OURS = (
     "baseline", "instrument-overhead", "load-generator", "system", "transport", "option", "factor", "payload", "case",
     "start", "block", "role", "placement", "wire", "trust-card", "run", "sample", "profile", "a-a-ratio",
+    "host", "conductor",
 )  # fmt: skip
 ENTRY = re.compile(r"^### (?P<term>.+)\n\n(?P<definition>(?:(?!#).+\n)+)", re.M)
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])

@@ -83,7 +83,7 @@ def _latest(plan: Plan) -> Run | None:
 
 def spread(run: Run, case: int) -> Spread:
     """Return the variance components of a case, from the medians of the parts of its windows."""
-    rows = run.samples_of(case, warm=True)
+    rows = run.samples_of(case, warm=True, headline=True)
     parts = [_parts(calls["t_send_ns"].to_numpy(), calls["rtt_ns"].to_numpy()) for _, calls in rows.groupby("start")]
     inner, outer = variance.nested([part for part in parts if len(part) > 1] or [np.zeros(2)] * 2)
     return Spread(run.labels[case], inner, outer)

@@ -1,4 +1,4 @@
-"""The trust card: twelve checks that every result carries, and one more where several hosts took part.
+"""The trust card: twelve checks that every result carries, and two more where several hosts took part.
 
 Each reports a finding and, if it fails, what to try.
 
@@ -14,6 +14,7 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis import card, stationarity
+from bench.analysis import hosts as machines
 from bench.analysis.card import CAUTION, INVALID, PASS, Check, Tally, outcome
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio
@@ -205,7 +206,9 @@ def client(run: Run) -> Check:
     if busy.empty:
         return Check("client", PASS, f"no group of parallel clients used more than {BUSY:.0%} of its CPUs")
     case = int(busy.idxmax())
-    found = f"clients used up to {busy.max():.0%} of their CPUs ({_and_others(run, [case, *busy.index.drop(case)])})"
+    where = f"of host {machines.busiest(run, case)[0]} " if case in run.merged else ""
+    found = f"clients {where}used up to {busy.max():.0%} of their CPUs "
+    found += f"({_and_others(run, [case, *busy.index.drop(case)])})"
     if not (limited := client_limited(run)):
         advice = "the clients may be the limit, and the server's capacity higher: use a faster load generator"
         return Check("client", CAUTION, found, advice)
@@ -305,7 +308,7 @@ def independence(run: Run) -> Check:
     worth = {}
     for case in sampled(run):
         if run.count(case) >= needed:
-            rows = run.samples_of(case, warm=True).groupby("start")["rtt_ns"]
+            rows = run.samples_of(case, warm=True, headline=True).groupby("start")["rtt_ns"]
             worth[case] = sum(intervals.effective_size(values.to_numpy()) for _, values in rows)
     if not worth:
         return Check("independence", PASS, f"no case with {needed} calls or more in a window")
@@ -368,8 +371,11 @@ def noise(run: Run) -> Check:
 def machine(run: Run) -> Check:
     """11. Other work used little of the machine, and garbage collections are too few to move a quantile.
 
-    Bounds: steal 1 % of the CPU time, other processes 10 % of a CPU, no throttling, 1 collection in 1,000 calls.
+    Bounds: steal 1 % of the CPU time, other processes 10 % of a CPU, no throttling, 1 collection in 1,000 calls. Of
+    several hosts each is looked at, and named.
     """
+    if len(run.hosts):
+        return _machines(run)
     ledger, troubles = run.ledger, []
     room = ledger["window_s"] * 1e9
     cpus = int(run.manifest["machine"]["cpus_allowed"])
@@ -391,6 +397,21 @@ def machine(run: Run) -> Check:
     quiet = ", little other work" if ledger["other_cpu_ns"].notna().any() else "; other processes were not recorded"
     stolen = "steal at most 1 %" if ledger["steal_ns"].notna().any() else "steal was not recorded"
     return Check("machine", PASS, f"{stolen}, no throttling{few}{quiet}")
+
+
+def _machines(run: Run) -> Check:
+    """Return the outcome of the check ``machine`` for several hosts."""
+    found = [f"host {one.name}: {one.words}" for one in machines.troubles(run)]
+    advice = ["end other work on the hosts that are named and measure again"] if found else []
+    if collected := machines.collected(run):
+        found += [f"host {name}: its clients made {n} garbage collections in windows" for name, n in collected.items()]
+        advice.append("collections are part of what the client's library costs, and can move p99: no other work did")
+    if found:
+        return Check("machine", CAUTION, "; ".join(found), "; ".join(advice))
+    known = run.hosts[["machine_busy_ns", "steal_ns"]].notna().all()
+    words = ["steal at most 1 %" if known["steal_ns"] else "steal was not recorded everywhere", "no throttling"]
+    words.append("little other work" if known["machine_busy_ns"] else "other processes were not recorded everywhere")
+    return Check("machine", PASS, f"on each of {run.hosts['host'].nunique()} hosts: {', '.join(words)}")
 
 
 @of_samples
@@ -417,10 +438,15 @@ def clocks(run: Run) -> Check:
     return agreement(run.hosts, run.ledger["window_s"])
 
 
+def hosts(run: Run) -> Check:
+    """14. Of several hosts: those that load agree on the quantiles, so that their calls may be pooled."""
+    return machines.agreement(run)
+
+
 ALL: tuple[Callable[[Run], Check], ...] = (
     answers, little, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
 )  # fmt: skip
-OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks,)
+OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks, hosts)
 
 
 def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":

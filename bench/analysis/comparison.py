@@ -81,13 +81,19 @@ def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
     """
     if a.id == b.id:
         raise UsageError(f"both names mean run {a.id}: name two runs (compare.ipynb compares the cases of one run)")
-    unlike = a.manifest["machine"]["machine_id"] != b.manifest["machine"]["machine_id"]
+    unlike = machines(a) != machines(b)
     found = []
     for case_a, case_b in _pairs(a, b):
         for name in QUANTITIES:
             theirs, ours = _logs(a, case_a, name, unlike), _logs(b, case_b, name, unlike)
             found.append(_compared(a.labels[case_a], name, theirs, ours, margin, paired=False))
     return at_once([one for one in found if one])
+
+
+def machines(run: Run) -> list[str]:
+    """Return the salted ids of the machines that took part in a run."""
+    records = list(run.manifest.get("hosts", {}).values()) or [run.manifest["machine"]]
+    return sorted(str(record["machine_id"]) for record in records)
 
 
 def at_once(found: list[Comparison]) -> list[Comparison]:
@@ -141,6 +147,7 @@ def ratio_of(base: "pd.Series[float]", other: "pd.Series[float]") -> Interval:
 def _key(run: Run, case: int) -> str:
     of = asdict(run.case(case))
     of["options"] = {name: value for name, value in of["options"].items() if name not in LATER or value != LATER[name]}
+    of["hosts"] = {name: value for name, value in of["hosts"].items() if name != "scheduler"} or sorted(of["hosts"])
     return json.dumps({name: value for name, value in of.items() if name not in NOT_THE_QUESTION}, sort_keys=True)
 
 

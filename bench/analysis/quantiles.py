@@ -68,8 +68,11 @@ def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quant
 
 
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":
-    """Return a kind of time of all calls of a case after the warm-up, in us; index: start."""
-    rows = run.samples_of(case)
+    """Return a kind of time of all calls of a case after the warm-up, in us; index: start.
+
+    Of several hosts only those of the hosts that quantiles describe.
+    """
+    rows = run.samples_of(case, headline=True)
     kept = rows["warm"] & ~was_waiting(rows) if time == "lag" else rows["warm"]
     found = {"rtt": rows["rtt_ns"], "lag": rows["lag_ns"], "response": rows["rtt_ns"] + rows["lag_ns"]}[time]
     return (found[kept] / 1e3).set_axis(rows.loc[kept, "start"])

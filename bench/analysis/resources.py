@@ -32,6 +32,8 @@ class Resource:
 def resources(run: Run, case: int) -> list[Resource]:
     """Return the resources of a case; roles whose CPU time is not known are left out."""
     starts = run.ledger_of(case)
+    if case in run.merged:
+        return _of_hosts(run, case, starts)
     places: dict[str | None, list[str]] = {}
     for role in ROLES:
         if starts[f"{role}_cpu_us_per_call"].notna().all():
@@ -41,6 +43,29 @@ def resources(run: Run, case: int) -> list[Resource]:
     server_cpus = next((len(cpus.split(",")) if cpus else everywhere for cpus, r in places.items() if "server" in r), 1)
     workers = int(run.case(case).options.get("workers", 1))
     return [*found, _threads(starts, workers)] if server_cpus > workers else found
+
+
+def _of_hosts(run: Run, case: int, starts: pd.DataFrame) -> list[Resource]:
+    """Return the CPUs of the hosts that load, as utilized as the busiest of them, and those of the server's host."""
+    mine = run.hosts[run.hosts["start"].isin(starts.index)]
+    loading, serving = mine[mine["clients"] > 0], mine[mine["role"] == "server"]
+    found = []
+    if len(loading) and starts["client_cpu_us_per_call"].notna().all():
+        shares = run.shares(loading, starts["window_s"]).groupby(loading["host"]).median()
+        cpus = [min(_cpus(run, row.host), row.clients) for row in loading.drop_duplicates("host").itertuples()]
+        name = f"the clients' CPU on host {shares.idxmax()}" if len(shares) > 1 else "the clients' CPU"
+        demand = starts["client_cpu_us_per_call"].to_numpy()
+        found = [Resource(_plural(name, sum(cpus)), ("client",), sum(cpus), demand, float(shares.max()))]
+    roles = [role for role in ROLES[1:] if starts[f"{role}_cpu_us_per_call"].notna().all()]
+    if serving.empty or "server" not in roles:
+        return found
+    cpus_there, workers = _cpus(run, serving["host"].iloc[0]), int(run.case(case).options.get("workers", 1))
+    found.append(_resource(starts, roles, cpus_there))
+    return [*found, _threads(starts, workers)] if cpus_there > workers else found
+
+
+def _cpus(run: Run, host: str) -> int:
+    return int(run.machine_of(host)["cpus_allowed"])
 
 
 def _place(starts: pd.DataFrame, role: str) -> str | None:

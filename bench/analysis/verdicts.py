@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bench import stats
-from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison
+from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison, machines
 from bench.errors import UsageError
 from bench.run.frames import Run, column
 from bench.text import listed
@@ -19,6 +19,8 @@ def differences(a: Run, b: Run) -> list[str]:
         one, other = (run.manifest["machine"].get(name) for run in (a, b))
         if one != other and name != "clock_cost_ns":
             found.append(f"machine {name}: {one}, {other}")
+    if any("hosts" in run.manifest for run in (a, b)) and machines(a) != machines(b):
+        found.append(f"hosts: {listed(machines(a))}; {listed(machines(b))}")
     for name in sorted(a.manifest["versions"].keys() | b.manifest["versions"].keys()):
         one, other = (run.manifest["versions"].get(name) for run in (a, b))
         if one != other and None not in (one, other):  # a run holds the versions of its own systems only

@@ -100,7 +100,7 @@ def _system_text(name: str) -> str:
 
 def run_text(name: str, is_verified: bool = True) -> str:
     """Return a run's plan, machine, checks and results; of an altered run only if it need not be verified."""
-    from bench.analysis import checks
+    from bench.analysis import checks, hosts
     from bench.experiments import tables, words
     from bench.plan.estimate import described
     from bench.run.frames import Run
@@ -112,6 +112,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     manifest = run.manifest
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
+    lines += [f"hosts     {hosts.machines(run)}"] if len(run.hosts) else []
     lines += [f"measure   {repeating.command(folder)}"]
     lines += [f"digest    {manifest['digest']}"] if "digest" in manifest else []
     passed = checks.tally(run)

@@ -13,7 +13,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from bench import paths
-from bench.analysis import checks
+from bench.analysis import checks, hosts
 from bench.experiments import words
 from bench.experiments.axes import style
 from bench.experiments.layout import settle
@@ -114,11 +114,18 @@ def caption(run: Run) -> str:
     text = (
         f"{int(cases['starts'].min())} starts of each case, {amount}; payload {sizes}; placement {places}"
         f"{' (client)' if target else ''}.{target}{missing(run)}\n"
-        f"Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
+        f"{_hosts(run)}Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
         f"Checks passed: {checks.tally(run)}."
     )
     return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE))
+
+
+def _hosts(run: Run) -> str:
+    """Return which hosts took part, and whose calls the quantiles describe; nothing for a run of one machine."""
+    if not len(run.hosts):
+        return ""
+    return f"Hosts: {hosts.machines(run)}. {hosts.headline(run)} Rates: of all hosts that load. Conducted by: "
 
 
 def missing(run: Run) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from bench import stats
+from bench.analysis import hosts as machines
 from bench.analysis import overload, quantiles
 from bench.analysis.card import Check
 from bench.analysis.comparison import compare_cases
@@ -173,6 +174,8 @@ def calls(run: Run) -> pd.DataFrame:
         entry["calls/s [range over starts]"] = _with_range(row, "rate_per_s", quantity)
         if order := quantiles.crossed(found):
             entry["note"] = f"the starts disagree{order}"
+        if whose := machines.described(run, case):
+            entry["quantiles of"] = whose
         rows.append(entry)
     return pd.DataFrame(rows).fillna("").set_index("case") if rows else pd.DataFrame()
 
@@ -221,6 +224,8 @@ def loads(run: Run) -> pd.DataFrame:
             entry[f"RTT p{100 * p:g}"] = instead or str(quantiles.quantile(run, case, p))
             late = str(quantiles.quantile(run, case, p, "response")) if paced else "no schedule"
             entry[f"response time p{100 * p:g}"] = instead or late
+        if whose := machines.described(run, case):
+            entry["quantiles of"] = whose
         entry["send lag p99"] = str(quantiles.quantile(run, case, 0.99, "lag")) if paced else ""
         rows.append(entry)
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
@@ -454,10 +459,30 @@ def reply_streams(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
 
+def hosts(run: Run) -> pd.DataFrame:
+    """Return one row for each case and host that made calls: its role, quantiles, and its ratios to the others.
+
+    The times are round trips, or response times of an open load. Nothing for a run of one machine.
+    """
+    rows = []
+    for one in machines.each(run):
+        entry = {"case": run.labels[one.case], "host": one.host, "role": one.role, "clients": one.clients, "n": one.n}
+        entry |= {f"p{100 * p:g} [range over starts]": _of_host(*ends) for p, ends in one.quantiles.items()}
+        ratios = [f"p{100 * p:g} {machines.ratio_words(ratio)}" for p, ratio in one.ratios.items()]
+        entry |= {"ratio to other hosts that load": ", ".join(ratios), "described": "yes" if one.is_described else "no"}
+        rows.append(entry)
+    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+
+
+def _of_host(middle: float, low: float, high: float) -> str:
+    return f"{duration(middle)} [{duration(low)}, {duration(high)}]" if middle == middle else "n/a (too few in a start)"
+
+
 def results(run: Run) -> list[pd.DataFrame]:
-    """Return the tables of a run's results that have rows: calls, open loads, what calls cost, one-way streams."""
+    """Return the tables of a run's results that have rows: calls, open loads, hosts, what calls cost, streams."""
     paced = loads(run) if (run.cases["load"] == "open").any() else pd.DataFrame()
-    return [frame for frame in (calls(run), paced, costs(run), streams(run), reply_streams(run)) if len(frame)]
+    found = (calls(run), paced, hosts(run), costs(run), streams(run), reply_streams(run))
+    return [frame for frame in found if len(frame)]
 
 
 def card(outcomes: list[Check]) -> pd.DataFrame:

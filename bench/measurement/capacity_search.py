@@ -84,8 +84,13 @@ class Prober:
 
 
 def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
-    """Return whether a start met an objective: response times of all requests, from their scheduled send times."""
-    times = np.concatenate([one[1] - one[2] for one in found.calls]) / 1e3
+    """Return whether a start met an objective: response times of all requests, from their scheduled send times.
+
+    Where a host measures latency, only of its requests.
+    """
+    alone = next((row["first_client"] for row in found.hosts if row["role"] == "latency"), 0)  # its times alone count
+    each = len(found.calls) // max(1, sum(row["clients"] for row in found.hosts))
+    times = np.concatenate([one[1] - one[2] for one in found.calls[alone * each :]]) / 1e3
     achieved = found.ledger["calls"] / max(1, found.ledger["scheduled"])
     enough = len(times) >= stats.needed_samples(goal.p)
     quantile = stats.quantile(times, goal.p) if enough else NAN

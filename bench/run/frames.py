@@ -17,7 +17,7 @@ from bench.errors import DataError
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
-from bench.run import reply_streams, start_record
+from bench.run import merging, reply_streams, start_record
 from bench.run.folder import Folder
 from bench.stats import steady_state
 from bench.text import all_harmless, harmless
@@ -94,9 +94,13 @@ class Run:
     def _starts_by_case(self) -> dict[object, pd.DataFrame]:
         return dict(iter(self.starts.groupby("case")))
 
-    def samples_of(self, case: object, warm: bool = False) -> pd.DataFrame:
-        """Return the calls of one case in the order of ``samples``; if ``warm``, only those after the warm-up."""
+    def samples_of(self, case: object, warm: bool = False, headline: bool = False) -> pd.DataFrame:
+        """Return the calls of one case in the order of ``samples``; if ``warm``, only those after the warm-up.
+
+        With ``headline`` only those of the hosts that quantiles describe: see ``merged``.
+        """
         rows = self.samples.iloc[self._samples_by_case.get(case, [])]
+        rows = self._headline(rows) if headline else rows
         return rows[rows["warm"]] if warm else rows
 
     @cached_property
@@ -112,7 +116,8 @@ class Run:
     def samples(self) -> pd.DataFrame:
         """One row per call: start, client, t_send_ns, lag_ns, rtt_ns, open_ns; ``case``; ``warm`` after the warm-up.
 
-        ``opens``: the call opened its connection. ``large``: it carries the larger payload beside the others.
+        ``opens``: the call opened its connection. ``large``: it carries the larger payload beside the others. Of a run
+        of several hosts also ``host``, which made the call.
         """
         frame = self._calls.copy()
         starts = self.ledger[["case", "warm_up_ns"]].reindex(frame["start"])
@@ -125,6 +130,8 @@ class Run:
         for case in self.find_large():
             mine, each = frame["case"] == case, self.case(case).callers * self.case(case).outstanding
             frame.loc[mine, "large"] = frame.loc[mine, "client"] % each == each - 1
+        if len(self.hosts):
+            frame["host"] = merging.hosts_of(frame, self.hosts, lambda start: self.case(self.ledger.loc[start, "case"]))
         return frame
 
     def find_large(self) -> list[int]:
@@ -132,10 +139,33 @@ class Run:
         return [number for number, case in enumerate(self.plan.cases) if case.large_bytes]
 
     @cached_property
-    def _usual(self) -> pd.DataFrame:
-        """The calls that quantiles describe: after the warm-up, of the usual payload, over an open connection.
+    def merged(self) -> dict[int, merging.Merged]:
+        """How the calls of several hosts are merged, by case; empty for a run of one machine."""
+        if not len(self.hosts):
+            return {}
+        calls, cases = self._alike, self.hosts["start"].map(self.ledger["case"])
+        return {
+            number_of(case): merging.merged(calls[calls["case"] == case], rows)
+            for case, rows in self.hosts.groupby(cases)
+        }
 
-        Where every call opens its connection, those calls are described.
+    def _headline(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return those calls whose hosts quantiles describe."""
+        for case, one in self.merged.items():
+            if one.host:
+                rows = rows[(rows["case"] != case) | (rows["host"] == one.host)]
+        return rows
+
+    @cached_property
+    def _usual(self) -> pd.DataFrame:
+        """The calls that quantiles describe: those alike, of the hosts that are described."""
+        return self._headline(self._alike)
+
+    @cached_property
+    def _alike(self) -> pd.DataFrame:
+        """The calls after the warm-up, of the usual payload, over an open connection.
+
+        Where every call opens its connection, it is those calls.
         """
         warm = self.samples[self.samples["warm"]]
         if not (warm["opens"].any() or warm["large"].any()):
@@ -188,10 +218,30 @@ class Run:
     @cached_property
     def hosts(self) -> pd.DataFrame:
         """Hosts that took part, one row per start, host and role: see ``schema``; none where it was one machine."""
+        return self._hosts[self._hosts["start"].isin(self.ledger.index)]
+
+    @cached_property
+    def _hosts(self) -> pd.DataFrame:
         frame: pd.DataFrame = self.folder.read("hosts").to_pandas()
         for name in ("host", "role"):
             frame[name] = frame[name].map(harmless, na_action="ignore")
-        return frame[frame["start"].isin(self.ledger.index)]
+        return frame
+
+    def machine_of(self, host: str) -> dict[str, Any]:
+        """Return the machine record of a host; this machine's for one that has none."""
+        found: dict[str, Any] = self.manifest.get("hosts", {}).get(host) or self.manifest["machine"]
+        return found
+
+    def shares(self, hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> "pd.Series[float]":
+        """Return for rows of ``hosts`` the utilization of the CPUs that they can use: a client process uses one."""
+        cpus = hosts["host"].map(lambda name: int(self.machine_of(name)["cpus_allowed"])).astype(float)
+        most = cpus.where(hosts["clients"] == 0, np.minimum(cpus, hosts["clients"]))
+        return hosts["cpu_ns"] / 1e9 / hosts["start"].map(windows_s) / most
+
+    def _shares_of_hosts(self, windows_s: "pd.Series[float]") -> "pd.Series[float]":
+        """Return the largest share that clients use of the CPUs of their host, by start; none of one machine."""
+        loading = self._hosts[(self._hosts["clients"] > 0) & self._hosts["start"].isin(windows_s.index)]
+        return self.shares(loading, windows_s).groupby(loading["start"]).max()
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
@@ -214,6 +264,8 @@ class Run:
             frame[f"{role}_cpu_percent"] = frame[f"{role}_cpu_ns"] / frame["window_s"] / 1e7
         usable = self._cpus(frame["client_cpus"]).clip(upper=frame["clients"])  # a process runs one thread at a time
         frame["client_cpu_share"] = frame["client_cpu_percent"] / 100 / usable
+        for start, share in self._shares_of_hosts(frame["window_s"]).items():
+            frame.loc[number_of(start), "client_cpu_share"] = share
         frame["client_sleeps_per_call"] = frame["voluntary_switches"] / frame["calls"]
         frame["server_sleeps_per_call"] = frame["server_voluntary_switches"] / frame["calls"]
         cases = frame["case"].map(self.case)

@@ -45,7 +45,7 @@ def effort(run: Run) -> str:
     """Return the share of the variance between starts, and the detectable difference."""
     shares = {}
     for case in (A, B):
-        rows = run.samples_of(case, warm=True)
+        rows = run.samples_of(case, warm=True, headline=True)
         parts = [_parts(values["rtt_ns"].to_numpy()) for _, values in rows.groupby("start")]
         levels = variance.nested([part for part in parts if len(part) > 1])
         shares[run.labels[case]] = levels[1].share

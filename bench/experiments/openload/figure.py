@@ -73,7 +73,8 @@ def means(run: Run, axes: Axes) -> None:
     if model is not None:
         axes.plot(grid, model, color=MODEL, ls="-.", lw=1.8, label="predicted (Pollaczek-Khinchine)")
     for start in run.ledger.index[run.ledger["case"].isin(calm.index)]:
-        rows = run.samples[(run.samples["start"] == start) & run.samples["warm"]]
+        rows = run.samples_of(run.ledger.loc[start, "case"], warm=True, headline=True)
+        rows = rows[rows["start"] == start]
         rate = run.ledger.loc[start, "offered_per_s"]
         axes.plot(rate, (rows["lag_ns"] + rows["rtt_ns"]).mean() / 1e3, "o", ms=5, mec="white", mew=0.6, color=RESPONSE)
     axes.plot([], [], "o", color=RESPONSE, label="measured: each start")
@@ -108,7 +109,7 @@ def three_ways(run: Run, axes: Axes) -> None:
     if cases.keys() != {"closed", "open"}:
         return nothing(axes, "no frozen server in this run")
     rate = run.case(cases["open"]).offered_per_s
-    rows = {load: run.samples_of(case) for load, case in cases.items()}
+    rows = {load: run.samples_of(case, headline=True) for load, case in cases.items()}
     closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
     shown = {
         "closed loop, RTT": (closed, RTT, "-"),

@@ -71,7 +71,7 @@ def _model(run: Run) -> str:
 
 def _mean_us(run: Run, case: int) -> float:
     """Return the mean response time of a case's calls after the warm-up, in us; NaN if there are none."""
-    rows = run.samples_of(case, warm=True)
+    rows = run.samples_of(case, warm=True, headline=True)
     return float((rows["lag_ns"] + rows["rtt_ns"]).mean()) / 1e3
 
 
@@ -106,7 +106,7 @@ def freeze(run: Run) -> str:
     if not cases:
         return ""
     of = run.case(cases["open"])
-    rows = {load: run.samples_of(case) for load, case in cases.items()}
+    rows = {load: run.samples_of(case, headline=True) for load, case in cases.items()}
     closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
     users = (rows["open"]["lag_ns"] + rows["open"]["rtt_ns"]).to_numpy() / 1e3
     every_us = 1e6 / of.offered_per_s

@@ -1,0 +1,56 @@
+"""Whether samples of several hosts may be pooled: a quantile of each host beside that of the others, start by start.
+
+Hosts that do not agree measure different things: the tail of the pooled calls is then that of the host with the
+slowest path, weighted by how many calls it made (Treadmill: Zhang et al., ISCA 2016, section 3).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.stats import intervals
+from bench.stats.intervals import Interval
+from bench.stats.quantiles import Array
+
+MARGIN = 0.05
+AGREE, DIFFER, UNKNOWN = "agree", "differ", "inconclusive"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What starts say of a quantile of several hosts.
+
+    ratios: each host's over the geometric mean of the others', in the order of the hosts. verdict: ``AGREE`` if the
+    intervals of all ratios are within the margin, ``DIFFER`` if one excludes 1 and reaches beyond it.
+    """
+
+    ratios: tuple[Interval, ...]
+    verdict: str
+
+    @property
+    def slowest(self) -> int:
+        """The host with the largest ratio."""
+        return max(range(len(self.ratios)), key=lambda host: self.ratios[host].middle)
+
+
+def agreement(values: Array, margin: float = MARGIN) -> Agreement:
+    """Return whether hosts agree on a quantile, of the shape (starts, hosts): positive, of two hosts or more.
+
+    Each ratio is the Hodges-Lehmann median of the ratios of each start, with its interval by inverting the signed-rank
+    test; below six starts there is none, and the verdict is inconclusive. A disturbance of a start acts on all hosts.
+    """
+    logs = np.log(np.asarray(values, float))
+    others = (logs.sum(axis=1, keepdims=True) - logs) / (logs.shape[1] - 1)
+    ratios = tuple(_ratio(difference) for difference in (logs - others).T)
+    if any(one.low != one.low for one in ratios):
+        return Agreement(ratios, UNKNOWN)
+    outside = [one for one in ratios if not (1 / (1 + margin) <= one.low and one.high <= 1 + margin)]
+    differ = any(one.low > 1 or one.high < 1 for one in outside)
+    return Agreement(ratios, DIFFER if differ else UNKNOWN if outside else AGREE)
+
+
+def _ratio(logs: Array) -> Interval:
+    found = intervals.paired_shift(logs)
+    low, high = (math.exp(found.low), math.exp(found.high)) if found else (math.nan, math.nan)
+    return Interval(math.exp(intervals.walsh_median(logs)), low, high, intervals.CONFIDENCE)

@@ -1,0 +1,171 @@
+"""Calls of several hosts: pooled where hosts agree, and rates over the window that all share.
+
+Else those of the slowest host are described; of the host that measures latency where there is one. Every check about a
+machine names its host.
+"""
+
+import numpy as np
+import pytest
+from far_hosts import far_case, far_run
+from handmade import PAIR, handmade, noisy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench import stats
+from bench.analysis import checks, hosts, quantiles
+from bench.analysis.card import CAUTION, PASS
+from bench.analysis.resources import resources
+from bench.apps import listing
+from bench.experiments import panels, tables
+from bench.run.frames import column
+from bench.run.merging import ALONE, LATENCY, POOLED, SLOWEST
+
+TWO = far_case(clients=4)
+
+
+def quantile_of(run, hosts, p, start=0):
+    """The quantile of a start's calls of some hosts, from the samples as they are stored."""
+    rows = run.samples[(run.samples["start"] == start) & run.samples["warm"] & run.samples["host"].isin(hosts)]
+    return stats.quantile(rows["rtt_ns"].to_numpy() / 1e3, p)
+
+
+def test_each_call_is_its_host_s_and_clients_are_dealt_in_turn():
+    run = far_run([far_case(clients=3, callers=2)], ["a", "b"], {"a": 10, "b": 1000, "l": 100}, latency="l", calls=50)
+    for host, us, clients in (("a", 10, [0, 1, 4, 5]), ("b", 1000, [2, 3]), ("l", 100, [6, 7])):
+        rows = run.samples[run.samples["host"] == host]
+        assert sorted(rows["client"].unique()) == clients
+        assert (rows["rtt_ns"] / 1e3).between(us, 1.06 * us).all()
+    assert run.case(0).processes == 4 and len(run.samples) == run.ledger["calls"].sum()
+
+
+def test_hosts_that_agree_are_pooled():
+    run = far_run([TWO], ["a", "b"], {"a": 100, "b": 101})
+    one = run.merged[0]
+    assert (one.kind, one.host, one.verdict) == (POOLED, "", "agree") and set(one.tested) == {0.5, 0.99}
+    for p in (0.5, 0.99):
+        assert run.starts.loc[0, column(p)] == quantile_of(run, ["a", "b"], p)
+    assert run.count(0) == len(run.samples[run.samples["warm"]])
+    assert checks.hosts(run).verdict == PASS
+    assert tables.calls(run)["quantiles of"].to_list() == ["hosts a and b, pooled"]
+
+
+def test_hosts_that_differ_are_not_pooled_and_the_slowest_is_described():
+    run = far_run([TWO], ["a", "b"], {"a": 100, "b": 130})
+    assert (run.merged[0].kind, run.merged[0].host, run.merged[0].verdict) == (SLOWEST, "b", "differ")
+    assert run.starts.loc[0, column(0.5)] == quantile_of(run, ["b"], 0.5) > quantile_of(run, ["a", "b"], 0.5)
+    assert quantiles.quantile(run, 0, 0.99).has == run.count(0) == len(quantiles.times(run, 0, "rtt"))
+    card = checks.hosts(run)
+    assert card.verdict == CAUTION and "host b, the slowest: p50 of b is 1.30x [1.30, 1.30]" in card.found
+    assert "they differ" in tables.calls(run)["quantiles of"].iloc[0]
+    table = tables.hosts(run)
+    assert table["host"].to_list() == ["a", "b"] and table["described"].to_list() == ["no", "yes"]
+    assert "p50 0.77x" in table["ratio to other hosts that load"].iloc[0]
+
+
+def test_a_tail_that_differs_is_not_pooled_though_the_medians_agree():
+    def tail(name, start, calls):
+        return np.where(np.arange(calls) % 20 == 0, 10 if name == "b" else 5, 1)
+
+    run = far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, shape=tail)
+    assert (run.merged[0].kind, run.merged[0].host) == (SLOWEST, "b")
+    assert "p99 of b is 2.00x" in checks.hosts(run).found
+
+
+def test_below_six_starts_nothing_is_pooled_and_it_is_said():
+    run = far_run([TWO], ["a", "b"], {"a": 100, "b": 101}, starts=2)
+    card = checks.hosts(run)
+    assert (run.merged[0].kind, run.merged[0].host) == (SLOWEST, "b")
+    assert card.verdict == CAUTION and "no 95 % CI below six starts" in card.found and "more starts" in card.advice
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.floats(0.8, 1.25), st.integers(2, 4))
+def test_what_is_described_is_a_quantile_of_calls_that_were_made(ratio, clients):
+    run = far_run([far_case(clients=clients)], ["a", "b"], {"a": 100, "b": 100 * ratio}, calls=400)
+    one = run.merged[0]
+    agree = 1 / 1.05 <= run.merged[0].tested[0.5].ratios[1].middle <= 1.05
+    assert (one.kind == POOLED) == agree
+    of = ["a", "b"] if agree else ["b" if ratio > 1 else "a"]
+    for start in run.starts.index:
+        assert run.starts.loc[start, column(0.5)] == quantile_of(run, of, 0.5, start)
+
+
+def test_the_host_that_measures_latency_alone_is_described_whether_others_agree_or_not():
+    for other in (100, 300):
+        run = far_run([TWO], ["a", "b"], {"a": 100, "b": other, "l": 20}, latency="l")
+        assert (run.merged[0].kind, run.merged[0].host) == (LATENCY, "l")
+        assert run.starts.loc[0, column(0.5)] == quantile_of(run, ["l"], 0.5) < 22
+        assert run.rtt_us(0).max() < 22 and quantiles.times(run, 0, "rtt").max() < 22
+        assert checks.hosts(run).verdict == PASS
+        assert tables.calls(run)["quantiles of"].to_list() == ["host l alone, which measures latency"]
+        assert tables.hosts(run)["described"].to_list() == ["no", "no", "yes"]
+        assert "host l alone, which measures latency" in panels.caption(run).replace("\n", " ")
+
+
+def test_one_host_that_loads_needs_no_agreement():
+    run = far_run([far_case(clients=1)], ["a", "b"], {"a": 100})
+    assert run.merged[0].kind == ALONE and run.starts.loc[0, column(0.5)] == quantile_of(run, ["a"], 0.5)
+    assert hosts.described(run, 0) == "host a" and checks.hosts(run).verdict == PASS
+
+
+def test_the_rate_is_of_the_window_in_which_all_hosts_load():
+    run = far_run([far_case(clients=2)], ["a", "b"], {"a": 100, "b": 100}, late_ns={"b": 50_000_000}, starts=1)
+    rows = run.samples.assign(end=run.samples["t_send_ns"] + run.samples["rtt_ns"])
+    began = rows.groupby("host", observed=True)["t_send_ns"].min().max()
+    ended = rows.groupby("host", observed=True)["end"].max().min()
+    assert (began, ended - began < 60_000_000) == (50_000_000, True)
+    both = ((rows["end"] > began) & (rows["end"] <= ended)).sum()
+    assert run.starts.loc[0, "rate_per_s"] == both / ((ended - began) / 1e9)
+    assert run.starts.loc[0, "rate_per_s"] == pytest.approx(2 / 100e-6, rel=0.01)
+    whole = len(rows) / run.ledger.loc[0, "window_s"]
+    assert whole < 0.7 * run.starts.loc[0, "rate_per_s"]
+
+
+def test_an_open_load_compares_response_times():
+    run = far_run([far_case(clients=2, load="open", offered_per_s=100.0)], ["a", "b"], {"a": 100, "b": 200})
+    assert run.merged[0].host == "b" and "host b" in tables.loads(run)["quantiles of"].iloc[0]
+
+
+LIMITS = {
+    "steal": ({"steal_ns": 50_000_000}, "host b: other guests took"),
+    "throttled": ({"throttled_ns": 5_000_000}, "host b: the control group's CPU limit throttled"),
+    "collections": ({"gc_collections": 5000}, "host b: its clients made 30000 garbage collections"),
+    "other work": ({"machine_busy_ns": 10**9}, "host b: other processes used"),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_check_about_a_machine_names_the_host(name):
+    rows, words = LIMITS[name]
+    quiet = far_run([far_case(clients=2)], ["a", "b"], {"a": 200, "b": 200}, calls=2000)
+    assert checks.machine(quiet).verdict == PASS and "on each of 3 hosts" in checks.machine(quiet).found
+    run = far_run([far_case(clients=2)], ["a", "b"], {"a": 200, "b": 200}, calls=2000, rows={"b": rows})
+    found = checks.machine(run)
+    assert found.verdict == CAUTION and words in found.found and "host a" not in found.found
+
+
+def test_a_host_whose_clients_saturate_its_cpus_is_named_as_the_limit():
+    window_ns = 1000 * 100_000 * 1.02
+    busy = {"a": 10**7, "b": int(2 * window_ns), "s": 10**6}
+    run = far_run([far_case(clients=4)], ["a", "b"], {"a": 100, "b": 100}, busy=busy)
+    found = checks.client(run)
+    assert found.verdict == CAUTION and "clients of host b used up to" in found.found
+    assert [one.name for one in resources(run, 0)][:1] == ["the clients' CPUs on host b"]
+    assert checks.client_limited(run) == [0] and "on host b" in checks.limit(run).found
+    server = next(one for one in resources(run, 0) if one.roles == ("server",))
+    assert server.cpus == 4  # of its own host, not of this machine
+
+
+def test_show_prints_the_table_of_hosts():
+    run = far_run([TWO], ["a", "b"], {"a": 100, "b": 130})
+    text = listing.run_text(run.id)
+    assert "ratio to other hosts that load" in text and "hosts     server s (4 CPUs); load a (4 CPUs)" in text
+    assert "hosts of tcp://10.0.0.1:8786" in text
+
+
+def test_a_run_of_one_machine_has_nothing_of_it():
+    run = handmade(PAIR, [50, 30], shape=noisy)
+    assert run.merged == {} and run.hosts.empty and "host" not in run.samples
+    assert tables.hosts(run).empty and "quantiles of" not in tables.calls(run)
+    assert hosts.headline(run) == "" and "Hosts:" not in panels.caption(run)
+    assert len(checks.check(run)) == 12

@@ -1,0 +1,72 @@
+"""Runs of several hosts made by hand: each host's clients make calls of a given duration."""
+
+from dataclasses import replace
+
+import numpy as np
+from handmade import FACTS
+
+from bench.plan.case import Case
+from bench.plan.profiles import make_plan
+from bench.run import start_record, stored
+from bench.run.frames import Run
+from bench.run.start_record import StartRecord
+
+SCHEDULER = {"scheduler": "tcp://10.0.0.1:8786"}
+SERVER = "s"
+
+
+def far_case(**changes):
+    """A case that hosts measure."""
+    return Case("sockets", "tcp", **{"placement": "free", "hosts": SCHEDULER} | changes)
+
+
+def machine(number, cpus=4):
+    """The record of a host's machine."""
+    return FACTS["machine"] | {"machine_id": f"{number:08x}", "cpus_allowed": cpus}
+
+
+def far_run(cases, hosts, rtt_us, starts=6, calls=1000, latency=None, late_ns=None, busy=None, rows=None, shape=None):
+    """Return a run in which the clients of host h make calls of about rtt_us[h] us back to back: ``calls`` the slowest.
+
+    hosts: names of those that load; clients are shared out in turn. latency: one more host, whose client is alone.
+    late_ns: by host, when its clients begin after *go*. busy: by host, CPU time of its role in ns. rows: by host,
+    further columns of the table. shape: factors of the calls of a host from its name and the number of the start.
+    """
+    if latency:
+        cases = [replace(case, hosts=case.hosts | {"latency": latency}) for case in cases]
+    plan = make_plan("latency", cases, starts=starts, window_s=0.01)
+    records = {name: machine(number) for number, name in enumerate((SERVER, *hosts, *([latency] if latency else [])))}
+    folder = stored.create(plan, FACTS | {"hosts": records})
+    for start, block, index in plan.order():
+        case = plan.cases[index]
+        of = [hosts[number % len(hosts)] for number in range(case.clients)] + ([latency] if latency else [])
+        arrays = []
+        for name in of:
+            many = int(calls * max(rtt_us[one] for one in of) / rtt_us[name])
+            for _ in range(case.callers * case.outstanding):
+                rtt = np.rint(1000 * rtt_us[name] * (1 + block / 100 + np.arange(many) / 1e6))
+                rtt = (rtt * (shape(name, start, many) if shape else 1)).astype("i8")
+                sent = np.concatenate([[0], np.cumsum(rtt)[:-1]]) + (late_ns or {}).get(name, 0)
+                arrays.append(np.stack([sent, sent + rtt, sent][: 3 if case.load == "open" else 2]))
+        total, window_ns = sum(len(one[1]) for one in arrays), max(int(one[1][-1]) for one in arrays)
+        table = [(SERVER, "server", None, 0)]
+        table += [(name, "load", *_first(of[: case.clients], name)) for name in hosts]
+        table += [(latency, "latency", case.clients, 1)] if latency else []
+        known = {"calls": total, "server_calls": total, "window_s": window_ns / 1e9, "errors": 0, "first_rtt_ns": 1,
+                 "client_cpu_ns": 10 * total, "server_cpu_ns": 20 * total, "gc_collections": 0,
+                 "scheduled": total if case.load == "open" else None}  # fmt: skip
+        found = [
+            {"host": name, "role": role, "first_client": first, "clients": clients, "offset_ns": 0, "bound_ns": 100,
+             "at_ns": -1000, "after_offset_ns": 0, "after_bound_ns": 100, "after_at_ns": window_ns,
+             "machine_busy_ns": 0, "steal_ns": 0, "throttled_ns": 0, "cpu_ns": (busy or {}).get(name, 0),
+             "gc_collections": 0 if clients else None} | (rows or {}).get(name, {})
+            for name, role, first, clients in table
+        ]  # fmt: skip
+        measured = StartRecord(known, calls=arrays, hosts=found)
+        folder.append(start, start_record.tables(start, block, index, case, measured))
+    folder.update(finished=True)
+    return Run(folder)
+
+
+def _first(of, name):
+    return (of.index(name), of.count(name)) if name in of else (None, 0)
