@@ -32,6 +32,8 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              and waits while the client does not read
 ``route``                    for a system with a router: ``route(binding, options, service)`` starts the router,
                              calls ``service.announce(addresses, pids)``, and returns when the router has ended
+``ROUTER_OPTION``            the name of a boolean option: the router is started for cases where it is true (optional;
+                             without it for every case of a system with ``route``)
 ``Load``                     a program that makes the calls itself, used for closed loads (optional):
                              ``Load(address, options, payloads, callers, most_calls)`` with the methods of
                              ``bench.child.callers.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
@@ -111,8 +113,9 @@ def parse_address(text: str) -> Address:
 class Binding:
     """Where a server has to listen.
 
-    Without an ``address`` from the user it listens on the loopback interface at a port that the system
-    picks, or at a socket file in ``directory``, which is private (mode 0700) and removed at the end.
+    Without an ``address`` it listens on the loopback interface at a port that the system picks, or at a socket file in
+    ``directory``, which is private (mode 0700) and removed at the end. An ``address`` with port 0, ``tcp://HOST:0``,
+    names the interface only, as for a server that another machine has to reach.
     ``router`` holds the addresses that the system's router announced, ``environment`` the folder of the Python
     environment that the router or the server needs, ``message`` what requests carry (``bytes`` or a kind of
     ``bench.messages``), ``credentials`` the folder of certificate and keys (``bench.credentials`` names the files)
@@ -126,6 +129,16 @@ class Binding:
     environment: str = ""
     message: str = "bytes"
     credentials: str = ""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the user names the whole address: with its port, or a socket file."""
+        return self.address is not None and not self.address.endswith(":0")
+
+    @property
+    def host(self) -> str:
+        """The host of the interface to listen on over tcp."""
+        return (parse_address(self.address).host if self.address else "") or "127.0.0.1"
 
     def endpoint(self) -> str:
         """Return the address to bind, with port 0 where the system picks one."""

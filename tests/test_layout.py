@@ -112,7 +112,7 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
             "bench.process",
             "bench.process.Process",
         ),
-        *("bench.systems._nng", "bench.systems._asgi", "bench.systems._zenoh"),
+        *("bench.systems._nng", "bench.systems._asgi", "bench.systems._ports", "bench.systems._zenoh"),
         *("bench.systems._grpc_echo_pb2", "bench.systems._grpc_echo_pb2.Payload", "bench.process.python"),
         *("bench.replies", "bench.replies.END", "bench.systems._tokens"),
         *(

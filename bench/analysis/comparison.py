@@ -19,6 +19,7 @@ NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that a
 LATER = {  # options since, with the value of runs without them
     "tls": False,
     "curve": False,
+    "router": False,
     "tls_session": "new",
     "stream_by": "chunked",
     "pool": 0,

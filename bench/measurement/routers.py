@@ -117,7 +117,7 @@ class Routers:
 
     def of(self, case: Case) -> Router | None:
         """Return the router for a case, started if there is none yet or the case wants a fresh one."""
-        if case.target is not None or not hasattr(systems.load(case.system), "route"):
+        if case.target is not None or not systems.is_routed(case.system, case.options):
             return None
         host = self.hosts(case).server
         key = case.system, id(host)

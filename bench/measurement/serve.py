@@ -68,7 +68,7 @@ def _serve(
     """Start a server, and its router if it has one; ``listens`` gets the line that names the address."""
     name, where, given = case.system, case.transport, case.options
     texts = certificates.of_user() if credentials.wanted(given) else {}
-    router = routers.start(name, where, given, address, texts) if hasattr(systems.load(name), "route") else None
+    router = routers.start(name, where, given, address, texts) if systems.is_routed(name, given) else None
     spec = ServerSpec(
         system=name,
         transport=where,

@@ -23,7 +23,7 @@ CONNECTION_S = 0.004
 def expected_s(plan: Plan) -> float:
     """Return how long all starts of a plan will take, in seconds."""
     here = set(systems.names())  # a stored plan may name others
-    routed = {case.system for case in plan.cases if case.system in here and systems.defines(case.system, "route")}
+    routed = {one.system for one in plan.cases if one.system in here and systems.is_routed(one.system, one.options)}
     routers_s = sum(float(systems.constant(system, "ROUTER_S", ROUTER_S)) for system in routed)
     return plan.starts * sum(_start_s(case, plan.window_s) for case in plan.cases) + routers_s
 

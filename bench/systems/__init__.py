@@ -122,6 +122,14 @@ def defines(name: str, function: str) -> bool:
         return False
 
 
+def is_routed(name: str, options: Mapping[str, Any]) -> bool:
+    """Return whether a system's calls go through its router with some options, without importing it."""
+    if not defines(name, "route"):
+        return False
+    option = constant(name, "ROUTER_OPTION", None)
+    return option is None or bool(options.get(option))
+
+
 def load(name: str) -> System:
     """Import one system.
 

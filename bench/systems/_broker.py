@@ -6,7 +6,6 @@ says how the program is configured (``Program``, and the words that start it); w
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from typing import NoReturn
 from bench import process
 from bench.contract import Address, Binding, RouterService, parse_address
 from bench.errors import NotInstalledError, TransportError
+from bench.systems import _ports
 
 LOGIN = "ROUNDTRIP_BROKER_LOGIN"  # USER:PASSWORD that brokers started here ask for, and that clients present
 SERVICE = "roundtrip"  # the name that a server takes requests under; see ``name_of``
@@ -87,7 +87,7 @@ def lost() -> TransportError:
 
 def name_of(binding: Binding) -> str:
     """Return the name that a server takes requests under: one of its own, because the broker outlives servers."""
-    return SERVICE if binding.address else f"{SERVICE}.{os.getpid()}"
+    return SERVICE if binding.is_named else f"{SERVICE}.{os.getpid()}"
 
 
 def announced(binding: Binding, tls: bool) -> str:
@@ -113,10 +113,8 @@ def endpoint(transport: str, tls: bool) -> str:
 
 def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[str], tls: bool) -> dict[str, Address]:
     """Return the endpoints of a broker: the one that the user names, or all that clients of a run may ask for."""
-    if binding.address is not None:
-        where = parse_address(binding.address)
-        named = where if where.port or where.transport == "ipc" else where._replace(port=free_port(where.host))
-        return {endpoint(binding.transport, tls): named}
+    if binding.is_named:
+        return {endpoint(binding.transport, tls): parse_address(binding.endpoint())}
     found = {}
     for transport in transports:
         for is_encrypted in (False, True):
@@ -125,15 +123,9 @@ def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[s
             if transport == "ipc":
                 where = Address("ipc", "", 0, f"{binding.directory}/{'tls' if is_encrypted else 'broker'}.sock")
             else:
-                where = Address("tcp", "127.0.0.1", free_port(), "")
+                where = Address("tcp", binding.host, _ports.free(binding.host), "")
             found[endpoint(transport, is_encrypted)] = where
     return found
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    """Return a port that nobody listens at now; ``run`` tries again if somebody does when the broker starts."""
-    with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        return int(probe.getsockname()[1])
 
 
 def text(where: Address) -> str:
@@ -180,7 +172,7 @@ def run(
         if one.wait_until_ready():
             service.announce({name: text(where) for name, where in places.items()}, {})
             raise one.ended()
-        if binding.address is not None or not one.is_taken or attempt == ATTEMPTS - 1:
+        if binding.is_named or not one.is_taken or attempt == ATTEMPTS - 1:
             raise one.ended()
     raise AssertionError("unreachable")
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -11,8 +10,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from bench import credentials
-from bench.contract import parse_address
+from bench.contract import Address, parse_address
 from bench.errors import TransportError
+from bench.systems import _broker, _ports
 
 ENVIRONMENT = "crossbar"  # the node and JupyterLab cannot share an environment
 EXCEPTION = re.compile(r"[\w.]+\.\w*(Error|Exception|Failure)\b")  # begins the last line of a traceback
@@ -64,25 +64,9 @@ def run(
     raise TransportError(f"the Crossbar.io node ended with status {status}{reason}")
 
 
-_reserved: dict[int, socket.socket] = {}
-
-
-def reserve_port(host: str = "127.0.0.1") -> int:
-    """Return a free port that the kernel gives to no other process while this one runs.
-
-    The node cannot pick one itself, and takes seconds to listen: on Linux a socket that is bound and does not listen
-    keeps the port meanwhile, and the node shares it (SO_REUSEPORT, see ``endpoint``).
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    if sys.platform != "linux":
-        with socket.create_server((host, 0), family=family) as probe:
-            return int(probe.getsockname()[1])
-    holder = socket.socket(family, socket.SOCK_STREAM)
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    holder.bind((host, 0))
-    port = int(holder.getsockname()[1])
-    _reserved[port] = holder
-    return port
+def reserved(host: str = "127.0.0.1") -> str:
+    """Return an address on a host for the node, which cannot pick a port itself and takes seconds to listen."""
+    return _broker.text(Address("tcp", host, _ports.held(host), ""))
 
 
 def endpoint(address: str, folder: str = "") -> dict[str, Any]:
@@ -91,7 +75,7 @@ def endpoint(address: str, folder: str = "") -> dict[str, Any]:
     if where.transport == "ipc":
         return {"type": "unix", "path": where.path}
     version = 6 if ":" in where.host else 4
-    shared = {"shared": True} if where.port in _reserved else {}
+    shared = {"shared": True} if _ports.is_held(where.port) else {}
     tls = {"tls": {"key": f"{folder}/{credentials.KEY}", "certificate": f"{folder}/{credentials.CERTIFICATE}"}}
     found = {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
     return found | shared | (tls if folder else {})

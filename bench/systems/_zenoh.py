@@ -1,12 +1,10 @@
-"""Shared by the two zenoh systems: options, sessions without scouting, queries and publications."""
+"""Sessions of zenoh without scouting: as a peer, as a client of a router, and as the router."""
 
 import base64
 import json
 import os
 import socket
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +13,11 @@ import zenoh
 from bench import credentials
 from bench.contract import Address, parse_address
 from bench.errors import TransportError
-from bench.systems import _broker, _tls
+from bench.systems import _tls
 
-KEY = _broker.SERVICE
 OPEN_MS = 3000  # to connect
 MATCH_S = 5.0  # until a declaration of the other side has arrived
 AGAIN_S = 0.002
-PATIENCE_S = 3600.0  # for a reply: this package has its own deadlines
-
-
-@dataclass(frozen=True)
-class Options:
-    """How messages are sent. Without discovery: nothing is sent to multicast addresses.
-
-    querier: declare the client's queries once; else each call is a get of the session, which resolves the key anew.
-    express: send each message at once; else one that comes while another is sent may share a batch with it.
-    codec: how structured messages become bytes; not used for opaque bytes.
-    tls: encrypt by rustls, over tcp; the client verifies the server's certificate.
-    """
-
-    querier: bool = True
-    express: bool = False
-    codec: str = "json"
-    tls: bool = False
 
 
 def endpoint(where: Address, tls: bool) -> str:
@@ -81,7 +61,7 @@ def _open_listening(mode: str, ends: list[str], folder: str) -> Any:
     try:
         return zenoh.open(_config(mode, settings))
     except zenoh.ZError as reason:
-        raise TransportError(f"cannot listen at {' and '.join(ends)}: {_words(reason)}") from reason
+        raise TransportError(f"cannot listen at {' and '.join(ends)}: {words(reason)}") from reason
 
 
 def _ports() -> set[int]:
@@ -113,7 +93,7 @@ def connected(mode: str, address: str, tls: bool) -> Any:
     except zenoh.ZError as reason:
         if tls:
             raise _tls.found_wrong(where) from reason
-        raise TransportError(f"cannot connect to {address}: {_words(reason)}{_tls.IF}", "connect") from reason
+        raise TransportError(f"cannot connect to {address}: {words(reason)}{_tls.IF}", "connect") from reason
 
 
 def matched(declared: Any) -> Any:
@@ -126,80 +106,6 @@ def matched(declared: Any) -> Any:
     return declared
 
 
-def answering(session: Any, key: str, answer: Callable[[bytes], bytes], express: bool) -> Any:
-    """Answer queries for a key in threads of the library; return what keeps it so."""
-
-    def handle(query: Any) -> None:
-        query.reply(key, answer(query.payload.to_bytes()), express=express)
-        query.drop()
-
-    return session.declare_queryable(key, handle, complete=True)
-
-
-def first(replies: Any) -> bytes:
-    """Return the first reply to a query, waiting for it; TransportError for an error, or where none comes."""
-    for reply in replies:
-        if reply.ok is None:
-            raise TransportError(f"the call failed: {reply.err.payload.to_string()}", "read")
-        return reply.ok.payload.to_bytes()
-    raise TransportError("the call failed: no reply came, the server is gone", "read")
-
-
-def failed(reason: Exception) -> TransportError:
-    """Return the error for a query that could not be sent."""
-    return TransportError(f"the call failed: {_words(reason)}", "read")
-
-
-class Client:
-    """One session, whose queries are calls."""
-
-    mode: str
-
-    def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
-        self._address, self._options = address, options
-
-    def open(self) -> None:
-        """Connect, and wait until the server's declaration has come."""
-        express = self._options.express
-        self._session = connected(self.mode, self._address, self._options.tls)
-        self._key = _broker.split(self._address)[1]
-        self._querier = matched(self._session.declare_querier(self._key, timeout=PATIENCE_S, express=express))
-
-    def _ask(self, payload: bytes) -> Any:
-        if self._options.querier:
-            return self._querier.get(payload=payload)
-        return self._session.get(self._key, payload=payload, timeout=PATIENCE_S, express=self._options.express)
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._session.close()
-
-
-class Sender:
-    """The sending end of a one-way stream: a publisher that waits while the connection takes nothing."""
-
-    mode: str
-
-    def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
-        self._address, self._options = address, options
-
-    def open(self) -> None:
-        """Connect, and wait until the receiver's declaration has come."""
-        self._session = connected(self.mode, self._address, self._options.tls)
-        block = zenoh.CongestionControl.BLOCK  # the default drops what does not fit
-        publisher = self._session.declare_publisher(KEY, congestion_control=block, express=self._options.express)
-        self._publisher = matched(publisher)
-
-    def send(self, payload: bytes) -> None:
-        """Publish one message."""
-        self._publisher.put(payload)
-
-    def close(self) -> None:
-        """Disconnect when all messages have been sent."""
-        self._session.close()
-
-
-def _words(reason: Exception) -> str:
+def words(reason: Exception) -> str:
+    """Return what the library says of a failure, in one line."""
     return str(reason).split(" at /")[0].splitlines()[0]

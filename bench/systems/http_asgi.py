@@ -1,7 +1,6 @@
 """HTTP: ASGI, a Starlette application on uvicorn, hypercorn or granian; clients of httpx or aiohttp."""
 
 import importlib.util
-import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, Literal
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import NotInstalledError, TransportError
-from bench.systems import _http, _http_wire, _messages, _tls, _workers, sockets
+from bench.systems import _http, _http_wire, _messages, _ports, _tls, _workers, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.8
@@ -70,21 +69,13 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
             runner.run(_asgi.uvicorn(application, listener, options.server.removeprefix("uvicorn_"), folder))
 
 
-_kept: list[socket.socket] = []  # sockets that hold a port for this process's own use
-
-
 def _reserved(endpoint: str) -> Address:
-    """Return where granian is to listen, which takes a port's number: a free one is held by a socket beside its own."""
+    """Return where granian is to listen, which takes a port's number: a free one is held until it does."""
     where = parse_address(endpoint)
     if where.transport == "ipc":
         return where
     _workers.refuse_if_taken(endpoint)
-    holder = socket.socket(socket.AF_INET6 if ":" in where.host else socket.AF_INET)
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    holder.bind((where.host, where.port))
-    _kept.append(holder)
-    return where._replace(port=holder.getsockname()[1])
+    return where._replace(port=_ports.held(where.host, where.port))
 
 
 def _place(where: Address) -> dict[str, Any]:

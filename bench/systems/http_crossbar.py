@@ -1,7 +1,6 @@
 """HTTP by Crossbar.io's Web service: its own static file and JSON value, Twisted Web resources for the rest."""
 
 import os
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +83,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.workers > 1 and binding.transport != "tcp":
         raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
     _workers.refuse_if_taken(binding.endpoint())
-    address = re.sub(r"^tcp://(.*):0$", _with_reserved_port, binding.endpoint())
+    is_free = binding.transport == "tcp" and not binding.is_named
+    address = _crossbar.reserved(binding.host) if is_free else binding.endpoint()
     here, directory = Path(__file__).parent, Path(binding.directory)
     (directory / "code").mkdir()
     shutil.copy(here / f"{RESOURCES}.py", directory / "code")
@@ -97,10 +97,6 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         service.adopt,
         lambda controller: service.announce(address, counts=lambda: _counts(directory)),
     )
-
-
-def _with_reserved_port(named: re.Match[str]) -> str:
-    return f"tcp://{named[1]}:{_crossbar.reserve_port(named[1].strip('[]'))}"
 
 
 def _configuration(address: str, options: Options, directory: str) -> dict[str, Any]:

@@ -48,7 +48,6 @@ def route(binding: Binding, options: Options, service: RouterService) -> None:
 
 def _configured(binding: Binding, options: Options) -> _broker.Start:
     """Write the broker's configuration: one port, for connections with and without TLS where a run has both."""
-    named = binding.address is not None
     places = _broker.endpoints(binding, TRANSPORTS, (), options.tls)
     (where,) = places.values()
     lines = [
@@ -63,7 +62,7 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
             f'key_file: "{binding.credentials}/{credentials.KEY}"',
         )
         lines += [f"tls {{ {', '.join(files)} }}"]
-        if not named:
+        if not binding.is_named:
             lines += ["allow_non_tls: true"]
             places[_broker.endpoint("tcp", True)] = where
     if login := _broker.login():

@@ -19,7 +19,7 @@ from bench import credentials, process
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import NotInstalledError, TransportError
 from bench.replies import END
-from bench.systems import _broker, _tls
+from bench.systems import _broker, _ports, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.3
@@ -91,7 +91,7 @@ def _port_mapper(binding: Binding, service: RouterService) -> int:
     if program is None:
         raise NotInstalledError("there is no epmd; install it: apt-get install erlang-base", ["erlang-base"])
     for _ in range(_broker.ATTEMPTS):
-        port = _broker.free_port()
+        port = _ports.free()
         words = [program, "-port", str(port), "-address", "127.0.0.1"]
         variables = _broker.configured({"HOME": binding.directory})
         mapper = subprocess.Popen(
@@ -115,7 +115,7 @@ def _variables(binding: Binding, port: int) -> dict[str, str]:
         "ERL_EPMD_ADDRESS": "127.0.0.1",
         "ERL_AFLAGS": "-start_epmd false",
         "RABBITMQ_NODENAME": f"roundtrip-{secrets.token_hex(4)}@localhost",
-        "RABBITMQ_DIST_PORT": str(_broker.free_port()),
+        "RABBITMQ_DIST_PORT": str(_ports.free()),
         "RABBITMQ_CONF_ENV_FILE": _broker.write(binding, "rabbitmq-env.conf", []),
         "RABBITMQ_CONFIG_FILE": f"{folder}/rabbitmq.conf",
         "RABBITMQ_ADVANCED_CONFIG_FILE": _broker.write(binding, "advanced.config", ["[]."]),

@@ -59,10 +59,9 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
     """Write the broker's configuration; it keeps nothing on disk, and obeys the commands that are needed alone."""
     places = _broker.endpoints(binding, TRANSPORTS, ENCRYPTED, options.tls)
     ports = {name: where.port for name, where in places.items() if where.transport == "tcp"}
-    hosts = {where.host for where in places.values() if where.transport == "tcp"} or {"127.0.0.1"}
     lines = [
         f"port {ports.get('tcp', 0)}",
-        f"bind {' '.join(hosts)}",
+        f"bind {binding.host}",
         f"dir {binding.directory}",
         "protected-mode no",  # the addresses are loopback, or named by the user
         'save ""',

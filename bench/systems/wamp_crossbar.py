@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -74,15 +73,14 @@ def route(binding: Binding, options: Options, service: RouterService) -> None:
 
 def _endpoints(binding: Binding, options: Options) -> Iterator[tuple[str, str]]:
     """Yield "TRANSPORT FRAMING" and its address: the one that the user names, or all; " tls" ends those with TLS."""
-    if binding.address is not None:
-        named = re.sub(r":0$", lambda _: f":{_crossbar.reserve_port()}", binding.address)
-        yield _endpoint_name(binding.transport, options), named
+    if binding.is_named:
+        yield _endpoint_name(binding.transport, options), binding.endpoint()
         return
     for framing in FRAMINGS:
         yield f"ipc {framing}", f"ipc://{binding.directory}/{framing}.sock"
-        yield f"tcp {framing}", f"tcp://127.0.0.1:{_crossbar.reserve_port()}"
+        yield f"tcp {framing}", _crossbar.reserved(binding.host)
         if binding.credentials:
-            yield f"tcp {framing} tls", f"tcp://127.0.0.1:{_crossbar.reserve_port()}"
+            yield f"tcp {framing} tls", _crossbar.reserved(binding.host)
 
 
 def _endpoint_name(transport: str, options: Options) -> str:
@@ -173,14 +171,14 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 async def _serve(binding: Binding, options: Options, service: Service) -> None:
     router = binding.router[_endpoint_name(binding.transport, options)]
     session = await _join(router, options)
-    procedure = PROCEDURE if binding.address else f"{PROCEDURE}.{os.getpid()}"  # the router outlives its callees
+    procedure = PROCEDURE if binding.is_named else f"{PROCEDURE}.{os.getpid()}"  # the router outlives its callees
     try:
         many = getattr(service, "is_streaming", False)
         answer = _streaming(session, service) if many else service.answer
         await session.register(answer, procedure, options=RegisterOptions(details=True) if many else None)
     except Error as reason:
         raise TransportError(f"the router refuses the procedure {procedure}: {reason}") from reason
-    service.announce(router if binding.address else f"{router}#{procedure}")
+    service.announce(router if binding.is_named else f"{router}#{procedure}")
     await session.gone
     raise TransportError("the connection to the router was lost")
 

@@ -1,55 +1,160 @@
-"""zenoh: queries and publications between peers, without a router; eclipse-zenoh on both sides."""
+"""zenoh: queries and publications between peers, or through a zenoh router; eclipse-zenoh on all sides."""
 
+import json
+import sys
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import zenoh
 
-from bench.contract import Binding, Service
-from bench.systems import _zenoh
+from bench.contract import Binding, RouterService, Service
+from bench.errors import TransportError
+from bench.process import Process, python
+from bench.systems import _broker, _zenoh
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
+ROUTER_S = 1.0
 REQUIRES = ("eclipse-zenoh",)
+ROUTER_OPTION = "router"
 ENCRYPTED = ("tcp",)
-Options = _zenoh.Options
+PATIENCE_S = 3600.0  # for a reply: this package has its own deadlines
+
+
+@dataclass(frozen=True)
+class Options:
+    """How messages are sent. Without discovery: nothing is sent to multicast addresses.
+
+    router: connect client and server to a zenoh router that passes messages on, instead of to each other.
+    querier: declare the client's queries once; else each call is a get of the session, which resolves the key anew.
+    express: send each message at once; else one that comes while another is sent may share a batch with it.
+    codec: how structured messages become bytes; not used for opaque bytes.
+    tls: encrypt by rustls, over tcp; the client verifies the server's certificate.
+    """
+
+    router: bool = False
+    querier: bool = True
+    express: bool = False
+    codec: str = "json"
+    tls: bool = False
+
+
+def route(binding: Binding, options: Options, service: RouterService) -> None:
+    """Run a session of the library as a router, in a process of its own, until it ends."""
+    places = _broker.endpoints(binding, TRANSPORTS, ENCRYPTED, options.tls)
+    ends = [_zenoh.endpoint(where, name.endswith("tls")) for name, where in places.items()]
+    words = python("bench.systems.zenoh", json.dumps(ends), binding.credentials)
+    router = Process(words, start_new_session=True)
+    service.adopt(router.pid)
+    said = router.output.readline().decode().strip()
+    if said != "ready":
+        raise TransportError(f"the zenoh router did not start: {said or 'it ended'}")
+    service.announce({name: _broker.text(where) for name, where in places.items()}, {})
+    raise TransportError(f"the zenoh router ended with status {router.wait()}")
+
+
+def _ready(binding: Binding, options: Options) -> tuple[Any, str]:
+    """Return the session of a server, and its address: its own, or the router's with a name behind it."""
+    if options.router:
+        address = _broker.announced(binding, options.tls)
+        return _zenoh.connected("client", address, options.tls), address
+    return _zenoh.listening("peer", binding.endpoint(), options.tls, binding.credentials)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer queries in threads of the library, until the process ends."""
-    session, address = _zenoh.listening("peer", binding.endpoint(), options.tls, binding.credentials)
-    kept = _zenoh.answering(session, _zenoh.KEY, service.answer, options.express)
+    session, address = _ready(binding, options)
+    kept = _answering(session, _key(address), service.answer, options.express)
     service.announce(address)
     threading.Event().wait()
     kept.undeclare()
 
 
-class Client(_zenoh.Client):
-    """One session that is connected to the server's."""
+def _key(address: str) -> str:
+    return _broker.split(address)[1]
 
-    mode = "peer"
+
+def _answering(session: Any, key: str, answer: Callable[[bytes], bytes], express: bool) -> Any:
+    """Answer queries for a key in threads of the library; return what keeps it so."""
+
+    def handle(query: Any) -> None:
+        query.reply(key, answer(query.payload.to_bytes()), express=express)
+        query.drop()
+
+    return session.declare_queryable(key, handle, complete=True)
+
+
+class _End:
+    """One session that is connected to the server's, or to the router."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep address and options."""
+        self._address, self._options, self._key = address, options, _key(address)
+
+    def _connect(self) -> None:
+        mode = "client" if self._options.router else "peer"
+        self._session = _zenoh.connected(mode, self._address, self._options.tls)
+
+    def close(self) -> None:
+        """Disconnect when all messages have been sent."""
+        self._session.close()
+
+
+class Client(_End):
+    """The client, whose queries are calls."""
+
+    def open(self) -> None:
+        """Connect, and wait until the server's declaration has come."""
+        self._connect()
+        querier = self._session.declare_querier(self._key, timeout=PATIENCE_S, express=self._options.express)
+        self._querier = _zenoh.matched(querier)
 
     def call(self, payload: bytes) -> bytes:
         """Send one query and return its reply."""
         try:
-            return _zenoh.first(self._ask(payload))
+            return _first(self._ask(payload))
         except zenoh.ZError as reason:
-            raise _zenoh.failed(reason) from reason
+            raise TransportError(f"the call failed: {_zenoh.words(reason)}", "read") from reason
+
+    def _ask(self, payload: bytes) -> Any:
+        if self._options.querier:
+            return self._querier.get(payload=payload)
+        return self._session.get(self._key, payload=payload, timeout=PATIENCE_S, express=self._options.express)
 
 
-class Sender(_zenoh.Sender):
-    """The sending end of a one-way stream."""
+def _first(replies: Any) -> bytes:
+    """Return the first reply to a query, waiting for it; TransportError for an error, or where none comes."""
+    for reply in replies:
+        if reply.ok is None:
+            raise TransportError(f"the call failed: {reply.err.payload.to_string()}", "read")
+        return reply.ok.payload.to_bytes()
+    raise TransportError("the call failed: no reply came, the server is gone", "read")
 
-    mode = "peer"
+
+class Sender(_End):
+    """The sending end of a one-way stream: a publisher that waits while the connection takes nothing."""
+
+    def open(self) -> None:
+        """Connect, and wait until the receiver's declaration has come."""
+        self._connect()
+        block = zenoh.CongestionControl.BLOCK  # the default drops what does not fit
+        publisher = self._session.declare_publisher(self._key, congestion_control=block, express=self._options.express)
+        self._publisher = _zenoh.matched(publisher)
+
+    def send(self, payload: bytes) -> None:
+        """Publish one message."""
+        self._publisher.put(payload)
 
 
 class Receiver:
     """The receiving end of a one-way stream: a subscriber, whose queue of 256 messages holds the sender up."""
 
     def __init__(self, binding: Binding, options: Options) -> None:
-        """Listen; ``address`` is where senders connect."""
-        self._session, self.address = _zenoh.listening("peer", binding.endpoint(), options.tls, binding.credentials)
-        self._subscriber: Any = self._session.declare_subscriber(_zenoh.KEY, zenoh.handlers.FifoChannel(256))
+        """Listen, or connect to the router; ``address`` is where senders connect."""
+        self._session, self.address = _ready(binding, options)
+        self._subscriber: Any = self._session.declare_subscriber(_key(self.address), zenoh.handlers.FifoChannel(256))
 
     def receive(self) -> bytes:
         """Return the next message, waiting for it."""
@@ -58,3 +163,19 @@ class Receiver:
     def close(self) -> None:
         """Release the session."""
         self._session.close()
+
+
+def _run(ends: list[str], folder: str) -> None:
+    """Route until the input ends."""
+    try:
+        session = _zenoh.routing(ends, folder)
+    except TransportError as reason:
+        print(reason, flush=True)
+        return
+    print("ready", flush=True)
+    sys.stdin.buffer.read()
+    session.close()
+
+
+if __name__ == "__main__":
+    _run(json.loads(sys.argv[1]), sys.argv[2])

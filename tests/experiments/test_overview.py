@@ -88,6 +88,12 @@ def test_rows_are_in_groups_and_each_system_has_one(run):
     assert cases.groupby("group", sort=False)[findings.P50].apply(lambda each: each.is_monotonic_increasing).all()
 
 
+def test_a_system_whose_file_is_gone_is_brokered_if_the_cpu_time_of_a_router_was_measured():
+    with_router, without = many(NAMES[-2:], router_cpu_ns=5_000_000), many(NAMES[-2:])
+    assert {findings.group_of(with_router, case) for case in (0, 1)} == {"brokered"}
+    assert {findings.group_of(without, case) for case in (0, 1)} == {"others"}
+
+
 @pytest.mark.parametrize("panel", [one.__name__ for one in figure.PANELS])
 def test_every_panel_names_all_26_systems_in_letters_that_do_not_overlap(panel, run):
     drawn = panels.panel(run, panel)

@@ -22,7 +22,7 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
 from bench.run import stored
-from bench.systems import _crossbar, wamp_crossbar
+from bench.systems import _crossbar, _ports, wamp_crossbar
 
 NAME = "wamp_crossbar"
 LEVELS = list(itertools.product(("ipc", "tcp"), ("rawsocket", "websocket"), ("json", "msgpack", "cbor")))
@@ -128,7 +128,7 @@ def test_an_address_that_is_taken_is_named(command):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ports are kept free for the node on Linux only")
 def test_a_port_that_is_kept_for_the_node_is_given_to_nobody_else():
-    port = _crossbar.reserve_port()
+    port = _ports.held()
     with pytest.raises(OSError, match="in use"):
         socket.create_server(("127.0.0.1", port))
     with socket.create_server(("127.0.0.1", port), reuse_port=True) as node:

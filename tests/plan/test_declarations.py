@@ -12,6 +12,8 @@ from bench.experiments import registry
 from bench.measurement import namespaces, versions
 from bench.plan import cases
 from bench.plan.case import Case
+from bench.plan.estimate import expected_s
+from bench.plan.plan import Plan
 from bench.plan.validation import checked
 
 FILE = '''
@@ -129,6 +131,22 @@ def test_groups_are_declared(declaring):
     assert (systems.group("sockets"), systems.group("wamp_crossbar")) == ("direct", "broker")
     with pytest.raises(SystemFileError, match="GROUP must be one of direct, broker, http, native, instrument"):
         systems.group(declaring("grouped", 'GROUP = "others"'))
+
+
+def test_a_router_is_needed_always_or_where_an_option_says_so(declaring):
+    route = "def route(binding, options, service): pass\n"
+    always = declaring("always", f"ROUTER_S = 3\n{route}")
+    chosen = declaring("chosen", f'ROUTER_S = 3\nROUTER_OPTION = "size"\n{route}')
+    never = declaring("never", 'ROUTER_OPTION = "size"')
+    assert [systems.is_routed(name, {}) for name in (always, chosen, never)] == [True, False, False]
+    assert systems.is_routed(chosen, {"size": True}) and not systems.is_routed(chosen, {"size": False})
+    assert not systems.is_routed(never, {"size": True})
+
+    def estimate(name, **options):
+        return expected_s(Plan("latency", (Case(name, "ipc", options=options),), 1, 0.1, 1, "class"))
+
+    without = estimate(never)
+    assert estimate(chosen) == without and estimate(chosen, size=True) == estimate(always) == without + 3
 
 
 @pytest.mark.parametrize("notebook", [file.stem for file in sorted((ROOT / "notebooks").glob("[a-z]*.ipynb"))])

@@ -25,7 +25,7 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
 from bench.run import stored
-from bench.systems import _broker
+from bench.systems import _broker, _ports
 
 MISSING = {name: why for name in ("redis", "nats", "mqtt", "rabbitmq") if (why := str(systems.missing(name) or ""))}
 BROKERS = [
@@ -230,7 +230,7 @@ def test_a_full_queue_of_rabbitmq_refuses_requests_which_are_counted(routers):
 def test_a_full_memory_of_redis_is_an_error(tmp_path):
     if "redis" in MISSING:
         pytest.skip(MISSING["redis"])
-    port = _broker.free_port()
+    port = _ports.free()
     words = ["--port", str(port), "--bind", "127.0.0.1", "--maxmemory", "2mb", "--save", "", "--dir", str(tmp_path)]
     with subprocess.Popen([server_of("redis").path(), *words], stdout=subprocess.DEVNULL) as broker:
         try:
@@ -279,7 +279,7 @@ def test_a_login_that_is_none_is_refused(login, monkeypatch):
 
 @every_broker
 def test_a_broker_that_is_not_there_is_an_error(name):
-    address = f"tcp://127.0.0.1:{_broker.free_port()}"
+    address = f"tcp://127.0.0.1:{_ports.free()}"
     with pytest.raises(TransportError, match=r"cannot connect to the broker at 127\.0\.0\.1"), client_of(name, address):
         pass
 

@@ -39,7 +39,6 @@ CARRIERS = [
     "wamp_crossbar",
     "xmlrpc_stdlib",
     "zenoh",
-    "zenoh_router",
     "zeromq",
 ]
 CODEC_NS = ["request_encode_ns", "request_decode_ns", "reply_encode_ns", "reply_decode_ns"]

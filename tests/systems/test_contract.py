@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import queue
 import socket
+import sys
 import tempfile
 import textwrap
 import threading
@@ -19,7 +20,9 @@ from bench import credentials, systems
 from bench.channel import Count, Counted, Listening
 from bench.contract import TRANSPORTS, Binding, parse_address
 from bench.errors import NotInstalledError, UsageError
-from bench.measurement.child_process import Child, collect
+from bench.measurement import meters
+from bench.measurement import routers as routers_of
+from bench.measurement.child_process import Child, collect, stop_all
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import choices, encrypted_transports, options_of
@@ -62,7 +65,7 @@ def possible(kind, one, turned, name):
 @pytest.fixture
 def routing(name, request):
     """Return the routers that all tests share, if the system needs one: others do not wait for its start."""
-    return request.getfixturevalue("routers") if hasattr(systems.load(name), "route") else None
+    return request.getfixturevalue("routers") if systems.defines(name, "route") else None
 
 
 VARIED = [
@@ -101,11 +104,28 @@ ENCRYPTED_STREAMS = [(name, transport, True) for name, transport in STREAMS if t
 def test_streams_arrive_whole(name, transport, size, is_encrypted):
     kind = systems.load(name).Options
     options = {one: True for one in credentials.OPTIONS if is_encrypted and hasattr(kind, one)}
-    measured = measure(Case(name, transport, size, options, load="stream"), window_s=0.05, seed=1)
+    check_stream(measure(Case(name, transport, size, options, load="stream"), window_s=0.05, seed=1))
+
+
+def check_stream(measured):
     sent, received = measured.marks
     assert sent[0] == "client" and received[0] == "server"
     assert sent[2][-1] == received[2][-1] == measured.ledger["calls"] == measured.ledger["server_calls"]
     assert measured.ledger["server_cpu_ns"] > 0 and measured.ledger["client_cpu_ns"] > 0
+
+
+BY_CHOICE = [pair for pair in STREAMS if systems.constant(pair[0], "ROUTER_OPTION", None)]
+
+
+@pytest.mark.parametrize("size", [1000, 300_000])
+@pytest.mark.parametrize(("name", "transport"), BY_CHOICE)
+def test_streams_arrive_whole_through_a_router_that_an_option_asks_for(name, transport, size, routers):
+    for value in (False, True):
+        options = {systems.constant(name, "ROUTER_OPTION"): value}
+        case = Case(name, transport, size, options, load="stream")
+        measured = measure(case, window_s=0.05, seed=1, routers=routers)
+        check_stream(measured)
+        assert (measured.ledger.get("router_cpu_ns", 0) > 0) is systems.is_routed(name, options) is value
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +147,7 @@ def server():
             child.stop()
 
 
-DIRECT = [pair for pair in PAIRS if pair[1] != "inproc" and not systems.defines(pair[0], "route")]
+DIRECT = [pair for pair in PAIRS if pair[1] != "inproc" and not systems.is_routed(pair[0], {})]
 
 
 @pytest.mark.parametrize(("name", "transport"), installed(DIRECT))
@@ -143,6 +163,33 @@ def test_servers_listen_on_loopback_only(name, transport, server):
     assert set(listening) <= {"127.0.0.1", "::1"} and bool(listening) is (transport == "tcp")
 
 
+HOST = "127.0.0.2"  # an interface of this machine that is not the default one: Linux has all of 127.0.0.0/8
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have 127.0.0.1 alone")
+@pytest.mark.parametrize("name", installed((name,) for name, transport in PAIRS if transport == "tcp"))
+def test_servers_and_routers_listen_at_the_host_that_is_named_and_pick_the_port(name, private_parent):
+    bind = f"tcp://{HOST}:0"
+    systems.prepare(name)
+    router = routers_of.start(name, "tcp", {}, bind) if systems.is_routed(name, {}) else None
+    private = {"directory": str(private_parent / name), "environment": systems.environment(name)}
+    given = {"bind": bind, "router": dict(router.addresses) if router else {}} | private
+    children = [router.child] if router else []
+    try:
+        children.append(Child(f"{name} server", "bench.child.server", server_spec(name, "tcp", **given)))
+        address = collect(Listening, children[-1:], 60)[0].address
+        where, is_own_name = parse_address(address), "#" in address
+        assert (where.host, is_own_name) == (HOST, router is not None) and where.port
+        measured = measure(Case(name, "tcp", 100, target=address, max_calls=5), 20.0, 1)
+        assert measured.ledger["calls"] == 5 and answered(children[-1]) == 6
+        ours = {pid for child in children for pid in meters.family(child.pid)}
+        found = (one for one in psutil.net_connections("tcp") if one.pid in ours and one.status == psutil.CONN_LISTEN)
+        listening = {one.laddr.ip.removeprefix("::ffff:") for one in found}
+        assert HOST in listening <= {HOST, "127.0.0.1", "::1"}  # the others for what a router's processes use alone
+    finally:
+        stop_all(children)
+
+
 def answered(child) -> int:
     """Return how many requests a server has answered so far."""
     child.send(Count())
@@ -153,7 +200,7 @@ def answered(child) -> int:
 @pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
 def test_sizes_that_do_not_fit_one_read(name, transport, size, routing, server):
     case = Case(name, transport, min(size, systems.constant(name, "LARGEST_BYTES", size)), max_calls=20)
-    if routing:  # its servers are reached by way of a router that measures start
+    if systems.is_routed(name, {}):  # its servers are reached by way of a router that measures start
         ledger = measure(case, 0.2, 1, routing).ledger
         assert ledger["calls"] == ledger["server_calls"] >= 1
         return
@@ -166,7 +213,7 @@ def test_sizes_that_do_not_fit_one_read(name, transport, size, routing, server):
 @pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
 def test_parallel_clients_go_at_one_instant_and_are_all_counted(name, transport, routing, server):
     case = Case(name, transport, 100, clients=2, callers=2)
-    if routing:
+    if systems.is_routed(name, {}):
         measured = measure(case, 0.1, 1, routing)
         count = measured.ledger["server_calls"]
     else:

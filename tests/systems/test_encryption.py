@@ -38,7 +38,7 @@ def option_of(name):
 
 
 ENCRYPTING = [name for name in systems.names() if name not in MISSING and option_of(name)]
-DIRECT = [name for name in ENCRYPTING if not systems.defines(name, "route")]
+DIRECT = [name for name in ENCRYPTING if not systems.is_routed(name, {})]
 WITH_CERTIFICATES = [name for name in DIRECT if option_of(name) == "tls"]
 PAIRS = [(name, transport) for name in DIRECT for transport in encrypted_transports(name)]
 

@@ -41,7 +41,7 @@ def routed(name, request):
     """Return the routers that all tests share, if the system needs one; skip where its library is missing."""
     if name in MISSING:
         pytest.skip(MISSING[name])
-    return request.getfixturevalue("routers") if hasattr(systems.load(name), "route") else None
+    return request.getfixturevalue("routers") if systems.defines(name, "route") else None
 
 
 @pytest.mark.parametrize(("name", "transport", "options"), CASES, ids=lambda one: str(one))

@@ -47,7 +47,7 @@ def cells(run: Run, case: int) -> list[str]:
     of = run.case(case)
     one, two = (run.first(system=of.system, clients=n, placement=parallel(run)) for n in (1, 2))
     times_of = [spread(run, case, p) for p in (0.5, 0.99)]
-    return [f"`{of.system}`", group_of(of.system), of.transport, *times_of, *_rates(run, one, two), cpu(run, case)]
+    return [f"`{of.system}`", group_of(run, case), of.transport, *times_of, *_rates(run, one, two), cpu(run, case)]
 
 
 def _rates(run: Run, one: int | None, two: int | None) -> list[str]:
@@ -124,7 +124,7 @@ def machine(run: Run) -> str:
     where = f"{'virtual ' if found['virtual'] else ''}machine with {found['cpus_allowed']} CPUs"
     where += f" ({found['cpu_model']}), {found['system']} {found['kernel'].split('-')[0]}, Python {python}"
     sizes = listed(f"{size:,}" for size in sorted({case.payload_bytes for case in run.plan.cases}))
-    native = [f"`{system}`" for _, system in systems(run) if group_of(system) == "native"]
+    native = [f"`{system}`" for case, system in systems(run) if group_of(run, case) == "native"]
     but = f" (of {listed(native)}: C or C++)" if native else ""
     return f"{sizes} B echoed on a {where}, {run.manifest['created'][:10]}; clients are Python programs{but}."
 

@@ -48,7 +48,7 @@ def chosen(run: Run) -> list[int]:
     """Return the cases of the short table, the shortest round trip first: raw sockets, and each group's fastest."""
     found: dict[str, list[int]] = {}
     for case, system in systems(run):
-        found.setdefault("baseline" if system in BASELINES else group_of(system), []).append(case)
+        found.setdefault("baseline" if system in BASELINES else group_of(run, case), []).append(case)
     fastest = {case for each in found.values() for case in each[:MOST]}
     return [case for case, system in systems(run) if case in fastest or system == ALWAYS]
 

@@ -28,12 +28,16 @@ WORDS = {"direct": "direct", "http": "HTTP", "broker": "brokered", "native": "na
 OTHERS = "others"
 
 
-def group_of(system: str) -> str:
-    """Return the words for the group that a system's file names; "others" where that file is not here."""
+def group_of(run: Run, case: int) -> str:
+    """Return the words for the group that the file of a case's system names.
+
+    Where that file is not here, "brokered" if the CPU time of a router was measured, else "others".
+    """
     try:
-        return WORDS.get(systems.group(system), OTHERS)
+        return WORDS.get(systems.group(run.case(case).system), OTHERS)
     except BenchError:
-        return OTHERS
+        has_router = run.starts_of(case)["router_cpu_us_per_call"].notna().any()
+        return WORDS["broker"] if has_router else OTHERS
 
 
 @once
@@ -41,7 +45,7 @@ def grouped(run: Run) -> pd.DataFrame:
     """Return the rows of ``ranked`` by group, each with its ``group``; the groups as ``bench.contract`` lists them."""
     found = ranked(run)
     order = [WORDS[name] for name in GROUPS if name in WORDS]
-    found = found.assign(group=[group_of(str(name)) for name in found["system"]])
+    found = found.assign(group=[group_of(run, number_of(case)) for case in found.index])
     place = found["group"].map({name: number for number, name in enumerate([*order, OTHERS])})
     return found.assign(place=place).sort_values(["place", P50]).drop(columns="place")
 

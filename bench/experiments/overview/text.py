@@ -21,7 +21,7 @@ def conclusion(run: Run) -> str:
     cases = ranked(run)
     every = total_cpu(cases)
     lines = [
-        f"- **{row['system']}** ({group_of(str(row['system']))}, {row['transport']}): "
+        f"- **{row['system']}** ({group_of(run, case)}, {row['transport']}): "
         f"median RTT {duration(row[P50])}{_compared(run, case)}; "
         f"{duration(every.loc[case])} CPU time per call"
         for case, row in numbered(cases)
