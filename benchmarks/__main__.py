@@ -390,7 +390,7 @@ def native() -> None:
     """The median round trip of the native system sockets_c, and of a bare loop in C (wanted within 3 %)."""
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/bare_sockets"
-        subprocess.run(["gcc", "-O2", "-o", program, str(NATIVE)], check=True)
+        subprocess.run(["gcc", "-O2", "-pthread", "-o", program, str(NATIVE)], check=True)
         for where in ("same", "split"):
             for transport in ("ipc", "tcp"):
                 case = Case("sockets_c", transport, options={"client": "c", "server": "c"}, placement=where)

@@ -3,11 +3,15 @@
 //   bare_sockets ipc|tcp SERVER_CPU CLIENT_CPU PAYLOAD_BYTES WINDOW_S
 //
 // A message is its length (4 bytes, big-endian) and that many bytes, sent in one write; the reply is the request. The
-// first fifth of the window is not counted, as warm-up.
+// first fifth of the window is not counted, as warm-up. What is timed is what a call needs: the message is put together,
+// sent, and its reply received, with reads as large as a reader makes that does not know what will come. Both processes
+// have a second thread, as programs that serve or call in threads have: in such a process the kernel counts references
+// to the file in each system call, and the C library lets each call be cancelled.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -19,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_CALLS = 2000000, PREFIX = 4 };
+enum { MOST_CALLS = 2000000, PREFIX = 4, ONE_READ = 65536 };
 
 static void need(int condition, const char* what) {
     if (condition) return;
@@ -32,6 +36,16 @@ static void pin(int cpu) {
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
     need(!sched_setaffinity(0, sizeof set, &set), "sched_setaffinity");
+}
+
+static void* wait_for_ever(void* unused) {
+    for (;;) pause();
+    return unused;
+}
+
+static void have_a_second_thread(void) {
+    pthread_t thread;
+    need(!pthread_create(&thread, NULL, wait_for_ever, NULL), "pthread_create");
 }
 
 static int64_t now_ns(void) {
@@ -62,7 +76,7 @@ static void connect_both(const char* transport, int* server, int* client) {
 
 static int receive(int from, char* bytes, size_t size) {
     for (size_t have = 0; have < size;) {
-        ssize_t got = recv(from, bytes + have, size - have, 0);
+        ssize_t got = recv(from, bytes + have, ONE_READ, 0);
         if (got <= 0) return 0;
         have += (size_t)got;
     }
@@ -78,30 +92,33 @@ int main(int argc, char** argv) {
     need(argc == 6, "usage: bare_sockets ipc|tcp SERVER_CPU CLIENT_CPU PAYLOAD_BYTES WINDOW_S");
     int server, client;
     size_t size = PREFIX + (size_t)atol(argv[4]);
-    char *sent = malloc(size), *received = malloc(size);
+    char *payload = malloc(size), *sent = malloc(size), *received = malloc(size + ONE_READ);
     connect_both(argv[1], &server, &client);
     pid_t child = fork();
     if (!child) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(client);
+        have_a_second_thread();
         pin(atoi(argv[2]));
         while (receive(server, received, size)) need(send(server, received, size, MSG_NOSIGNAL) > 0, "send");
         _exit(0);
     }
     close(server);
+    have_a_second_thread();
     pin(atoi(argv[3]));
     int64_t* rtt = malloc(MOST_CALLS * sizeof *rtt);
     int64_t window = (int64_t)(1e9 * atof(argv[5])), began = now_ns(), at = began;
     size_t calls = 0;
-    uint32_t length = htonl((uint32_t)(size - PREFIX));
-    for (size_t i = PREFIX; i < size; i++) sent[i] = (char)i;
-    memcpy(sent, &length, PREFIX);
+    for (size_t i = 0; i < size - PREFIX; i++) payload[i] = (char)i;
     while (at < began + window && calls < MOST_CALLS) {
         int64_t before = now_ns();
+        uint32_t length = htonl((uint32_t)(size - PREFIX));
+        memcpy(sent, &length, PREFIX);
+        memcpy(sent + PREFIX, payload, size - PREFIX);
         need(send(client, sent, size, MSG_NOSIGNAL) == (ssize_t)size, "send");
         need(receive(client, received, size), "recv");
         at = now_ns();
-        need(!memcmp(sent, received, size), "another reply");
+        need(!memcmp(payload, received + PREFIX, size - PREFIX), "another reply");
         if (before >= began + window / 5) rtt[calls++] = at - before;
     }
     close(client);
