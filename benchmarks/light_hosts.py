@@ -73,7 +73,7 @@ def answer(order: Message) -> Message:
 class LightAgent(agent.Agent):
     """An agent with light children; several of them share this process, so none claims it."""
 
-    def claim(self) -> None:
+    def claim(self, conductor: str) -> None:
         """Do nothing."""
 
 

@@ -51,8 +51,8 @@ class _Ticking:
 class Agent:
     """The children of one conductor on this machine; ``number`` of a child or a meter is the conductor's choice."""
 
-    _holder: ClassVar["Agent | None"] = None
-    _holding = threading.Lock()
+    _claimed: ClassVar[dict["Agent", str]] = {}  # the conductor of each agent that has claimed this machine
+    _claiming = threading.Lock()
 
     def __init__(self) -> None:
         """Begin without children."""
@@ -96,13 +96,12 @@ class Agent:
             self._seen_s = time.monotonic()
             return self._polled[1]
 
-    def claim(self) -> None:
+    def claim(self, conductor: str) -> None:
         """Take this machine for one conductor; UsageError while another one has it: both would disturb each other."""
-        with Agent._holding:
-            holder = Agent._holder
-            if holder is not None and holder is not self and not holder._is_closed:
+        with Agent._claiming:
+            if any(other != conductor for other in Agent._claimed.values()):
                 raise UsageError("another conductor measures with it now: wait for its end, or use other hosts")
-            Agent._holder = self
+            Agent._claimed[self] = conductor
 
     def describe(self) -> dict[str, Any]:
         """Return the machine record, the content hash of the package, the Python version, and where sockets go."""
@@ -197,17 +196,16 @@ class Agent:
         for meter in [self._meters.pop(number) for number in list(self._meters)]:
             with contextlib.suppress(Exception):  # processes that it reads have ended
                 meter.stop()
-        with Agent._holding:
-            if Agent._holder is self:
-                Agent._holder = None
+        with Agent._claiming:
+            Agent._claimed.pop(self, None)
 
     # ------------------------------------------------------------------------------------------------------------
 
     @classmethod
     def close_all(cls, why: str) -> None:
-        """End the children of the conductor that has this machine, if there is one, and let it know why."""
-        if holder := cls._holder:
-            holder.close(why)
+        """End the children of the conductor that has claimed this machine, if there is one, and let it know why."""
+        for agent in list(cls._claimed):
+            agent.close(why)
 
     def _read(self, number: int, source: int) -> None:
         """Take in what a child sends, until its end."""

@@ -30,6 +30,7 @@ ANSWER_S = 12.0  # after a poll's own time: a host that answers later is lost
 CONNECT_S = 15.0
 KEY = "roundtrip"  # of what a host says of itself when it registers
 LOOK_S = 0.2
+CONDUCTOR = secrets.token_hex(8)  # this process
 
 
 class RemoteChild(Reported):
@@ -456,7 +457,7 @@ def connected(hosts: Mapping[str, Any]) -> Iterator[Assignment]:
     with client(scheduler) as found, hosts_of(found, scheduler) as there:
         assignment = roles.assigned(hosts, there)
         used = [host for host in there if host in assignment.all()]
-        for answer in [host.ask("claim") for host in used]:
+        for answer in [host.ask("claim", CONDUCTOR) for host in used]:
             there[0].wait(answer)
         for host in used:
             host.start_clock()

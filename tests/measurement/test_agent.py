@@ -105,14 +105,17 @@ def test_after_its_end_nothing_is_started(agent, tmp_path):
 
 
 def test_one_conductor_has_a_machine_until_it_has_ended(agent):
-    agent.claim()
-    agent.claim()
-    second = Agent()
+    agent.claim("one")
+    same, other = Agent(), Agent()
+    same.claim("one")
     with pytest.raises(UsageError, match="another conductor measures with it now"):
-        second.claim()
+        other.claim("other")
     agent.close()
-    second.claim()
-    second.close()
+    same.close()
+    other.claim("other")
+    Agent.close_all("has left")
+    with pytest.raises(SystemFailedError, match="has left"):
+        other.poll(1, 0)
 
 
 def test_what_cannot_be_started_for_lack_of_space_says_so(agent, tmp_path, monkeypatch):

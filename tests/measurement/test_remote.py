@@ -6,6 +6,7 @@ import resource
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from conftest import descendants, is_gone, wait_for
@@ -13,7 +14,7 @@ from host_processes import Hosts, Started
 
 from bench.child.spec import ClockSpec
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement import engine, remote, revision, runner, start
+from bench.measurement import remote, revision, runner, start
 from bench.measurement.remote import connected
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
@@ -199,15 +200,53 @@ def test_a_conductor_that_dies_leaves_nothing(own):
     assert nothing_is_left(*own.hosts.values())
 
 
-def test_a_second_conductor_is_refused_while_the_first_measures(two):
-    with (
-        connected(two.asked),
-        pytest.raises(UsageError, match="the host alpha: another conductor measures with it now"),
-        connected(two.asked),
-    ):
-        pass
+def test_a_second_conductor_is_refused_while_the_first_measures(two, monkeypatch):
+    with connected(two.asked):
+        monkeypatch.setattr(remote, "CONDUCTOR", "another")
+        with (
+            pytest.raises(UsageError, match="the host alpha: another conductor measures with it now"),
+            connected(two.asked),
+        ):
+            pass
     with connected(two.asked) as again:
         assert again.server.name == "alpha"
+
+
+def test_cases_of_one_run_give_hosts_different_roles(two):
+    with Routers() as routers:
+        for server, load in (("alpha", "beta"), ("beta", "alpha")):
+            asked = replace(case(two), hosts={**two.asked, "server": server, "load": [load]})
+            assert {row["role"]: row["host"] for row in measure(asked, 0.2, 1, routers).hosts} == {
+                "server": server,
+                "load": load,
+            }
+
+
+def test_the_client_for_latency_is_alone_on_its_host_and_the_last(two):
+    asked = replace(case(two, clients=2), hosts={**two.asked, "server": "alpha", "load": ["here"], "latency": "beta"})
+    record = measure(asked, 0.2, 1)
+    (latency,) = [row for row in record.hosts if row["role"] == "latency"]
+    assert (latency["host"], latency["first_client"], latency["clients"]) == ("beta", 2, 1) and len(record.calls) == 3
+
+
+def test_a_target_is_loaded_by_all_hosts(two):
+    served = Started("serve", "sockets", "tcp://127.0.0.1:0")
+    try:
+        target = served.wait_for("listens at ").split("listens at ")[1].split(";")[0]
+        record = measure(case(two, clients=2, target=target), 0.2, 1)
+        assert [(row["host"], row["role"], row["clients"]) for row in record.hosts] == [
+            ("alpha", "load", 1),
+            ("beta", "load", 1),
+        ]
+        assert record.ledger["calls"] > 1 and record.ledger.get("server_cpu_ns") is None
+    finally:
+        served.close()
+
+
+def test_the_instrument_itself_runs_on_a_load_host(two):
+    asked = Case("loopback", "inproc", placement="free", hosts=two.asked, max_calls=1000)
+    record = measure(asked, 1.0, 1)
+    assert record.ledger["calls"] == 1000 and [row["host"] for row in record.hosts] == ["beta"]
 
 
 def test_another_revision_and_another_python_are_refused(two, monkeypatch):
@@ -330,13 +369,6 @@ def test_what_cannot_be_done_is_said_in_one_line(words, text, command, monkeypat
     monkeypatch.delenv("ROUNDTRIP_CREDENTIALS", raising=False)
     finished = command(*words)
     assert finished.returncode == 2 and text in finished.stderr and finished.stderr.count("\n") == 1
-
-
-def test_addresses():
-    assert engine.parsed("tcp://[::1]:7") == ("tcp", "::1", 7) and engine.parsed("tls://a")[2] == engine.PORT
-    assert engine.joined("tcp", "::1", 7) == "tcp://[::1]:7"
-    assert engine.is_loopback("127.3.2.1") and engine.is_loopback("::1") and not engine.is_loopback("10.0.0.1")
-    assert engine.local_address("127.0.0.1", 9) == "127.0.0.1"
 
 
 def test_a_child_that_fails_there_is_quoted(two):

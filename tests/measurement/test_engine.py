@@ -1,0 +1,37 @@
+"""What carries orders to hosts: its addresses, and what is said where it is not installed."""
+
+import sys
+
+import pytest
+
+from bench.errors import NotInstalledError, UsageError
+from bench.measurement import engine
+from bench.measurement.remote import connected
+
+
+def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(NotInstalledError, match="install it: make hosts"),
+        connected({"scheduler": "tcp://127.0.0.1:1"}),
+    ):
+        pass
+    for words in (("host", "tcp://127.0.0.1:1"), ("hosts", "tcp://127.0.0.1:1"), ("scheduler",)):
+        finished = command(*words)
+        assert finished.returncode == 1 and finished.stderr.count("\n") == 1 and "make hosts" in finished.stderr
+
+
+def test_addresses():
+    assert engine.parsed("tcp://[::1]:7") == ("tcp", "::1", 7) and engine.parsed("tls://a")[2] == engine.PORT
+    assert engine.joined("tcp", "::1", 7) == "tcp://[::1]:7"
+    assert engine.is_loopback("127.3.2.1") and engine.is_loopback("::1") and not engine.is_loopback("10.0.0.1")
+    assert engine.local_address("127.0.0.1", 9) == "127.0.0.1"
+
+
+@pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "tcp://0.0.0.0:8786", "tcp://example:1"])
+def test_plain_tcp_beyond_this_machine_is_asked_for_by_name(address):
+    with pytest.raises(UsageError, match="is not encrypted"):
+        engine.check_plain(address, False)
+    engine.check_plain(address, True)
+    engine.check_plain(address.replace("tcp", "tls"), False)
+    engine.check_plain("tcp://localhost:8786", False)
