@@ -117,6 +117,7 @@ def test_a_system_sees_the_contract_and_nothing_above_it(file):
         *("bench.replies", "bench.replies.END", "bench.systems._tokens"),
         *(
             "bench.systems._zeromq_streams",
+            *("bench.systems._aiohttp", "bench.systems._aiohttp.aiohttp", "bench.systems._aiohttp.web"),
             "bench.systems._http_streams",
             "bench.systems._native",
             "bench.systems.zeromq",

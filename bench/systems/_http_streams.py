@@ -8,11 +8,9 @@ import binascii
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import aiohttp
-from aiohttp import web
-
 from bench.errors import TransportError
 from bench.replies import END
+from bench.systems._aiohttp import aiohttp, web
 
 WAYS = ("chunked", "sse", "websocket")
 

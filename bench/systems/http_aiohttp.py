@@ -13,13 +13,11 @@ from pathlib import Path
 from socket import socket
 from typing import Any, Literal
 
-import aiohttp
-from aiohttp import web
-
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import NotInstalledError, TransportError
 from bench.systems import _http, _http_streams, _http_wire, _tls, _workers, sockets
+from bench.systems._aiohttp import aiohttp, web
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
