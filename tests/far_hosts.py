@@ -39,6 +39,9 @@ def far_run(cases, hosts, rtt_us, starts=6, calls=1000, latency=None, late_ns=No
     folder = stored.create(plan, FACTS | {"hosts": records})
     for start, block, index in plan.order():
         case = plan.cases[index]
+        if not case.hosts:
+            folder.append(start, start_record.tables(start, block, index, case, _here(rtt_us["here"], calls)))
+            continue
         of = [hosts[number % len(hosts)] for number in range(case.clients)] + ([latency] if latency else [])
         arrays = []
         for name in of:
@@ -66,6 +69,13 @@ def far_run(cases, hosts, rtt_us, starts=6, calls=1000, latency=None, late_ns=No
         folder.append(start, start_record.tables(start, block, index, case, measured))
     folder.update(finished=True)
     return Run(folder)
+
+
+def _here(us, calls):
+    """The record of a start of this machine alone, whose calls take ``us``."""
+    sent = np.arange(calls) * round(1000 * us)
+    known = {"calls": calls, "server_calls": calls, "window_s": calls * us / 1e6, "errors": 0, "gc_collections": 0}
+    return StartRecord(known, calls=[np.stack([sent, sent + round(1000 * us)])])
 
 
 def _first(of, name):

@@ -374,9 +374,20 @@ def machine(run: Run) -> Check:
     Bounds: steal 1 % of the CPU time, other processes 10 % of a CPU, no throttling, 1 collection in 1,000 calls. Of
     several hosts each is looked at, and named.
     """
-    if len(run.hosts):
-        return _machines(run)
-    ledger, troubles = run.ledger, []
+    if not len(run.hosts):
+        return _this_machine(run, run.ledger)
+    far, here = _machines(run), run.ledger[~run.ledger.index.isin(run.hosts["start"])]
+    if here.empty:
+        return far
+    near = _this_machine(run, here)  # the starts that were of this machine alone
+    advice = "; ".join(one.advice for one in (near, far) if one.advice)
+    worst = CAUTION if CAUTION in (near.verdict, far.verdict) else PASS
+    return Check("machine", worst, f"this machine: {near.found}; {far.found}", advice)
+
+
+def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
+    """Return the outcome of the check ``machine`` for starts of this machine alone."""
+    troubles = []
     room = ledger["window_s"] * 1e9
     cpus = int(run.manifest["machine"]["cpus_allowed"])
     if (steal := (ledger["steal_ns"] / room / cpus).median()) > 0.01:

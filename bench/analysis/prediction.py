@@ -32,9 +32,13 @@ class Prediction:
 
 @once
 def predict(run: Run) -> Prediction | None:
-    """Return the prediction for 1 to the most clients of a run, or None where the server's CPU time is not known."""
+    """Return the prediction for 1 to the most clients of a run, or None where the server's CPU time is not known.
+
+    None, too, where a host measures latency: then no client was ever alone.
+    """
+    rows = run.cases_with(is_short=False, processes=1)
+    alone = rows[rows["server_cpu_us_per_call"].notna()]
     rows = run.cases_with(is_short=False)
-    alone = rows[(rows["clients"] == 1) & rows["server_cpu_us_per_call"].notna()]
     if alone.empty:
         return None
     case, most = number_of(alone.index[0]), number_of(rows["clients"].idxmax())

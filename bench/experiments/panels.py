@@ -125,7 +125,7 @@ def _hosts(run: Run) -> str:
     """Return which hosts took part, and whose calls the quantiles describe; nothing for a run of one machine."""
     if not len(run.hosts):
         return ""
-    return f"Hosts: {hosts.machines(run)}. {hosts.headline(run)} Rates: of all hosts that load. Conducted by: "
+    return f"Hosts: {hosts.machines(run)}. {hosts.headline(run)} Rates: of all hosts that make calls. "
 
 
 def missing(run: Run) -> str:

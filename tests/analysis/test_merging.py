@@ -14,11 +14,18 @@ from hypothesis import strategies as st
 from bench import stats
 from bench.analysis import checks, hosts, quantiles
 from bench.analysis.card import CAUTION, PASS
+from bench.analysis.comparison import compare
+from bench.analysis.prediction import predict
 from bench.analysis.resources import resources
 from bench.apps import listing
+from bench.errors import DataError
 from bench.experiments import panels, tables
+from bench.measurement.capacity_search import judged
+from bench.plan.case import Case
+from bench.plan.objective import objective
 from bench.run.frames import column
 from bench.run.merging import ALONE, LATENCY, POOLED, SLOWEST
+from bench.run.start_record import StartRecord
 
 TWO = far_case(clients=4)
 
@@ -144,6 +151,16 @@ def test_a_check_about_a_machine_names_the_host(name):
     assert found.verdict == CAUTION and words in found.found and "host a" not in found.found
 
 
+def test_starts_of_this_machine_alone_are_looked_at_beside_those_of_hosts():
+    rows = {"steal_ns": 50_000_000}
+    run = far_run([far_case(clients=2), Case("sockets", "tcp", placement="free")], ["a", "b"],
+                  {"a": 200, "b": 200, "here": 200}, calls=2000, rows={"b": rows})  # fmt: skip
+    found = checks.machine(run)
+    assert found.verdict == CAUTION and found.found.startswith("this machine: ") and "host b: other" in found.found
+    assert list(run.merged) == [0] and run.count(1) == len(run.samples_of(1, warm=True))
+    assert [one.name for one in resources(run, 1)] != [one.name for one in resources(run, 0)]
+
+
 def test_a_host_whose_clients_saturate_its_cpus_is_named_as_the_limit():
     window_ns = 1000 * 100_000 * 1.02
     busy = {"a": 10**7, "b": int(2 * window_ns), "s": 10**6}
@@ -154,6 +171,34 @@ def test_a_host_whose_clients_saturate_its_cpus_is_named_as_the_limit():
     assert checks.client_limited(run) == [0] and "on host b" in checks.limit(run).found
     server = next(one for one in resources(run, 0) if one.roles == ("server",))
     assert server.cpus == 4  # of its own host, not of this machine
+
+
+@pytest.mark.parametrize(("latency", "is_kept"), [(None, False), ("l", True)])
+def test_a_capacity_is_judged_by_the_host_that_measures_latency(latency, is_kept):
+    slow, fast = (np.array([[0, 0], [us * 1000, us * 1000], [0, 0]]) for us in (9000, 1000))
+    calls = [np.repeat(one[:, :1], 500, axis=1) for one in (slow, slow, slow, slow, fast, fast)]
+    rows = [{"role": "server", "clients": 0, "first_client": None}, {"role": "load", "clients": 2, "first_client": 0}]
+    rows += [{"role": "latency", "clients": 1, "first_client": 2}] if latency else []
+    record = StartRecord({"calls": 3000, "scheduled": 3000}, calls=calls, hosts=rows if latency else [])
+    assert judged(record, 100.0, objective("p95<5ms")).kept == is_kept
+
+
+def test_a_client_beside_one_that_measures_latency_is_not_alone_so_nothing_is_predicted():
+    pair = [far_case(clients=n) for n in (1, 2)]
+    assert predict(far_run(pair, ["a", "b"], {"a": 100, "b": 100})) is not None
+    assert predict(far_run(pair, ["a", "b"], {"a": 100, "b": 100, "l": 100}, latency="l")) is None
+
+
+def test_runs_are_compared_whatever_the_address_of_their_scheduler_and_only_with_the_same_roles():
+    run, again = (
+        far_run([far_case(clients=2, hosts={"scheduler": f"tcp://10.0.0.{n}:8786"})], ["a", "b"], {"a": 100, "b": 100})
+        for n in (1, 2)
+    )
+    assert compare(run, again)
+    with pytest.raises(DataError, match="no case in common"):
+        compare(run, far_run([far_case(clients=2)], ["a", "b"], {"a": 100, "b": 100, "l": 100}, latency="l"))
+    with pytest.raises(DataError, match="no case in common"):
+        compare(run, handmade([Case("sockets", "tcp", clients=2, placement="free")], [100]))
 
 
 def test_show_prints_the_table_of_hosts():

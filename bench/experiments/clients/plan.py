@@ -44,6 +44,6 @@ def plan(
         "engine": parameters.one_name(engine, "engine", ["library", "wire"]),
     }
     counts = sorted({1, *client_counts(clients)})
-    cases = [Case(name, by, clients=n, max_calls=BURST * n, **shared) for n in (1, 2)]
+    cases = [Case(name, by, clients=n, max_calls=BURST * (n + ("latency" in there)), **shared) for n in (1, 2)]
     cases += [Case(name, by, clients=n, **shared) for n in counts]
     return make_plan("clients", cases, profile, starts, window_s, seed)
