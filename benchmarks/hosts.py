@@ -16,6 +16,7 @@ from scipy import stats as scipy_stats
 from bench.channel import Listening
 from bench.child.spec import Close, Closed, Connect, Done, Go, Ready, ServerSpec
 from bench.measurement.child_process import collect, stop_all
+from bench.measurement.hosts import clocks_of
 from bench.measurement.remote import RemoteHost, client, hosts_of
 from benchmarks.light_hosts import CALLS
 
@@ -62,7 +63,7 @@ def start(hosts: list[RemoteHost]) -> dict[str, float]:
     for child in children:
         child.send(Connect(address="tcp://127.0.0.1:9"))
     phase("ready", lambda: ([child.pid for child in children], collect(Ready, children, 60)))
-    phase("clock", lambda: [host.clock() for host in hosts])
+    phase("clock", lambda: clocks_of(hosts))
     meters = [host.meter({}) for host in hosts]
     for child in children:
         child.send(Go(at_ns=0, until_ns=0))
@@ -75,7 +76,7 @@ def start(hosts: list[RemoteHost]) -> dict[str, float]:
             meter.stop()
 
     phase("meters", ended)
-    phase("clock after", lambda: [host.clock() for host in hosts])
+    phase("clock after", lambda: clocks_of(hosts))
     for child in children:
         child.send(Close())
     phase("close", lambda: collect(Closed, children, 60))

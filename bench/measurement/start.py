@@ -33,7 +33,7 @@ from bench.child.spec import (
 from bench.errors import SystemFailedError
 from bench.measurement.child_process import END_S, Reported, collect, stop_all
 from bench.measurement.host_rows import rows
-from bench.measurement.hosts import LOCAL, Assignment, Here, Host, HostWindow, WindowMeter, bound
+from bench.measurement.hosts import LOCAL, Assignment, Here, Host, HostWindow, WindowMeter, bound, clocks_of
 from bench.measurement.received import attempts_of, calls_of, marks_of, sessions_of, window_ns
 from bench.measurement.received_streams import reply_streams_of
 from bench.measurement.routers import Router, Routers
@@ -325,7 +325,8 @@ class Start:
 
     def run_window(self, spawned: Spawned, prepared: Prepared) -> Window:
         """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
-        before = [host.clock() for host, _ in prepared.pids]
+        hosts = [host for host, _ in prepared.pids]
+        before = clocks_of(hosts)
         utc = datetime.now(UTC).isoformat(timespec="milliseconds")
         meters = [host.meter(pids) for host, pids in prepared.pids]
         ahead_ns = GO_AHEAD_NS * (2 + len(spawned.clients)) + (0 if self.hosts.is_here else FAR_AHEAD_NS)
@@ -341,9 +342,10 @@ class Start:
         for meter in meters:
             meter.end()
         metered = [meter.stop() for meter in meters]
+        after = clocks_of(hosts)
         windows = tuple(
-            HostWindow(host, go_of[id(host)], earlier, host.clock(), one)
-            for (host, _), earlier, one in zip(prepared.pids, before, metered, strict=True)
+            HostWindow(host, go_of[id(host)], earlier, later, one)
+            for host, earlier, later, one in zip(hosts, before, after, metered, strict=True)
         )
         for one in windows:
             _refuse_step(one)

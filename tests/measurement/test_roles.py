@@ -1,12 +1,12 @@
-"""Roles of hosts: named, or the first by name serves and the rest load."""
+"""Roles of hosts: named, or the first by name serves and the rest load; their clocks, few or many."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from bench.errors import UsageError
+from bench.errors import SystemFailedError, UsageError
 from bench.measurement import roles
-from bench.measurement.hosts import HERE
+from bench.measurement.hosts import HERE, clocks_of
 
 A, B, C = (SimpleNamespace(name=name) for name in "abc")
 
@@ -53,3 +53,18 @@ def test_with_a_target_all_hosts_load_unless_some_are_named():
 def test_roles_in_words():
     assignment = roles.assigned({"server": "a", "load": ["a"], "latency": "b"}, [A, B, C])
     assert [roles.role_of(assignment, host) for host in (A, B, C)] == ["server, load", "latency", "none"]
+
+
+@pytest.mark.parametrize("number", [1, 4, 5, 40])
+def test_clocks_are_read_in_the_order_of_hosts_however_many_there_are(number):
+    hosts = [SimpleNamespace(clock=lambda each=each: each) for each in range(number)]
+    assert clocks_of(hosts) == list(range(number))
+
+
+def test_a_clock_that_does_not_answer_is_an_error_among_many_too():
+    def silent():
+        raise SystemFailedError("it does not answer")
+
+    hosts = [*(SimpleNamespace(clock=int) for _ in range(9)), SimpleNamespace(clock=silent)]
+    with pytest.raises(SystemFailedError, match="it does not answer"):
+        clocks_of(hosts)
