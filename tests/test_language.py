@@ -191,3 +191,18 @@ def test_a_measured_number_is_found(text):
 
 def test_six_starts_and_two_cpus_are_no_measured_numbers():
     assert not MEASURED.search("At least 6 starts, 2 CPUs, Python 3.11, HTTP/1.1, 1 kB, p99 and h2load.")
+
+
+GIVEN = re.compile(r"^\*\*(?:To check here|And this|And here).*|^\d+\. .*", re.M)  # exercises give numbers of their own
+KNOWN = {  # of the field, of an origin, and of how figures are drawn
+    ("latency", "90 %"): "a distribution's axis",
+    ("network", "45 times"): "a segment of loopback over one of Ethernet",
+}
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=path_of)
+def test_no_measured_number_is_typed_into_a_notebook(notebook):
+    written = json.loads(notebook.read_text("utf-8"))["cells"]
+    text = "\n\n".join("".join(cell["source"]) for cell in written if cell["cell_type"] == "markdown")
+    typed = {match[0].strip() for match in MEASURED.finditer(GIVEN.sub("", prose(text)))}
+    assert {number for number in typed - ALLOWED if (notebook.stem, number) not in KNOWN} == set()

@@ -17,7 +17,7 @@ from bench.experiments.languages import findings as languages
 from bench.experiments.messages import findings as carried
 from bench.experiments.network import findings as network
 from bench.experiments.nodelay.findings import combinations
-from bench.experiments.openload.findings import capacity, sweep
+from bench.experiments.openload.findings import capacity, mean_response_us, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
 from bench.experiments.retries.findings import Outcome, outcomes
 from bench.experiments.scaleup.findings import of_bytes
@@ -149,8 +149,7 @@ def _response_ms(run: Run, share: float) -> Answer:
     if below.empty:
         raise LookupError("no rate below the capacity")
     nearest = (below - share * capacity(run)).abs().idxmin()
-    rows = run.samples_of(nearest, warm=True)
-    return _over_starts((rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["start"]).mean() / 1e6)
+    return _over_starts(mean_response_us(run, number_of(nearest)) / 1e3)
 
 
 def _layer(run: Run, system: str) -> Answer:

@@ -75,3 +75,9 @@ def delayed_share(run: Run) -> float:
     utilization = of.offered_per_s * of.options["mean_us"] / 1e6
     left = max(0.0, 1 - of.options["freeze_after"] / of.offered_per_s / run.plan.window_s)
     return min(left, freeze_share(run) / (1 - utilization)) if utilization < 1 else left
+
+
+def mean_response_us(run: Run, case: int) -> "pd.Series[float]":
+    """Return the mean response time of each start of a case after the warm-up, in us; index: start."""
+    rows = run.samples_of(case, warm=True, headline=True)
+    return (rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["start"]).mean() / 1e3

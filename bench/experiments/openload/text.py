@@ -12,6 +12,7 @@ from bench.experiments.openload.findings import (
     delayed_share,
     freeze_cases,
     freeze_share,
+    mean_response_us,
     predicted,
     sweep,
 )
@@ -70,9 +71,8 @@ def _model(run: Run) -> str:
 
 
 def _mean_us(run: Run, case: int) -> float:
-    """Return the mean response time of a case's calls after the warm-up, in us; NaN if there are none."""
-    rows = run.samples_of(case, warm=True, headline=True)
-    return float((rows["lag_ns"] + rows["rtt_ns"]).mean()) / 1e3
+    """Return the median over the starts of a case's mean response times, in us; NaN if there are none."""
+    return float(mean_response_us(run, case).median())
 
 
 def utilization(run: Run) -> str:
@@ -83,7 +83,7 @@ def utilization(run: Run) -> str:
         return "The service times of this system, or of these arrivals, are not known: no response time is predicted."
     service = 1 / capacity(run)
     lines = [
-        "| rate λ | utilization ρ = λ S | server CPU, measured | mean response time, predicted | measured |",
+        "| rate λ | utilization ρ = λ S | server CPU, measured | mean response time: predicted | measured |",
         "|---:|---:|---:|---:|---:|",
     ]
     for (case, row), mean in zip(numbered(cases), model, strict=True):
@@ -95,7 +95,8 @@ def utilization(run: Run) -> str:
     around = alone(run)["mean_rtt_us"] - 1e6 * service
     said = (
         f"S = {duration(1e6 * service)} is the mean service time. A closed loop's round trip is longer than that by "
-        f"{duration(max(0.0, around))}, which is added to each prediction."
+        f"{duration(max(0.0, around))}, which is added to each prediction. Measured: the median over the starts of "
+        "their means."
     )
     return "\n".join([*lines, "", said])
 
