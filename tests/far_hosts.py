@@ -25,7 +25,19 @@ def machine(number, cpus=4):
     return FACTS["machine"] | {"machine_id": f"{number:08x}", "cpus_allowed": cpus}
 
 
-def far_run(cases, hosts, rtt_us, starts=6, calls=1000, latency=None, late_ns=None, busy=None, rows=None, shape=None):
+def far_run(
+    cases,
+    hosts,
+    rtt_us,
+    starts=6,
+    calls=1000,
+    latency=None,
+    late_ns=None,
+    busy=None,
+    rows=None,
+    shape=None,
+    notebook="latency",
+):
     """Return a run in which the clients of host h make calls of about rtt_us[h] us back to back: ``calls`` the slowest.
 
     hosts: names of those that load; clients are shared out in turn. latency: one more host, whose client is alone.
@@ -34,7 +46,7 @@ def far_run(cases, hosts, rtt_us, starts=6, calls=1000, latency=None, late_ns=No
     """
     if latency:
         cases = [replace(case, hosts=case.hosts | {"latency": latency}) for case in cases]
-    plan = make_plan("latency", cases, starts=starts, window_s=0.01)
+    plan = make_plan(notebook, cases, starts=starts, window_s=0.01)
     records = {name: machine(number) for number, name in enumerate((SERVER, *hosts, *([latency] if latency else [])))}
     folder = stored.create(plan, FACTS | {"hosts": records})
     for start, block, index in plan.order():

@@ -8,6 +8,7 @@ from pathlib import Path
 from bench import codecs, environments, messages, paths, systems
 from bench.apps import repeating
 from bench.errors import DataError, NotInstalledError, SystemFileError
+from bench.plan import hosts
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.text import duration, listed, quoted
@@ -100,7 +101,8 @@ def _system_text(name: str) -> str:
 
 def run_text(name: str, is_verified: bool = True) -> str:
     """Return a run's plan, machine, checks and results; of an altered run only if it need not be verified."""
-    from bench.analysis import checks, hosts
+    from bench.analysis import checks
+    from bench.analysis import hosts as machines
     from bench.experiments import tables, words
     from bench.plan.estimate import described
     from bench.run.frames import Run
@@ -112,7 +114,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     manifest = run.manifest
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
-    lines += [f"hosts     {hosts.machines(run)}"] if len(run.hosts) else []
+    lines += [f"hosts     {machines.machines(run)}"] if len(run.hosts) else []
     lines += [f"measure   {repeating.command(folder)}"]
     lines += [f"digest    {manifest['digest']}"] if "digest" in manifest else []
     passed = checks.tally(run)
@@ -168,6 +170,7 @@ def figure_text(name: str) -> str:
         source = f"python -m bench run {facts['notebook']} -p source {_source(folder)}"
     lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items()), f"found     {where}"]
     measure = repeating.command(folder) if folder else f"python -m bench run {facts['notebook']}"
+    lines += [f"hosts     {where}" for where in hosts.each(folder.plan())] if folder else []
     return "\n".join([*lines, f"redraw    {source}", f"measure   {measure}"])
 
 

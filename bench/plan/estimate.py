@@ -77,5 +77,4 @@ def described(plan: Plan) -> str:
     what = "connections" if any(case.load == "reconnect" for case in plan.cases) else "client processes"
     each = f"{processes} {what} in each" if processes else f"windows of {plan.window_s:g} s"
     many = f"{len(plan.cases)} cases x {plan.starts} starts, {each}"
-    where = dict.fromkeys(hosts.described(case.hosts) for case in plan.cases if hosts.is_far(case.hosts))
-    return "; ".join([f"{many}, profile {plan.profile}: about {expected_s(plan):.0f} s", *where])
+    return "; ".join([f"{many}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])

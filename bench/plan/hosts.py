@@ -11,6 +11,7 @@ import yaml
 from bench import paths
 from bench.errors import UsageError, unknown
 from bench.plan.case import Case
+from bench.plan.plan import Plan
 from bench.text import listed, quoted
 
 KEYS = ("scheduler", "server", "load", "latency")
@@ -120,6 +121,11 @@ def check(case: Case) -> None:
 def is_far(hosts: Mapping[str, Any]) -> bool:
     """Return whether other machines than this one take part."""
     return "scheduler" in hosts
+
+
+def each(plan: Plan) -> list[str]:
+    """Return the hosts that a plan's cases ask for, each in words, as ``described`` does."""
+    return list(dict.fromkeys(described(case.hosts) for case in plan.cases if is_far(case.hosts)))
 
 
 def described(hosts: Mapping[str, Any]) -> str:

@@ -4,11 +4,12 @@ import json
 
 import pytest
 from conftest import ROOT
+from far_hosts import far_run
 from handmade import FACTS
 
-from bench.apps import repeating
+from bench.apps import listing, repeating
 from bench.errors import UsageError
-from bench.experiments import registry
+from bench.experiments import panels, registry, tables, words
 from bench.plan import estimate
 from bench.run import stored
 
@@ -67,3 +68,25 @@ def test_the_comment_of_the_parameter_says_what_it_takes():
         cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))["cells"]
         lines = [line for cell in cells for line in cell["source"] if line.startswith("hosts:")]
         assert notebook == "explore" or ("scheduler" in lines[0] and "YAML file" in lines[0])
+
+
+ONE_CLIENT = ("latency", "compare", "scaleup")  # so that one host loads
+DRAWN = [(name, None) for name in ("latency", "throughput", "clients", "openload", "compare", "scaleup", "overview")]
+
+
+@pytest.mark.parametrize(("notebook", "latency"), [*DRAWN, ("latency", "l"), ("clients", "l"), ("openload", "l")])
+def test_figures_and_conclusions_are_drawn_from_hosts_that_do_not_agree(notebook, latency):
+    cases = registry.plan(notebook, **ASKED[notebook], hosts=SCHEDULER).cases
+    us, calls = {"a": 100, "b": 200, "l": 50}, 20 if notebook == "scaleup" else 200
+    run = far_run(cases, ["a", "b"], us, calls=calls, latency=latency, notebook=notebook)
+    below = " ".join(panels.whole(run).get_supxlabel().split())
+    whose = "of host a" if notebook in ONE_CLIENT else "host b, the slowest"
+    assert "Hosts: server s (4 CPUs); load a (4 CPUs) and b (4 CPUs)" in below
+    assert ("host l alone, which measures latency" if latency else whose) in below
+    assert len(words.conclusion(run)) > 20 and len(tables.results(run)) > 1
+
+
+def test_explain_names_the_hosts_of_a_figure():
+    run = far_run(registry.plan("latency", system="sockets", hosts=SCHEDULER).cases, ["a", "b"], {"a": 100, "b": 200})
+    text = listing.figure_text(str(panels.save(run)[0]))
+    assert f"hosts     hosts of {SCHEDULER}" in text

@@ -30,6 +30,8 @@ def conclusion(run: Run) -> str:
 def _predicted(run: Run, one: "pd.Series[float]", most: "pd.Series[float]") -> str:
     """Return the prediction from one client, the measured rate over it, and the CPU time per call of both."""
     model = predict(run)
+    if model is None and any(case.processes > case.clients for case in run.plan.cases):
+        return "One more client measures latency, so that no client is alone, and nothing is predicted from one client."
     if model is None:
         return "The server's CPU time is not known, so nothing is predicted from one client."
     cost = total_cpu(grown(run))
