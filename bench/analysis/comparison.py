@@ -20,6 +20,8 @@ LATER = {  # options since, with the value of runs without them
     "tls": False,
     "curve": False,
     "router": False,
+    "client": "c",
+    "server": "c",
     "tls_session": "new",
     "stream_by": "chunked",
     "pool": 0,

@@ -1,4 +1,4 @@
-"""Xmlrpc-c: the C++ library on both sides, Abyss and curl over HTTP, or its packet stream."""
+"""Xmlrpc-c: the C++ library, Abyss and curl over HTTP or its packet stream; either side can be in Python."""
 
 import socket
 from collections.abc import Callable
@@ -26,13 +26,17 @@ SOURCE = _native.Source("_xmlrpc_c.cpp", "Xmlrpc-c", FLAGS)
 
 @dataclass(frozen=True)
 class Options:
-    """What carries the XML.
+    """What carries the XML, and which side is native. In Python are the systems xmlrpc_stdlib or xmlrpc_pstream.
 
     protocol: http is the Abyss server and the curl client; pstream the packet stream, without HTTP.
-    client_nodelay, server_nodelay: set TCP_NODELAY there on a packet stream; on http the library always does.
+    client: who makes the calls: c, a program compiled on first use, which makes closed loads; or python.
+    server: who answers: c, the program; or python.
+    client_nodelay, server_nodelay: set TCP_NODELAY there on a packet stream; on http the libraries always do.
     """
 
     protocol: Literal["http", "pstream"] = "http"
+    client: Literal["c", "python"] = "c"
+    server: Literal["c", "python"] = "c"
     client_nodelay: bool = True
     server_nodelay: bool = True
 
@@ -42,8 +46,22 @@ def prepare() -> None:
     SOURCE.program()
 
 
+def _in_python(options: Options) -> tuple[Any, Any]:
+    """Return the system in Python that speaks the same protocol, and its options; imported only when it is needed."""
+    if options.protocol == "http":
+        from bench.systems import xmlrpc_stdlib
+
+        return xmlrpc_stdlib, xmlrpc_stdlib.Options()
+    from bench.systems import xmlrpc_pstream
+
+    return xmlrpc_pstream, xmlrpc_pstream.Options(options.client_nodelay, options.server_nodelay)
+
+
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Let the program answer at a socket that is bound here, until it ends."""
+    """Let the program answer at a socket that is bound here, or answer here in Python."""
+    if options.server == "python":
+        system, its_options = _in_python(options)
+        system.serve(binding, its_options, service)
     listener = sockets.listen(parse_address(binding.endpoint()))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.server_nodelay)  # inherited by those accepted
     address = sockets.announced(listener, binding.endpoint())
@@ -72,19 +90,12 @@ def _url(where: Address) -> str:
 
 
 class Client:
-    """The client in Python that speaks the same protocol: for the loads that the program lacks."""
+    """The client in Python that speaks the same protocol."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Choose by protocol; each is imported only when it is needed."""
-        self._client: Any
-        if options.protocol == "http":
-            from bench.systems import xmlrpc_stdlib
-
-            self._client = xmlrpc_stdlib.Client(address, xmlrpc_stdlib.Options())
-        else:
-            from bench.systems import xmlrpc_pstream
-
-            self._client = xmlrpc_pstream.Client(address, xmlrpc_pstream.Options(options.client_nodelay))
+        """Choose by protocol."""
+        system, its_options = _in_python(options)
+        self._client = system.Client(address, its_options)
 
     def open(self) -> None:
         """Connect."""
@@ -102,10 +113,5 @@ class Client:
 
 def Wire(options: Options, address: str) -> Any:  # noqa: N802 - stands for the classes of both protocols
     """Return the requests and responses of the protocol as bytes, for the load generator ``wire``."""
-    if options.protocol == "http":
-        from bench.systems import xmlrpc_stdlib
-
-        return xmlrpc_stdlib.Wire(xmlrpc_stdlib.Options(), address)
-    from bench.systems import xmlrpc_pstream
-
-    return xmlrpc_pstream.Wire(xmlrpc_pstream.Options(options.client_nodelay), address)
+    system, its_options = _in_python(options)
+    return system.Wire(its_options, address)

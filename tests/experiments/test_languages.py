@@ -97,6 +97,14 @@ def test_the_plan_exchanges_one_side_at_a_time():
         registry.plan("languages", callers=1)
 
 
+def test_of_all_twins_those_with_the_transport_are_planned_and_a_named_one_without_is_refused():
+    plan = registry.plan("languages", transport="ipc")
+    assert plan.absent["xmlrpc_c"] == "xmlrpc_c is reached by tcp only"
+    assert {one.system for one in plan.cases} <= {*TWINS, "loopback"} - {"xmlrpc_c"}
+    with pytest.raises(UsageError, match="transport of xmlrpc_c"):
+        registry.plan("languages", system="xmlrpc_c", transport="ipc")
+
+
 def test_a_twin_that_is_not_installed_is_named_with_what_installs_it(monkeypatch):
     missing = {"grpc_cpp": "there is no grpcpp/grpcpp.h; install it: apt-get install libgrpc++-dev"}
     monkeypatch.setattr("bench.experiments.languages.plan.absent_of", lambda chosen: missing)

@@ -1,5 +1,6 @@
 """Xmlrpc-c: its server and client speak with ours in Python, count, and end; its program is compiled once."""
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -69,9 +70,21 @@ def test_both_protocols_are_answered_and_counted(protocol):
 
 
 @protocols
+@pytest.mark.parametrize("server", ["c", "python"])
+@pytest.mark.parametrize("client", ["c", "python"])
+def test_either_side_is_native_or_in_python(protocol, client, server):
+    options = {"protocol": protocol, "client": client, "server": server}
+    measured = measure(checked(Case("xmlrpc_c", "tcp", 300, options, clients=2, callers=2)), 0.1, seed=1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 4 and len(measured.calls) == 4
+
+
+@protocols
 def test_the_open_load_is_made_by_the_client_in_python(protocol):
     case = Case("xmlrpc_c", "tcp", options={"protocol": protocol}, load="open", offered_per_s=100)
-    ledger = measure(case, 0.2, seed=1).ledger
+    with pytest.raises(UsageError, match="the native client of xmlrpc_c makes closed loads only: give the option"):
+        checked(case)
+    with_python = dataclasses.replace(case, options={"protocol": protocol, "client": "python"})
+    ledger = measure(checked(with_python), 0.2, seed=1).ledger
     assert ledger["calls"] == ledger["server_calls"] > 5
 
 

@@ -1,5 +1,7 @@
 """Panels of languages: round trips, the share that is Python's on each side, CPU time by role, calls per second."""
 
+from collections.abc import Callable
+
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -29,6 +31,7 @@ from bench.text import duration, quantity
 TITLE = "How much of it is Python?"
 
 MARKERS = {"both Python": "o", "client native": "<", "server native": ">", "both native": "D"}
+SIDES = {"client native": "client", "server native": "server", "both native": "native"}  # fields of Cross
 SHARES = {  # what is drawn: colour, marker, words
     "native": (GREY, "D", "left with both sides native"),
     "client": (ROLE_COLOURS["client"], "<", "removed by a native client"),
@@ -53,16 +56,21 @@ def _name(axes: Axes, found: list[Cross]) -> None:
         axes.axhline(4 * edge - 0.5, color="#bbbbbb", lw=0.8)
 
 
+def _ranges(run: Run, found: list[Cross], name: str, ratio: Callable[[Run, Cross, str], Interval]) -> list[RangeRow]:
+    """Return a row for each combination: a quantity of each start, and its ratio to both sides in Python."""
+    rows = []
+    for place, cross, words, case in _rows(found):
+        more = f", {times(ratio(run, cross, SIDES[words]))}" if words in SIDES else ""
+        rows.append(RangeRow(run.starts_of(case)[name], look(place).colour, more, marker=MARKERS[words]))
+    return rows
+
+
 def medians(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start with client and server in either language; ×: over both in Python."""
-    found, rows = findings.single(run), []
-    for place, cross, words, case in _rows(found):
-        which = {"client native": "client", "server native": "server", "both native": "native"}.get(words)
-        more = f", {times(findings.remaining(run, cross, which))}" if which else ""
-        rows.append(RangeRow(run.starts_of(case)[findings.RTT], look(place).colour, more, marker=MARKERS[words]))
-    if not rows:
+    found = findings.single(run)
+    if not found:
         return nothing(axes, "no system with all four combinations in this run")
-    median_rows(axes, rows)
+    median_rows(axes, _ranges(run, found, findings.RTT, findings.remaining))
     _name(axes, found)
     axes.set_title("Median RTT of each start")
     return None
@@ -134,14 +142,10 @@ def _cpu_us(run: Run, case: int, role: str) -> float:
 
 def rates(run: Run, axes: Axes) -> None:
     """Draw the calls per second of several callers with each side in either language; ×: over both in Python."""
-    found, rows = findings.several(run), []
-    for place, cross, words, case in _rows(found):
-        which = {"client native": "client", "server native": "server", "both native": "native"}.get(words)
-        more = f", {times(findings.rate_gain(run, cross, which))}" if which else ""
-        rows.append(RangeRow(run.starts_of(case)[findings.RATE], look(place).colour, more, marker=MARKERS[words]))
-    if not rows:
+    found = findings.several(run)
+    if not found:
         return nothing(axes, "no system with several callers in this run")
-    range_rows(axes, rows, quantity)
+    range_rows(axes, _ranges(run, found, findings.RATE, findings.rate_gain), quantity)
     near(axes, quantity)
     _name(axes, found)
     axes.set_xlabel("calls per second of each start; bar: their range, line: their median")

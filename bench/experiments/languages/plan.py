@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
@@ -9,7 +10,12 @@ from bench.plan.cases import absent_of, client_count, instrument, payload, place
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
-TWINS = {"sockets_c": "sockets", "zeromq_c": "zeromq", "grpc_cpp": "grpc_sync"}  # and what they are in Python
+TWINS = {  # and what they are in Python
+    "sockets_c": "sockets",
+    "zeromq_c": "zeromq",
+    "grpc_cpp": "grpc_sync",
+    "xmlrpc_c": "xmlrpc_stdlib",
+}
 SIDES = (("python", "python"), ("c", "python"), ("python", "c"), ("c", "c"))  # client and server
 
 
@@ -38,6 +44,8 @@ def plan(
     """
     chosen = parameters.names(system, "system", list(TWINS))
     absent = absent_of(chosen)
+    if parameters.as_list(system) == ["all"]:
+        absent |= _not_reached_by(parameters.as_list(transport))
     size, several = payload(payload_bytes), client_count(callers, "callers")
     if several < 2:
         raise UsageError("callers must be 2 or more: one caller is measured in any case")
@@ -54,3 +62,13 @@ def plan(
         raise UsageError(" ".join(absent.values()))
     cases.append(instrument(size, one))
     return make_plan("languages", cases, profile, starts, window_s, seed, absent)
+
+
+def _not_reached_by(asked: list[Any]) -> dict[str, str]:
+    """Return the systems that have none of the transports asked for, each with those that it has."""
+    provided = {name: systems.constant(name, "TRANSPORTS") for name in TWINS}
+    return {
+        name: f"{name} is reached by {' or '.join(has)} only"
+        for name, has in provided.items()
+        if asked != ["all"] and not set(asked) & set(has)
+    }
