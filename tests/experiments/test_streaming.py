@@ -132,6 +132,13 @@ def test_the_plan_has_each_case_once_and_leaves_out_what_is_0():
     assert [(case.callers, case.gap_us) for case in few] == [(3, 20_000)]
 
 
+@pytest.mark.parametrize(("profile", "counts"), [("class", [1, 100]), ("full", [1, 10, 100, 1000])])
+def test_how_many_streams_there_are_at_once_depends_on_the_profile_unless_they_are_given(profile, counts):
+    only = {"system": "sockets", "profile": profile, "unpaced_streams": 0}
+    assert [case.callers for case in registry.plan("streaming", **only).cases] == counts
+    assert [case.callers for case in registry.plan("streaming", streams="[2, 3]", **only).cases] == [2, 3]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

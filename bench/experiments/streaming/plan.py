@@ -12,6 +12,8 @@ from bench.plan.profiles import make_plan
 
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "grpc_aio", "http_aiohttp", "wamp_crossbar")
 LOAD = "reply_stream"
+STREAMS = {"full": (1, 10, 100, 1000)}  # paced streams at once, by profile; many take long to connect
+FEW_STREAMS = (1, 100)  # of the other profiles
 SHARED = ("grpc_sync", "grpc_aio")  # one channel carries all streams of a process, as their users do
 CODECS = ("bytes", "pickle", "protobuf")
 STACKS = (  # of the origin's question, one factor at a time: system, transport, options
@@ -25,7 +27,7 @@ STACKS = (  # of the origin's question, one factor at a time: system, transport,
 def plan(
     system: object = "all",
     transport: object = "tcp",
-    streams: object = (1, 10, 100, 1000),
+    streams: object = "auto",
     unpaced_streams: object = (10,),
     origin_streams: object = 100,
     gap_us: object = 20_000,
@@ -41,7 +43,7 @@ def plan(
 ) -> Plan:
     """Plan paced streams by how many run at once, unpaced ones, and the stacks of the origin; 0 streams leave them out.
 
-    ``options`` are those of the one system that is asked for.
+    ``streams`` auto are as many as the profile has time for. ``options`` are those of the one system that is asked for.
     """
     chosen = _chosen(system)
     by = parameters.one_name(transport, "transport", ("ipc", "tcp"))
@@ -57,6 +59,8 @@ def plan(
         "reply_bytes": _reply_bytes(reply_bytes),
     }
     gap = int(parameters.positive(gap_us, "gap_us", 10_000_000))
+    if parameters.literal(streams) == "auto":
+        streams = STREAMS.get(profile, FEW_STREAMS)
     paced, unpaced = _counts(streams, "streams"), _counts(unpaced_streams, "unpaced_streams")
     here = [name for name in chosen if name not in absent]
     of = {name: {**({"connections": "shared"} if name in SHARED else {}), **given} for name in here}
