@@ -116,7 +116,7 @@ def test_small_calls_beside_large_ones_are_those_whose_quantiles_are_shown():
     equal = by_hand(BESIDE, [100, 200, 200], large_us=5000)
     assert "no difference is shown" in text.head_of_line(equal)
     faster = by_hand(BESIDE, [100, 100, 200], large_us=5000)
-    assert "do not delay them further" in text.head_of_line(faster)
+    assert "less than on one of their own" in text.head_of_line(faster)
 
 
 def test_every_panel_draws_every_run_or_says_what_is_missing():

@@ -10,6 +10,7 @@ from bench import stats
 from bench.experiments.axes import (
     LINE_STYLES,
     RangeRow,
+    band,
     hold,
     linear_axis,
     log_axis,
@@ -24,6 +25,7 @@ from bench.experiments.axes import (
     times,
 )
 from bench.experiments.connections.findings import (
+    Beside,
     beside,
     blocking,
     churn,
@@ -80,7 +82,7 @@ def _against_churn(run: Run, axes: Axes, of: Callable[[Run, int], "pd.Series[flo
     hold(axes, medians, low, high, duration)
     time_axis(axes.yaxis)
     axes.set_xticks(range(len(order)), [f"{n:,}" if n else "persistent" for n in order])
-    axes.set_xlabel("calls until the connection is closed and a new one opened")
+    axes.set_xlabel("calls per connection, before a new one is opened")
     axes.legend()
     return True
 
@@ -115,7 +117,7 @@ def _against_depth(run: Run, axes: Axes, name: str, text: Callable[[float], str]
         colour, marker = _look_of(run, str(system))
         line = LINE_STYLES[str(transport)] if rows["transport"].nunique() > 1 else "-"
         axes.plot(mine["outstanding"], mine[name], line, marker=marker, ms=6, lw=1.8, color=colour, label=str(system))
-        axes.fill_between(mine["outstanding"], mine[f"{name}_low"], mine[f"{name}_high"], color=colour, alpha=0.2, lw=0)
+        band(axes, mine, "outstanding", name, colour, 0.2)
     axes.set(xscale="log", yscale="log")
     hold(axes, rows[name], rows[f"{name}_low"], rows[f"{name}_high"], text)
     log_axis(axes.yaxis, text)
@@ -146,10 +148,9 @@ def head_of_line(run: Run, axes: Axes) -> None:
     return None
 
 
-def _over(run: Run, one: object, case: int) -> str:
-    """Return in words how many times as long small calls take on the shared connection as on their own."""
-    found = next(each for each in beside(run) if each == one)
-    effect = blocking(run, found) if case == found.same else None
+def _over(run: Run, one: Beside, case: int) -> str:
+    """Return in words how many times as long small calls take on the shared connection as on one of their own."""
+    effect = blocking(run, one) if case == one.same else None
     return "" if effect is None or effect.value != effect.value else f"  {times(effect.interval)}"
 
 

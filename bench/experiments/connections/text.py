@@ -74,7 +74,11 @@ def head_of_line(run: Run) -> str:
 
 def _blocked(run: Run, one: Beside) -> str:
     large = quantity(run.case(one.same).large_bytes, "B")
-    cases = {"alone": one.alone, f"on one connection with calls of {large}": one.same, "on their own": one.own}
+    cases = {
+        "alone": one.alone,
+        f"on one connection with calls of {large}": one.same,
+        "on a connection of their own": one.own,
+    }
     shown = [f"{duration(run.cases.loc[case, P50])} {words}" for words, case in cases.items() if case is not None]
     text = f"- **{one.system}**: the median RTT of small calls is {listed(shown)}."
     found = blocking(run, one)
@@ -83,7 +87,7 @@ def _blocked(run: Run, one: Beside) -> str:
     if found.is_certain and found.value > 1:
         return f"{text} Sharing the connection makes them {found} as long: head-of-line blocking."
     if found.is_certain:
-        return f"{text} Sharing the connection makes them {found} as long: its calls do not delay them further."
+        return f"{text} Sharing the connection makes them {found} as long: less than on one of their own."
     return f"{text} Sharing the connection makes them {found} as long: no difference is shown."
 
 
