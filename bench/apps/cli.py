@@ -117,8 +117,9 @@ def show(run: str, unverified: bool) -> None:
     "--window-s", default=1.0, show_default=True, help="Seconds per probe; longer where the quantile needs it."
 )
 @click.option("--first", default=200.0, show_default=True, help="Requests per second of the first probe.")
+@click.option("--hosts", default="", help="Other machines: the address of a scheduler, or a YAML file of roles.")
 def capacity(
-    system: str, transport: str, objective: str, clients: int, options: str, window_s: float, first: float
+    system: str, transport: str, objective: str, clients: int, options: str, window_s: float, first: float, hosts: str
 ) -> None:
     """Find the highest open-loop rate at which SYSTEM meets an objective (SLO)."""
     from bench import paths
@@ -127,7 +128,7 @@ def capacity(
     from bench.plan import objective as objectives
 
     given = {"system": system, "transport": transport, "objective": objective, "clients": clients, "options": options}
-    plan = registry.plan("capacity", **given, window_s=window_s, first=first)
+    plan = registry.plan("capacity", **given, window_s=window_s, first=first, hosts=hosts)
     folder = capacity_search.find(plan, objectives.objective(objective), echo)
     echo(f"Stored in {paths.shown(folder.path)}")
 

@@ -132,6 +132,9 @@ class Run:
             frame.loc[mine, "large"] = frame.loc[mine, "client"] % each == each - 1
         if len(self.hosts):
             frame["host"] = merging.hosts_of(frame, self.hosts, lambda start: self.case(self.ledger.loc[start, "case"]))
+            calling = self.hosts.loc[self.hosts["clients"] > 0, "start"]
+            if len(lost := frame.loc[frame["host"].isna() & frame["start"].isin(calling), "start"]):
+                raise self._contradiction(f"start {lost.iloc[0]} has calls of a client that no host has")
         return frame
 
     def find_large(self) -> list[int]:
@@ -225,6 +228,8 @@ class Run:
         frame: pd.DataFrame = self.folder.read("hosts").to_pandas()
         for name in ("host", "role"):
             frame[name] = frame[name].map(harmless, na_action="ignore")
+        if wrong := merging.misplaced(frame):
+            raise self._contradiction(wrong)
         return frame
 
     def machine_of(self, host: str) -> dict[str, Any]:

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.plan.case import Case
+from bench.plan.case import MOST_CLIENTS, Case
 from bench.stats import pooling
 from bench.stats.pooling import AGREE, DIFFER, Agreement
 
 LATENCY, POOLED, SLOWEST, ALONE = "latency", "pooled", "slowest", "alone"
+ROLES = ("server", "load", LATENCY)
 TESTED = (0.5, 0.99)  # quantiles on which hosts have to agree: the first within the margin, no other may differ
 
 
@@ -35,6 +36,14 @@ class Merged:
         """Return whether the hosts that load agree; ``AGREE`` where there is only one."""
         found = [one.verdict for one in self.tested.values()]
         return DIFFER if DIFFER in found else found[0] if found else AGREE if len(self.loading) < 2 else pooling.UNKNOWN
+
+
+def misplaced(hosts: pd.DataFrame) -> str:
+    """Return which row of the table of hosts cannot be, in words; "" if all can."""
+    least = np.where(hosts["clients"] > 0, 0, -1)  # a host with clients has a first one
+    is_placed = hosts["first_client"].fillna(-1).between(least, MOST_CLIENTS)
+    fits = hosts["role"].isin(ROLES) & hosts["host"].notna() & hosts["clients"].le(MOST_CLIENTS) & is_placed
+    return "" if fits.all() else f"start {hosts['start'][~fits].iloc[0]} has a host whose role or clients cannot be"
 
 
 def hosts_of(calls: pd.DataFrame, hosts: pd.DataFrame, case_of: Callable[[int], Case]) -> pd.Categorical:

@@ -201,6 +201,22 @@ def test_runs_are_compared_whatever_the_address_of_their_scheduler_and_only_with
         compare(run, handmade([Case("sockets", "tcp", clients=2, placement="free")], [100]))
 
 
+WRONG = {
+    "role": ({"role": "all"}, "whose role or clients cannot be"),
+    "no first client": ({"first_client": None}, "whose role or clients cannot be"),
+    "too many clients": ({"clients": 2**31 - 1}, "whose role or clients cannot be"),
+    "fewer clients": ({"clients": 0, "first_client": None}, "has calls of a client that no host has"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_table_of_hosts_that_cannot_be_is_refused(name):
+    rows, words = WRONG[name]
+    run = far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, calls=50, rows={"b": rows})
+    with pytest.raises(DataError, match=words):
+        run.cases.to_string()
+
+
 def test_show_prints_the_table_of_hosts():
     run = far_run([TWO], ["a", "b"], {"a": 100, "b": 130})
     text = listing.run_text(run.id)

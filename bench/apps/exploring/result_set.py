@@ -40,6 +40,8 @@ def collect(results: Sequence[Result]) -> Run:
     cases, most = tuple(one.of for one in results), max(len(one.starts()) for one in results)
     plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={})
     facts = {name: run.manifest[name] for name in ("machine", "versions", "git")}
+    records = {name: found for one in results for name, found in one.run.manifest.get("hosts", {}).items()}
+    facts |= {"hosts": records} if records else {}
     folder = stored.create(plan, facts | {"collected": [one.run.id for one in results]})
     folder.write_all({name: together(results, name) for name in schema.TABLES})
     folder.update(finished=True)
