@@ -1,13 +1,16 @@
 """The source code behind a number: the loop that timed it, and the call that was timed."""
 
 import ast
+import inspect
 import itertools
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench import paths, systems
-from bench.errors import SystemFileError, UsageError
+from bench.contract import Binding
+from bench.errors import BenchError, SystemFileError, UsageError
 from bench.messages import BYTES
 from bench.plan.case import Case
 from bench.run.frames import Run
@@ -16,6 +19,7 @@ CHILD = Path(__file__).parent.parent / "child"
 NATIVE = Path(__file__).parent.parent / "systems" / "_native.hpp"
 CODECS = Path(__file__).parent.parent / "codecs"
 WIRE = {"closed": "Talks.advance", "open": "pace"}  # what the wire runs, in child/wire.py
+WIRE_VERBS = ("request", "begin", "end", "receive", "body")  # of a system's ``Wire``, in the order of a call
 AWAITED = {"closed": "closed_async", "open": "opened_async", "session": "closed_async", "reconnect": "closed_async"}
 PLAIN = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed", "reconnect": "closed"}
 
@@ -74,16 +78,18 @@ def absent(run: Run, system: str = "") -> str:
 def of_case(case: Case) -> list[Piece]:
     """Return the loop that times a case's calls, then the call as the system's own file defines it.
 
-    The engine wire calls no library, so only its loop is returned; of an external load generator nothing is.
+    The engine wire calls no library: behind its loop is what the system's ``Wire`` does. Of an external load generator
+    nothing is returned.
     """
     if case.generator:
         return []
     if case.load == "retry":
-        return [piece(CHILD / "retrying.py", "RetryLoad.load"), piece(CHILD / "retries.py", "Requests.next_attempt")]
+        policy = piece(CHILD / "retries.py", "Requests.next_attempt")
+        return [piece(CHILD / "retrying.py", "RetryLoad.load"), policy, *_wire(case)]
     if case.engine == "wire" and case.load == "reply_stream":
-        return [piece(CHILD / "reply_streams_wire.py", "Flow.read")]
+        return [piece(CHILD / "reply_streams_wire.py", "Flow.read"), *_wire(case)]
     if case.engine == "wire":
-        return [piece(CHILD / "wire.py", WIRE[case.load])]
+        return [piece(CHILD / "wire.py", WIRE[case.load]), *_wire(case)]
     if case.load == "reply_stream":
         calls = calls_of(case.system, "stream")
         loop = "receive_async" if calls and calls[0].text.lstrip().startswith("async ") else "receive"
@@ -96,6 +102,22 @@ def of_case(case: Case) -> list[Piece]:
     is_async = bool(calls) and calls[0].text.lstrip().startswith("async ")
     loops = AWAITED if is_async else PLAIN
     return [piece(CHILD / "timed_loops.py", loops[case.load]), *_carrying(case, is_async), *calls]
+
+
+def _wire(case: Case) -> list[Piece]:
+    """Return how a system's ``Wire`` writes a request and reads a response; nothing where it cannot be imported."""
+    try:
+        module: Any = systems.load(case.system)
+        kind = type(module.Wire(module.Options(**case.options), Binding(case.transport, "").endpoint()))
+    except (BenchError, AttributeError, TypeError, ValueError):  # a stored run can be of another version of the file
+        return []
+    verbs = (getattr(kind, name, None) for name in WIRE_VERBS)
+    return [_imported(verb) for verb in verbs if inspect.isfunction(verb)]
+
+
+def _imported(function: Any) -> Piece:
+    lines, first = inspect.getsourcelines(function)
+    return Piece(Path(inspect.getfile(function)), first, textwrap.dedent("".join(lines)).rstrip())
 
 
 def _program(case: Case) -> Path | None:

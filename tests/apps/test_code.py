@@ -41,7 +41,10 @@ def test_every_system_shows_its_call_as_its_file_has_it(system):
             ["closed_async", "open", "coder", "call"],
         ),
         (Case("wamp_crossbar", "tcp", message="items"), ["closed_async", "call"]),
-        (Case("http_aiohttp", "tcp", engine="wire"), ["advance"]),
+        (Case("http_aiohttp", "tcp", engine="wire"), ["advance", "request", "end", "body"]),
+        (Case("sockets", "tcp", engine="wire", load="open", offered_per_s=5), ["pace", "request", "end", "body"]),
+        (Case("sockets", "tcp", engine="wire", load="reply_stream"), ["read", "request", "end", "body"]),
+        (Case("sockets", "tcp", options={"gone": 1}, engine="wire"), ["advance"]),
         (Case("http_aiohttp", "tcp", engine="wrk"), []),
     ],
 )
@@ -60,6 +63,17 @@ def test_a_native_client_shows_its_own_loop_and_call(system):
         assert piece.text.endswith("\n}") and piece.text.count("{") == piece.text.count("}")
     assert defined(code.of_case(Case(system, "tcp", options={"client": "python"}))[0]) == "closed"
     assert defined(code.of_case(Case(system, "tcp", load="open", offered_per_s=5))[0]) == "opened"
+
+
+@pytest.mark.parametrize("system", systems.offering("Wire"))
+def test_the_engine_wire_shows_what_the_systems_file_or_its_helper_has(system):
+    transport = systems.constant(system, "TRANSPORTS")[-1]
+    loop, *verbs = code.of_case(Case(system, transport, engine="wire"))
+    assert defined(loop) == "advance" and verbs[0].text.startswith("def request(")
+    assert {"end", "body"} <= {defined(piece) for piece in verbs} or {"begin", "receive"} <= set(map(defined, verbs))
+    for piece in verbs:
+        lines = piece.file.read_text("utf-8").splitlines()
+        assert lines[piece.line - 1].strip() == piece.text.splitlines()[0]
 
 
 def test_a_notebook_shows_the_first_system_or_the_one_that_is_named():
