@@ -20,6 +20,13 @@ SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # nothing is done a second time
     "distributed.scheduler.http.routes": [],
     "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.worker-ttl": "30s",  # the name of a host that has lost its power is free again
+    "distributed.admin.tick.interval": "10s",  # by default it wakes each process 50 times a second
+    "distributed.admin.tick.cycle": "60s",
+    "distributed.admin.tick.limit": "3600s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.system-monitor.disk": False,
+    "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.worker.http.routes": [],
     "distributed.worker.preload": [],
     "distributed.scheduler.preload": [],

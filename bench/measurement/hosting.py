@@ -16,6 +16,7 @@ from bench.measurement.remote import KEY
 from bench.text import one_line, quoted
 
 Say = Callable[[str], None]
+REMIND_S = 10.0  # until it is said what may keep a host from its scheduler
 PAUSE_S = 1.0  # between a scheduler's end and the next try to register
 NOWHERE = "127.0.0.1:0"  # for the engine's pages, which are empty
 
@@ -64,7 +65,9 @@ async def _host(where: str, name: str, address: str, security: Any, say: Say, st
                 startup_information={KEY: lambda _: facts},
             )
             say(f"host {name}: waiting for the scheduler at {where}")
+            reminder = asyncio.ensure_future(_remind(say, where))
             await _first(asyncio.ensure_future(_started(worker, name)), stop)
+            reminder.cancel()
             if not stop.is_set():
                 say(f"host {name}: registered, reached at {address}, revision {facts['revision']}; Ctrl-C ends it")
                 await _first(asyncio.ensure_future(worker.finished()), stop)
@@ -74,6 +77,13 @@ async def _host(where: str, name: str, address: str, security: Any, say: Say, st
             if not stop.is_set():
                 say(f"host {name}: the scheduler has ended, or the connection to it broke")
                 await _first(asyncio.ensure_future(asyncio.sleep(PAUSE_S)), stop)
+
+
+async def _remind(say: Say, where: str) -> None:
+    """Say after a while what may keep a host from its scheduler."""
+    await asyncio.sleep(REMIND_S)
+    both = f" Both sides need the same folder of credentials ({credentials.FOLDER})" if where.startswith("tls") else ""
+    say(f"still waiting: does a scheduler listen there, and does a firewall let connections through?{both}")
 
 
 async def _started(worker: Any, name: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from bench.channel import Listening, Message, encode
 from bench.child.spec import ClockSpec
+from bench.credentials import FOLDER
 from bench.errors import BenchError, SystemFailedError, UsageError
 from bench.measurement import clock_offset, engine, revision, roles
 from bench.measurement.agent_actor import AgentActor
@@ -30,6 +31,7 @@ ANSWER_S = 12.0  # after a poll's own time: a host that answers later is lost
 CONNECT_S = 15.0
 KEY = "roundtrip"  # of what a host says of itself when it registers
 LOOK_S = 0.2
+TLS = f"; both sides need the same folder of credentials ({FOLDER})"
 CONDUCTOR = secrets.token_hex(8)  # this process
 
 
@@ -366,7 +368,7 @@ def client(scheduler: str) -> Iterator[Any]:
     except (OSError, TimeoutError, ValueError) as reason:
         raise SystemFailedError(
             f"no scheduler answers at {address} ({one_line(str(reason), 200)}): start one there: "
-            f"python -m bench scheduler --listen {address}"
+            f"python -m bench scheduler --listen {address}{TLS if protocol == 'tls' else ''}"
         ) from reason
     try:
         yield found
