@@ -86,7 +86,7 @@ class Routers:
 
     def __init__(self) -> None:
         """Begin without routers."""
-        self._routers: dict[tuple[str, int], Router] = {}  # by system and host
+        self._routers: dict[tuple[str, int, bool], Router] = {}  # by system, host, and whether it encrypts alone
         self._credentials: dict[str, dict[str, str]] = {}  # by the address of the server's host
         self._hosts: dict[str, Assignment] = {}
         self._connected = ExitStack()
@@ -101,7 +101,7 @@ class Routers:
             for key in list(self._routers):
                 self._end(key)
 
-    def _end(self, key: tuple[str, int]) -> None:
+    def _end(self, key: tuple[str, int, bool]) -> None:
         if router := self._routers.pop(key, None):
             router.child.stop()
 
@@ -120,12 +120,13 @@ class Routers:
         if case.target is not None or not systems.is_routed(case.system, case.options):
             return None
         host = self.hosts(case).server
-        key = case.system, id(host)
+        is_one = bound(host) is not None  # place, where it listens: encrypted or not
+        key = case.system, id(host), is_one and credentials.wanted(case.options)
         if case.fresh_router:
             self._end(key)
         if key not in self._routers:
             offered = any(hasattr(systems.load(case.system).Options, name) for name in credentials.OPTIONS)
-            texts = self._made(host) if offered else {}  # for this case, or a later one
+            texts = self._made(host) if (key[-1] if is_one else offered) else {}  # for this case, or a later one
             self._routers[key] = start(case.system, case.transport, case.options, bound(host), texts, host)
         return self._routers[key]
 

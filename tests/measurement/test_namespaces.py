@@ -156,6 +156,18 @@ def test_a_broker_is_in_the_namespace_of_its_server():
 
 
 @needed
+def test_a_broker_at_an_address_encrypts_for_the_cases_that_ask_for_it_only():
+    from bench import systems
+
+    if reason := systems.missing("nats"):
+        pytest.skip(str(reason))
+    with Routers() as routers:
+        for tls in (False, True, False):
+            record = measure(case("nats", options={"tls": tls}), 0.2, 1, routers)
+            assert (record.ledger["calls"], record.ledger["errors"]) == (200, 0)
+
+
+@needed
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_nothing_is_left_after_a_failure(error):
     inodes = []
