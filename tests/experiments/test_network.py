@@ -190,7 +190,7 @@ def test_pairs_of_systems_keep_their_order_reverse_it_or_are_no_longer_distingui
     assert (limited.same, limited.unclear) == ((), (("sockets", "zeromq"),))
     other = by_hand([*SYSTEMS[:2], (SYSTEMS[2][0], 90, 0), SYSTEMS[3]])
     assert findings.orders(other)[0].reversed == (("sockets", "zeromq"),)
-    assert "0 are distinguishable in the same order and 1 is in the reverse order (sockets / zeromq)" in text.order(
+    assert "Of these, over this link: 0 in the same order and 1 in the reverse order (sockets / zeromq)." in text.order(
         other
     )
     assert findings.limited(run, "zeromq").value == pytest.approx(1)

@@ -127,8 +127,8 @@ def order(run: Run, axes: Axes) -> None:
 
 
 def words(one: Condition) -> str:
-    """Return a condition in words: "veth 100 Mbit/s, 100 kB"."""
-    return f"{one.link}, {plain(size(one.payload_bytes))}"
+    """Return a condition in words, short enough for the name of a row: "100 Mbit/s, 100 kB"."""
+    return f"{one.link.removeprefix('veth ')}, {plain(size(one.payload_bytes))}"
 
 
 def _ratio(axes: Axes, y: int, run: Run, one: Condition, found: Ratio) -> None:

@@ -67,13 +67,14 @@ def order(run: Run) -> str:
 
 def _order(one: Order) -> str:
     where = f"{one.other.link} with {quantity(one.other.payload_bytes, 'B')}"
-    parts = [f"{len(one.same)} are distinguishable in the same order"]
-    for words, pairs in (("in the reverse order", one.reversed), ("not distinguishable", one.unclear)):
-        if pairs:
-            parts.append(f"{len(pairs)} {'is' if len(pairs) == 1 else 'are'} {words} ({_pairs(pairs)})")
+    parts = [f"{len(one.same)} in the same order"]
+    if one.reversed:
+        parts.append(f"{len(one.reversed)} in the reverse order ({_pairs(one.reversed)})")
+    if one.unclear:
+        parts.append(f"{len(one.unclear)} not distinguishable ({_pairs(one.unclear)})")
     return (
-        f"- **{where}**: of the {one.number} pairs of systems that are distinguishable over loopback with this "
-        f"payload, {listed(parts)}."
+        f"- **{where}**: pairs of systems that are distinguishable over loopback with this payload: {one.number}. "
+        f"Of these, over this link: {listed(parts)}."
     )
 
 
