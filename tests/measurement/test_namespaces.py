@@ -121,10 +121,10 @@ def test_server_and_clients_are_in_networks_of_their_own_and_nothing_is_left():
         assert len({*inodes, Path("/proc/self/ns/net").stat().st_ino}) == 3
         record = measure(case(), 0.2, 1, routers)
         assert routers.hosts(case()) is hosts
-    assert record.ledger["calls"] == record.ledger["server_calls"] == 200
-    assert record.ledger["errors"] == 0
+    calls = record.ledger["calls"]
+    assert calls == record.ledger["server_calls"] > 0 == record.ledger["errors"]
     assert record.ledger["tcp_connections"] == 0  # none is opened in the window
-    assert record.ledger["tcp_segments_out"] >= 400  # of both networks: requests, and replies
+    assert record.ledger["tcp_segments_out"] >= 2 * calls  # of both networks: requests, and replies
     assert record.ledger["machine_busy_ns"] is not None
     assert devices() == before
     assert all(map(is_empty_soon, inodes))
@@ -151,7 +151,7 @@ def test_a_broker_is_in_the_namespace_of_its_server():
         router = routers.of(case("redis"))
         assert router is not None
         assert {pid for pids in router.pids.values() for pid in pids} <= set(inhabitants(inode))
-    assert record.ledger["calls"] == 200
+    assert record.ledger["calls"] == record.ledger["server_calls"] > 0
     assert is_empty_soon(inode)
 
 
@@ -164,7 +164,7 @@ def test_a_broker_at_an_address_encrypts_for_the_cases_that_ask_for_it_only():
     with Routers() as routers:
         for tls in (False, True, False):
             record = measure(case("nats", options={"tls": tls}), 0.2, 1, routers)
-            assert (record.ledger["calls"], record.ledger["errors"]) == (200, 0)
+            assert record.ledger["calls"] == record.ledger["server_calls"] > 0 == record.ledger["errors"]
 
 
 @needed
