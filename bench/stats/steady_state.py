@@ -3,6 +3,7 @@
 Source: Barrett et al. 2017, "Virtual Machine Warmup Blows Hot and Cold": change points, labels by segments.
 """
 
+import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -77,24 +78,35 @@ def _partition(series: Array, price: float) -> list[int]:
     n = len(series)
     sums, squares = (np.concatenate([[0.0], np.cumsum(part)]) for part in (series, series**2))
     error = _errors(sums, squares)
-    best, begin = np.full(n + 1, np.inf), np.zeros(n + 1, int)
+    best, begin = np.full(n + 1, np.inf), [0] * (n + 1)
     best[0] = -price
     for end in range(SHORTEST, n + 1):
         until = end - SHORTEST + 1
-        total = best[:until] + error[end, :until] + price
+        total = best[:until] + error[end, :until]
+        total += price
         begin[end] = first = int(total.argmin())
         best[end] = total[first]
     ends = [n]
     while begin[ends[-1]] > 0:
-        ends.append(int(begin[ends[-1]]))
+        ends.append(begin[ends[-1]])
     return ends[::-1]
 
 
 def _errors(sums: Array, squares: Array) -> Array:
-    """Return the squared error of the segment from each begin (column) to each end (row); 0 where there is none."""
-    places = np.arange(len(sums))
-    lengths = np.maximum(places[:, None] - places, 1)
-    return np.tril(squares[:, None] - squares - (sums[:, None] - sums) ** 2 / lengths)
+    """Return the squared error of the segment from each begin (column) to each end (row), which comes after it."""
+    explained = sums[:, None] - sums
+    np.square(explained, out=explained)
+    explained /= _lengths(len(sums))
+    error = squares[:, None] - squares
+    error -= explained
+    return error
+
+
+@functools.lru_cache(4)
+def _lengths(count: int) -> Array:
+    """Return the length of the segment from each begin (column) to each end (row), at least 1."""
+    places = np.arange(count)
+    return np.maximum(places[:, None] - places, 1)
 
 
 def _begin_of_last_level(levels: list[float]) -> int:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from bench.apps.classroom import manifests, reading, starts, zips
 from bench.apps.classroom.reading import Submitted
 from bench.run import stored
-from bench.run.frames import Run
+from bench.run.frames import Run, shared
 
 MACHINES, SEED = 5, 1
 OF_MACHINE, OF_RATIO, OF_BLOCK, OF_START = 0.4, 0.15, 0.05, 0.02  # sd of the logs: speed, ratio, block, start
@@ -23,7 +23,7 @@ FIRST_ID = 0x51000001
 
 def machines() -> list[Submitted]:
     """Return the runs of the simulated machines, read from zips by the same checks as any others."""
-    run = Run(stored.find("reference/latency"))
+    run = shared(stored.find("reference/latency").path)
     report, found = manifests.report(run), list[Submitted]()
     for number in range(MACHINES):
         zipped = packed(run, dict(report), number)

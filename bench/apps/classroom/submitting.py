@@ -12,7 +12,7 @@ from bench.apps.classroom import manifests, reading, starts, zips
 from bench.errors import DataError, UsageError
 from bench.plan import hosts
 from bench.run import schema, stored
-from bench.run.frames import Run
+from bench.run.frames import Run, shared
 from bench.text import listed, quantity, quoted
 
 
@@ -42,7 +42,7 @@ def _left_out(run: Run) -> str:
 
 def submission(names: Sequence[str]) -> Submission:
     """Return the zip of some runs of one machine; BenchError if it would not be accepted."""
-    unique = {run.id: run for run in (Run(stored.find(name)) for name in names)}
+    unique = {run.id: run for run in (shared(stored.find(name).path) for name in names)}
     runs, members = tuple(unique[name] for name in sorted(unique)), {}
     machines = {run.manifest["machine"]["machine_id"] for run in runs}
     if len(machines) != 1:
