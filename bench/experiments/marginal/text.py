@@ -78,6 +78,6 @@ def ways(run: Run) -> str:
     origin, regression, stopwatch = (max(widths[place::3]) for place in range(3))
     return (
         f"Estimates of the time per call differ between starts by up to {origin:.0%} with the origin's difference of "
-        f"two processes, {regression:.0%} with the regression, and {stopwatch:.0%} with a stopwatch inside the process "
-        f"(range of the starts / stopwatch median)."
+        f"two processes, {regression:.0%} with the regression, and {stopwatch:.0%} with a timer inside the process "
+        f"(range of the starts / median of the timer)."
     )

@@ -1,10 +1,15 @@
 """Sentences of placement.ipynb: how much the placement changes a round trip, and which one repeats best."""
 
+from bench.experiments.case_ratios import Ratio
 from bench.experiments.placement.findings import ratios
 from bench.experiments.words import P50
 from bench.plan import placement
 from bench.run.frames import Run
 from bench.text import duration
+
+
+def _equal(one: Ratio) -> str:
+    return "" if one.is_certain else ", not distinguishable"
 
 
 def conclusion(run: Run) -> str:
@@ -15,7 +20,7 @@ def conclusion(run: Run) -> str:
         fast, slow = cases.loc[one.base], cases.loc[one.other]
         lines.append(
             f"- **{fast['system']} over {fast['transport']}**: the median RTT is {duration(fast[P50])} with placement "
-            f"`{fast['placement']}` and {duration(slow[P50])} with `{slow['placement']}`: {one}."
+            f"`{fast['placement']}` and {duration(slow[P50])} with `{slow['placement']}`: {one}{_equal(one)}."
         )
     spread = (cases[f"{P50}_high"] / cases[f"{P50}_low"]).groupby(cases["placement"]).median()
     ranks = "; ".join(f"`{name}` {spread[name]:.2f}" for name in spread.sort_values().index)

@@ -38,7 +38,7 @@ def _line(one: Outcome) -> str:
             f"it did **not recover** before the window ended{others}, though the server was healthy after the freeze"
         )
     else:
-        ended = f"requests were met again {recovery_words(one)} after the freeze ended"
+        ended = f"deadlines were met again {recovery_words(one)} after the freeze ended"
     return (
         f"- **{one.name}**: {made:.2f} attempts per request, {met:.0%} of the requests met the deadline, {wasted:.0%} "
         f"of the replies came after their attempt was abandoned; {ended}."
