@@ -13,12 +13,12 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from bench.child.connection import Connection, Script, Step, Talk, Turn, broken
+from bench.child.handshake import HANDSHAKE_S
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.contract import Conversation, Layer, Wire
 from bench.errors import SystemFailedError, TransportError
 
 READ_BYTES = 1 << 16
-HANDSHAKE_S = 3.0  # before the window; in it, a handshake that is not answered is a call that is not
 
 
 class Framed:

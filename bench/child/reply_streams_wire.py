@@ -1,8 +1,8 @@
 """Reply streams by the engine ``wire``: bare connections in one loop, so that the receive stamps wait for no library.
 
 A reply's time is that of its arrival at the socket, where the kernel reports it (``arrivals``), so that it does not
-wait for this process either; all replies that one read brings have the time of the last one's. They are verified as by
-``reply_streams``, right after the read.
+wait for this process either; all replies that one read brings have the time of the last one's. Where the connection is
+encrypted they are decrypted right after the read; then they are verified as by ``reply_streams``.
 """
 
 import heapq
@@ -14,6 +14,7 @@ from bench import replies
 from bench.child import timed_loops
 from bench.child.arrivals import Arrivals, watch
 from bench.child.caller import Failures, failed
+from bench.child.handshake import secure
 from bench.child.limits import allow_many_files
 from bench.child.polling import Poller
 from bench.child.reply_streams import RETRY_S, Record, report_of
@@ -31,12 +32,14 @@ class Flow:
     def __init__(self, wire: Any, requests: list[bytes], arrivals: Arrivals) -> None:
         """Keep what reads this connection's bytes, and the requests as the wire writes them."""
         self._wire, self._requests, self._arrivals = wire, itertools.cycle(requests), arrivals
+        self._tls = getattr(wire, "tls", None)
         self.record, self.failures = Record(), Failures()
         self.socket: Any = None
 
     def open(self) -> None:
         """Connect; TransportError where that is not possible."""
         self.socket = self._wire.connect()
+        secure(self.socket, self._tls)
         self._is_stamped = watch(self.socket)
 
     def close(self) -> None:
@@ -51,7 +54,7 @@ class Flow:
         content = request or next(self._requests)
         self._sent_ns = time.perf_counter_ns()
         try:
-            self.socket.sendall(content)
+            self.socket.sendall(content if self._tls is None else self._tls.encrypt(content))
         except OSError as reason:
             raise TransportError(f"the stream failed: {reason}", "read") from reason
 
@@ -66,6 +69,8 @@ class Flow:
             raise TransportError(f"the stream failed: {reason}", "read") from reason
         if not data:
             raise TransportError("the server closed the connection in the middle of a stream", "read")
+        if self._tls is not None:
+            data = self._tls.decrypt(data)
         buffer, start, end = self._buffer + data, 0, self._wire.end
         view = memoryview(buffer)
         while start < len(buffer) and (size := end(view[start:], len(buffer) - start)):

@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.child import timed_loops
 from bench.child.callers import schedule
+from bench.child.handshake import secure
 from bench.child.retries import Requests, RetryPolicy
 from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
@@ -26,6 +27,7 @@ class RetryLoad:
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare the connection, the payloads and the requests."""
         self._wire = system.Wire(options, address)
+        self._tls = getattr(self._wire, "tls", None)
         self._payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
         self._encoded = [self._wire.request(payload) for payload in self._payloads]
         self._requests = Requests(due := schedule(spec), RetryPolicy.of(spec.retry), spec.schedule_seed)
@@ -37,8 +39,9 @@ class RetryLoad:
     def first(self) -> int:
         """Connect and make one verified call; return its time in ns."""
         self._socket = self._wire.connect()
+        secure(self._socket, self._tls)
         began = time.perf_counter_ns()
-        self._socket.sendall(self._encoded[0])
+        self._socket.sendall(self._sealed(0))
         while not (size := self._wire.end(self._inbox, len(self._inbox))):
             self._receive()
         took = time.perf_counter_ns() - began
@@ -56,7 +59,7 @@ class RetryLoad:
             now = clock()
             while (attempt := requests.next_attempt(now)) is not None:
                 requests.was_sent(attempt, clock())
-                self._outbox += self._encoded[attempt % len(self._encoded)]
+                self._outbox += self._sealed(attempt)
                 self._push()
                 now = clock()
         self._took_s = (clock() - at_ns) / 1e9
@@ -92,7 +95,12 @@ class RetryLoad:
             raise TransportError(f"the connection failed: {reason}", "read") from reason
         if not data:
             raise TransportError("the server closed the connection instead of answering", "read")
-        self._inbox += data
+        self._inbox += data if self._tls is None else self._tls.decrypt(data)
+
+    def _sealed(self, attempt: int) -> bytes:
+        """Return the bytes of an attempt, encrypted where the connection is."""
+        request = self._encoded[attempt % len(self._encoded)]
+        return request if self._tls is None else self._tls.encrypt(request)
 
     def _verify(self, size: int, attempt: int) -> None:
         """Compare the first response, of ``size`` bytes, with its request, and remove it."""

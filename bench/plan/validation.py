@@ -196,8 +196,8 @@ def _check_wire(case: Case, module: Any) -> None:
         wire = module.Wire(module.Options(**case.options), Binding(case.transport, "").endpoint())
     except ValueError as reason:
         raise UsageError(f"{case.system}: {reason}, or engine library") from reason
-    if case.load in ("retry", "reply_stream") and (hasattr(wire, "begin") or getattr(wire, "tls", None) is not None):
-        raise UsageError(f"the load {case.load} of the engine wire is over plain bytes: give tls false, or sockets")
+    if case.load in ("retry", "reply_stream") and hasattr(wire, "begin"):
+        raise UsageError(f"the engine wire makes the load {case.load} without HTTP/2: name another system than gRPC")
 
 
 def _check_generator(case: Case, module: Any) -> None:

@@ -117,11 +117,17 @@ def test_connections_are_made_anew_after_so_many_calls(name, tls):
         assert [number for number in range(10) if began[number] < sent[number]] == [0, 4, 8]
 
 
-@pytest.mark.parametrize("load", ["retry", "reply_stream"])
-def test_loads_over_plain_bytes_are_not_encrypted(load):
-    given = {"replies": 2, "reply_bytes": 50} if load == "reply_stream" else {"offered_per_s": 10.0}
-    with pytest.raises(UsageError, match=f"the load {load} of the engine wire is over plain bytes: give tls false"):
-        checked(Case("sockets", "tcp", 100, {"tls": True}, engine="wire", load=load, **given))
+@pytest.mark.parametrize("name", ["sockets", "http_stdlib"])
+def test_retries_are_made_over_an_encrypted_connection_too(name):
+    case = Case(name, "tcp", 100, {"tls": True}, engine="wire", load="retry", offered_per_s=200.0)
+    measured = measure(checked(case), 0.3, 1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 10 and measured.ledger["errors"] == 0
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_retries_are_not_made_over_http_2(tls):
+    with pytest.raises(UsageError, match="the engine wire makes the load retry without HTTP/2"):
+        checked(Case("grpc_sync", "tcp", 100, {"tls": tls}, engine="wire", load="retry", offered_per_s=10.0))
 
 
 def test_open_loads_take_callers_only_by_wire():

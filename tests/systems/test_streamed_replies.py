@@ -86,10 +86,10 @@ def test_streams_arrive_whole_and_are_counted(name, transport, options, gap_us, 
     assert ledger["client_cpu_ns"] > 0 and ledger["server_cpu_ns"] > 0
 
 
-@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.parametrize(("transport", "tls"), [("ipc", False), ("tcp", False), ("tcp", True)])
 @pytest.mark.parametrize("gap_us", [0, 2000])
-def test_streams_by_bare_connections_are_whole_and_counted(transport, gap_us):
-    measured = streamed(case_of("sockets", transport, {}, gap_us=gap_us, engine="wire", callers=20))
+def test_streams_by_bare_connections_are_whole_and_counted(transport, tls, gap_us):
+    measured = streamed(case_of("sockets", transport, {"tls": tls}, gap_us=gap_us, engine="wire", callers=20))
     ledger, streams = measured.ledger, measured.streams
     assert ledger["calls"] == ledger["server_calls"] == sum(streams["replies"]) > 0 and ledger["errors"] == 0
     assert set(streams["replies"]) == {5} and set(streams["client"]) == set(range(20))
