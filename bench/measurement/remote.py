@@ -49,7 +49,7 @@ class RemoteChild(Reported):
     def start(self, name: str, module: str, spec: Message) -> None:
         """Ask for the process; that it cannot be started is noticed by who reads from it."""
         words = (self.number, name, module, b"".join(encode(spec)))
-        self._started = self.host.ask("spawn", *words)
+        self._started = self.host.ask("spawn", *words, first=self.host.adopt(self.number, self.far_end))
         self._started.add_done_callback(lambda done: self.host.hang_up(self.number) if _error_of(done) else None)
 
     @property
@@ -158,9 +158,14 @@ class RemoteHost:
 
     # Calls ------------------------------------------------------------------------------------------------------
 
-    def ask(self, name: str, *words: Any) -> "concurrent.futures.Future[Any]":
-        """Let the agent do something after all that it was asked before; return its answer to come."""
-        return self._on_loop(self._call(name, words))
+    def ask(
+        self, name: str, *words: Any, first: Coroutine[Any, Any, None] | None = None
+    ) -> "concurrent.futures.Future[Any]":
+        """Let the agent do something after all that it was asked before; return its answer to come.
+
+        first: what is done on the loop just before it is asked.
+        """
+        return self._on_loop(self._call(name, words, first))
 
     def wait(self, answer: "concurrent.futures.Future[Any]") -> Any:
         """Return an answer; SystemFailedError if the host is lost, KeyboardInterrupt where ``until`` says so."""
@@ -175,8 +180,10 @@ class RemoteHost:
         """Return the agent's answer."""
         return self.wait(self.ask(name, *words))
 
-    async def _call(self, name: str, words: tuple[Any, ...]) -> Any:
+    async def _call(self, name: str, words: tuple[Any, ...], first: Coroutine[Any, Any, None] | None) -> Any:
         async with self._order:
+            if first is not None:
+                await first
             if self._lost.done():
                 raise SystemFailedError(self._why)
             answer = asyncio.ensure_future(_of(self._actor, "call", next(self._calls), name, words))
@@ -227,11 +234,11 @@ class RemoteHost:
     def spawn(self, name: str, module: str, spec: Message) -> RemoteChild:
         """Start a child process there; its process id is known a little later."""
         child = RemoteChild(self, next(self._numbers), name)
-        self._on_loop(self._adopt(child.number, child.far_end)).result(CONNECT_S)
         child.start(name, module, spec)
         return child
 
-    async def _adopt(self, number: int, far_end: socket.socket) -> None:
+    async def adopt(self, number: int, far_end: socket.socket) -> None:
+        """Take the end of a socket pair to which a child's output is written."""
         far_end.setblocking(False)
         loop = asyncio.get_running_loop()
         self._outputs[number], _ = await loop.create_unix_connection(asyncio.Protocol, sock=far_end)
