@@ -463,12 +463,12 @@ def shared(path: Path) -> Run:
 
     What was read and worked out of it is then read and worked out once.
     """
-    files = sorted(file for file in path.absolute().rglob("*") if file.is_file())
-    return _read(path.absolute(), tuple((str(file), (of := file.stat()).st_mtime_ns, of.st_size) for file in files))
+    files = sorted((str(file), file.stat()) for file in path.absolute().rglob("*") if file.is_file())
+    return _read(path.absolute(), tuple((name, of.st_ino, of.st_mtime_ns, of.st_size) for name, of in files))
 
 
 @functools.lru_cache(32)  # more than there are reference runs
-def _read(path: Path, state: tuple[tuple[str, int, int], ...]) -> Run:
+def _read(path: Path, state: tuple[tuple[str, int, int, int], ...]) -> Run:
     """Return the run in a folder whose files are in a state."""
     return Run(Folder(path))
 

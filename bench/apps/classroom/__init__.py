@@ -1,15 +1,12 @@
 """What a class measured: runs handed in as zips, and which claims hold on every machine.
 
 ``python -m bench submit RUN...`` makes a zip of runs; ``classroom.ipynb`` looks at a folder of them. In a notebook:
-``room = classroom.gather("zips")``, then ``classroom.table``, ``show``, ``tell`` and ``save``.
+``room = classroom.gather("zips")``, then ``classroom.table``, ``show``, ``tell`` and ``save``. Tables and figures are
+imported when they are first shown: who hands in needs none.
 """
 
-from IPython.display import Markdown, display
-
-from bench.apps import notebook
-from bench.apps.classroom import forest, merging, telling
+from bench.apps.classroom import merging
 from bench.apps.classroom.merging import Room
-from bench.experiments.panels import in_words
 from bench.text import counted
 
 
@@ -27,6 +24,9 @@ def gather(
 
 def table(room: Room, *names: str) -> None:
     """Show tables by the names of their functions in ``telling``; those without rows are left out."""
+    from bench.apps import notebook
+    from bench.apps.classroom import telling
+
     for frame in (getattr(telling, name)(room) for name in names):
         if len(frame):
             notebook.show_frame(frame)
@@ -34,15 +34,27 @@ def table(room: Room, *names: str) -> None:
 
 def show(room: Room, *panels: str) -> None:
     """Show panels of the figure, named as the functions in ``bench.apps.classroom.forest``."""
+    from bench.apps import notebook
+    from bench.apps.classroom import forest
+    from bench.experiments.panels import in_words
+
     for name in panels:
         notebook.show_figure(forest.draw(room, name), in_words([getattr(forest, name)]))
 
 
 def tell(room: Room, what: str = "conclusion") -> None:
     """Show sentences computed from the zips: ``conclusion`` or ``heterogeneity``."""
+    from IPython.display import Markdown, display
+
+    from bench.apps.classroom import telling
+
     display(Markdown(getattr(telling, what)(room)))
 
 
 def save(room: Room) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
+    from bench.apps import notebook
+    from bench.apps.classroom import forest
+    from bench.experiments.panels import in_words
+
     notebook.show_saved(forest.save(room), in_words((forest.forest, forest.claims, forest.baselines)))
