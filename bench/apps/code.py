@@ -19,7 +19,7 @@ CHILD = Path(__file__).parent.parent / "child"
 NATIVE = Path(__file__).parent.parent / "systems" / "_native.hpp"
 CODECS = Path(__file__).parent.parent / "codecs"
 WIRE = {"closed": "Talks.advance", "open": "pace"}  # what the wire runs, in child/wire.py
-WIRE_VERBS = ("request", "begin", "end", "receive", "body")  # of a system's ``Wire``, in the order of a call
+WIRE_VERBS = ("request", "begin", "end", "receive", "body")  # of a system's ``Wire``, as a call uses them
 AWAITED = {"closed": "closed_async", "open": "opened_async", "session": "closed_async", "reconnect": "closed_async"}
 PLAIN = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed", "reconnect": "closed"}
 
