@@ -40,8 +40,12 @@ def summary() -> str:
     """Return the table of some systems, where and how they were measured, the picture, and the answers."""
     run = reference("overview")
     kept = [place for place, name in enumerate(HEAD) if name not in LEFT_OUT]
-    rows = [[row[place] for place in kept] for row in (cells(run, case) for case in chosen(run))]
+    rows = [[_short(row[place]) for place in kept] for row in (cells(run, case) for case in chosen(run))]
     return "\n\n".join([table([HEAD[place] for place in kept], rows), caveats(run), answers(run), shown(run)])
+
+
+def _short(cell: str) -> str:
+    return cell.replace("none saturated (", "none (")
 
 
 def chosen(run: Run) -> list[int]:
