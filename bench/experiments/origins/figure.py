@@ -96,7 +96,7 @@ def shapes(run: Run, axes: Axes) -> None:
         "o",
         ms=7,
         color="black",
-        label="here, paired by block; bar: 95 % CI (of medians: what the ranges allow)",
+        label="here; bar: 95 % CI",
     )
     axes.legend(fontsize=9)
     axes.set_xlabel("ratio of two numbers of one origin")
@@ -108,7 +108,7 @@ def direction(one: Relation) -> str:
     if one.here.low <= 1 <= one.here.high:
         return "\n(contains 1)"
     if not one.is_paired:
-        return "\n(of medians)"
+        return "\n(medians)"
     return "" if (one.here.low > 1) == (one.theirs > 1) else "\n(other side of 1)"
 
 
