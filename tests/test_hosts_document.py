@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from namespaces import ROOT, bed
 
 from bench.run import stored
-from namespaces import ROOT, bed
 
 TEXT = (ROOT / "docs" / "hosts.md").read_text("utf-8")
 NEEDED = {"/usr/sbin/sshd": "openssh-server", "/usr/bin/ssh": "openssh-client", "/usr/bin/scp": "openssh-client"}
@@ -51,7 +51,8 @@ def with_ssh(folder: Path, host) -> dict[str, str]:
         f"SetEnv ROUNDTRIP_RUNS={folder}/runs\n"
     )
     host.run("mkdir", "-p", "/run/sshd")
-    common = f"-F none -i {keys}/user -o UserKnownHostsFile={keys}/known -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR"
+    options = f"UserKnownHostsFile={keys}/known StrictHostKeyChecking=accept-new LogLevel=ERROR".split()
+    common = " ".join([f"-F none -i {keys}/user", *(f"-o {each}" for each in options)])
     for name in ("ssh", "scp"):
         (folder / "bin").mkdir(exist_ok=True)
         (folder / "bin" / name).write_text(f'#!/bin/sh\nexec /usr/bin/{name} {common} "$@"\n')
