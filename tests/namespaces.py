@@ -9,7 +9,6 @@ import ctypes
 import functools
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import pytest
 
 from bench.channel import Listening, Reader, encode
 from bench.child.spec import ClockSpec
+from bench.process import program
 
 HOLDER = Path(__file__).with_name("namespace_holder.py")
 ROOT = HOLDER.parents[1]
@@ -59,7 +59,17 @@ class Network:
 
     def words(self, words: Sequence[str], folder: Path | str = ROOT) -> list[str]:
         """Return the command that runs a command here, in a folder."""
-        return ["nsenter", "--target", str(self.pid), *self.shared, "env", "-C", str(folder), *words]
+        return [
+            "nsenter",
+            "--target",
+            str(self.pid),
+            *self.shared,
+            "env",
+            "-C",
+            str(folder),
+            program(words[0]) or words[0],
+            *words[1:],
+        ]
 
     def run(self, *words: str, folder: Path | str = ROOT, **options) -> subprocess.CompletedProcess:
         """Run a command here and return it when it has ended; by default its output is text, and its failure raises."""
@@ -73,12 +83,12 @@ class Network:
     def ip(self, *commands: str) -> None:
         """Run some commands of ``ip`` here."""
         given = {"input": "\n".join(commands), "check": True, "text": True, "capture_output": True}
-        subprocess.run(["nsenter", "--target", str(self.pid), "--net", "ip", "-batch", "-"], **given)
+        subprocess.run(["nsenter", "--target", str(self.pid), "--net", program("ip"), "-batch", "-"], **given)
 
     def tc(self, *words: str, check: bool = True) -> None:
         """Run ``tc`` here."""
         given = {"check": check, "capture_output": True}
-        subprocess.run(["nsenter", "--target", str(self.pid), "--net", "tc", *words], **given)
+        subprocess.run(["nsenter", "--target", str(self.pid), "--net", program("tc"), *words], **given)
 
     def processes(self) -> list[int]:
         """Return all processes in this network but those that hold it, by their numbers outside."""
@@ -210,7 +220,7 @@ def missing() -> str:
         return "namespaces are Linux's"
     if os.geteuid():
         return "namespaces need root"
-    if absent := [name for name in NEEDED if not shutil.which(name)]:
+    if absent := [name for name in NEEDED if program(name) is None]:
         return f"the program {absent[0]} is not installed"
     if not Path("/proc/self/timens_offsets").exists():
         return "the kernel has no time namespaces"

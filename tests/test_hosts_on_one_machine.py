@@ -12,6 +12,8 @@ import pytest
 from conftest import is_gone, wait_for
 from namespaces import bed, inside
 
+from bench.process import program
+
 CLOCK = "import time; print(time.perf_counter_ns())"
 
 
@@ -19,7 +21,8 @@ def outside() -> tuple[str, ...]:
     """What the machine itself has: named namespaces, interfaces, mounts, its name."""
     if reason := namespaces.missing():
         pytest.skip(reason)
-    commands = (["ip", "netns"], ["ip", "-o", "link"], ["ip", "-o", "address"], ["uname", "-n"])
+    ip = program("ip")
+    commands = ([ip, "netns"], [ip, "-o", "link"], [ip, "-o", "address"], ["uname", "-n"])
     said = [subprocess.run(words, capture_output=True, text=True, check=True).stdout for words in commands]
     return (*said, Path("/proc/mounts").read_text(), Path("/etc/machine-id").read_text())
 

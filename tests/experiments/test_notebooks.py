@@ -51,6 +51,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
 }
 
 
+@pytest.mark.timeout(360)  # the longest has some fifty starts, on CPUs that other tests use too
 @pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
 def test_every_notebook_measures(notebook, tmp_path):
     if notebook.stem == "network" and (reason := registry.why_not("network")):

@@ -19,6 +19,7 @@ from bench.plan import namespaces as links
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.plan.validation import checked
+from bench.process import program
 
 WHY_NOT = namespaces.why_not()
 needed = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -134,7 +135,7 @@ def test_server_and_clients_are_in_networks_of_their_own_and_nothing_is_left():
 def test_a_link_is_limited_in_both_directions():
     with namespaces.joined(rate_mbit=100) as hosts:
         for host in hosts.all():
-            shown = host._namespace.run(subprocess.check_output, ["tc", "qdisc", "show"], text=True)
+            shown = host._namespace.run(subprocess.check_output, [program("tc"), "qdisc", "show"], text=True)
             assert "tbf" in shown
             assert "rate 100Mbit" in shown
 
