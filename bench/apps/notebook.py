@@ -164,7 +164,8 @@ def show_frame(frame: pd.DataFrame, wrap: bool = False) -> None:
 def show(run: Run, *panels: str) -> None:
     """Show panels of the notebook's figure, named as the functions in its ``figure.py``."""
     for name in panels:
-        show_figure(figures.panel(run, name), figures.described(run.plan.notebook, name, run=run))
+        drawn = figures.panel(run, name)
+        show_figure(drawn, figures.panel_described(run, name, drawn))
 
 
 def show_figure(figure: Figure, alt: str) -> None:

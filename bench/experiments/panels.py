@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from bench import paths
 from bench.analysis import checks, hosts
-from bench.experiments import words
+from bench.experiments import alternative, words
 from bench.experiments.axes import style
 from bench.experiments.layout import settle
 from bench.experiments.registry import figure_of
@@ -25,11 +25,17 @@ from bench.text import listed
 LINE = 168  # letters that fit under a figure
 
 
-def described(notebook: str, *panels: str, run: Run | None = None) -> str:
-    """Return what panels draw, or the whole figure, for readers who cannot see it; of a run its finding first."""
-    drawn = figure_of(notebook)
-    text = in_words([getattr(drawn, name) for name in panels] or drawn.PANELS)
+def described(notebook: str, run: Run | None = None) -> str:
+    """Return what a notebook's figure draws, for readers who cannot see it; of a run its finding first."""
+    text = in_words(figure_of(notebook).PANELS)
     return f"{finding(run)} {text}" if run is not None else text
+
+
+def panel_described(run: Run, name: str, drawn: Figure) -> str:
+    """Return what a drawn panel shows and how, for readers who cannot see it; without a conclusion no numbers."""
+    found = finding(run)
+    shown = "" if found.startswith("No conclusion") else alternative.sentence(drawn.axes[0])
+    return f"{shown or found} {in_words([getattr(figure_of(run.plan.notebook), name)])}"
 
 
 def finding(run: Run) -> str:

@@ -36,10 +36,12 @@ def show(room: Room, *panels: str) -> None:
     """Show panels of the figure, named as the functions in ``bench.apps.classroom.forest``."""
     from bench.apps import notebook
     from bench.apps.classroom import forest
+    from bench.experiments.alternative import sentence
     from bench.experiments.panels import in_words
 
     for name in panels:
-        notebook.show_figure(forest.draw(room, name), in_words([getattr(forest, name)]))
+        drawn = forest.draw(room, name)
+        notebook.show_figure(drawn, f"{sentence(drawn.axes[0])} {in_words([getattr(forest, name)])}".strip())
 
 
 def tell(room: Room, what: str = "conclusion") -> None:
