@@ -53,6 +53,15 @@ def figures() -> Path:
     return Path(os.environ.get("ROUNDTRIP_FIGURES") or home() / "figures")
 
 
+FIGURE_NAME = "ROUNDTRIP_FIGURE_NAME"  # NOTEBOOK or NOTEBOOK.SCENARIO, of the notebook that a kernel executes
+
+
+def figure_name(notebook: str) -> str:
+    """Return the name of the files of a notebook's figure: the notebook's, or that of the scenario that is run."""
+    name = os.environ.get(FIGURE_NAME, notebook)
+    return name if name.startswith(f"{notebook}.") else notebook
+
+
 def for_sockets() -> str:
     """Return the folder of temporary files, or /tmp where its name is too long for a Unix socket's path."""
     folder = tempfile.gettempdir()

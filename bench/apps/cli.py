@@ -44,11 +44,13 @@ def echo(text: str) -> None:
 
 @cli.command("list")
 @click.option("--missing", is_flag=True, help="Only how to install what is missing.")
-def list_(missing: bool) -> None:
-    """List the systems with transports and options, and how to install missing ones."""
+@click.option("--scenarios", is_flag=True, help="Only the named scenarios of notebooks, and what each shows.")
+def list_(missing: bool, scenarios: bool) -> None:
+    """List the systems with transports and options, and how to install missing ones; or the scenarios for run."""
+    from bench.apps import scenarios as named
     from bench.apps.listing import missing_text, systems_text
 
-    echo(missing_text() if missing else systems_text())
+    echo(named.listed() if scenarios else missing_text() if missing else systems_text())
 
 
 @cli.command()
@@ -74,12 +76,17 @@ def prepare(names: tuple[str, ...], anew: bool) -> None:
 
 
 @cli.command()
-@click.argument("notebooks", nargs=-1, metavar="NOTEBOOK...")
+@click.argument("notebooks", nargs=-1, metavar="NOTEBOOK[.SCENARIO]...")
 @click.option("--all", "every", is_flag=True, help="Run every notebook.")
 @click.option("--yes", is_flag=True, help="Agree to a plan that takes more than an hour.")
 @PARAMETER
 def run(notebooks: tuple[str, ...], every: bool, yes: bool, parameters: tuple[tuple[str, str], ...]) -> None:
-    """Run notebooks with papermill, into data/executed and figures."""
+    """Run notebooks with papermill, into data/executed and figures.
+
+    NOTEBOOK.SCENARIO, or the path of its file papermill_params/NOTEBOOK.SCENARIO.yaml, runs the notebook with the
+    parameters in the file; -p overrides them; notebook and figure are written under the scenario's name.
+    All of them: python -m bench list --scenarios.
+    """
     from bench.apps.unattended import execute
 
     execute(list(notebooks), every, dict(parameters), echo, yes)

@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from bench import codecs, environments, messages, paths, systems
-from bench.apps import repeating
+from bench.apps import repeating, scenarios
 from bench.errors import DataError, NotInstalledError, SystemFileError
 from bench.plan import hosts
 from bench.run import stored
@@ -17,7 +17,7 @@ from bench.text import duration, listed, quoted
 def systems_text() -> str:
     """Return a block for each system: description, transports, options with defaults, whether it is installed.
 
-    Behind them the messages that a call can carry, and the codecs.
+    Behind them the messages that a call can carry, the codecs, and how the scenarios are listed.
     """
     absent = [systems.absent_folders()] if systems.absent_folders() else []
     return "\n\n".join([*map(_system_text, systems.names()), *absent, _messages_text()])
@@ -67,7 +67,8 @@ def _tests_the_instrument(name: str) -> bool:
 def _messages_text() -> str:
     kinds = ", ".join((messages.BYTES, *messages.KINDS, "FILE.json (your own)"))
     described = [f"  {name:15} {codecs.describe(name)}" for name in codecs.names()]
-    return "\n".join([f"messages: {kinds}", "codecs of structured messages (option codec):", *described])
+    closing = "scenarios of notebooks: python -m bench list --scenarios"
+    return "\n".join([f"messages: {kinds}", "codecs of structured messages (option codec):", *described, "", closing])
 
 
 def _system_text(name: str) -> str:
@@ -160,16 +161,17 @@ def figure_text(name: str) -> str:
     if facts["run"] == "submissions":  # of a class: the figure names them by their hash alone
         lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items())]
         return "\n".join([*lines, f"redraw    python -m bench run {facts['notebook']} -p folder FOLDER"])
-    folder = _data_of(facts)
+    folder, stem = _data_of(facts), Path(name).stem
+    named = stem if stem in scenarios.files() and stem.startswith(f"{facts['notebook']}.") else facts["notebook"]
     if folder is None:
         where = "its data is not stored here: only a new measurement can repeat it"
-        source = f"python -m bench run {facts['notebook']}"
+        source = f"python -m bench run {named}"
     else:
         same = "the same data" if folder.data_hash() == facts["data"] else "CHANGED data: the figure is older than it"
         where = f"{paths.shown(folder.path)} contains {same}"
-        source = f"python -m bench run {facts['notebook']} -p source {_source(folder)}"
+        source = f"python -m bench run {named} -p source {_source(folder)}"
     lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items()), f"found     {where}"]
-    measure = repeating.command(folder) if folder else f"python -m bench run {facts['notebook']}"
+    measure = repeating.command(folder) if folder else f"python -m bench run {named}"
     lines += [f"hosts     {where}" for where in hosts.each(folder.plan())] if folder else []
     return "\n".join([*lines, f"redraw    {source}", f"measure   {measure}"])
 

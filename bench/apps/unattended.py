@@ -8,12 +8,14 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import bench
 from bench import environments, paths, systems
-from bench.apps import threads
+from bench.apps import scenarios, threads
+from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError, unknown
 from bench.experiments import registry
 from bench.plan import cases, estimate
@@ -22,6 +24,7 @@ from bench.plan.plan import Plan
 from bench.process import is_found
 from bench.run import stored
 from bench.run.files import make_folder
+from bench.text import counted
 
 REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures
 
@@ -29,27 +32,31 @@ REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, fi
 def execute(
     names: list[str], every: bool, parameters: dict[str, str], say: Callable[[str], None], is_agreed: bool = False
 ) -> None:
-    """Execute notebooks into ``data/executed``; raise BenchError at the first that fails.
+    """Execute notebooks, or scenarios of them, into ``data/executed``; raise BenchError at the first that fails.
 
-    A plan of more than an hour has to be agreed to. ``say`` gets a line when a notebook begins, one when it ends, and
-    one for each file of its figure.
+    ``parameters`` override those of a scenario. A plan of more than an hour has to be agreed to. ``say`` gets a line
+    when a notebook begins, one when it ends, and one for each file of its figure.
     """
-    notebooks = _chosen(names, every)
-    _check_before(parameters)
+    subjects = [replace(one, parameters=one.parameters | parameters) for one in _chosen(names, every)]
+    for subject in subjects:
+        _check_before(subject.parameters)
     if is_agreed:
         os.environ[estimate.AGREED] = "1"  # the kernels see it
-    say(f"{len(notebooks)} notebook{'s' * (len(notebooks) > 1)}: {', '.join(notebook.stem for notebook in notebooks)}")
-    say(f"About {sum(expected_s(notebook, parameters) for notebook in notebooks):.0f} s in all")
-    for number, notebook in enumerate(notebooks, 1):
-        say(f"{notebook.stem} ({number} of {len(notebooks)}): about {_prepare(notebook, parameters, say):.0f} s")
+    say(f"{counted(len(subjects), 'notebook')}: {', '.join(subject.name for subject in subjects)}")
+    say(f"About {sum(expected_s(one.notebook, one.parameters) for one in subjects):.0f} s in all")
+    for number, subject in enumerate(subjects, 1):
+        name, seconds = subject.name, _prepare(subject.notebook, subject.parameters, say)
+        say(f"{name} ({number} of {len(subjects)}): about {seconds:.0f} s")
+        if subject.is_scenario and subject.parameters.get("source", "measure") != "measure":
+            say(f"{name}: a stored run is drawn, with its own plan; what the scenario says of the plan is not used")
         began = time.monotonic()
-        target = _execute_one(notebook, parameters)
-        say(f"{notebook.stem}: took {time.monotonic() - began:.0f} s; executed notebook {paths.shown(target)}")
-        for figure in sorted(paths.figures().glob(f"{notebook.stem}.*")):
-            say(f"{notebook.stem}: figure {paths.shown(figure)}")
+        target = _execute_one(subject)
+        say(f"{name}: took {time.monotonic() - began:.0f} s; executed notebook {paths.shown(target)}")
+        for figure in sorted(file for file in paths.figures().glob(f"{name}.*") if file.stem == name):
+            say(f"{name}: figure {paths.shown(figure)}")
 
 
-def _check_before(parameters: dict[str, str]) -> None:
+def _check_before(parameters: dict[str, Any]) -> None:
     """Raise BenchError, before a kernel is started, for too few threads, no such run, or a folder not to be written."""
     threads.require("a notebook", *threads.FOR_A_NOTEBOOK)
     source = parameters.get("source", "measure")
@@ -61,20 +68,17 @@ def _check_before(parameters: dict[str, str]) -> None:
         make_folder(paths.runs(), "ROUNDTRIP_RUNS")
 
 
-def _chosen(names: list[str], every: bool) -> list[Path]:
-    known = {file.stem: file for file in sorted(paths.notebooks().glob("[a-z]*.ipynb")) if file.stem != "out"}
+def _chosen(names: list[str], every: bool) -> list[Chosen]:
+    there = scenarios.notebooks()
     if every:
-        return [known.pop("latency"), *known.values()] if "latency" in known else list(known.values())
+        first = ["latency"] if "latency" in there else []
+        return [scenarios.chosen(name) for name in dict.fromkeys([*first, *there])]
     if not names:
-        raise UsageError(f"name a notebook, or --all: there are {', '.join(known)}")
-    stems = [Path(name).stem for name in names]
-    for stem in stems:
-        if stem not in known:
-            raise unknown("notebook", stem, known)
-    return [known[stem] for stem in stems]
+        raise UsageError(f"name a notebook, or --all: there are {', '.join(there)} ({scenarios.WHERE})")
+    return [scenarios.chosen(name) for name in names]
 
 
-def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
+def expected_s(notebook: Path, parameters: dict[str, Any]) -> float:
     """Return how long a notebook will take, in seconds, if all systems are present; nothing is made.
 
     UsageError names a parameter that the notebook does not have, or a value that it cannot use.
@@ -83,7 +87,7 @@ def expected_s(notebook: Path, parameters: dict[str, str]) -> float:
         return _seconds(*_planned(notebook, parameters))
 
 
-def _prepare(notebook: Path, parameters: dict[str, str], say: Callable[[str], None]) -> float:
+def _prepare(notebook: Path, parameters: dict[str, Any], say: Callable[[str], None]) -> float:
     """Make what the systems of a notebook lack; return how long the notebook will take, in seconds.
 
     This is done just before the notebook begins, so that the figures before it need not wait for it; and at no other
@@ -96,7 +100,7 @@ def _prepare(notebook: Path, parameters: dict[str, str], say: Callable[[str], No
     return _seconds(plan, budget_s)
 
 
-def _planned(notebook: Path, parameters: dict[str, str]) -> tuple[Plan | None, object]:
+def _planned(notebook: Path, parameters: dict[str, Any]) -> tuple[Plan | None, object]:
     """Return what a notebook will measure, None if it measures nothing, and its parameter ``budget_s``."""
     import papermill
 
@@ -154,6 +158,16 @@ def _safe_path() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Let a kernel give the figure's files the name of a scenario, which is the notebook's where there is none."""
+    os.environ[paths.FIGURE_NAME] = name
+    try:
+        yield
+    finally:
+        del os.environ[paths.FIGURE_NAME]
+
+
+@contextlib.contextmanager
 def _variable(name: str, value: str | None) -> Iterator[None]:
     """Set an environment variable, which kernels then see, unless it is set already or ``value`` is None."""
     if value is None or name in os.environ:
@@ -200,35 +214,36 @@ def _removed_at_the_end(folder: str) -> Iterator[None]:
         yield
 
 
-def _execute_one(notebook: Path, parameters: dict[str, str]) -> Path:
+def _execute_one(subject: Chosen) -> Path:
     """Execute one notebook by papermill; its own error, without the traceback, becomes the BenchError."""
     import papermill
     from traitlets.config import Config
 
-    target = paths.executed() / notebook.name
+    name = f"{subject.name}.ipynb"
+    target = paths.executed() / name
     if sys.stderr.isatty():
         os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
     try:
-        with _quiet_kernel(), _safe_path(), _private_temporary() as sockets:
+        with _quiet_kernel(), _safe_path(), _named(subject.name), _private_temporary() as sockets:
             papermill.execute_notebook(
-                str(notebook),
+                str(subject.notebook),
                 str(target),
-                parameters,
+                subject.parameters,
                 cwd=str(paths.home()),
                 progress_bar=False,
                 # no port, no word about an open one, and no socket that a notebook run beside this one would take too
                 config=Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"}),
             )
     except papermill.PapermillExecutionError as error:
-        raise BenchError(f"{notebook.name}: {error.ename}: {error.evalue}; see {paths.shown(target)}") from error
+        raise BenchError(f"{name}: {error.ename}: {error.evalue}; see {paths.shown(target)}") from error
     except RuntimeError as reason:  # of the kernel, which papermill quotes
         raise BenchError(
-            f"{notebook.name}: {reason}; if the kernel ended, allow it more open files (ulimit -n), processes "
+            f"{name}: {reason}; if the kernel ended, allow it more open files (ulimit -n), processes "
             "(ulimit -u) or memory"
         ) from reason
     except OSError as reason:
         raise DataError(
-            f"cannot execute {notebook.name} into {paths.shown(target)}: {reason.strerror or reason}; free some "
+            f"cannot execute {name} into {paths.shown(target)}: {reason.strerror or reason}; free some "
             "space, or name another folder in ROUNDTRIP_EXECUTED (temporary files: TMPDIR)"
         ) from reason
     return target

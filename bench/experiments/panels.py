@@ -159,9 +159,9 @@ def save(run: Run) -> list[Path]:
     return write(whole(run), run.plan.notebook, provenance(run))
 
 
-def write(figure: Figure, stem: str, metadata: dict[str, str]) -> list[Path]:
-    """Write a figure as SVG and PNG, with its metadata and without a time of writing, into ``figures/``."""
-    targets = [paths.figures() / f"{stem}.{kind}" for kind in ("svg", "png")]
+def write(figure: Figure, notebook: str, metadata: dict[str, str]) -> list[Path]:
+    """Write a notebook's figure as SVG and PNG, with its metadata and without a time of writing, into ``figures/``."""
+    targets = [paths.figures() / f"{paths.figure_name(notebook)}.{kind}" for kind in ("svg", "png")]
     for target in reversed(targets):  # the PNG, whose letters fill whole pixels, lays out for both
         kind = target.suffix[1:]
         extra: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}

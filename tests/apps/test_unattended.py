@@ -20,11 +20,11 @@ def events(monkeypatch):
     monkeypatch.setattr(systems, "prepare", lambda name: happened.append(f"prepare {name}"))
     monkeypatch.setattr(environments, "ensure", lambda name, tell=None: happened.append(f"make {name}"))
 
-    def execute_one(notebook, parameters):
-        happened.append(f"run {notebook.stem}")
+    def execute_one(subject):
+        happened.append(f"run {subject.name}")
         paths.figures().mkdir(exist_ok=True)
-        (paths.figures() / f"{notebook.stem}.png").touch()
-        return notebook
+        (paths.figures() / f"{subject.name}.png").touch()
+        return subject.notebook
 
     monkeypatch.setattr(unattended, "_execute_one", execute_one)
     return happened

@@ -1,0 +1,112 @@
+"""Named scenarios, files NOTEBOOK.SCENARIO.yaml of a notebook's parameters, and what a name given to run means."""
+
+import contextlib
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench import paths
+from bench.errors import LONGEST, DataError, UsageError, unknown
+from bench.text import one_line, quoted
+
+WHERE = "scenarios are listed by: python -m bench list --scenarios"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A notebook to be run: its file, the name of what it writes, and a scenario's parameters.
+
+    name: the notebook's, or NOTEBOOK.SCENARIO.
+    """
+
+    notebook: Path
+    name: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_scenario(self) -> bool:
+        """Return whether its parameters are a scenario's."""
+        return self.name != self.notebook.stem
+
+
+def notebooks() -> dict[str, Path]:
+    """Return the notebooks by name."""
+    return {file.stem: file for file in sorted(paths.notebooks().glob("[a-z]*.ipynb")) if file.stem != "out"}
+
+
+def files() -> dict[str, Path]:
+    """Return the files of the scenarios by name, NOTEBOOK.SCENARIO."""
+    found = (paths.home() / "papermill_params").glob("[a-z]*.*.yaml")
+    return {file.name.removesuffix(".yaml"): file for file in sorted(found)}
+
+
+def chosen(name: str) -> Chosen:
+    """Return what a name means: a notebook, a scenario, or a file of either; UsageError names the nearest ones."""
+    stem = Path(name).name.removesuffix(".ipynb")
+    there = notebooks()
+    if stem in there:
+        return Chosen(there[stem], stem)
+    file, stem = _file(name), Path(name).name.removesuffix(".yaml")
+    notebook, _, scenario = stem.partition(".")
+    if file is None:
+        raise _unknown(stem)
+    if notebook not in there or not scenario:
+        raise UsageError(
+            f"{quoted(file.name)} names no notebook: call it NOTEBOOK.SCENARIO.yaml; there are {', '.join(there)}"
+        )
+    return Chosen(there[notebook], stem, parameters(file))
+
+
+def _file(name: str) -> Path | None:
+    """Return the file that a name means: the path of a YAML file, or a scenario's name; None if there is none."""
+    if not name.endswith(".yaml"):
+        return files().get(Path(name).name)
+    here = (Path(name), paths.home() / name, paths.home() / "papermill_params" / name)
+    with contextlib.suppress(OSError):  # of a name that no file can have
+        return next((file for file in here if file.is_file()), None)
+    return None
+
+
+def parameters(file: Path) -> dict[str, Any]:
+    """Return the parameters in a scenario's file; DataError if it cannot be read."""
+    try:
+        values = yaml.safe_load(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as reason:
+        raise DataError(f"cannot read {quoted(str(file))}: {one_line(str(reason))}") from reason
+    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+        raise DataError(f"{quoted(str(file))} holds no parameters: write lines like payload_bytes: [100, 1000]")
+    return values
+
+
+def _unknown(name: str) -> UsageError:
+    """Return the error for a name of neither a notebook nor a scenario."""
+    there, known = notebooks(), list(files())
+    notebook, dot, _ = name.partition(".")
+    if dot and notebook in there:
+        own = [one for one in known if one.startswith(f"{notebook}.")]
+        return unknown("scenario", name, own or known)
+    near = [*difflib.get_close_matches(name[:LONGEST], there, n=1), *_near(name, known)]
+    hint = f"; did you mean {' or '.join(near[:3])}?" if near else ""
+    return UsageError(f"unknown notebook {quoted(name)}: there are {', '.join(there)}{hint} ({WHERE})")
+
+
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    """Return the scenarios whose name, or the part behind the notebook's, is like a name; the most alike first."""
+    spelled = {form: one for one in known for form in (one, one.partition(".")[2])}
+    alike = difflib.get_close_matches(name[:LONGEST], spelled, cutoff=0.7)
+    return list(dict.fromkeys(spelled[form] for form in alike))
+
+
+def listed() -> str:
+    """Return a block of lines for each scenario: its name, and the first line of its file, which says what it shows."""
+    blocks = [f"{name}\n  {_says(file)}" for name, file in files().items()]
+    return "\n".join([*blocks, "", "python -m bench run NAME runs one   (-p NAME VALUE changes a parameter of it)"])
+
+
+def _says(file: Path) -> str:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        return one_line(lines.readline().removeprefix("#"))

@@ -1,0 +1,115 @@
+"""Named scenarios run by their names or files: what is executed with which parameters, and what it is called."""
+
+from functools import partial
+
+import papermill
+import papermilling  # registers the engine that executes cells in this process
+import pytest
+import yaml
+from conftest import ROOT
+
+from bench import paths
+from bench.apps import scenarios, unattended
+from bench.apps.listing import figure_text
+from bench.errors import DataError, UsageError
+from bench.run import stored
+
+FILE = ROOT / "papermill_params" / "explore.http_parsers.yaml"
+LOOPBACK = "[{system: loopback, transport: inproc}, {system: loopback, transport: inproc, payload_bytes: 7}]"
+
+
+@pytest.fixture
+def executed(monkeypatch):
+    """Return the function that executes a notebook, its cells in this process, and then returns the lines said."""
+    monkeypatch.setattr(papermill, "execute_notebook", partial(papermill.execute_notebook, engine_name="here"))
+
+    def execute(name, **parameters):
+        said = []
+        unattended.execute([name], False, parameters, said.append)
+        return "\n".join(said)
+
+    return execute
+
+
+@pytest.mark.parametrize(
+    "name", ["explore.http_parsers", "explore.http_parsers.yaml", f"papermill_params/{FILE.name}", str(FILE)]
+)
+def test_a_scenario_is_named_by_its_name_or_its_file(name):
+    found = scenarios.chosen(name)
+    assert (found.notebook.stem, found.name, found.is_scenario) == ("explore", "explore.http_parsers", True)
+    assert found.parameters == yaml.safe_load(FILE.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", ["explore", "explore.ipynb", "notebooks/explore.ipynb"])
+def test_a_notebooks_own_name_has_no_scenarios_parameters(name):
+    assert scenarios.chosen(name) == scenarios.Chosen(ROOT / "notebooks" / "explore.ipynb", "explore")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("explore.http_parser", "unknown scenario 'explore.http_parser'.*; did you mean explore.http_parsers[?]$"),
+        ("explore.nothing-like-it", "there are explore.grpc-servers, .*explore.http_parsers$"),
+        ("papermill_params/latency.payload.yaml", "unknown scenario 'latency.payload'.*did you mean latency.payloads"),
+        ("http_parsers", "unknown notebook 'http_parsers'.*; did you mean explore.http_parsers[?]"),
+        ("latncy", "did you mean latency[?] .scenarios are listed by: python -m bench list --scenarios"),
+        ("nosuch.payloads", "unknown notebook 'nosuch.payloads'.*did you mean .*latency.payloads"),
+        ("x" * 3000 + ".yaml", "unknown notebook 'xxx"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_ones(name, said):
+    with pytest.raises(UsageError, match=said) as error:
+        scenarios.chosen(name)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_of_your_own_is_a_scenario_too(tmp_path):
+    (tmp_path / "latency.mine.yaml").write_text("payload_bytes: [7]\n")
+    (tmp_path / "mine.yaml").write_text("payload_bytes: [7]\n")
+    found = scenarios.chosen(str(tmp_path / "latency.mine.yaml"))
+    assert (found.name, found.notebook.stem, found.parameters) == ("latency.mine", "latency", {"payload_bytes": [7]})
+    with pytest.raises(UsageError, match="names no notebook: call it NOTEBOOK"):
+        scenarios.chosen(str(tmp_path / "mine.yaml"))
+
+
+@pytest.mark.parametrize("content", [b"", b"[1, 2]", b"7: 8", b"{", b"\xff\xfe\xfa", b"[" * 1500, b"a: &a [*a"])
+def test_a_file_without_parameters_is_refused(content, tmp_path):
+    (tmp_path / "latency.mine.yaml").write_bytes(content)
+    with pytest.raises(DataError, match=r"latency\.mine\.yaml") as error:
+        scenarios.chosen(str(tmp_path / "latency.mine.yaml"))
+    assert "\n" not in str(error.value)
+
+
+def test_all_scenarios_are_listed_with_what_they_show():
+    shown = scenarios.listed()
+    assert all(
+        f"{file.stem}\n  {file.read_text('utf-8').splitlines()[0][2:]}" in shown for file in FILE.parent.iterdir()
+    )
+
+
+def test_parameters_on_the_command_line_override_the_scenarios(executed, monkeypatch):
+    happened = []
+    monkeypatch.setattr(unattended, "_execute_one", lambda subject: happened.append(subject) or subject.notebook)
+    executed("latency.quick-lecture", window_s="0.1")
+    assert [one.parameters for one in happened] == [{"transport": "ipc", "window_s": "0.1"}]
+    with pytest.raises(UsageError, match=r"unknown parameter of latency\.ipynb 'window'"):
+        executed("latency.quick-lecture", window="0.1")
+
+
+def test_notebook_and_figure_of_a_scenario_bear_its_name(executed):
+    said = executed("explore.http_parsers", cases=LOOPBACK, profile="smoke")
+    names = {"explore.http_parsers.ipynb", "explore.http_parsers.svg", "explore.http_parsers.png"}
+    assert {file.name for folder in (paths.executed(), paths.figures()) for file in folder.iterdir()} == names
+    assert all(name in said for name in names)
+    run = stored.all_runs()[-1]
+    assert {(case.system, case.callers) for case in run.plan().cases} == {("loopback", 1)}
+    text = papermilling.outputs(paths.executed() / "explore.http_parsers.ipynb")
+    assert "explore.http_parsers.svg and " in text and "profile smoke" in text
+    assert f"run explore.http_parsers -p source {run.id}" in figure_text(
+        str(paths.figures() / "explore.http_parsers.png")
+    )
+    said = executed("explore.http_parsers", source=run.id)
+    assert "a stored run is drawn, with its own plan" in said and len(stored.all_runs()) == 1
+    said = executed("explore", source=run.id)
+    assert "explore.png" in said and "explore.http_parsers" not in said and "own plan" not in said
+    assert (paths.figures() / "explore.svg").read_bytes() == (paths.figures() / "explore.http_parsers.svg").read_bytes()
