@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 from array import array
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.channel import Count, Counted, Failed, Listening, Message, Reader, encode
 from bench.child.spec import ClockSpec, Close, Closed, Connect, Done, Go, Ready
@@ -80,6 +81,7 @@ class LightAgent(agent.Agent):
 async def main(where: str, number: int) -> None:
     """Register as many hosts, and stay until the scheduler ends."""
     distributed = engine.load()
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * number))  # a poll keeps one for its time
     sys.setswitchinterval(5e-4)  # threads wait less for each other: real hosts do not wait at all
     process = Child("clock", "bench.child.clock", ClockSpec(bind="tcp://127.0.0.1:0"))
     (listening,) = collect(Listening, [process], 20)

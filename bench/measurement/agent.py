@@ -10,12 +10,12 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from bench import paths
 from bench.channel import Reader
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import BenchError, SystemFailedError, UsageError
 from bench.measurement import machine, revision
 from bench.measurement.child_process import TICK_S, Child, stop_all
 from bench.measurement.hosts import HERE, WindowMeter
@@ -28,6 +28,8 @@ MODULES = "bench.child."  # only these are started
 
 Output = tuple[int, bytes, bool]  # a child's number, what it sent, and whether that was all
 Row = tuple[str, int, float | None, int]
+Order = tuple[str, tuple[Any, ...]]  # a method's name, and what it is called with
+Answer = tuple[Any, BenchError | None]  # what it returned, and the error that it raised instead
 
 
 class _Ticking:
@@ -62,7 +64,7 @@ class Agent:
         self._children: dict[int, Child] = {}
         self._arrived: list[Output] = []
         self._polled: tuple[int, list[Output]] = (-1, [])
-        self._answered: tuple[int, Any] = (-1, None)
+        self._answered: tuple[int, list[Answer]] = (-1, [])
         self._meters: dict[int, _Ticking] = {}
         self._is_closed, self._why = False, ""
         self._seen_s = time.monotonic()
@@ -70,13 +72,22 @@ class Agent:
 
     # What a conductor calls -------------------------------------------------------------------------------------
 
-    def call(self, number: int, name: str, words: tuple[Any, ...]) -> Any:
-        """Return what the method ``name`` returns; a call of the same number as the last is not done again."""
-        if name not in CALLS:
-            raise UsageError(f"a host is not asked for {name!r}")
+    def call(self, number: int, orders: Sequence[Order]) -> list[Answer]:
+        """Call one method after the other; return what each returned, or the error that it raised.
+
+        A call of the same number as the last is not done again.
+        """
         if number != self._answered[0]:
-            self._answered = number, getattr(self, name)(*words)
+            self._answered = number, [self._answer(name, words) for name, words in orders]
         return self._answered[1]
+
+    def _answer(self, name: str, words: tuple[Any, ...]) -> Answer:
+        try:
+            if name not in CALLS:
+                raise UsageError(f"a host is not asked for {name!r}")
+            return getattr(self, name)(*words), None
+        except BenchError as error:
+            return None, error
 
     def poll(self, number: int, seconds: float) -> list[Output]:
         """Return what children have sent since the poll before, after at most so many seconds.
@@ -216,6 +227,8 @@ class Agent:
                 fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, PIECE)
             while True:
                 data = os.read(source, PIECE)
+                if not data and number not in self._children:
+                    return  # it was stopped: nobody asks
                 with self._changed:
                     self._arrived.append((number, data, not data))
                     self._changed.notify_all()

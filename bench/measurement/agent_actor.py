@@ -1,11 +1,14 @@
-"""The agent as an actor of Dask: its calls in the worker's thread for actors, its polls beside them."""
+"""The agent as an actor of Dask: its calls in the worker's thread for actors, its polls beside them.
+
+Words and answers are pickled here: Dask would look at each part of them, which takes longer than all the rest.
+"""
 
 import asyncio
 import contextlib
+import pickle
 import threading
-from typing import Any
 
-from bench.measurement.agent import Agent, Output
+from bench.measurement.agent import Agent
 
 
 class AgentActor:
@@ -15,13 +18,13 @@ class AgentActor:
         """Make an agent."""
         self._agent = Agent()
 
-    def call(self, number: int, name: str, words: tuple[Any, ...]) -> Any:
-        """Call the agent."""
-        return self._agent.call(number, name, words)
+    def call(self, number: int, orders: bytes) -> bytes:
+        """Call the agent's methods one after the other; return what each returned or raised."""
+        return pickle.dumps(self._agent.call(number, pickle.loads(orders)))
 
-    async def reports(self, number: int, seconds: float) -> list[Output]:
+    async def reports(self, words: bytes) -> bytes:
         """Return what children have sent, without keeping the event loop or other calls from running."""
-        return await asyncio.to_thread(self._agent.poll, number, seconds)
+        return pickle.dumps(await asyncio.to_thread(self._agent.poll, *pickle.loads(words)))
 
     def __del__(self) -> None:
         """End all children, beside whatever releases this: nobody can call any more."""

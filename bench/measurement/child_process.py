@@ -213,21 +213,24 @@ def collect(
     with selectors.DefaultSelector() as selector:
         for child in {*wanted, *others}:
             selector.register(child, selectors.EVENT_READ, child)
-        while missing := [child for child in wanted if child not in got]:
-            got |= {child: message for child in missing if (message := child.take(kind))}
-            if len(got) == len(wanted):
+        heard, left = list(wanted), set(wanted)
+        while True:
+            got |= {child: message for child in heard if child in left and (message := child.take(kind))}
+            left -= got.keys()
+            if not left:
                 break
-            for key, _ in selector.select(max(0, min(next_tick, end) - time.monotonic())):
-                key.data.read()
+            heard = [key.data for key, _ in selector.select(max(0, min(next_tick, end) - time.monotonic()))]
+            for child in heard:
+                child.read()
             if stopped():
                 raise KeyboardInterrupt
             if time.monotonic() >= next_tick:
                 tick()
                 next_tick = time.monotonic() + TICK_S
             if (now := time.monotonic()) >= end:
-                used_before_s, used_s = used_s, sum(child.cpu_s() for child in missing)
+                used_before_s, used_s = used_s, sum(child.cpu_s() for child in left)
                 if used_s - used_before_s < LEAST_SHARE * LOOK_S or now >= began + LONGEST * deadline_s:
-                    raise _late(kind, missing[0], now - began)
+                    raise _late(kind, next(child for child in wanted if child in left), now - began)
                 end = now + LOOK_S
     return [got[child] for child in wanted]
 

@@ -10,6 +10,7 @@ import numpy as np
 from bench.child.clock import ANSWER, ASK, NAME
 from bench.contract import parse_address
 from bench.errors import SystemFailedError
+from bench.measurement.hosts import MOST
 from bench.stats import clock_offsets
 from bench.stats.clock_offsets import ClockReading, ClockStepError
 
@@ -19,7 +20,7 @@ LIMIT_S = 5.0  # for connecting, and for all exchanges
 RESOLUTION_NS = max(1, round(1e9 * time.get_clock_info("perf_counter").resolution))
 
 
-def compare(address: str, exchanges: int = 200, limit_s: float = LIMIT_S) -> ClockReading:
+def compare(address: str, exchanges: int = MOST, limit_s: float = LIMIT_S) -> ClockReading:
     """Return the clock that answers at ``tcp://HOST:PORT`` beside this process's ``perf_counter_ns``.
 
     SystemFailedError names the address if nobody answers there in time, if who answers is no clock of this version, or

@@ -20,6 +20,7 @@ from bench.plan import placement
 from bench.stats.clock_offsets import ClockReading as ClockReading
 
 ONE_BY_ONE, AT_ONCE = 4, 8  # hosts whose clocks are read one by one, which is more precise, and several at once
+MOST, LEAST, IN_ALL = 200, 50, 800  # exchanges with one host's clock, and with all in turn
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ class Host(Protocol):
     def meter(self, pids: Mapping[str, list[int]]) -> WindowMeter:
         """Begin to meter a window; ``pids``: process ids by role."""
 
-    def clock(self) -> ClockReading:
-        """Compare this host's clock with the conductor's."""
+    def clock(self, exchanges: int = MOST) -> ClockReading:
+        """Compare this host's clock with the conductor's in at most so many exchanges of timestamps."""
 
     def close(self) -> None:
         """End what is left of this conductor's processes on it, and release it."""
@@ -166,7 +167,7 @@ class Here:
         """Begin to meter a window."""
         return _Meter(pids, self.network)
 
-    def clock(self) -> ClockReading:
+    def clock(self, exchanges: int = MOST) -> ClockReading:
         """Return no difference: this is the conductor's own clock."""
         return ClockReading(at_ns=time.perf_counter_ns())
 
@@ -177,12 +178,22 @@ class Here:
 HERE = Here()
 
 
+def exchanges(hosts: int) -> int:
+    """Return how many exchanges each of so many hosts' clocks is read with.
+
+    ``IN_ALL`` divided by the hosts, at most ``MOST`` and at least ``LEAST``. With fewer exchanges the bound, which is
+    what the shortest of them leaves, is wider; it holds all the same.
+    """
+    return max(LEAST, min(MOST, IN_ALL // max(1, hosts)))
+
+
 def clocks_of(hosts: Sequence[Host]) -> list[ClockReading]:
     """Return the hosts' clocks; of many several at once, because each reading mostly waits for the network."""
+    each = exchanges(len(hosts))
     if len(hosts) <= ONE_BY_ONE:
-        return [host.clock() for host in hosts]
+        return [host.clock(each) for host in hosts]
     with ThreadPoolExecutor(AT_ONCE) as readers:
-        return list(readers.map(lambda host: host.clock(), hosts))
+        return list(readers.map(lambda host: host.clock(each), hosts))
 
 
 def bound(host: Host) -> str | None:

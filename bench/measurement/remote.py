@@ -9,8 +9,10 @@ import asyncio
 import concurrent.futures
 import contextlib
 import itertools
+import pickle
 import secrets
 import socket
+import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,7 +24,7 @@ from bench.errors import BenchError, SystemFailedError, UsageError
 from bench.measurement import clock_offset, engine, revision, roles
 from bench.measurement.agent_actor import AgentActor
 from bench.measurement.child_process import Reported, collect, stopped
-from bench.measurement.hosts import Assignment, ClockReading, Metered
+from bench.measurement.hosts import MOST, Assignment, ClockReading, Metered
 from bench.plan import placement
 from bench.text import listed, one_line
 
@@ -112,6 +114,28 @@ def _error_of(done: "concurrent.futures.Future[Any]") -> BaseException | None:
     return None if done.cancelled() else done.exception()
 
 
+class _Order:
+    """What an agent is asked for, and its answer to come; ``first`` is done on the loop before."""
+
+    def __init__(self, name: str, words: tuple[Any, ...], first: Coroutine[Any, Any, None] | None) -> None:
+        self.name, self.words, self._first = name, words, first
+        self.answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    async def is_ready(self) -> bool:
+        """Do what comes first; return whether that could be done."""
+        try:
+            if self._first is not None:
+                await self._first
+        except OSError as error:
+            self.end(None, SystemFailedError(f"{self.name}: {error.strerror or error}"))
+            return False
+        return True
+
+    def end(self, result: Any, error: BaseException | None) -> None:
+        """Give the answer."""
+        self.answer.set_exception(error) if error else self.answer.set_result(result)
+
+
 class RemoteMeter:
     """The meter of a window on another machine; it ticks there."""
 
@@ -141,6 +165,8 @@ class RemoteHost:
         self._actor, self._on_loop = actor, on_loop
         self._numbers = itertools.count(1)
         self._calls = itertools.count(1)
+        self._orders: list[_Order] = []  # that wait for those under way
+        self._ordering, self._is_carrying = threading.Lock(), False
         self._outputs: dict[int, asyncio.Transport] = {}
         self._sockets: dict[int, socket.socket] = {}
         self._is_closed = False
@@ -152,7 +178,6 @@ class RemoteHost:
         on_loop(self._begin()).result(CONNECT_S)
 
     async def _begin(self) -> None:
-        self._order = asyncio.Lock()
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._polling = asyncio.ensure_future(self._poll())
 
@@ -163,9 +188,20 @@ class RemoteHost:
     ) -> "concurrent.futures.Future[Any]":
         """Let the agent do something after all that it was asked before; return its answer to come.
 
-        first: what is done on the loop just before it is asked.
+        first: what is done on the loop before it is asked. What is asked while the host answers goes there in one call.
         """
-        return self._on_loop(self._call(name, words, first))
+        order = _Order(name, words, first)
+        with self._ordering:
+            self._orders.append(order)
+            if self._is_carrying:
+                return order.answer
+            self._is_carrying = True
+        try:
+            self._on_loop(self._carry())
+        except BaseException:
+            self._is_carrying = False
+            raise
+        return order.answer
 
     def wait(self, answer: "concurrent.futures.Future[Any]") -> Any:
         """Return an answer; SystemFailedError if the host is lost, KeyboardInterrupt where ``until`` says so."""
@@ -180,32 +216,41 @@ class RemoteHost:
         """Return the agent's answer."""
         return self.wait(self.ask(name, *words))
 
-    async def _call(self, name: str, words: tuple[Any, ...], first: Coroutine[Any, Any, None] | None) -> Any:
-        async with self._order:
-            if first is not None:
-                await first
-            if self._lost.done():
-                raise SystemFailedError(self._why)
-            answer = asyncio.ensure_future(_of(self._actor, "call", next(self._calls), name, words))
-            await asyncio.wait({answer, self._lost}, return_when=asyncio.FIRST_COMPLETED)
-            if not answer.done():
-                answer.cancel()
-                raise SystemFailedError(self._why)
-            try:
-                return answer.result()
-            except UsageError as error:
-                raise UsageError(f"the host {self.name}: {error}") from error
-            except BenchError as error:
-                raise type(error)(f"the host {self.name}: {error}") from error
-            except Exception as error:  # of the engine, or a worker that has gone
-                self._lose(_why(error))
-                raise SystemFailedError(self._why) from error
+    async def _carry(self) -> None:
+        """Carry orders to the host until none is left."""
+        while True:
+            with self._ordering:
+                orders, self._orders = self._orders, []
+                if not orders:
+                    self._is_carrying = False
+                    return
+            await self._call([order for order in orders if await order.is_ready()])
+
+    async def _call(self, orders: "list[_Order]") -> None:
+        """Let the agent carry out orders in one call, and take in its answers."""
+        try:
+            if orders and not self._lost.done():
+                words = pickle.dumps([(order.name, order.words) for order in orders])
+                answer = asyncio.ensure_future(_of(self._actor, "call", next(self._calls), words))
+                await asyncio.wait({answer, self._lost}, return_when=asyncio.FIRST_COMPLETED)
+                if not answer.done():
+                    answer.cancel()
+                    return
+                for order, (result, error) in zip(orders, pickle.loads(answer.result()), strict=True):
+                    order.end(result, type(error)(f"the host {self.name}: {error}") if error else None)
+        except (Exception, asyncio.CancelledError) as error:  # of the engine, or a worker that has gone
+            self._lose(_why(error))
+        finally:
+            for order in orders:
+                if not order.answer.done():
+                    order.end(None, SystemFailedError(self._why))
 
     async def _poll(self) -> None:
         """Take in what children have sent, until the host is lost or closed."""
         for number in itertools.count(1):
             try:
-                batch = await asyncio.wait_for(_of(self._actor, "reports", number, POLL_S), POLL_S + ANSWER_S)
+                words = pickle.dumps((number, POLL_S))
+                batch = await asyncio.wait_for(_of(self._actor, "reports", words), POLL_S + ANSWER_S)
             except TimeoutError:
                 self._lose(f"has not answered for {POLL_S + ANSWER_S:.0f} s: it hangs, or the network to it is down")
                 return
@@ -215,7 +260,7 @@ class RemoteHost:
             except Exception as error:
                 self._lose(_why(error))
                 return
-            for child, data, is_over in batch:
+            for child, data, is_over in pickle.loads(batch):
                 if output := self._outputs.get(child):
                     output.write(data)
                     if is_over:
@@ -296,8 +341,8 @@ class RemoteHost:
         """Begin to meter a window."""
         return RemoteMeter(self, next(self._numbers), pids)
 
-    def clock(self) -> ClockReading:
-        """Compare its clock with this one."""
+    def clock(self, exchanges: int = MOST) -> ClockReading:
+        """Compare its clock with this one, in at most so many exchanges of timestamps."""
         if self._lost.done():
             raise SystemFailedError(self._why)
         self.start_clock()
@@ -306,7 +351,7 @@ class RemoteHost:
             (listening,) = collect(Listening, [self._clock], CONNECT_S)
             self._clock_address = listening.address
         try:
-            return clock_offset.compare(self._clock_address)
+            return clock_offset.compare(self._clock_address, exchanges)
         except SystemFailedError as error:
             self._look()
             raise SystemFailedError(f"the clock of the host {self.name}: {error}") from error

@@ -71,11 +71,12 @@ def test_a_poll_whose_answer_was_lost_is_answered_the_same_again(agent, tmp_path
 
 def test_a_call_whose_answer_was_lost_is_not_done_twice(agent, tmp_path):
     words = (7, "sockets server", "bench.child.server", spec_of(tmp_path))
-    pid = agent.call(1, "spawn", words)
-    assert agent.call(1, "spawn", words) == pid
+    ((pid, none),) = agent.call(1, [("spawn", words)])
+    assert agent.call(1, [("spawn", words)]) == [(pid, None)] and none is None
     assert [one for one in descendants(os.getpid()) if one == pid] == [pid] == list(agent.family(pid))
-    with pytest.raises(UsageError, match="a host is not asked for '_watch'"):
-        agent.call(2, "_watch", ())
+    (nothing, error), (ended, _) = agent.call(2, [("_watch", ()), ("has_ended", (pid,))])
+    assert nothing is None and isinstance(error, UsageError) and str(error) == "a host is not asked for '_watch'"
+    assert ended is False
 
 
 def test_all_that_is_called_exists():

@@ -17,6 +17,7 @@ from bench.errors import SystemFailedError, UsageError
 from bench.measurement import clock_offset
 from bench.measurement.child_process import Child, collect
 from bench.measurement.clock_offset import compare
+from bench.measurement.hosts import LEAST, MOST
 
 
 @contextlib.contextmanager
@@ -182,13 +183,17 @@ def test_a_slow_network_costs_fewer_exchanges(monkeypatch):
     assert abs(found.offset_ns) <= found.bound_ns
 
 
-def test_the_clock_of_another_host_need_not_be_close():
-    shift = -(10**13)
+@pytest.mark.parametrize("exchanges", [LEAST, MOST])
+@pytest.mark.parametrize("shift", [-(10**13), 50_000_000])
+def test_the_clock_of_another_host_need_not_be_close(exchanges, shift):
+    seen = []
 
     def shifted(number):
+        seen.append(number)
         now = time.perf_counter_ns() + shift
         return now, now
 
     with peer(answering(shifted)) as address:
-        found = compare(address)
+        found = compare(address, exchanges)
     assert abs(found.offset_ns - shift) <= found.bound_ns and np.isfinite(found.bound_ns)
+    assert len(seen) == exchanges

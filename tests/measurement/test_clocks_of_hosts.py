@@ -10,6 +10,7 @@ from bench.analysis import checks
 from bench.analysis.card import PASS
 from bench.errors import SystemFailedError
 from bench.measurement import remote, routers, runner
+from bench.measurement.hosts import LEAST, MOST
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
@@ -32,8 +33,8 @@ def test_the_hosts_clocks_are_known_and_their_clients_go_at_one_instant(assignme
     made, found = assignment
     for host, conducted in zip(made.hosts, found.all(), strict=True):
         assert conducted.name == host.name
-        for _ in range(5):
-            reading = conducted.clock()
+        for times in (MOST, LEAST) * 5:
+            reading = conducted.clock(times)
             assert abs(reading.offset_ns - host.offset_ns) <= reading.bound_ns
     record = measure(Case("sockets", "tcp", placement="free", clients=2), WINDOW_S, 1)
     assert len(record.calls) == 2
@@ -46,8 +47,8 @@ def test_a_host_whose_clock_is_set_in_the_window_is_named(assignment, monkeypatc
     (loading,) = found.load
     read, readings = loading.clock, []
 
-    def stepped():
-        reading = read()
+    def stepped(exchanges):
+        reading = read(exchanges)
         readings.append(reading)
         late_ns = 10**9 * (len(readings) - 1)  # nothing before the window, a second after it
         return replace(reading, offset_ns=reading.offset_ns + late_ns)
@@ -63,8 +64,8 @@ def test_a_run_keeps_the_readings_and_resumes_after_a_step_without_measuring_a_s
     plan = make_plan("latency", [Case("sockets", "tcp", placement="free")], starts=3, window_s=WINDOW_S)
     (loading,), read, number = found.load, found.load[0].clock, itertools.count()
 
-    def stepped():  # after the window of the second start
-        reading = read()
+    def stepped(exchanges):  # after the window of the second start
+        reading = read(exchanges)
         return reading if next(number) != 3 else replace(reading, offset_ns=reading.offset_ns - 10**9)
 
     monkeypatch.setattr(loading, "clock", stepped)

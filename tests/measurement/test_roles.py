@@ -6,7 +6,7 @@ import pytest
 
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import roles
-from bench.measurement.hosts import HERE, clocks_of
+from bench.measurement.hosts import HERE, clocks_of, exchanges
 
 A, B, C = (SimpleNamespace(name=name) for name in "abc")
 
@@ -57,12 +57,26 @@ def test_roles_in_words():
 
 @pytest.mark.parametrize("number", [1, 4, 5, 40])
 def test_clocks_are_read_in_the_order_of_hosts_however_many_there_are(number):
-    hosts = [SimpleNamespace(clock=lambda each=each: each) for each in range(number)]
-    assert clocks_of(hosts) == list(range(number))
+    hosts = [SimpleNamespace(clock=lambda times, each=each: (each, times)) for each in range(number)]
+    assert clocks_of(hosts) == [(each, exchanges(number)) for each in range(number)]
+
+
+def test_clocks_of_few_hosts_are_read_with_more_exchanges_each_than_those_of_many():
+    assert [exchanges(hosts) for hosts in (0, 1, 2, 4, 5, 8, 16, 17, 1000)] == [
+        200,
+        200,
+        200,
+        200,
+        160,
+        100,
+        50,
+        50,
+        50,
+    ]
 
 
 def test_a_clock_that_does_not_answer_is_an_error_among_many_too():
-    def silent():
+    def silent(times):
         raise SystemFailedError("it does not answer")
 
     hosts = [*(SimpleNamespace(clock=int) for _ in range(9)), SimpleNamespace(clock=silent)]
