@@ -45,9 +45,11 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              (``bench.child.generators``) request, over tcp; ValueError for options no URL expresses
 ``Options.codec``            an option of this name: the system carries structured messages as bytes, which a codec of
                              ``bench.codecs`` makes around ``call`` and in ``service.answer``
-``coder``                    ``coder(options) -> bench.codecs.Coder``, for a system whose library encodes values itself:
-                             with a structured message, ``call`` and ``service.answer`` take and return dictionaries;
-                             ``encode`` and ``decode`` are the library's own, to be timed alone
+``coder``                    ``coder(options, kind) -> bench.codecs.Coder | None``, for a system whose library encodes
+                             values itself: with a structured message of this kind ("" for a user's own), ``call`` and
+                             ``service.answer`` take and return what its ``natural`` makes: dictionaries, or objects of
+                             the library; ``encode`` and ``decode`` are the library's own, to be timed alone. None where
+                             the option ``codec`` names a codec of ``bench.codecs``; UsageError for a kind without types
 ``FOR_MESSAGES``             options, a dictionary, that structured messages need; others are refused with them
 ``prepare``                  ``prepare()`` makes what must exist before any process is started, such as a compiled
                              program; it is called often, so it must be fast when nothing is missing
@@ -177,7 +179,7 @@ class LoadReport:
 class Service(Protocol):
     """Argument of ``serve``: the application behind the system, and the way to announce an address."""
 
-    answer: Callable[[Any], Any]  # from bytes to bytes; with ``coder`` and a structured message, of dictionaries
+    answer: Callable[[Any], Any]  # from bytes to bytes; with ``coder`` and a structured message, of its objects
     is_streaming: bool  # whether requests are answered by streams of replies
 
     def replies(self, payload: bytes, gaps_ns: Iterator[int] | None = None) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import paths, systems
+from bench.child.carrying import carried
 from bench.contract import Binding
 from bench.errors import BenchError, SystemFileError, UsageError
 from bench.messages import BYTES
@@ -138,11 +139,27 @@ def _native_piece(file: Path, begin: str) -> Piece:
 
 
 def _carrying(case: Case, is_async: bool) -> list[Piece]:
-    """Return what is put around the call for a structured message: the codec's functions, and what they are."""
-    if case.message == BYTES or "codec" not in case.options:
+    """Return what is put around the call for a structured message: the codec's functions, and what they are.
+
+    Of a system that encodes values itself, its own codec.
+    """
+    if case.message == BYTES:
         return []
+    if _encodes_itself(case):
+        return [piece(Path(systems.file_of(case.system)), "coder")]
+    file = CODECS / f"{case.options.get('codec')}.py"
     around = "AsyncCarrier.open" if is_async else "Carrier.open"
-    return [piece(CHILD / "carrying.py", around), piece(CODECS / f"{case.options['codec']}.py", "coder")]
+    return [piece(CHILD / "carrying.py", around), piece(file, "coder")] if file.exists() else []
+
+
+def _encodes_itself(case: Case) -> bool:
+    """Return whether a system carries a case's message by a codec of its own; of one that cannot be imported, no."""
+    try:
+        module: Any = systems.load(case.system)
+        how = carried(module, module.Options(**case.options), case.message)
+    except (BenchError, AttributeError, TypeError, ValueError):  # a stored run can be of another version of the file
+        return False
+    return how is not None and how.is_native
 
 
 def _several(system: str) -> list[Piece]:

@@ -1,13 +1,12 @@
 """Structured messages around a system's own call: objects in, objects out; and the codec's work, timed alone.
 
 A system whose ``Options`` have a ``codec`` carries bytes: its requests are encoded and its replies decoded here, as a
-user of it would write, inside the timed call. A system that defines ``coder`` encodes values itself: its ``call`` takes
-and returns them.
+user of it would write, inside the timed call. A system whose ``coder`` returns a codec encodes values itself: its
+``call`` takes and returns them.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bench import codecs, messages
@@ -31,8 +30,8 @@ def carried(system: Any, options: Any, message: str) -> Carried | None:
     """Return how a system carries a message; None for opaque bytes, and UsageError where it cannot."""
     if message == messages.BYTES:
         return None
-    if hasattr(system, "coder"):
-        return Carried(replace(system.coder(options), answer=messages.answerer(message)), True)
+    if hasattr(system, "coder") and (own := system.coder(options, message if message in messages.KINDS else "")):
+        return Carried(own, True)
     return Carried(codecs.load(options.codec, message), False)
 
 

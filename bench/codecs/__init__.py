@@ -74,6 +74,11 @@ def load(name: str, kind: str) -> Coder:
         ) from missing
 
 
+def values(encode: Callable[[Any], bytes], decode: Callable[[bytes], Any], kind: str) -> Coder:
+    """Return the codec of a library that encodes dictionaries itself."""
+    return Coder(encode, decode, answer=messages.answerer(kind))
+
+
 def no_types(name: str, kind: str) -> UsageError:
     """Return the error for a codec that needs declared types and has none for this kind."""
     what = f"the message {kind!r}" if kind else "a message of your own"

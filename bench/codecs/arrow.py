@@ -16,16 +16,31 @@ def coder(kind: str) -> Coder:
     """Return the codec for a kind of message: a record batch; UsageError for what is no table."""
     if kind not in ROWS:
         raise no_types("arrow", kind)
-    return Coder(_encode, _decode, lambda message: _batch(kind, message), _total if kind == "items" else messages.same)
+    if kind == "items":
+        return Coder(_encode, _decode, _with_factor, _answer)
+    return Coder(_encode, _decode, lambda message: batch(kind, message))
 
 
-def _batch(kind: str, message: messages.Message) -> Any:
-    """Return the rows as columns; what a message holds beside its rows goes into the schema's metadata."""
+def batch(kind: str, message: messages.Message) -> Any:
+    """Return the rows of a message as a record batch, without what it holds beside them."""
     rows = message[ROWS[kind]]
     if kind == "numbers":
         return pa.record_batch([pa.array(rows, pa.float64())], names=["numbers"])
-    batch = pa.RecordBatch.from_pylist(rows)
-    return batch.replace_schema_metadata({"m": str(message["m"])}) if kind == "items" else batch
+    return pa.RecordBatch.from_pylist(rows)
+
+
+def totalled(items: Any, factor: int) -> Any:
+    """Return the record batch of the message ``items`` with its totals."""
+    return items.append_column("total", pc.multiply(pc.multiply(items["price"], items["quantity"]), factor))
+
+
+def _with_factor(message: messages.Message) -> Any:
+    """Return the batch of items, the factor in the metadata of its schema."""
+    return batch("items", message).replace_schema_metadata({"m": str(message["m"])})
+
+
+def _answer(items: Any) -> Any:
+    return totalled(items, int(items.schema.metadata[b"m"]))
 
 
 def _encode(batch: Any) -> bytes:
@@ -38,9 +53,3 @@ def _encode(batch: Any) -> bytes:
 def _decode(data: bytes) -> Any:
     with pa.ipc.open_stream(data) as reader:
         return reader.read_next_batch()
-
-
-def _total(batch: Any) -> Any:
-    factor = int(batch.schema.metadata[b"m"])
-    total = pc.multiply(pc.multiply(batch["price"], batch["quantity"]), factor)
-    return batch.append_column("total", total)

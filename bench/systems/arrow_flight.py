@@ -1,15 +1,17 @@
 """Arrow Flight: record batches over gRPC, pyarrow on both sides, a server with threads in C++."""
 
 import contextlib
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 from pyarrow import flight
 
-from bench import credentials
+from bench import codecs, credentials, messages
+from bench.codecs import arrow
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
 from bench.systems import _tls, _workers
@@ -29,10 +31,14 @@ class Options:
 
     rpc: exchange sends each call through one do_exchange, as a record batch of one column of bytes, which is copied
         only where the client takes it out; action makes a do_action for each call, with the payload as its body.
+    codec: how structured messages are carried; not used for opaque bytes. arrow with exchange sends a message's rows as
+        the columns of a record batch, and what it holds beside them as the batch's application metadata. Other codecs,
+        and arrow with action, make bytes of them.
     tls: TLS by gRPC's own BoringSSL, over tcp; the client verifies the server's certificate.
     """
 
     rpc: Literal["exchange", "action"] = "exchange"
+    codec: str = "arrow"
     tls: bool = False
 
 
@@ -56,26 +62,104 @@ def _payload(batch: Any) -> bytes:
     return column.buffers()[1].slice(column.offset, len(column)).to_pybytes()
 
 
+class Rows(NamedTuple):
+    """A structured message as it travels: a record batch, and its application metadata (the factor of items, or 0)."""
+
+    batch: Any
+    factor: int
+
+
+_HEAD = struct.Struct("<II")  # number of columns, factor: of an encoded message
+
+
+def coder(options: Options, kind: str) -> codecs.Coder | None:
+    """Return how a message becomes a record batch, and this the bytes that follow a stream's schema; None for others.
+
+    UsageError for a message that is no table.
+    """
+    if options.codec != "arrow" or options.rpc != "exchange":
+        return None
+    codecs.load("arrow", kind)  # which refuses what has no columns
+    request = _natural(kind, messages.make(kind, 500, 1)[0])
+    answer = _total if kind == "items" else messages.same
+    schemas = {rows.batch.num_columns: rows.batch.schema for rows in (request, answer(request))}
+
+    def decode(data: bytes) -> Rows:
+        columns, factor = _HEAD.unpack_from(data)
+        return Rows(pa.ipc.read_record_batch(pa.py_buffer(data).slice(_HEAD.size), schemas[columns]), factor)
+
+    return codecs.Coder(_encoded, decode, lambda message: _natural(kind, message), answer)
+
+
+def _natural(kind: str, message: messages.Message) -> Rows:
+    return Rows(arrow.batch(kind, message), message.get("m", 0))
+
+
+def _total(rows: Rows) -> Rows:
+    return Rows(arrow.totalled(rows.batch, rows.factor), rows.factor)
+
+
+def _encoded(rows: Rows) -> bytes:
+    return _HEAD.pack(rows.batch.num_columns, rows.factor) + rows.batch.serialize().to_pybytes()
+
+
+def _write(writer: Any, rows: Rows) -> None:
+    """Send a batch, with the factor beside it where there is one."""
+    if rows.factor:
+        writer.write_with_metadata(rows.batch, str(rows.factor).encode())
+    else:
+        writer.write_batch(rows.batch)
+
+
+def _read(chunk: Any) -> Rows:
+    """Return what came; ValueError for metadata that are no number."""
+    beside = chunk.app_metadata
+    return Rows(chunk.data, int(beside.to_pybytes()) if beside else 0)
+
+
 class _Server(flight.FlightServerBase):
     """The server of the library with this package's application."""
 
-    def __init__(self, location: str, service: Service, **settings: Any) -> None:
-        self._service = service
+    def __init__(self, location: str, service: Service, carries: str, **settings: Any) -> None:
+        self._service, self._carries = service, carries
         super().__init__(location, **settings)
 
     def do_action(self, context: Any, action: Any) -> Iterator[Any]:
         """Answer one request."""
-        yield flight.Result(self._service.answer(action.body))
+        answer, body = self._service.answer, action.body
+        yield flight.Result(answer(body) if self._carries == "bytes" else answer(body.to_pybytes()))
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Answer the requests of one client, each a record batch."""
+        answer = self._service.answer
+        if self._carries == "rows":
+            self._exchange_rows(reader, writer)
+            return
         writer.begin(SCHEMA)
         for chunk in reader:
-            writer.write_batch(self._service.answer(chunk.data))
+            batch = chunk.data
+            writer.write_batch(answer(batch) if self._carries == "bytes" else _batch(answer(_payload(batch))))
+
+    def _exchange_rows(self, reader: Any, writer: Any) -> None:
+        """Answer structured messages; the first reply shows the schema of all."""
+        is_begun = False
+        for chunk in reader:
+            rows = self._service.answer(_read(chunk))
+            if not is_begun:
+                writer.begin(rows.batch.schema)
+                is_begun = True
+            _write(writer, rows)
 
     def do_get(self, context: Any, ticket: Any) -> Any:
         """Answer one request with a stream of replies, each a record batch."""
         return flight.GeneratorStream(SCHEMA, map(_batch, self._service.replies(ticket.ticket)))
+
+
+def _carried(message: str, options: Options) -> str:
+    """Return what a request carries: bytes, which are opaque; rows; or encoded, the bytes of a codec."""
+    if message == messages.BYTES:
+        return messages.BYTES
+    return "rows" if options.codec == "arrow" and options.rpc == "exchange" else "encoded"
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -87,7 +171,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         names = (credentials.CERTIFICATE, credentials.KEY)
         settings["tls_certificates"] = [tuple(Path(binding.credentials, name).read_bytes() for name in names)]
     try:
-        server = _Server(_place(where, options.tls), service, **settings)
+        server = _Server(_place(where, options.tls), service, _carried(binding.message, options), **settings)
     except (OSError, pa.ArrowException) as reason:
         raise TransportError(f"cannot listen at {binding.endpoint()}: {_words(reason)}") from reason
     host = f"[{where.host}]" if ":" in where.host else where.host
@@ -111,12 +195,11 @@ class Client:
             settings["tls_root_certs"] = credentials.text(credentials.AUTHORITY)
         self._client = flight.connect(_place(self._where, self._options.tls), **settings)
         self._writer: Any = None
-        self._call = self._act
+        self._call: Any = self._act
         if self._options.rpc == "exchange":
-            self._call = self._exchange
+            self._call = self._first
             try:
                 self._writer, self._reader = self._client.do_exchange(flight.FlightDescriptor.for_command(NAME))
-                self._writer.begin(SCHEMA)
             except (OSError, pa.ArrowException) as reason:
                 raise self._failed(reason) from reason
 
@@ -124,12 +207,23 @@ class Client:
         (result,) = self._client.do_action(flight.Action(NAME, payload))
         return result.body.to_pybytes()
 
+    def _first(self, payload: Any) -> Any:
+        """Begin the exchange with the schema of what its calls carry, and make the first one."""
+        is_bytes = isinstance(payload, bytes)
+        self._writer.begin(SCHEMA if is_bytes else payload.batch.schema)
+        self._call = self._exchange if is_bytes else self._exchange_rows
+        return self._call(payload)
+
+    def _exchange_rows(self, rows: Rows) -> Rows:
+        _write(self._writer, rows)
+        return _read(self._reader.read_chunk())
+
     def _exchange(self, payload: bytes) -> bytes:
         self._writer.write_batch(_batch(payload))
         return _payload(self._reader.read_chunk().data)
 
-    def call(self, payload: bytes) -> bytes:
-        """Make one call and return its reply."""
+    def call(self, payload: Any) -> Any:
+        """Make one call, of bytes or of rows, and return its reply."""
         try:
             return self._call(payload)
         except StopIteration:

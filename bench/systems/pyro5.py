@@ -48,10 +48,10 @@ class Options:
             raise ValueError(f"threads must be 4 to 1000, not {self.threads}")
 
 
-def coder(options: Options) -> codecs.Coder:
+def coder(options: Options, kind: str) -> codecs.Coder:
     """Return how the library encodes and decodes a value."""
     serializer = serializers.serializers[options.serializer]
-    return codecs.Coder(serializer.dumps, serializer.loads)
+    return codecs.values(serializer.dumps, serializer.loads, kind)
 
 
 def _configure(options: Options, context: Callable[[], Any]) -> None:

@@ -3,6 +3,7 @@
 import functools
 import logging
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,7 @@ import thriftpy2
 from thriftpy2.protocol import TBinaryProtocolFactory, TCompactProtocolFactory
 from thriftpy2.protocol import binary as in_python
 from thriftpy2.server import TThreadedServer
-from thriftpy2.thrift import TApplicationException, TClient, TProcessor
+from thriftpy2.thrift import TApplicationException, TClient, TProcessor, TType
 from thriftpy2.transport import (
     TBufferedTransportFactory,
     TFramedTransportFactory,
@@ -21,9 +22,11 @@ from thriftpy2.transport import (
     buffered,
     framed,
 )
+from thriftpy2.transport.memory import TMemoryBuffer
 
+from bench import codecs, messages
 from bench.contract import Binding, Service, parse_address
-from bench.errors import TransportError
+from bench.errors import TransportError, unknown
 from bench.systems import _tls, sockets
 
 TRANSPORTS = ("ipc", "tcp")
@@ -41,14 +44,15 @@ class Options:
         and send it at once; but buffered, in Cython, sends what its buffer of 4 KiB does not take by another write.
     server_nodelay: set TCP_NODELAY on the server's connections. The library sets it on the client's only: a reply in
         two writes then may wait for a delayed acknowledgement. Not on ipc.
-    codec: how structured messages become bytes; not used for opaque bytes.
+    codec: how structured messages are carried; not used for opaque bytes. thrift sends them as structures of an
+        interface file, which the protocol reads and writes; other codecs make bytes of them.
     tls: TLS 1.3 by Python's ssl; the client verifies the server's certificate.
     """
 
     protocol: Literal["binary", "binary_python", "compact"] = "binary"
     framing: Literal["buffered", "framed"] = "buffered"
     server_nodelay: bool = False
-    codec: str = "json"
+    codec: str = "thrift"
     tls: bool = False
 
 
@@ -56,6 +60,55 @@ class Options:
 def _echo() -> Any:
     """Return the service that the interface file defines."""
     return thriftpy2.load(str(Path(__file__).with_name("_thrift_echo.thrift")), "roundtrip_thrift").Echo
+
+
+@functools.cache
+def _structures() -> Any:
+    """Return the types and the service for structured messages that the interface file defines."""
+    return thriftpy2.load(str(Path(__file__).with_name("_thrift_messages.thrift")), "roundtrip_messages_thrift")
+
+
+TYPES = {"record": "Records", "items": "Items", "tree": "Trees", "numbers": "Numbers"}
+
+
+def coder(options: Options, kind: str) -> codecs.Coder | None:
+    """Return how the protocol, in the buffers of a connection, reads and writes structures; None for other codecs.
+
+    UsageError for a message without declared types.
+    """
+    if options.codec != "thrift":
+        if options.codec not in codecs.names():
+            raise unknown("codec", options.codec, [*codecs.names(), "thrift"])
+        return None
+    if kind not in TYPES:
+        raise codecs.no_types("thrift", kind)
+    type_, (transports, protocols) = getattr(_structures(), TYPES[kind]), _factories(options)
+
+    def encode(structure: Any) -> bytes:
+        memory = TMemoryBuffer()
+        buffers = transports.get_transport(memory)
+        structure.write(protocols.get_protocol(buffers))
+        buffers.flush()
+        return memory.getvalue()
+
+    def decode(data: bytes) -> Any:
+        structure = type_()
+        structure.read(protocols.get_protocol(transports.get_transport(TMemoryBuffer(data))))
+        return structure
+
+    return codecs.Coder(encode, decode, functools.partial(_made, type_), messages.typed_answerer(kind))
+
+
+def _made(type_: Any, message: Mapping[str, Any]) -> Any:
+    """Return the structure of a type that a message describes; what the message leaves out is not sent."""
+    specs = {spec[1]: spec for spec in type_.thrift_spec.values()}
+    return type_(**{name: _value(specs[name], value) for name, value in message.items()})
+
+
+def _value(spec: Any, value: Any) -> Any:
+    """Return a field's value: a list of structures for a list of dictionaries."""
+    inner = spec[2] if spec[0] == TType.LIST else None
+    return [_made(inner[1], one) for one in value] if isinstance(inner, tuple) else value
 
 
 def _factories(options: Options) -> tuple[Any, Any]:
@@ -90,10 +143,10 @@ class _Listener(TServerSocket):
 
 
 class _Handler:
-    """What answers calls."""
+    """What answers calls: of bytes, and of each structure."""
 
     def __init__(self, service: Service) -> None:
-        self.call = service.answer
+        self.call = self.record = self.items = self.tree = self.numbers = service.answer
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -104,8 +157,9 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.tls:
         listener = _tls.listening(listener, binding.credentials)
     transports, protocols = _factories(options)
+    has_structures = binding.message != messages.BYTES and options.codec == "thrift"
     server = TThreadedServer(
-        TProcessor(_echo(), _Handler(service)),
+        TProcessor(_structures().Messages if has_structures else _echo(), _Handler(service)),
         _Listener(listener, options.server_nodelay),
         itrans_factory=transports,
         iprot_factory=protocols,
@@ -128,11 +182,20 @@ class Client:
         if self._options.tls:
             connection = _tls.secured(connection, self._where)
         transports, protocols = _factories(self._options)
-        self._client = TClient(_echo(), protocols.get_protocol(transports.get_transport(TSocket(sock=connection))))
-        self._call = self._client.call
+        self._protocol = protocols.get_protocol(transports.get_transport(TSocket(sock=connection)))
+        self._call: Any = self._first
 
-    def call(self, payload: bytes) -> bytes:
-        """Make one call and return its reply."""
+    def _first(self, payload: Any) -> Any:
+        """Make the first call, by the method for what all calls of this connection carry."""
+        if isinstance(payload, bytes):
+            self._call = TClient(_echo(), self._protocol).call
+        else:
+            kind = next(kind for kind, name in TYPES.items() if name == type(payload).__name__)
+            self._call = getattr(TClient(_structures().Messages, self._protocol), kind)
+        return self._call(payload)
+
+    def call(self, payload: Any) -> Any:
+        """Make one call, of bytes or of a structure, and return its reply."""
         try:
             return self._call(payload)
         except (OSError, TTransportException, TApplicationException) as reason:
@@ -149,4 +212,4 @@ class Client:
 
     def close(self) -> None:
         """Disconnect."""
-        self._client.close()
+        self._protocol.trans.close()

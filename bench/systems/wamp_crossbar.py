@@ -53,10 +53,10 @@ class Options:
             raise ValueError(f"serializer {self.serializer} needs a package: python -m pip install {package}")
 
 
-def coder(options: Options) -> codecs.Coder:
+def coder(options: Options, kind: str) -> codecs.Coder:
     """Return how autobahn's serializer encodes and decodes a value, without the WAMP message around it."""
     serializer = SERID_TO_SER[options.serializer]()._serializer
-    return codecs.Coder(serializer.serialize, lambda data: serializer.unserialize(data)[0])
+    return codecs.values(serializer.serialize, lambda data: serializer.unserialize(data)[0], kind)
 
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:

@@ -36,9 +36,9 @@ class Options:
     tls: bool = False
 
 
-def coder(options: Options) -> codecs.Coder:
+def coder(options: Options, kind: str) -> codecs.Coder:
     """Return how the library encodes and decodes a value, in the document of a reply."""
-    return codecs.Coder(_xmlrpc.encode, _xmlrpc.decode)
+    return codecs.values(_xmlrpc.encode, _xmlrpc.decode, kind)
 
 
 class _Server(ThreadingMixIn, xmlrpc.server.SimpleXMLRPCServer):
