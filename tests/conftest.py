@@ -58,7 +58,10 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: (place(item), *_subject(item)))
 
 
-READING = ("test_by_hand", "test_case_ratios", "test_figures", "test_headlines", "test_panels")  # of reference runs
+READING = (  # of reference runs
+    "test_alternative", "test_by_hand", "test_case_ratios", "test_figures", "test_headlines", "test_host_plans",
+    "test_one_answer", "test_panels", "test_predictions",
+)  # fmt: skip
 QUOTING = "test_document_blocks"  # quotes most from the run that takes longest to read
 
 
@@ -66,11 +69,17 @@ def _subject(item):
     """Return which reference run a test reads: tests of one run follow each other, in a process that has read it."""
     if item.path.stem == QUOTING:
         return "overview", item.path.stem
+    if item.path.parent.name == "experiments" and _has_run(own := item.path.stem.removeprefix("test_")):
+        return own, item.path.stem
     if item.path.stem not in READING:
         return "", ""
     given = getattr(item, "callspec", None)
     words = [word for value in given.params.values() for word in str(value).split()[:1]] if given else []
-    return next((word for word in words if (REFERENCE / word / "manifest.json").is_file()), " "), item.path.stem
+    return next((word for word in words if _has_run(word)), " "), item.path.stem
+
+
+def _has_run(name):
+    return (REFERENCE / name / "manifest.json").is_file()
 
 
 @pytest.fixture(autouse=True)

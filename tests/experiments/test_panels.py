@@ -72,13 +72,16 @@ def test_quantities(value, text):
     assert quantity(value) == text
 
 
-def test_reference_runs_are_small_complete_and_of_enough_starts():
-    for folder in sorted((ROOT / "data" / "reference").iterdir()):
-        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        run = reference(folder.name)
-        assert size < (15_000_000 if folder.name == "overview" else 6_000_000)  # overview: every system
-        assert run.manifest["finished"] and "No conclusion" not in words.conclusion(run)
-        assert run.plan.notebook == folder.name
+def test_a_reference_run_is_small_complete_and_of_enough_starts(run):
+    folder = run.folder.path
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    assert size < (15_000_000 if folder.name == "overview" else 6_000_000)  # overview: every system
+    assert run.manifest["finished"] and "No conclusion" not in words.conclusion(run)
+    assert run.plan.notebook == folder.name
+
+
+def test_every_reference_run_is_among_those_that_are_tested():
+    assert sorted(RUNS) == sorted(folder.name for folder in (ROOT / "data" / "reference").iterdir())
 
 
 def test_a_figure_from_elsewhere_is_refused(command, tmp_path):
