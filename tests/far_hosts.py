@@ -7,7 +7,7 @@ from handmade import FACTS
 
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
-from bench.run import start_record, stored
+from bench.run import sketched, start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 
@@ -37,12 +37,14 @@ def far_run(
     rows=None,
     shape=None,
     notebook="latency",
+    kept=(),
 ):
     """Return a run in which the clients of host h make calls of about rtt_us[h] us back to back: ``calls`` the slowest.
 
     hosts: names of those that load; clients are shared out in turn. latency: one more host, whose client is alone.
     late_ns: by host, when its clients begin after *go*. busy: by host, CPU time of its role in ns. rows: by host,
-    further columns of the table. shape: factors of the calls of a host from its name and the number of the start.
+    further columns of the table. shape: factors of the calls of a host from its name and the number of the start. kept:
+    the hosts that keep their samples and send sketches and a tenth of them.
     """
     if latency:
         cases = [replace(case, hosts=case.hosts | {"latency": latency}) for case in cases]
@@ -78,9 +80,26 @@ def far_run(
             for name, role, first, clients in table
         ]  # fmt: skip
         measured = StartRecord(known, calls=arrays, hosts=found)
+        if kept:
+            _keep(measured, of, kept, window_ns, case.callers * case.outstanding, start)
         folder.append(start, start_record.tables(start, block, index, case, measured))
     folder.update(finished=True)
     return Run(folder)
+
+
+def _keep(record, of, kept, window_ns, callers, seed):
+    """Let the processes of some hosts keep their samples."""
+    for process, name in enumerate(of):
+        if name in kept:
+            place = slice(process * callers, (process + 1) * callers)
+            calls = record.calls[place]
+            ends = np.cumsum([one.shape[1] for one in calls])
+            chosen = np.sort(np.random.default_rng(seed).choice(ends[-1], ends[-1] // 10, replace=False))
+            more = {"process": process, "host": name, "path": f"/far/{name}/run/{seed:05d}-{process:03d}.parquet"}
+            record.sketches.extend(more | row for row in sketched.rows(calls, window_ns, chosen))
+            parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+            begins = ends - [one.shape[1] for one in calls]
+            record.calls[place] = [one[:, mine - at] for one, mine, at in zip(calls, parts, begins, strict=True)]
 
 
 def _here(us, calls):

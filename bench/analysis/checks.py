@@ -1,4 +1,4 @@
-"""The trust card: twelve checks that every result carries, and two more where several hosts took part.
+"""The trust card: twelve checks that every result carries, and up to three more where several hosts took part.
 
 Each reports a finding and, if it fails, what to try.
 
@@ -153,6 +153,8 @@ def little(run: Run) -> Check:
     callers = starts["case"].map(lambda case: run.case(case).under_way)
     sent = run.samples[run.samples["start"].isin(starts.index)]
     cycle = cycle_s(sent).reindex(starts.index)
+    for start in starts.index[[len(run.sketches) > 0 and start in run.sketched for start in starts.index]]:
+        cycle.loc[start] = run.sketched.cycle_s(start)
     off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
     allowed = LITTLE + callers / starts["calls"] * (callers > 1)
     found = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
@@ -313,7 +315,11 @@ def independence(run: Run) -> Check:
     if not worth:
         return Check("independence", PASS, f"no case with {needed} calls or more in a window")
     least = min(worth, key=lambda case: worth[case])
-    found = f"the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent calls"
+    at_least = "at least " * bool(run.sketched_of(least))  # a random sample is worth less than all calls
+    found = (
+        f"the {run.count(least):,} calls of {run.labels[least]} are worth {at_least}{worth[least]:,.0f} independent "
+    )
+    found += "calls"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("independence", worth[least] >= needed, found, advice)
 
@@ -454,6 +460,14 @@ def hosts(run: Run) -> Check:
     return machines.agreement(run)
 
 
+def sketches(run: Run) -> Check:
+    """15. Where hosts kept samples: whose quantiles are those of a sketch, within which bound, and where samples are.
+
+    Counts, rates and means are exact there. Only on the card of a run with such a start.
+    """
+    return machines.kept(run)
+
+
 ALL: tuple[Callable[[Run], Check], ...] = (
     answers, little, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
 )  # fmt: skip
@@ -472,7 +486,8 @@ def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
 @once
 def check(run: Run) -> list[Check]:
     """Return the outcome of every check, in the order of the card; of those on several hosts only where these were."""
-    return [one(run) for one in (*ALL, *(OF_HOSTS if len(run.hosts) else ()))]
+    of_hosts = (*OF_HOSTS, *((sketches,) if len(run.sketches) else ()))
+    return [one(run) for one in (*ALL, *(of_hosts if len(run.hosts) else ()))]
 
 
 def tally(run: Run) -> Tally:

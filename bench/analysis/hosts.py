@@ -10,6 +10,8 @@ from bench import stats
 from bench.analysis.card import CAUTION, PASS, Check
 from bench.run.frames import Run, number_of
 from bench.run.merging import ALONE, LATENCY, POOLED, Merged
+from bench.run.sketched_starts import Times
+from bench.stats import Array
 from bench.stats.intervals import Interval
 from bench.stats.pooling import AGREE, DIFFER, MARGIN
 from bench.text import listed
@@ -127,6 +129,8 @@ def collected(run: Run) -> dict[str, int]:
     if rows.empty:
         return {}
     calls = run.samples.groupby(["start", run.samples["host"].astype(object)]).size()
+    for start, host in calls.index[[run.sketched.has(*one) for one in calls.index]] if len(run.sketches) else ():
+        calls.loc[start, host] = run.sketched.calls(start, host)
     made = rows.groupby(["start", "host"])["gc_collections"].sum()
     over = made[made > 0.001 * calls.reindex(made.index, fill_value=0)]
     return {str(host): int(count) for host, count in over.groupby("host").sum().items() if count}
@@ -145,23 +149,26 @@ def each(run: Run) -> list[Calling]:
     for case in run.merged:
         rows = run.hosts[run.hosts["start"].isin(run.ledger_of(case).index) & (run.hosts["clients"] > 0)]
         calls = run.samples_of(case, warm=True)
-        found += [_calling(case, run.merged[case], mine, calls) for _, mine in rows.groupby("host", sort=False)]
+        found += [_calling(run, case, mine, calls) for _, mine in rows.groupby("host", sort=False)]
     return found
 
 
-def _calling(case: int, one: Merged, rows: pd.DataFrame, calls: pd.DataFrame) -> Calling:
-    name = str(rows["host"].iloc[0])
+def _calling(run: Run, case: int, rows: pd.DataFrame, calls: pd.DataFrame) -> Calling:
+    one, name = run.merged[case], str(rows["host"].iloc[0])
     calls = calls[calls["host"] == name]
     by_start = ((calls["rtt_ns"] + calls["lag_ns"]) / 1e3).groupby(calls["start"])
-    times = [values.to_numpy() for _, values in by_start]
-    quantiles = {p: [stats.carried(values, p) for values in times] for p in stats.QUANTILES[:3]}
+    times: dict[int, Times | Array] = {number_of(start): values.to_numpy() for start, values in by_start}
+    if len(run.sketches):
+        kept = [start for start in times if run.sketched.has(start, name)]
+        times |= {start: run.sketched.times(start, "response", name) for start in kept}
+    quantiles = {p: [_carried(values, p) for values in times.values()] for p in stats.QUANTILES[:3]}
     place = one.loading.index(name) if name in one.loading else None
     return Calling(
         case,
         name,
         str(rows["role"].iloc[0]),
         int(rows["clients"].max()),
-        len(calls),
+        sum(map(len, times.values())),
         {
             p: stats.across_starts(values) if not np.isnan(values).any() else (math.nan,) * 3
             for p, values in quantiles.items()
@@ -169,6 +176,34 @@ def _calling(case: int, one: Merged, rows: pd.DataFrame, calls: pd.DataFrame) ->
         {} if place is None else {p: tested.ratios[place] for p, tested in one.tested.items()},
         one.kind in (POOLED, ALONE) or name == one.host,
     )
+
+
+def _carried(times: "Times | Array", p: float) -> float:
+    return times.carried(p) if isinstance(times, Times) else stats.carried(times, p)
+
+
+def kept(run: Run) -> Check:
+    """Return the outcome of the check ``sketches``: of which hosts quantiles are sketches', and where all samples are.
+
+    It is a PASS: the bound is far below what starts differ by.
+    """
+    rows = run.sketches.drop_duplicates(["start", "process"])
+    folders = {str(host): _folders(mine["path"]) for host, mine in rows.groupby("host", sort=False)}
+    held = run.sketches[["calls", "sampled"]].sum()
+    bound, starts = float(run.sketches["accuracy"].max()), rows["start"].nunique()
+    where = "; ".join(f"{host}: {listed(each)}" for host, each in folders.items())
+    found = (
+        f"quantiles of host{'s' * (len(folders) > 1)} {listed(folders)} are those of sketches, within "
+        f"{100 * bound:.2g} % of the value, in {starts} of {len(run.ledger)} starts; counts, rates and means are "
+        f"exact; figures draw a random sample of {held['sampled']:,} of these {held['calls']:,} calls; all samples "
+        f"are on their hosts: {where}"
+    )
+    return Check("sketches", PASS, found)
+
+
+def _folders(paths: "pd.Series[str]") -> list[str]:
+    """Return the folders of some files, each once."""
+    return list(dict.fromkeys(str(path).rpartition("/")[0] for path in paths))
 
 
 def machines(run: Run) -> str:

@@ -35,4 +35,6 @@ def _piles_up(rows: pd.DataFrame) -> bool:
 
 def _is_busy(run: Run, case: int) -> bool:
     """Return whether most requests were late because their connections still waited for earlier replies."""
+    if kept := run.sketched_of(case):
+        return float(np.mean([run.sketched.waiting(start) for start in kept])) > 0.5
     return bool(was_waiting(run.samples_of(case)).mean() > 0.5)

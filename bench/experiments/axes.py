@@ -484,11 +484,16 @@ def distribution_line(
     """Draw one case's empirical CDF; on it a marker at each quantile, beside it what its starts say of it."""
     rtt = run.rtt_us(case)
     found = [(p, quantile(run, case, p)) for p in stats.QUANTILES]
-    label = f"{name or run.labels[case]}, n = {len(rtt):,}{crossed(found)}"
+    label = f"{name or run.labels[case]}, n = {run.count(case):,}{_drawn(run, case)}{crossed(found)}"
     curve(axes, rtt, label, colour, line, 1.8)
     axes.lines[-1].set(marker=marker, markevery=(len(rtt), 1), ms=5.5)  # the marker is for the legend only
     values, fractions = stats.distribution(np.asarray(rtt))
     quantile_marks(axes, values, fractions, found, colour, marker)
+
+
+def _drawn(run: Run, case: int) -> str:
+    """Return that a random sample of a case's calls is drawn, where hosts kept samples; else nothing."""
+    return f", {len(run.rtt_us(case)):,} drawn" if run.sketched_of(case) else ""
 
 
 def quantile_marks(

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from bench import paths
-from bench.channel import Reader
+from bench.channel import Message, Reader, encode
+from bench.child.spec import ClientSpec, Done
 from bench.errors import BenchError, SystemFailedError, UsageError
-from bench.measurement import machine, revision
+from bench.measurement import keeping, machine, revision
 from bench.measurement.child_process import TICK_S, Child, stop_all
 from bench.measurement.hosts import HERE, WindowMeter
 from bench.text import one_line
@@ -52,6 +53,34 @@ class _Ticking:
         return dict(metered.used), list(metered.rows)
 
 
+class _Holding:
+    """What a client process sends: all that is not too many samples is passed on, message by message.
+
+    blobs: samples that were held back, as in ``Done``.
+    """
+
+    def __init__(self, above: int) -> None:
+        self._above, self._reader = above, Reader()
+        self._is_whole = False  # what it sends is no message: the conductor says so
+        self.blobs: list[bytes] = []
+
+    def passed(self, data: bytes) -> bytes:
+        """Return the messages that are complete with this piece of data, those with many samples without them."""
+        if self._is_whole:
+            return data
+        try:
+            return b"".join(b"".join(encode(self._without(message))) for message in self._reader.feed(data))
+        except SystemFailedError:
+            self._is_whole = True
+            return data
+
+    def _without(self, message: Message) -> Message:
+        if not isinstance(message, Done) or message.calls <= self._above:
+            return message
+        self.blobs = list(message.blobs)
+        return Done(**(vars(message) | {"blobs": (), "held": message.calls}))
+
+
 class Agent:
     """The children of one conductor on this machine; ``number`` of a child or a meter is the conductor's choice."""
 
@@ -66,6 +95,7 @@ class Agent:
         self._polled: tuple[int, list[Output]] = (-1, [])
         self._answered: tuple[int, list[Answer]] = (-1, [])
         self._meters: dict[int, _Ticking] = {}
+        self._holding: dict[int, _Holding | None] = {}
         self._is_closed, self._why = False, ""
         self._seen_s = time.monotonic()
         threading.Thread(target=self._watch, name="lease", daemon=True).start()
@@ -142,7 +172,9 @@ class Agent:
             self._children[number] = child
             is_late = self._is_closed
         source = os.dup(child.fileno())  # the thread's own: the child's is closed, and its number used anew
-        threading.Thread(target=self._read, args=(number, source), name=name, daemon=True).start()
+        holding = _Holding(message.hold_above) if isinstance(message, ClientSpec) and message.hold_above else None
+        self._holding[number] = holding
+        threading.Thread(target=self._read, args=(number, source, holding), name=name, daemon=True).start()
         if is_late:
             self.close()
             raise SystemFailedError(f"the {name} was not wanted any more")
@@ -161,8 +193,19 @@ class Agent:
 
     def stop(self, numbers: Iterable[int]) -> None:
         """End children, by force where they do not leave, and what belongs to them."""
-        found = [child for number in numbers if (child := self._children.pop(number, None))]
+        found = []
+        for number in numbers:
+            self._holding.pop(number, None)
+            if child := self._children.pop(number, None):
+                found.append(child)
         stop_all(found)
+
+    def keep(self, number: int, order: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep the samples that were held back of a child on this machine; return what ``keeping.keep`` does."""
+        holding = self._holding.pop(number, None)
+        if holding is None or not holding.blobs:
+            raise SystemFailedError("the samples that were held back are gone: measure this start again")
+        return keeping.keep(holding.blobs, order)
 
     def log_tail(self, number: int) -> str:
         """Return the end of what a child printed, on one line."""
@@ -220,7 +263,7 @@ class Agent:
         for agent in list(cls._claimed):
             agent.close(why)
 
-    def _read(self, number: int, source: int) -> None:
+    def _read(self, number: int, source: int, holding: "_Holding | None") -> None:
         """Take in what a child sends, until its end."""
         with contextlib.closing(os.fdopen(source, "rb", 0)):
             with contextlib.suppress(OSError, AttributeError):  # samples arrive in fewer pieces; Linux only
@@ -229,11 +272,15 @@ class Agent:
                 data = os.read(source, PIECE)
                 if not data and number not in self._children:
                     return  # it was stopped: nobody asks
-                with self._changed:
-                    self._arrived.append((number, data, not data))
-                    self._changed.notify_all()
+                if shown := holding.passed(data) if holding and data else data:
+                    self._forward(number, shown, False)
                 if not data:
-                    return
+                    return self._forward(number, data, True)
+
+    def _forward(self, number: int, data: bytes, is_over: bool) -> None:
+        with self._changed:
+            self._arrived.append((number, data, is_over))
+            self._changed.notify_all()
 
     def _watch(self) -> None:
         """End all children once no conductor asks any more."""
@@ -247,7 +294,7 @@ class Agent:
 
 CALLS = frozenset(
     {"claim", "describe", "now", "prepare", "spawn", "write", "end_input", "stop", "log_tail", "obituary", "cpu_s"}
-    | {"family", "has_ended", "move", "meter_start", "meter_stop", "close"}
+    | {"family", "has_ended", "move", "meter_start", "meter_stop", "keep", "close"}
 )
 
 

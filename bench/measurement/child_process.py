@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -93,6 +94,15 @@ class Reported:
 
     def ask_to_leave(self) -> None:
         """End its input."""
+        raise NotImplementedError
+
+    @property
+    def host_name(self) -> str:
+        """The name of its host."""
+        return "here"
+
+    def keep(self, order: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+        """Let its host keep the samples that it holds back; return what waits for the answer of ``keeping.keep``."""
         raise NotImplementedError
 
     def begin_to_stop(self) -> None:

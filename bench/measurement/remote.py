@@ -92,6 +92,16 @@ class RemoteChild(Reported):
             return float(self.host.call("cpu_s", self.number))
         return 0.0
 
+    @property
+    def host_name(self) -> str:
+        """The name of its host."""
+        return self.host.name
+
+    def keep(self, order: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+        """Let its host keep the samples that it holds back; return what waits for the answer."""
+        answer = self.host.ask("keep", self.number, order)
+        return lambda: dict(self.host.wait(answer))
+
     def ask_to_leave(self) -> None:
         """End its input."""
         self.host.ask("end_input", [self.number])

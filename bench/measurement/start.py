@@ -31,6 +31,7 @@ from bench.child.spec import (
     ServerSpec,
 )
 from bench.errors import SystemFailedError
+from bench.measurement import keeping
 from bench.measurement.child_process import END_S, Reported, collect, stop_all
 from bench.measurement.host_rows import rows
 from bench.measurement.hosts import LOCAL, Assignment, Here, Host, HostWindow, WindowMeter, bound, clocks_of
@@ -51,18 +52,21 @@ FAR_AHEAD_NS = 100_000_000  # the same where orders go to other machines
 GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
 
 
-def measure(case: Case, window_s: float, seed: int, routers: Routers | None = None) -> StartRecord:
+def measure(
+    case: Case, window_s: float, seed: int, routers: Routers | None = None, name: tuple[str, int] = ("", 0)
+) -> StartRecord:
     """Start fresh processes for a case, run one window, end them, and return what was measured.
 
-    A router, if the system has one, is taken from ``routers``; without it, it is fresh and ends here, too.
+    A router, if the system has one, is taken from ``routers``; without it, it is fresh and ends here, too. name: the
+    run and the number of the start, after which hosts name what they keep.
     """
     if routers is None:
         with Routers() as own:
-            return measure(case, window_s, seed, own)
+            return measure(case, window_s, seed, own, name)
     hosts = routers.hosts(case)
     environment, *_ = [host.prepare(case.system) for host in hosts.all()]  # the server's host comes first
     texts = routers.credentials(case)
-    start = Start(case, seed, window_s, routers.of(case), environment, texts, hosts)
+    start = Start(case, seed, window_s, routers.of(case), environment, texts, hosts, name)
     children: list[Reported] = []
     try:
         spawned = start.spawn(children)
@@ -118,7 +122,8 @@ class Prepared:
 class Window:
     """The result of a window: its beginning, reports of both ends, and what was metered on each host.
 
-    server_go_ns, go_ns: the instant *go* by the clock of the server's host, and by that of each client's.
+    server_go_ns, go_ns: the instant *go* by the clock of the server's host, and by that of each client's. sketches: the
+    rows of the clients that keep their samples; ``done`` then has some of them.
     """
 
     utc: str
@@ -127,6 +132,7 @@ class Window:
     done: tuple[Done, ...]
     arrived: tuple[Arrived, ...]
     metered: tuple[HostWindow, ...]
+    sketches: Sequence[dict[str, Any]] = ()
 
     @property
     def used(self) -> dict[str, int]:
@@ -157,6 +163,7 @@ class Start:
     """The specification of a start.
 
     environment: the folder of the system's own environment, made beforehand. texts: credentials, where it encrypts.
+    name: of the run, and the number of the start in it.
     """
 
     case: Case
@@ -166,6 +173,7 @@ class Start:
     environment: str
     texts: Mapping[str, str]
     hosts: Assignment = LOCAL
+    name: tuple[str, int] = ("", 0)
 
     @property
     def is_stream(self) -> bool:
@@ -263,6 +271,7 @@ class Start:
             outstanding=case.outstanding,
             large_bytes=case.large_bytes,
             p99_bytes=case.p99_bytes,
+            hold_above=0 if self.hosts.is_here else keeping.hold_above(case),
         )
         return self.of_clients[number].spawn(f"{case.system} client", "bench.child.client", spec)
 
@@ -350,7 +359,25 @@ class Start:
         for one in windows:
             _refuse_step(one)
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
-        return Window(utc, go_of[id(self.hosts.server)], go_ns, done, arrived, windows)
+        done, sketches = keeping.of_clients(spawned.clients, done, self._orders(done, go_ns))
+        return Window(utc, go_of[id(self.hosts.server)], go_ns, done, arrived, windows, sketches)
+
+    @property
+    def width(self) -> int:
+        """How many times there are of each call."""
+        return 3 if self.case.load == "open" or self.case.calls_per_connection else 2
+
+    def _orders(self, done: Sequence[Done], go_ns: Sequence[int]) -> list[keeping.Order]:
+        """Return for each client what its host needs to keep its samples."""
+        callers, (run, start) = self.case.callers * self.case.outstanding, self.name
+        run = run or f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z"  # of a start outside of runs
+        return [
+            keeping.Order(
+                *(run, start, number, callers, self.width, at_ns, int(self.window_s * 1e9)),
+                *(self.seed * 1000 + number, max(1, one.held // keeping.PART)),
+            )
+            for number, (one, at_ns) in enumerate(zip(done, go_ns, strict=True))
+        ]
 
     def _wait(self, spawned: Spawned, meters: Sequence[WindowMeter]) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
         """Wait for the end of the load; of a stream, until everything sent has been received."""
@@ -392,12 +419,14 @@ class Start:
             numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
             counts |= {"streams": int(streams["is_complete"].sum())}
             return StartRecord(ledger | counts, load=load, report=numbers, streams=streams, replies=replies)
-        calls = calls_of(done, go_ns, width=3 if self.case.load == "open" or self.case.calls_per_connection else 2)
-        ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
+        calls = calls_of(done, go_ns, self.width)
+        last_ns = max([window_ns(done, calls, self.window_s), *(row["last_ns"] for row in window.sketches)])
+        ledger = self._ledger(spawned, prepared, window, last_ns)
         numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
         hosts = rows(self.hosts, self.of_clients, window.metered, done, has_server=bool(spawned.server))
         sessions = sessions_of(done, go_ns[0])
-        return StartRecord(ledger | counts, calls, load=load, report=numbers, sessions=sessions, hosts=hosts)
+        kept = list(window.sketches)
+        return StartRecord(ledger | counts, calls, [], load, numbers, sessions, hosts=hosts, sketches=kept)
 
     def _ask(self, spawned: Spawned) -> Counted | None:
         """Return what the server has counted so far; None if it cannot be asked."""

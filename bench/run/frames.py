@@ -19,7 +19,9 @@ from bench.plan.labels import labels
 from bench.plan.plan import Plan
 from bench.run import merging, reply_streams, start_record
 from bench.run.folder import Folder
-from bench.stats import steady_state
+from bench.run.sketched_starts import SketchedStarts, evenly
+from bench.stats import sketches, steady_state
+from bench.stats.sketches import Sketch
 from bench.text import all_harmless, harmless
 
 Given = ParamSpec("Given")
@@ -135,7 +137,52 @@ class Run:
             calling = self.hosts.loc[self.hosts["clients"] > 0, "start"]
             if len(lost := frame.loc[frame["host"].isna() & frame["start"].isin(calling), "start"]):
                 raise self._contradiction(f"start {lost.iloc[0]} has calls of a client that no host has")
+        if len(self.sketches):
+            frame["process"] = frame["client"] // self._callers(frame["start"])
+            kept = self.sketches.groupby(["start", "process"])[["sampled", "calls"]].sum()
+            share = (kept["sampled"] / kept["calls"]).round(2)  # all send the same share, in whole calls
+            places = pd.MultiIndex.from_frame(frame[["start", "process"]])
+            frame["share"] = share.reindex(places).fillna(1.0).to_numpy()
         return frame
+
+    def _callers(self, starts: "pd.Series[int]") -> "np.ndarray[Any, Any]":
+        """Return how many calls each client process of a start has under way, for each of some starts."""
+        each = {start: case.callers * case.outstanding for start, case in self.ledger["case"].map(self.case).items()}
+        return np.asarray(starts.map(each))
+
+    @cached_property
+    def sketches(self) -> pd.DataFrame:
+        """Sketches of the client processes that kept their samples, one row per slice: see ``schema``; usually none."""
+        frame = self._sketches
+        if frame["accuracy"].nunique() > 1 or frame.duplicated(["start", "process", "slice"]).any():
+            raise self._contradiction("its sketches are of several accuracies, or of one slice twice")
+        return frame[frame["start"].isin(self.ledger.index)]
+
+    @cached_property
+    def _sketches(self) -> pd.DataFrame:
+        frame: pd.DataFrame = self.folder.read("sketches").to_pandas()
+        for name in ("host", "path"):
+            frame[name] = frame[name].map(harmless, na_action="ignore")
+        return frame
+
+    @cached_property
+    def sketched(self) -> SketchedStarts:
+        """The starts in which processes kept their samples."""
+        warm_up_ns = {number_of(start): int(ns) for start, ns in self.ledger["warm_up_ns"].items()}
+        return SketchedStarts.of(self.sketches, self.samples, warm_up_ns)
+
+    def sketched_of(self, case: object) -> dict[int, str]:
+        """Return the starts of a case whose quantiles come from sketches, with the host that they describe, "": all."""
+        if not len(self.sketches):
+            return {}
+        host = self.merged[number_of(case)].host if case in self.merged else ""
+        starts = map(number_of, self.ledger_of(case).index)
+        return {start: host for start in starts if self.sketched.has(start, host)}
+
+    @cached_property
+    def _sketched_hosts(self) -> dict[int, str]:
+        """The starts of all cases whose quantiles come from sketches, likewise."""
+        return {start: host for case in self.merged for start, host in self.sketched_of(case).items()}
 
     def find_large(self) -> list[int]:
         """Return the numbers of the cases whose clients each make one larger call beside the others."""
@@ -148,9 +195,15 @@ class Run:
             return {}
         calls, cases = self._alike, self.hosts["start"].map(self.ledger["case"])
         return {
-            number_of(case): merging.merged(calls[calls["case"] == case], rows)
+            number_of(case): merging.merged(calls[calls["case"] == case], rows, self._quantile_of_host)
             for case, rows in self.hosts.groupby(cases)
         }
+
+    def _quantile_of_host(self, start: int, host: str, p: float) -> float | None:
+        """Return a quantile of the response times of a host's calls, in ns, from its sketch; None if it has none."""
+        if not len(self.sketches) or not self.sketched.has(start, host):
+            return None
+        return self.sketched.times(start, "response", host).carried(p) * 1e3
 
     def _headline(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return those calls whose hosts quantiles describe."""
@@ -297,13 +350,18 @@ class Run:
         if beyond.any():
             raise self._contradiction(f"start {starts[beyond.argmax()]} has times beyond its window")
         sampled = ledger["case"].isin([at for at, case in enumerate(self.plan.cases) if _is_sampled(case)]).to_numpy()
-        counted = np.bincount(rows, minlength=len(known))
+        counted = np.bincount(rows, minlength=len(known)) + self._held(known)
         wrong = sampled & (counted != ledger["calls"].to_numpy()) & ~(ledger["errors"].to_numpy() > 0)
         if self.folder.is_verified and wrong.any():
             at = wrong.argmax()
             what = f"start {known[at]} has {counted[at]:,} samples of {ledger['calls'].iloc[at]:,} calls"
             raise self._contradiction(what)
         return frame.sort_values(["start", "t_send_ns"], kind="stable") if frame["client"].any() else frame
+
+    def _held(self, starts: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+        """Return how many calls of each start were kept on hosts, and are not in ``samples``."""
+        held = (self._sketches["calls"] - self._sketches["sampled"]).groupby(self._sketches["start"]).sum()
+        return np.asarray(held.reindex(starts, fill_value=0))
 
     def _contradiction(self, what: str) -> DataError:
         """Return the error for a run whose files do not belong together."""
@@ -350,12 +408,14 @@ class Run:
         warm = self._usual
         for name, times in (("rtt", warm["rtt_ns"]), ("response", warm["lag_ns"] + warm["rtt_ns"])):
             by_start = {start: values.to_numpy() / 1e3 for start, values in times.groupby(warm["start"])}
+            kept = {start: self.sketched.times(start, name, host) for start, host in self._sketched_hosts.items()}
             for p in stats.QUANTILES:
                 each = {start: stats.carried(values, p) for start, values in by_start.items()}
+                each |= {start: found.carried(p) for start, found in kept.items()}
                 frame[column(p).replace("rtt", name)] = pd.Series(each, dtype=float)
         frame["achieved"] = frame["calls"] / frame["scheduled"]
         frame["pacing_p99_us"] = pd.Series(self._pacing(), dtype=float)
-        frame["mean_rtt_us"] = warm.groupby("start")["rtt_ns"].mean() / 1e3
+        frame["mean_rtt_us"] = self.means_us("rtt")
         frame["p50_first_us"] = self._first_calls_us()
         frame["rate_per_s"] = pd.Series(self._call_rates() | self._stream_rates("server"), dtype=float)
         _fill_in(frame, self.reports)
@@ -372,6 +432,15 @@ class Run:
         frame["opened_per_call"] = frame["tcp_connections"] / frame["calls"]
         return frame
 
+    def means_us(self, time: str) -> "pd.Series[float]":
+        """Return the mean ``rtt`` or ``response`` of the described calls after the warm-up, by start, in us."""
+        warm = self._usual
+        times = warm["rtt_ns"] + warm["lag_ns"] if time == "response" else warm["rtt_ns"]
+        found = times.groupby(warm["start"]).mean() / 1e3
+        for start, host in self._sketched_hosts.items():
+            found.loc[start] = self.sketched.times(start, time, host).mean
+        return found
+
     def _first_calls_us(self) -> "pd.Series[float]":
         """Return the median time of the calls that open a connection, the opening included, by start, in us."""
         first = self.samples[self.samples["warm"] & self.samples["opens"]]
@@ -381,6 +450,9 @@ class Run:
         """Return the p99 lateness, by start, of the requests of an open load that found an idle connection, in us."""
         found = {}
         for start in self.ledger.index[self.ledger["load"] == "open"]:
+            if len(self.sketches) and start in self.sketched:
+                found[int(start)] = self.sketched.times(int(start), "lag", warm=False).quantile(0.99)
+                continue
             rows = self._calls[self._calls["start"] == start]
             idle = rows.loc[~was_waiting(rows), "lag_ns"]
             found[int(start)] = stats.quantile(idle.to_numpy() / 1e3, 0.99)
@@ -390,6 +462,9 @@ class Run:
         rates = {}
         for start, rows in self.samples.groupby("start"):
             send, client = rows["t_send_ns"].to_numpy(), rows["client"].to_numpy()
+            if len(self.sketches) and start in self.sketched:
+                rates[start] = self.sketched.rate_per_s(start)
+                continue
             rates[start] = stats.closed_rate(send, send + rows["rtt_ns"].to_numpy(), client)
         return rates
 
@@ -424,16 +499,44 @@ class Run:
         """Return how many calls of a case quantiles are taken from: those after the warm-up."""
         if self.case(case).load == reply_streams.LOAD:
             return int((self.replies["case"] == case).sum())
-        return len(self.rtt_us(case))
+        if not (kept := self.sketched_of(case)):
+            return len(self.rtt_us(case))
+        rows = self.samples_of(case, warm=True, headline=True)
+        sketched = sum(len(self.sketched.times(start, "rtt", host)) for start, host in kept.items())
+        return int((~rows["start"].isin(kept)).sum()) + sketched
 
     def rtt_us(self, case: int) -> "np.ndarray[Any, Any]":
-        """Return the RTT of all calls of a case after the warm-up, all starts together, in us."""
+        """Return the RTT of all calls of a case after the warm-up, all starts together, in us.
+
+        Where hosts kept samples, a random sample of these calls.
+        """
         return self._warm_rtt.get(case, np.empty(0))
+
+    def pooled_us(self, case: int, p: float) -> float:
+        """Return the quantile of the RTT of all calls of a case after the warm-up, in us."""
+        if not (kept := self.sketched_of(case)):
+            return stats.quantile(self.rtt_us(case), p)
+        return self.pooled(case, "rtt", kept).quantile(p) / 1e3
+
+    def pooled(self, case: int, time: str, kept: dict[int, str]) -> Sketch:
+        """Return a sketch of the times of all described calls of a case after the warm-up, in ns.
+
+        kept: as ``sketched_of`` returns it.
+        """
+        rows = self.samples_of(case, warm=True, headline=True)
+        rows = rows[~rows["start"].isin(kept)]
+        whole = rows["rtt_ns"] + rows["lag_ns"] if time == "response" else rows["rtt_ns"]
+        each = [self.sketched.times(start, time, host).sketch for start, host in kept.items()]
+        return sketches.merged([Sketch.of(whole.to_numpy()), *each])
+
+    def described(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return some calls of a case as a random sample of all: where hosts kept samples, others lose as many."""
+        return evenly(rows, rows["share"]) if "share" in rows else rows
 
     @cached_property
     def _warm_rtt(self) -> dict[int, Any]:
         warm = self._usual
-        return {case: rows["rtt_ns"].to_numpy() / 1e3 for case, rows in warm.groupby("case")}
+        return {case: self.described(rows)["rtt_ns"].to_numpy() / 1e3 for case, rows in warm.groupby("case")}
 
     @cached_property
     def labels(self) -> list[str]:

@@ -73,13 +73,18 @@ def _by_process(rows: pd.DataFrame, names: list[str]) -> "np.ndarray[Any, Any]":
     return found
 
 
-def merged(calls: pd.DataFrame, hosts: pd.DataFrame) -> Merged:
+def merged(
+    calls: pd.DataFrame,
+    hosts: pd.DataFrame,
+    kept: Callable[[int, str, float], float | None] = lambda start, host, p: None,
+) -> Merged:
     """Return how the calls of one case are merged.
 
-    calls: those that quantiles describe, with ``start``, ``host``, ``lag_ns`` and ``rtt_ns``; hosts: its rows.
+    calls: those that quantiles describe, with ``start``, ``host``, ``lag_ns`` and ``rtt_ns``; hosts: its rows. kept:
+    returns a start's quantile of a host that kept its samples, else None.
     """
     loading = tuple(sorted(set(hosts.loc[(hosts["role"] == "load") & (hosts["clients"] > 0), "host"])))
-    tested = _tested(calls, loading) if len(loading) > 1 else {}
+    tested = _tested(calls, loading, kept) if len(loading) > 1 else {}
     if len(alone := set(hosts.loc[hosts["role"] == "latency", "host"])) == 1:
         return Merged(LATENCY, alone.pop(), loading, tested)
     if len(loading) < 2:
@@ -103,12 +108,18 @@ def _may_be_pooled(tested: dict[float, Agreement]) -> bool:
     return first.verdict == AGREE and not any(one.verdict == DIFFER for one in others)
 
 
-def _tested(calls: pd.DataFrame, loading: tuple[str, ...]) -> dict[float, Agreement]:
+def _tested(
+    calls: pd.DataFrame, loading: tuple[str, ...], kept: Callable[[int, str, float], float | None]
+) -> dict[float, Agreement]:
     """Return what each quantile says of hosts, where all of them have enough calls for it in every start."""
     times = (calls["lag_ns"] + calls["rtt_ns"]).groupby([calls["start"], calls["host"].astype(object)])
     found = {}
     for p in TESTED:
         each = times.agg(lambda values, p=p: stats.carried(values.to_numpy(), p)).unstack().reindex(columns=loading)
+        for start in each.index:
+            for host in loading:
+                if (known := kept(int(start), host, p)) is not None:
+                    each.loc[start, host] = known
         if len(each) and each.notna().all(axis=None) and (each > 0).all(axis=None):
             found[p] = pooling.agreement(each.to_numpy())
     return found

@@ -27,7 +27,8 @@ class StartRecord:
     and unit of each number that a load generator reported. sessions: the columns of each client process of a load of
     whole processes. attempts: of a load with retries, the request of each attempt, its number, when it was sent, its
     reply came (0: never), and the request was due, shape (5, attempts). streams, replies: the columns of these tables.
-    hosts: the columns of each host and role; none where all was on this machine.
+    hosts: the columns of each host and role; none where all was on this machine. sketches: the rows of the client
+    processes that kept their samples; their ``calls`` are then some of them.
     """
 
     ledger: dict[str, Any]
@@ -40,6 +41,7 @@ class StartRecord:
     streams: dict[str, Any] = field(default_factory=dict)
     replies: dict[str, Any] = field(default_factory=dict)
     hosts: list[dict[str, Any]] = field(default_factory=list)
+    sketches: list[dict[str, Any]] = field(default_factory=list)
 
 
 def tables(start: int, block: int, index: int, case: Case, record: StartRecord) -> dict[str, pa.Table]:
@@ -55,6 +57,7 @@ def tables(start: int, block: int, index: int, case: Case, record: StartRecord) 
         "streams": _columns("streams", start, record.streams),
         "replies": _columns("replies", start, record.replies),
         "hosts": schema.make("hosts", [{"start": start} | row for row in record.hosts]),
+        "sketches": schema.make("sketches", [{"start": start} | row for row in record.sketches]),
         "ledger": schema.make("ledger", [ledger]),
     }
 

@@ -38,9 +38,9 @@ def _tail(run: Run) -> str:
     """Return the largest ratio of p99.9 to the median of the same case."""
     needed = stats.needed_samples(0.999)
     found = {
-        run.labels[case]: stats.quantile(rtt, 0.999) / stats.quantile(rtt, 0.5)
+        run.labels[case]: run.pooled_us(case, 0.999) / run.pooled_us(case, 0.5)
         for case in run.numbers
-        if len(rtt := run.rtt_us(case)) >= needed and run.case(case).system != "loopback"
+        if len(run.rtt_us(case)) and run.count(case) >= needed and run.case(case).system != "loopback"
     }
     if not found:
         return ""

@@ -72,11 +72,10 @@ def means(run: Run, axes: Axes) -> None:
     model = predicted(run, grid)
     if model is not None:
         axes.plot(grid, model, color=MODEL, ls="-.", lw=1.8, label="predicted (Pollaczek-Khinchine)")
+    mean_us = run.means_us("response")
     for start in run.ledger.index[run.ledger["case"].isin(calm.index)]:
-        rows = run.samples_of(run.ledger.loc[start, "case"], warm=True, headline=True)
-        rows = rows[rows["start"] == start]
         rate = run.ledger.loc[start, "offered_per_s"]
-        axes.plot(rate, (rows["lag_ns"] + rows["rtt_ns"]).mean() / 1e3, "o", ms=5, mec="white", mew=0.6, color=RESPONSE)
+        axes.plot(rate, mean_us.get(start, np.nan), "o", ms=5, mec="white", mew=0.6, color=RESPONSE)
     axes.plot([], [], "o", color=RESPONSE, label="measured: each start")
     _scales(axes, run, cases, "mean response time")
     axes.legend(fontsize=9)

@@ -79,5 +79,5 @@ def delayed_share(run: Run) -> float:
 
 def mean_response_us(run: Run, case: int) -> "pd.Series[float]":
     """Return the mean response time of each start of a case after the warm-up, in us; index: start."""
-    rows = run.samples_of(case, warm=True, headline=True)
-    return (rows["lag_ns"] + rows["rtt_ns"]).groupby(rows["start"]).mean() / 1e3
+    means = run.means_us("response")
+    return means[means.index.isin(run.ledger_of(case).index)]
