@@ -153,7 +153,7 @@ def little(run: Run) -> Check:
     callers = starts["case"].map(lambda case: run.case(case).under_way)
     sent = run.samples[run.samples["start"].isin(starts.index)]
     cycle = cycle_s(sent).reindex(starts.index)
-    for start in starts.index[[len(run.sketches) > 0 and start in run.sketched for start in starts.index]]:
+    for start in starts.index.intersection(run.kept_starts):
         cycle.loc[start] = run.sketched.cycle_s(start)
     off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
     allowed = LITTLE + callers / starts["calls"] * (callers > 1)
@@ -486,7 +486,7 @@ def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
 @once
 def check(run: Run) -> list[Check]:
     """Return the outcome of every check, in the order of the card; of those on several hosts only where these were."""
-    of_hosts = (*OF_HOSTS, *((sketches,) if len(run.sketches) else ()))
+    of_hosts = (*OF_HOSTS, *((sketches,) if run.kept_starts else ()))
     return [one(run) for one in (*ALL, *(of_hosts if len(run.hosts) else ()))]
 
 

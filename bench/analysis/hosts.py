@@ -129,8 +129,9 @@ def collected(run: Run) -> dict[str, int]:
     if rows.empty:
         return {}
     calls = run.samples.groupby(["start", run.samples["host"].astype(object)]).size()
-    for start, host in calls.index[[run.sketched.has(*one) for one in calls.index]] if len(run.sketches) else ():
-        calls.loc[start, host] = run.sketched.calls(start, host)
+    for start in run.kept_starts:
+        for host in run.sketched.hosts(start):
+            calls.loc[(start, host)] = run.sketched.calls(start, host)
     made = rows.groupby(["start", "host"])["gc_collections"].sum()
     over = made[made > 0.001 * calls.reindex(made.index, fill_value=0)]
     return {str(host): int(count) for host, count in over.groupby("host").sum().items() if count}
@@ -158,9 +159,8 @@ def _calling(run: Run, case: int, rows: pd.DataFrame, calls: pd.DataFrame) -> Ca
     calls = calls[calls["host"] == name]
     by_start = ((calls["rtt_ns"] + calls["lag_ns"]) / 1e3).groupby(calls["start"])
     times: dict[int, Times | Array] = {number_of(start): values.to_numpy() for start, values in by_start}
-    if len(run.sketches):
-        kept = [start for start in times if run.sketched.has(start, name)]
-        times |= {start: run.sketched.times(start, "response", name) for start in kept}
+    kept = [start for start in times if start in run.kept_starts and run.sketched.has(start, name)]
+    times |= {start: run.sketched.times(start, "response", name) for start in kept}
     quantiles = {p: [_carried(values, p) for values in times.values()] for p in stats.QUANTILES[:3]}
     place = one.loading.index(name) if name in one.loading else None
     return Calling(

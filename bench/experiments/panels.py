@@ -131,7 +131,7 @@ def _hosts(run: Run) -> str:
     """Return which hosts took part, and whose calls the quantiles describe; nothing for a run of one machine."""
     if not len(run.hosts):
         return ""
-    kept = "Quantiles from sketches; drawn: a random sample of the calls. " if len(run.sketches) else ""
+    kept = "Quantiles from sketches; drawn: a random sample of the calls. " if run.kept_starts else ""
     return f"Hosts: {hosts.machines(run)}. {hosts.headline(run)} Rates: of all hosts that make calls. {kept}"
 
 

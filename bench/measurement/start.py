@@ -359,7 +359,7 @@ class Start:
         for one in windows:
             _refuse_step(one)
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
-        done, sketches = keeping.of_clients(spawned.clients, done, self._orders(done, go_ns))
+        done, sketches = keeping.of_clients(spawned.clients, done, self._orders(go_ns))
         return Window(utc, go_of[id(self.hosts.server)], go_ns, done, arrived, windows, sketches)
 
     @property
@@ -367,16 +367,16 @@ class Start:
         """How many times there are of each call."""
         return 3 if self.case.load == "open" or self.case.calls_per_connection else 2
 
-    def _orders(self, done: Sequence[Done], go_ns: Sequence[int]) -> list[keeping.Order]:
+    def _orders(self, go_ns: Sequence[int]) -> list[keeping.Order]:
         """Return for each client what its host needs to keep its samples."""
         callers, (run, start) = self.case.callers * self.case.outstanding, self.name
         run = run or f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z"  # of a start outside of runs
         return [
             keeping.Order(
                 *(run, start, number, callers, self.width, at_ns, int(self.window_s * 1e9)),
-                *(self.seed * 1000 + number, max(1, one.held // keeping.PART)),
+                *(self.seed * 1000 + number, keeping.above() // keeping.PART),
             )
-            for number, (one, at_ns) in enumerate(zip(done, go_ns, strict=True))
+            for number, at_ns in enumerate(go_ns)
         ]
 
     def _wait(self, spawned: Spawned, meters: Sequence[WindowMeter]) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:

@@ -119,7 +119,8 @@ class Run:
         """One row per call: start, client, t_send_ns, lag_ns, rtt_ns, open_ns; ``case``; ``warm`` after the warm-up.
 
         ``opens``: the call opened its connection. ``large``: it carries the larger payload beside the others. Of a run
-        of several hosts also ``host``, which made the call.
+        of several hosts also ``host``, which made the call. Of a run in which hosts kept samples some of their calls,
+        chosen at random, and also ``process`` and ``share``: how much of the process's calls are here.
         """
         frame = self._calls.copy()
         starts = self.ledger[["case", "warm_up_ns"]].reindex(frame["start"])
@@ -137,10 +138,10 @@ class Run:
             calling = self.hosts.loc[self.hosts["clients"] > 0, "start"]
             if len(lost := frame.loc[frame["host"].isna() & frame["start"].isin(calling), "start"]):
                 raise self._contradiction(f"start {lost.iloc[0]} has calls of a client that no host has")
-        if len(self.sketches):
+        if self.kept_starts:
             frame["process"] = frame["client"] // self._callers(frame["start"])
             kept = self.sketches.groupby(["start", "process"])[["sampled", "calls"]].sum()
-            share = (kept["sampled"] / kept["calls"]).round(2)  # all send the same share, in whole calls
+            share = kept["sampled"] / kept["calls"]
             places = pd.MultiIndex.from_frame(frame[["start", "process"]])
             frame["share"] = share.reindex(places).fillna(1.0).to_numpy()
         return frame
@@ -166,6 +167,11 @@ class Run:
         return frame
 
     @cached_property
+    def kept_starts(self) -> list[int]:
+        """The starts in which some process kept its samples on its host; usually none."""
+        return [number_of(start) for start in dict.fromkeys(self.sketches["start"])]
+
+    @cached_property
     def sketched(self) -> SketchedStarts:
         """The starts in which processes kept their samples."""
         warm_up_ns = {number_of(start): int(ns) for start, ns in self.ledger["warm_up_ns"].items()}
@@ -173,7 +179,7 @@ class Run:
 
     def sketched_of(self, case: object) -> dict[int, str]:
         """Return the starts of a case whose quantiles come from sketches, with the host that they describe, "": all."""
-        if not len(self.sketches):
+        if not self.kept_starts:
             return {}
         host = self.merged[number_of(case)].host if case in self.merged else ""
         starts = map(number_of, self.ledger_of(case).index)
@@ -201,7 +207,7 @@ class Run:
 
     def _quantile_of_host(self, start: int, host: str, p: float) -> float | None:
         """Return a quantile of the response times of a host's calls, in ns, from its sketch; None if it has none."""
-        if not len(self.sketches) or not self.sketched.has(start, host):
+        if start not in self.kept_starts or not self.sketched.has(start, host):
             return None
         return self.sketched.times(start, "response", host).carried(p) * 1e3
 
@@ -450,7 +456,7 @@ class Run:
         """Return the p99 lateness, by start, of the requests of an open load that found an idle connection, in us."""
         found = {}
         for start in self.ledger.index[self.ledger["load"] == "open"]:
-            if len(self.sketches) and start in self.sketched:
+            if start in self.kept_starts:
                 found[int(start)] = self.sketched.times(int(start), "lag", warm=False).quantile(0.99)
                 continue
             rows = self._calls[self._calls["start"] == start]
@@ -462,7 +468,7 @@ class Run:
         rates = {}
         for start, rows in self.samples.groupby("start"):
             send, client = rows["t_send_ns"].to_numpy(), rows["client"].to_numpy()
-            if len(self.sketches) and start in self.sketched:
+            if start in self.kept_starts:
                 rates[start] = self.sketched.rate_per_s(start)
                 continue
             rates[start] = stats.closed_rate(send, send + rows["rtt_ns"].to_numpy(), client)
