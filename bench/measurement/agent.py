@@ -275,7 +275,8 @@ class Agent:
                 if shown := holding.passed(data) if holding and data else data:
                     self._forward(number, shown, False)
                 if not data:
-                    return self._forward(number, data, True)
+                    self._forward(number, data, True)
+                    return
 
     def _forward(self, number: int, data: bytes, is_over: bool) -> None:
         with self._changed:
