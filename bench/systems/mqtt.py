@@ -35,6 +35,7 @@ ENCRYPTED = ("tcp",)
 SERVER = _broker.Program("mosquitto", "mosquitto", (2,), r"mosquitto version (\d+(?:\.\d+)*)", r"version \S+ running")
 ROUNDS = 101  # of the hash of a password, as mosquitto_passwd makes it
 MOST_QUEUED = 100_000  # messages for one subscriber, of the qualities that wait
+MOST_BYTES = 2_000_000_000  # of the broker's memory: who publishes or subscribes beyond it loses the connection
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         "connection_messages false",
         "set_tcp_nodelay true",
         f"max_queued_messages {MOST_QUEUED}",
+        f"memory_limit {MOST_BYTES}",
         f"user {_user()}",
     ]
     if login := _broker.login():

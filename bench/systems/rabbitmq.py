@@ -38,6 +38,8 @@ DIRECT = "amq.rabbitmq.reply-to"  # the broker's pseudo-queue: replies go to the
 EPMD_S = 5.0
 FAILURES = (aiormq.exceptions.AMQPError, aio_pika.exceptions.AMQPException, OSError)
 
+MOST_BYTES = 2_000_000_000  # of the broker's memory, beyond which it reads no more of those who publish
+
 
 @dataclass(frozen=True)
 class Options:
@@ -133,6 +135,7 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
     """Write the broker's configuration: its ports, and who may log in."""
     places = _broker.endpoints(binding, TRANSPORTS, TRANSPORTS, options.tls)
     lines = ["log.console = true", "log.console.level = info", "log.file = false", "disk_free_limit.absolute = 50MB"]
+    lines += [f"vm_memory_high_watermark.absolute = {MOST_BYTES}"]
     plain, encrypted = places.get("tcp"), places.get("tcp tls")
     lines += [f"listeners.tcp.1 = {_place(plain)}"] if plain else ["listeners.tcp = none"]
     if encrypted:

@@ -2,6 +2,7 @@
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -29,7 +30,9 @@ ENCRYPTED = ("tcp",)  # a Redis server's socket file does not encrypt
 SERVER = _broker.Program("redis-server", "redis-server", (7,), r"Redis version=(\d+(?:\.\d+)*)", "Ready to accept")
 KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 CONSUMERS = "servers"  # the consumer group of a stream
-COMMANDS = "+blpop +rpush +del +xadd +xread +xreadgroup +xgroup +xack +xdel +hello +auth +ping +client +select"
+AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
+PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
+COMMANDS = "+blpop +rpush +llen +del +xadd +xread +xreadgroup +xgroup +xack +xdel +hello +auth +ping +client +select"
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,8 @@ def _serve_stream(client: Any, name: str, options: Options, binding: Binding, se
 def _serve_replies(client: Any, name: str, options: Options, binding: Binding, service: Service) -> None:
     """Answer each request in a list with many replies, in a thread and on a connection of its own, and an empty one.
 
-    A list grows as long as its client does not read: Redis has no flow control between the two sides.
+    Redis has no flow control between the two sides. But it answers each RPUSH with the list's length: where too much
+    waits there, the client does not read, and its server waits until it has read half of it.
     """
     if options.queue != "list":
         raise TransportError("streams of replies travel by lists: give queue list")
@@ -197,12 +201,22 @@ def _serve_replies(client: Any, name: str, options: Options, binding: Binding, s
 
     def answer(key: bytes, payload: bytes) -> None:
         for reply in service.replies(payload):
-            client.rpush(key, reply)
+            most = max(2, AHEAD_BYTES // len(reply))
+            if client.rpush(key, reply) > most:
+                _wait_until_read(client, key, most // 2)
         client.rpush(key, END)
 
     while True:
         _, request = client.blpop(name, 0)
         threading.Thread(target=answer, args=(request[:KEY_BYTES], request[KEY_BYTES:]), daemon=True).start()
+
+
+def _wait_until_read(client: Any, key: bytes, length: int) -> None:
+    """Return when a list is no longer than this; the pauses grow, as of a client that has stopped reading."""
+    pause_s, longest_s = PAUSES_S
+    while client.llen(key) > length:
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, longest_s)
 
 
 def _failed(what: str, reason: Exception) -> TransportError:

@@ -3,13 +3,15 @@
 import asyncio
 import inspect
 import itertools
+import subprocess
 import tempfile
 import time
 
 import numpy as np
 import pytest
-from conftest import HERE
+from conftest import HERE, wait_for
 from specs import server_spec
+from test_brokers import is_open
 
 from bench import replies, systems
 from bench.channel import Count, Counted, Listening
@@ -21,7 +23,7 @@ from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
 from bench.replies import Ask
-from bench.systems import _tokens, oracle
+from bench.systems import _ports, _tokens, oracle
 
 WAYS = [
     *(("sockets", by, {}) for by in ("ipc", "tcp")),
@@ -113,37 +115,66 @@ SLOW = [
     ("arrow_flight", {}),
     *(("http_asgi", {"server": server}) for server in ("uvicorn_httptools", "hypercorn", "granian")),
     ("pyro5", {}),
+    ("redis", {}),
 ]
-MANY = Ask(2000, 100_000, 0)
+MANY, FEWER = Ask(2000, 100_000, 0), Ask(400, 100_000, 0)
 
 
 @pytest.mark.parametrize(("name", "options"), SLOW)
-def test_a_client_that_stops_reading_is_waited_for(name, options):
-    case_of(name, "ipc", options)
-    spec = server_spec(name, "ipc", options=options, load="reply_stream", directory=tempfile.mktemp(prefix="rt"))
-    server = Child("server", "bench.child.server", spec)
+def test_a_client_that_stops_reading_is_waited_for(name, options, routing):
+    case = case_of(name, "ipc", options)
+    made, came = _stopped(case, routing.of(case).addresses if routing else {}, then=2)
+    assert 3 <= made < MANY.replies / 2 and came == [0, 1, 2, 3, 4]
+
+
+def test_a_nats_server_ends_the_connection_of_a_client_that_stops_reading(tmp_path):
+    """What waits for it is bounded there, and the stream fails: that is counted."""
+    case, port = case_of("nats", "tcp", {}), _ports.free()
+    lines = ['host: "127.0.0.1"', f"port: {port}", "max_pending: 2097152", 'write_deadline: "20ms"']
+    (tmp_path / "nats.conf").write_text("\n".join(lines))
+    words = [systems.load("nats").SERVER.path(), "--config", str(tmp_path / "nats.conf")]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as broker:
+        try:
+            assert wait_for(lambda: is_open(port))
+            with pytest.raises(TransportError, match="the call failed") as caught:
+                _stopped(case, {"tcp": f"tcp://127.0.0.1:{port}"}, then=FEWER.replies, ask=FEWER)
+            assert caught.value.kind == "read"
+        finally:
+            broker.terminate()
+
+
+def _stopped(case, router, then, ask=MANY):
+    """Read three replies, then none, then more; return how many the server made meanwhile, and the numbers read."""
+    name, options = case.system, dict(case.options)
+    shared = {"load": "reply_stream", "router": dict(router), "directory": tempfile.mktemp(prefix="rt")}
+    server = Child("server", "bench.child.server", server_spec(name, case.transport, options=options, **shared))
     try:
         (listening,) = collect(Listening, [server], 15)
-        made = asyncio.run(_read_three(systems.load(name), options, listening.address, server))
+        return asyncio.run(_read_three(systems.load(name), options, listening.address, server, then, ask))
     finally:
         server.stop()
-    assert 3 <= made < MANY.replies / 2
 
 
-async def _read_three(system, options, address, server):
-    """Read three replies of many, then none; return how many the server has made when it makes no more."""
+async def _read_three(system, options, address, server, then, ask):
+    """Read three replies of many, then none until the server makes no more, then some; see ``_stopped``."""
     client = system.StreamClient(address, system.Options(**options))
     await done(client.open())
-    stream = client.stream(replies.request(MANY, bytes(100)))
-    for _ in range(3):
-        reply = await anext(stream) if inspect.isasyncgen(stream) else next(stream)
-        assert len(reply) == MANY.reply_bytes
+    stream, came = client.stream(replies.request(ask, bytes(100))), []
+
+    async def read(count):
+        for _ in range(count):
+            reply = await anext(stream) if inspect.isasyncgen(stream) else next(stream)
+            assert len(reply) == ask.reply_bytes
+            came.append(replies.mark_of(reply)[0])
+
+    await read(3)
     counts = [0]
     while len(counts) < 50 and (len(counts) < 4 or counts[-1] != counts[-3]):
         time.sleep(0.1)  # not asyncio's: nothing of this process reads meanwhile
         server.send(Count())
         counts.append(collect(Counted, [server], 10)[0].count)
-    return counts[-1]
+    await read(then)
+    return counts[-1], came
 
 
 @pytest.mark.parametrize("name", ["pickle", "protobuf", "bytes"])
