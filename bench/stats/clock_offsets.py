@@ -16,7 +16,6 @@ import numpy as np
 from bench.stats.quantiles import Array
 
 LARGEST_DRIFT = 1000e-6  # of two clocks, each off by 500e-6 at most: MAXFREQ of RFC 5905, and the limit of adjtimex
-WANDER = 15e-6  # how far a clock's rate differs from its mean between two readings: PHI of RFC 5905
 LARGEST_SHARE = 0.1  # of a duration that the bound of the clocks may be, where it is the difference of two clocks
 
 
@@ -80,22 +79,3 @@ def step_ns(before: ClockReading, after: ClockReading) -> int:
     changed_ns = after.offset_ns - before.offset_ns
     explained_ns = LARGEST_DRIFT * abs(after.at_ns - before.at_ns) + before.bound_ns + after.bound_ns
     return changed_ns if abs(changed_ns) > explained_ns else 0
-
-
-def between(before: ClockReading, after: ClockReading, at_ns: int) -> ClockReading:
-    """Return the offset at an instant between two readings by interpolation, and its bound.
-
-    The bound holds as long as the clock's rate stays within ``WANDER`` of its mean between the readings. ValueError for
-    an instant that is not between them.
-    """
-    if not before.at_ns <= at_ns <= after.at_ns:
-        raise ValueError(f"{at_ns} is not between the readings at {before.at_ns} and {after.at_ns}")
-    elapsed_ns = after.at_ns - before.at_ns
-    passed_ns = at_ns - before.at_ns
-    if not elapsed_ns:
-        return before if before.bound_ns <= after.bound_ns else after
-    offset_ns = before.offset_ns + round((after.offset_ns - before.offset_ns) * passed_ns / elapsed_ns)
-    share = passed_ns / elapsed_ns
-    read_ns = (1 - share) * before.bound_ns + share * after.bound_ns
-    wandered_ns = WANDER * min(passed_ns, elapsed_ns - passed_ns)
-    return ClockReading(offset_ns, math.ceil(read_ns + wandered_ns + (0 < share < 1) / 2), at_ns)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from bench.stats import clock_offsets
-from bench.stats.clock_offsets import ClockReading, ClockStepError, between, drift, offset, step_ns
+from bench.stats.clock_offsets import ClockReading, ClockStepError, drift, offset, step_ns
 
 PPM = 1e-6
 
@@ -62,20 +62,6 @@ def test_a_step_is_what_drift_and_bounds_do_not_explain(changed_ns, step):
     assert step_ns(before, ClockReading(7000 + changed_ns, 30, 10**9)) == step
 
 
-def test_the_offset_between_two_readings_is_interpolated_and_so_is_its_bound():
-    before, after = ClockReading(1000, 100, 0), ClockReading(2000, 300, 10**9)
-    assert between(before, after, 0) == ClockReading(1000, 100, 0)
-    assert between(before, after, 10**9) == ClockReading(2000, 300, 10**9)
-    assert between(before, after, 250_000_000) == ClockReading(1250, 3901, 250_000_000)  # 150 + 15 ppm of 250 ms + 0.5
-    assert between(ClockReading(), ClockReading(), 0) == ClockReading()
-
-
-@pytest.mark.parametrize("at_ns", [-1, 11])
-def test_no_offset_is_extrapolated(at_ns):
-    with pytest.raises(ValueError, match="is not between the readings"):
-        between(ClockReading(at_ns=0), ClockReading(at_ns=10), at_ns)
-
-
 def second_clock(at_ns, offset_ns, rate):
     """Return what the second clock shows at an instant of the first."""
     return math.floor(at_ns + offset_ns + rate * at_ns)
@@ -106,29 +92,6 @@ def test_the_true_offset_is_within_the_bound_for_any_delays(offset_ns, rate, exc
     at = int(np.argmin(clock_offsets.round_trips(*columns)))
     held_ns = rows[at][3] - rows[at][0]
     assert found.bound_ns <= smallest / 2 + clock_offsets.LARGEST_DRIFT * held_ns + 4
-
-
-@given(
-    offset_ns=offsets,
-    rate=rates,
-    elapsed_ns=some.integers(1, 10**11),
-    at=some.floats(0, 1),
-    bounds=some.tuples(some.integers(0, 10**6), some.integers(0, 10**6)),
-    errors=some.tuples(some.floats(-1, 1), some.floats(-1, 1)),
-    wander=some.floats(-1, 1),
-    turn=some.floats(0.01, 0.99),
-)
-def test_the_interpolated_offset_is_within_its_bound(offset_ns, rate, elapsed_ns, at, bounds, errors, wander, turn):
-    def true(t_ns):  # its rate changes once, and stays within WANDER of its mean
-        share, most = t_ns / elapsed_ns, wander * clock_offsets.WANDER * elapsed_ns * min(turn, 1 - turn)
-        return offset_ns + rate * t_ns + most * min(share / turn, (1 - share) / (1 - turn))
-
-    def reading(t_ns, bound_ns, error):
-        return ClockReading(round(true(t_ns) + error * bound_ns * 0.99), bound_ns + 1, t_ns)
-
-    before, after = (reading(t, *one) for t, one in zip((0, elapsed_ns), zip(bounds, errors, strict=True), strict=True))
-    found = between(before, after, round(at * elapsed_ns))
-    assert abs(found.offset_ns - true(found.at_ns)) <= found.bound_ns
 
 
 @given(
