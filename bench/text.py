@@ -7,7 +7,9 @@ from typing import Any
 
 
 def duration(us: float) -> str:
-    """Return a time given in us with three digits and a unit that suits it."""
+    """Return a time given in us with three digits and a unit that suits it; of a difference also a negative one."""
+    if us < 0:
+        return f"-{duration(-us)}"
     for limit, factor, unit in ((1, 1e3, "ns"), (1e3, 1, "µs"), (1e6, 1e-3, "ms")):
         if us < limit:
             return f"{_three(us * factor)} {unit}"

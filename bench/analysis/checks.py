@@ -351,6 +351,12 @@ def starts(run: Run) -> Check:
         advice = "the run was interrupted: measure the rest with -p resume true"
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are complete", advice)
     found = f"{fewest} starts of each case: their range covers the true median with {stats.coverage(fewest):.1%}"
+    if search := run.manifest.get("capacity"):  # which spends its starts where the decision is
+        low, rates = search["low_per_s"], [one["rate"] for one in search["probes"]]
+        fewest = rates.count(low) if low else len(rates)
+        found = (
+            f"{fewest} starts {'at the highest rate that met the SLO' if low else 'of all rates'}; {len(rates)} in all"
+        )
     advice = f"draw no conclusion: use at least {stats.LEAST_STARTS} starts (profile class)"
     return outcome("starts", fewest >= stats.LEAST_STARTS, found, advice)
 

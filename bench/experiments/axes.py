@@ -316,8 +316,11 @@ def range_row(
     within: tuple[float, float] = (-np.inf, np.inf),
     words: str = "",
     fontsize: float = 10,
+    line: float = np.nan,
 ) -> None:
     """Draw one value of each start as markers, their range as a bar, their median as a line; beside it ``words``.
+
+    line: where the line is drawn instead, if another estimate than the median is written beside the row.
 
     Values that are not ``within`` the ends are off the axis: they are marked at its edge, and named.
     """
@@ -327,7 +330,7 @@ def range_row(
     if len(on):
         axes.plot([on.min(), on.max()], [y, y], color=colour, lw=7, alpha=0.3, solid_capstyle="round")
     axes.plot(on, [y] * len(on), marker, ms=5.5, mec="white", mew=0.6, color=colour)
-    axes.plot(middle, y, "|", ms=16, mew=2, color="black")
+    axes.plot(line if line == line else middle, y, "|", ms=16, mew=2, color="black")
     beside(axes, y, (words or text(middle)) + more + off_axis(axes, y, values, colour, text, within), fontsize)
 
 
@@ -347,7 +350,7 @@ class RangeRow(NamedTuple):
     """One row of ``range_rows``: a value of each start, its colour and marker, and words behind its median.
 
     ``instead``: what is written in place of the values, where there are none to show. ``words``: what is written
-    beside the row in place of the median.
+    beside the row in place of the median. ``line``: the estimate that they give, drawn in its place.
     """
 
     each: Any
@@ -356,6 +359,7 @@ class RangeRow(NamedTuple):
     instead: str = ""
     marker: str = "o"
     words: str = ""
+    line: float = np.nan
 
 
 def range_rows(
@@ -368,7 +372,7 @@ def range_rows(
         if row.instead:
             axes.text(0.02, y, row.instead, transform=axes.get_yaxis_transform(), va="center")
         else:
-            range_row(axes, y, row.each, row.colour, text, row.more, row.marker, within, row.words)
+            range_row(axes, y, row.each, row.colour, text, row.more, row.marker, within, row.words, line=row.line)
 
 
 def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:

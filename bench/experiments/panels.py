@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from bench import paths
@@ -118,13 +119,18 @@ def caption(run: Run) -> str:
         places += f"; load generator {listed(others)}"
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
     text = (
-        f"{int(cases['starts'].min())} starts of each case, {amount}; payload {sizes}; placement {places}"
+        f"{_starts(cases)} starts of each case, {amount}; payload {sizes}; placement {places}"
         f"{' (client)' if target else ''}.{target}{missing(run)}\n"
         f"{_hosts(run)}Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
         f"Checks passed: {checks.tally(run)}."
     )
     return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE))
+
+
+def _starts(cases: pd.DataFrame) -> str:
+    """Return how many starts the cases have: 6, or 2 to 6."""
+    return " to ".join(str(int(each)) for each in dict.fromkeys((cases["starts"].min(), cases["starts"].max())))
 
 
 def _hosts(run: Run) -> str:

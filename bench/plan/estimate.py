@@ -9,6 +9,7 @@ from bench.errors import SystemFileError, UsageError
 from bench.plan import hosts
 from bench.plan.case import Case
 from bench.plan.plan import Plan
+from bench.text import counted
 
 FAR_S = 0.4  # of a start in addition, where other machines take part: orders, and two comparisons of clocks
 START_S = 0.065  # time of each process of a start in addition to the window: interpreter, connecting, writing
@@ -76,5 +77,5 @@ def described(plan: Plan) -> str:
     processes = max(len(case.sessions) for case in plan.cases)
     what = "connections" if any(case.load == "reconnect" for case in plan.cases) else "client processes"
     each = f"{processes} {what} in each" if processes else f"windows of {plan.window_s:g} s"
-    many = f"{len(plan.cases)} cases x {plan.starts} starts, {each}"
+    many = f"{len(plan.cases)} cases x {counted(plan.starts, 'start')}, {each}"
     return "; ".join([f"{many}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])

@@ -92,7 +92,10 @@ def test_a_persistent_connection_is_as_many_times_as_fast_as_its_calls_are():
     new, _, persistent = (findings.time_per_call_us(run, case).median() for case in (0, 1, 2))
     assert new == pytest.approx(400 * 1.025, rel=0.01) and persistent == pytest.approx(100 * 1.025, rel=0.01)
     said = text.conclusion(run)
-    assert "A new connection for each call" in said and "makes 3.99 times (95 % CI 3.99 to 3.99)" in said
+    assert (
+        "A new connection for each call" in said
+        and ": 3.99 times (95 % CI 3.99 to 3.99) as many calls per second" in said
+    )
     assert "1.00 TCP connections per call; 7 more sockets in TIME_WAIT" in text.ports(run)
     assert questions.measured(run, questions.find("connections q1"))[0] == pytest.approx(4, rel=2e-3)
 
@@ -100,8 +103,8 @@ def test_a_persistent_connection_is_as_many_times_as_fast_as_its_calls_are():
 def test_more_calls_under_way_make_more_calls_per_second():
     run = by_hand(DEPTH, [100, 200])
     assert findings.deepening(run, "zeromq").value == pytest.approx(2, rel=0.02)
-    assert "4 calls under way on a connection make 2." in text.depths(run).replace("1.99", "2.00")
-    assert "the median RTT is 2.00 times" in text.depths(run)
+    assert "4 calls under way make 2." in text.depths(run).replace("1.99", "2.00")
+    assert "with a median RTT 2.00 times" in text.depths(run)
     assert questions.measured(run, questions.find("connections q2"))[0] == pytest.approx(2, rel=0.02)
 
 
@@ -117,6 +120,14 @@ def test_small_calls_beside_large_ones_are_those_whose_quantiles_are_shown():
     assert "no difference is shown" in text.head_of_line(equal)
     faster = by_hand(BESIDE, [100, 100, 200], large_us=5000)
     assert "less than on one of their own" in text.head_of_line(faster)
+
+
+def test_small_calls_that_leave_no_room_for_a_large_one_are_not_called_faster(monkeypatch):
+    run = by_hand(BESIDE, [100, 100, 200], large_us=5000)
+    assert findings.large_calls(run, 0) == 0 and findings.large_calls(run, 1) > 1000
+    monkeypatch.setattr(text, "large_calls", lambda run, case: 0)
+    said = text.head_of_line(run)
+    assert "but no large call was answered on it" in said and "less than" not in said
 
 
 def test_every_panel_draws_every_run_or_says_what_is_missing():

@@ -33,7 +33,7 @@ def test_differences_are_taken_by_block():
 def test_connections_per_call_are_the_kernel_s_count_where_there_is_one():
     run = handmade([REUSED, NEW], [100, 150], calls=100, tcp_connections=200, tcp_time_waits=50)
     assert set(findings.per_call(run, 0, "tcp_connections")) == {2.0}
-    assert "2.00 connections opened per call if they are reused, 2.00 if not, and 0.50 entered" in text.kernel(run)
+    assert "2.00 connections per call if reused, 2.00 if new, and 0.50 entered" in text.kernel(run)
     assert text.kernel(handmade([REUSED, NEW], [100, 150], calls=100)) == ""
     assert findings.longest_rate_per_s() == pytest.approx(470.53, abs=0.01)
 

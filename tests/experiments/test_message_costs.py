@@ -60,7 +60,7 @@ def test_the_fastest_codec_comes_first_and_the_sizes_go_up():
 
 def test_the_sentences_say_what_the_larger_part_is():
     said = words.conclusion(message_run())
-    assert "**zeromq, codec json**" in said and "the fastest codec is **orjson**" in said
+    assert "**zeromq, json**" in said and "the fastest codec is **orjson**" in said
     assert "everything else is the larger part (24% codec)" in said
     assert "320 B with json" in said
     assert "half of the call at about" in said and "a tenth of the call at about" in said

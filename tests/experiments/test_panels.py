@@ -59,7 +59,16 @@ def test_every_axis_has_a_label_with_its_unit_or_words(run):
 
 @pytest.mark.parametrize(
     ("us", "text"),
-    [(0.0705, "70.5 ns"), (1.234, "1.23 µs"), (99.95, "100 µs"), (512, "512 µs"), (1500, "1.50 ms"), (2.5e6, "2.50 s")],
+    [
+        (0.0705, "70.5 ns"),
+        (1.234, "1.23 µs"),
+        (99.95, "100 µs"),
+        (512, "512 µs"),
+        (1500, "1.50 ms"),
+        (2.5e6, "2.50 s"),
+        (-1980, "-1.98 ms"),
+        (-0.5, "-500 ns"),
+    ],
 )
 def test_durations(us, text):
     assert duration(us) == text

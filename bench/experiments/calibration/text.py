@@ -25,11 +25,8 @@ def accuracy(run: Run) -> str:
 def server(run: Run) -> str:
     """Say which of the oracle's servers was measured, and what that means for the errors."""
     if run.case(frozen(run)).options.get("server") == "c":
-        return "The server is the oracle's C program: its own time per request is small and is part of the overhead."
-    return (
-        "The server is the oracle in Python; where there is a compiler, the C program is used instead. The variation "
-        "of its own time per request is part of every error below."
-    )
+        return "The server is the oracle's C program."
+    return "The server is the oracle in Python, as no compiler was found: its variation is part of every error below."
 
 
 def _closeness(run: Run) -> str:
@@ -61,14 +58,14 @@ def instrument(run: Run) -> str:
             parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
     late = float(run.cases["pacing_p99_us"].max())
     paced = (
-        f" The p99 lateness of requests on idle connections is at most {duration(late)} (median over starts)."
+        f" On idle connections the p99 lateness is at most {duration(late)} (median over starts)."
         if late == late
         else ""
     )
     return (
-        f"The instrument's own part: a round trip takes {duration(overhead_us(run))} longer than the service time (the "
-        f"overhead, taken from the constant distribution and added to all true values).{paced} The error of the "
-        f"medians is {listed(parts)} (median over the cases): do not interpret smaller differences on this machine."
+        f"A round trip takes {duration(overhead_us(run))} longer than the service time (the overhead, taken from the "
+        f"constant distribution and added to all true values).{paced} The error of the medians is {listed(parts)} "
+        f"(median over the cases): do not interpret smaller differences on this machine."
     )
 
 
@@ -87,7 +84,7 @@ def correction(run: Run) -> str:
     return (
         f"One freeze of {duration(1e3 * of.options['freeze_ms'])}, {share:.0%} of the window: it sets all quantiles "
         f"above p{100 * (1 - share):.0f}. p99: {p99[0]} recorded from sending; {p99[1]} corrected for coordinated "
-        f"omission; {p99[2]} measured from the scheduled send time; {p99[3]} true. The correction is close only where "
+        f"omission; {p99[2]} measured from the scheduled send time; {p99[3]} true. The correction is close where "
         f"utilization is low, as here ({of.offered_per_s * of.options['mean_us'] / 1e6:.0%}); measuring from the "
-        f"scheduled send time needs no correction."
+        f"scheduled send time needs none."
     )

@@ -1,6 +1,7 @@
 """What the figure of a search for a capacity says."""
 
 from bench.experiments.capacity.findings import bracket, case_at, probes, searched
+from bench.experiments.words import limit_of
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run
 from bench.text import duration, quantity
@@ -36,10 +37,13 @@ def conclusion(run: Run) -> str:
 
 def _cost(run: Run, rate: float) -> str:
     case = case_at(run, rate)
-    row = run.cases.loc[case] if case is not None else None
-    if row is None or row["server_cpu_us_per_call"] != row["server_cpu_us_per_call"]:
+    if case is None or run.cases.loc[case, "server_cpu_us_per_call"] != run.cases.loc[case, "server_cpu_us_per_call"]:
         return ""
+    row = run.cases.loc[case]
     client, server = (duration(row[f"{role}_cpu_us_per_call"]) for role in ("client", "server"))
     busy = row["server_cpu_percent"]
-    used = f"a call costs {server} of server CPU and {client} of client CPU"
-    return f"At the lower rate {used}; server utilization is {busy:.0f} %."
+    used = f"a call costs {server} of server CPU and {client} of client CPU; server utilization is {busy:.0f} %"
+    limit = limit_of(run, case)
+    if not any("client" in one.roles for one in limit.saturated):
+        return f"At the lower rate {used}."
+    return f"At the lower rate {used}. The clients' CPU is saturated: the server's capacity is at least this rate."

@@ -40,8 +40,8 @@ def _predicted(run: Run, one: "pd.Series[float]", most: "pd.Series[float]") -> s
     text = (
         f"Prediction from one client: {model.limit} saturates first, at {quantity(model.asymptote[-1])} calls/s "
         f"(asymptotic). Measured rates and the MVA prediction differ by at most a factor of "
-        f"{agreement(run, model):.2f}. Both predictions assume a constant CPU time per call; it is "
-        f"{duration(then)} with {clients_of(one)} and {duration(now)} with {clients_of(most)}."
+        f"{agreement(run, model):.2f}. Both assume a constant CPU time per call; it is {duration(then)} with "
+        f"{clients_of(one)} and {duration(now)} with {clients_of(most)}."
     )
     over = most["rate_per_s"] / limit
     if over > 1:
@@ -82,7 +82,6 @@ def _room(run: Run) -> str:
     if not busiest.busy:
         return ""
     return (
-        f"One client keeps {busiest.name} {busiest.busy:.0%} busy. At constant CPU time per call, any number of "
-        f"clients can make at most {1 / busiest.busy:.2f} times its calls; a larger gain means that a call costs "
-        "less CPU time when several clients call."
+        f"One client keeps {busiest.name} {busiest.busy:.0%} busy: at constant CPU time per call, more clients make at "
+        f"most {1 / busiest.busy:.2f} times its calls. A larger gain means that calls become cheaper."
     )

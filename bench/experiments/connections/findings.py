@@ -89,6 +89,11 @@ def blocking(run: Run, one: Beside) -> Ratio | None:
     return ratio(run, one.own, one.same, P50) if one.own is not None else None
 
 
+def large_calls(run: Run, case: int) -> int:
+    """Return how many large calls were answered after the warm-up, in all starts of a case together."""
+    return int(run.samples_of(case, warm=True)["large"].sum())
+
+
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports: persistence, depth and head-of-line blocking of each system."""
     renewed, deep = (list(rows["system"].drop_duplicates()) for rows in (churn(run), depth(run)))

@@ -9,6 +9,7 @@ from bench.experiments.connections.findings import (
     cpu_per_call_us,
     deepening,
     depth,
+    large_calls,
     persistence,
     time_per_call_us,
 )
@@ -33,12 +34,12 @@ def renewal(run: Run) -> str:
         calls = run.case(found.base).calls_per_connection
         often = "A new connection for each call" if calls == 1 else f"A new connection after {calls:,} calls"
         lines.append(
-            f"- **{system}**: {often} takes {_each(run, found.base)}; a persistent connection takes "
-            f"{_each(run, found.other)} and makes {found} as many calls per second."
+            f"- **{system}**: {often} takes {_each(run, found.base)}, a persistent one {_each(run, found.other)}: "
+            f"{found} as many calls per second."
         )
         first = mine["p50_first_us"].dropna()
         if len(first):
-            lines[-1] += f" Opening and the first call take {duration(first.iloc[0])} (median)."
+            lines[-1] += f" Opening and first call: {duration(first.iloc[0])} (median)."
     return "\n".join(lines)
 
 
@@ -56,8 +57,8 @@ def depths(run: Run) -> str:
             continue
         few, many = (run.case(case).outstanding for case in (rate.base, rate.other))
         lines.append(
-            f"- **{system}**: {many} calls under way on a connection make {rate} the calls per second of {few}; the "
-            f"median RTT is {rtt} as long. {_limit(run, rate.other)}"
+            f"- **{system}**: {many} calls under way make {rate} the calls per second of {few}, with a median RTT "
+            f"{rtt} as long. {_limit(run, rate.other)}"
         )
     return "\n".join(lines)
 
@@ -86,6 +87,11 @@ def _blocked(run: Run, one: Beside) -> str:
         return text
     if found.is_certain and found.value > 1:
         return f"{text} Sharing the connection makes them {found} as long: head-of-line blocking."
+    if not large_calls(run, one.same):
+        return (
+            f"{text} Sharing the connection makes them {found} as long, but no large call was answered on it: the "
+            "client's library gave it to the small calls."
+        )
     if found.is_certain:
         return f"{text} Sharing the connection makes them {found} as long: less than on one of their own."
     return f"{text} Sharing the connection makes them {found} as long: no difference is shown."

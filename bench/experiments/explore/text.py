@@ -19,8 +19,8 @@ def conclusion(run: Run) -> str:
     if "collected" not in run.manifest:
         return sentences(rows(run), paired(run))
     return sentences(rows(run)) + (
-        " These cases were measured one after another, not in turns: a change of the machine in between looks like a "
-        "difference between cases. The page gives the command that measures them in turns."
+        " These cases were measured one after another: a change of the machine in between looks like a "
+        "difference. The page gives the command that measures them in turns."
     )
 
 

@@ -34,9 +34,7 @@ def detours(run: Run) -> str:
         text = f"- **{name}**: with {_clients(run, case)} the median RTT is {duration(float(run.cases.loc[case, P50]))}"
         text += f", {found} as long as directly ({base})." if found else "."
         share = broker_share(run, case)
-        lines.append(
-            f"{text} A call takes {duration(cpu_us(run, case))} of CPU time; the broker's share of it is {share:.0%}."
-        )
+        lines.append(f"{text} CPU time per call: {duration(cpu_us(run, case))}, of which the broker {share:.0%}.")
     return "\n".join(lines)
 
 
@@ -50,8 +48,8 @@ def growths(run: Run) -> str:
         text += f"{_clients(run, top)}."
         if rate is not None and rtt is not None:
             text += (
-                f" From {run.case(rate.base).under_way} to {run.case(rate.other).under_way} clients calls per second "
-                f"become {rate} as many, and the median RTT {rtt} as long."
+                f" {run.case(rate.other).under_way} clients make {rate} the calls per second of "
+                f"{run.case(rate.base).under_way}, with a median RTT {rtt} as long."
             )
         verdict = f"The limit is {limit.names}" if limit.saturated else "No CPU is saturated: calls wait for each other"
         lines.append(f"{text} {verdict} (CPU utilization: {limit.utilization}).")

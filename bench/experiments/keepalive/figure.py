@@ -78,11 +78,11 @@ def counters(run: Run, axes: Axes) -> None:
                 if pair.transport == "tcp" and len(each):
                     marker = "o" if case == pair.reused else "D"
                     rows.append(RangeRow(each, look(place).colour, marker=marker))
-                    names.append(f"{pair.system} {words}: {what}")
+                    names.append(f"{pair.system}\n{words}: {what}")
     if not rows:
         return nothing(axes, "no system over tcp in this run, or a kernel without these counters")
     range_rows(axes, rows, "{:.2f}".format, is_log=False)
-    name_rows(axes, names, fontsize=9.5)
+    name_rows(axes, names, fontsize=9)
     axes.set_xlim(-0.05, max(1.1, 1.05 * axes.dataLim.intervalx[1]))
     axes.set_xlabel("connections per call, whole machine; bar: range over starts")
     axes.set_title("Connections opened, and put into TIME_WAIT (tcp)")

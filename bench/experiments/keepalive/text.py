@@ -33,9 +33,9 @@ def _line(run: Run, pair: Pair) -> str:
     added = [across_starts(differences(run, pair, name).to_list())[0] for name in (RTT, CLIENT, SERVER)]
     rtt, client, server = (f"{duration(abs(one))} {'more' if one >= 0 else 'less'}" for one in added)
     return (
-        f"- **{pair.name}**: the median round trip is {times(effect(run, pair.reused, pair.new, RTT))} as long with a "
-        f"new connection per call as with one that is reused: {rtt}. CPU time per call: {client} in the client, "
-        f"{server} in the server (medians of the differences by block)."
+        f"- **{pair.name}**: with a new connection per call the median round trip is "
+        f"{times(effect(run, pair.reused, pair.new, RTT))} as long: {rtt}. CPU time per call: {client} in the client, "
+        f"{server} in the server."
     )
 
 
@@ -50,14 +50,12 @@ def kernel(run: Run) -> str:
         if pair.transport == "tcp" and opened[1] == opened[1]:
             wait = f", and {waits:.2f} entered TIME_WAIT" if waits == waits else ""
             found.append(
-                f"- **{pair.name}**: {opened[0]:.2f} connections opened per call if they are reused, {opened[1]:.2f} "
-                f"if not{wait}."
+                f"- **{pair.name}**: {opened[0]:.2f} connections per call if reused, {opened[1]:.2f} if new{wait}."
             )
     if not found:
         return ""
     law = (
         f"TIME_WAIT lasts {TIME_WAIT_S} s on Linux, and a client has {PORTS:,} ports for one server (default range). "
-        f"Where the client closes first, more than {longest_rate_per_s():.0f} new connections per second to one server "
-        "cannot last."
+        f"Where the client closes first, at most {longest_rate_per_s():.0f} new connections per second can last."
     )
     return "\n".join([*found, "", law])

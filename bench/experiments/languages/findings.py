@@ -88,6 +88,11 @@ def rate_gain(run: Run, of: Cross, which: str) -> Interval:
     return effect(run, of.python, getattr(of, which), RATE)
 
 
+def server_over_client(run: Run, of: Cross) -> Interval:
+    """Return the calls per second with a native server alone over those with a native client alone."""
+    return effect(run, of.client, of.server, RATE)
+
+
 def cpu_us(run: Run, case: int, role: str) -> "pd.Series[float]":
     """Return the CPU time per call of a role in each start, in us; index: block."""
     starts = run.starts_of(case)

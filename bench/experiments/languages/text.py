@@ -18,7 +18,8 @@ def conclusion(run: Run) -> str:
 
 def left(run: Run) -> str:
     """Return for each system the share of the round trip that is left without Python, and each side's share."""
-    return "\n".join(_left(run, cross) for cross in findings.single(run))
+    lines = [_left(run, cross) for cross in findings.single(run)]
+    return "\n".join([*lines, "", "No change to Python code can remove what is left."] if lines else [])
 
 
 def _left(run: Run, cross: Cross) -> str:
@@ -27,8 +28,7 @@ def _left(run: Run, cross: Cross) -> str:
     most = " (not distinguishable from all of it)" if found.low == found.low and found.high >= 1 else ""
     return (
         f"- **{cross.name}**: with both sides native, {_percent(found)} of the median round trip is left{most}: "
-        f"{after} instead of {before}. No change to Python code can remove this share. {_side(run, cross, 'client')}. "
-        f"{_side(run, cross, 'server')}."
+        f"{after} instead of {before}. {_side(run, cross, 'client')}. {_side(run, cross, 'server')}."
     )
 
 
@@ -55,11 +55,10 @@ def cpu(run: Run) -> str:
                 for case in (cross.python, getattr(cross, role))
             ]
             parts.append(
-                f"the {role} takes {both[0]} of CPU time per call in Python and {both[1]} natively, "
-                f"{times(findings.cpu_ratio(run, cross, role))} as much"
+                f"{role} {both[0]} in Python, {both[1]} native, {times(findings.cpu_ratio(run, cross, role))} as much"
             )
         lines.append(f"- **{cross.name}**: {'; '.join(parts)}.")
-    return "\n".join(lines)
+    return "\n".join(["CPU time per call:", *lines]) if lines else ""
 
 
 def throughput(run: Run) -> str:
@@ -71,17 +70,19 @@ def throughput(run: Run) -> str:
         rate = quantity(across_starts(run.starts_of(cross.python)[findings.RATE].to_list())[0])
         lines.append(
             f"- **{cross.name}**, {cross.callers} callers in one process: {rate} calls per second with both sides in "
-            f"Python; {', '.join(parts[:-1])}, {parts[-1]}.{_bottleneck(gains)}"
+            f"Python; {', '.join(parts[:-1])}, {parts[-1]}.{_bottleneck(run, cross)}"
         )
     return "\n".join(lines)
 
 
-def _bottleneck(gains: list[tuple[str, Interval]]) -> str:
-    """Name the side whose exchange alone is certain to help where the other's is not."""
-    helps = [which for which, one in gains if which != "native" and one.low > 1]
-    if len(helps) != 1 or any(one.low != one.low for _, one in gains):
+def _bottleneck(run: Run, cross: Cross) -> str:
+    """Name the side whose exchange alone helps, and more than the other's: the two are compared with each other."""
+    found = findings.server_over_client(run, cross)
+    side = "server" if found.low > 1 else "client" if found.high < 1 else ""
+    if not side or not findings.rate_gain(run, cross, side).low > 1:
         return ""
-    return f" The bottleneck is the {helps[0]}: the other side alone, made native, adds nothing that is certain."
+    other = "client" if side == "server" else "server"
+    return f" The bottleneck is the {side}: a native {side} alone gives more calls per second than a native {other}."
 
 
 def _percent(one: Interval) -> str:

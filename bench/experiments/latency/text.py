@@ -45,7 +45,7 @@ def _tail(run: Run) -> str:
     if not found:
         return ""
     worst = max(found, key=lambda label: found[label])
-    return f"The largest tail is that of {worst}: its p99.9 is {quantity(found[worst])} times its median."
+    return f"The largest p99.9 over median is that of {worst}: {quantity(found[worst])} times."
 
 
 def cpu(run: Run) -> str:
@@ -55,16 +55,16 @@ def cpu(run: Run) -> str:
     every = total_cpu(cases)
     share = every / cases["mean_rtt_us"]
     lines = [
-        f"- {row['label']}: {duration(every[case])} CPU time per call (all roles), {duration(row['mean_rtt_us'])} mean "
-        f"RTT: {share[case]:.0%}"
+        f"- {row['label']}: {duration(every[case])} CPU time per call, {duration(row['mean_rtt_us'])} mean RTT: "
+        f"{share[case]:.0%}"
         for case, row in numbered(cases)
     ]
     text = "\n".join(lines)
     if over := [str(cases.loc[case, "label"]) for case in cases.index if round(share[case], 2) > 1]:
+        which = "all of them" if len(over) == len(lines) else listed(over)
         text += (
-            f"\n\nFor {listed(over)} the CPU time per call exceeds the RTT. CPU time covers the whole window: the "
-            "server's work after its reply has left, the client's work between a reply and its next request, and the "
-            "libraries' other threads. The RTT covers none of these."
+            f"\n\nFor {which} the CPU time per call exceeds the RTT: it includes the server's work after its reply has "
+            "left, the client's work between a reply and its next request, and the libraries' other threads."
         )
     if run.cases["target"].any():
         text += "\n\nThe CPU time of a server that was not started here cannot be measured: it is left blank, not zero."

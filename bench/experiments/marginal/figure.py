@@ -129,10 +129,10 @@ def _signed_axis(axes: Axes, known: list[float]) -> None:
     axes.set_xscale("symlog", linthresh=linear, linscale=0.5)
     low, high = min(known), max(known)
     axes.set_xlim(1.3 * min(low, -linear / 2), 1.3 * high)
-    decades = [linear * 10**n for n in range(7)]
+    decades = [linear * step * 10**n for n in range(7) for step in (1, 3)]
     below, above = ([one for one in decades if one < 1.3 * end] for end in (-low, high))
     ticks_at(axes.xaxis, [*(-one for one in below), 0, *above])
-    linear_axis(axes.xaxis, lambda us: f"{'-' if us < 0 else ''}{duration(abs(us))}" if us else "0 µs")
+    linear_axis(axes.xaxis, lambda us: duration(us) if us else "0 µs")
     axes.axvline(0, color=GREY, lw=1)
 
 

@@ -35,14 +35,14 @@ def _shares(run: Run, case: int) -> str:
         return ""
     cpu = f", of which client CPU {client / wall:.0%} and server CPU {server / wall:.0%}"
     if client + server > 1.01 * wall:
-        return f"{cpu} (together more than the call: part of the work runs at the same time, or after the reply)"
+        return f"{cpu} (more than the call: some work runs at the same time, or after the reply)"
     waiting = max(0.0, 1 - (client + server) / wall)
     return f"{cpu}; the remaining {waiting:.0%} is waiting" if waiting >= 0.005 else f"{cpu}; none of it is waiting"
 
 
 def _spread(one: Spread) -> str:
     if one.low <= 0:
-        return f"at most {duration(one.high)} (not distinguishable from zero: some starts give less than zero)"
+        return f"at most {duration(one.high)} (some starts give less than zero)"
     return f"{duration(one.middle)} (starts from {duration(one.low)} to {duration(one.high)})"
 
 
@@ -77,7 +77,6 @@ def ways(run: Run) -> str:
             widths.append((one.high - one.low) / inside.middle)
     origin, regression, stopwatch = (max(widths[place::3]) for place in range(3))
     return (
-        f"Estimates of the time per call differ between starts by up to {origin:.0%} with the origin's difference of "
-        f"two processes, {regression:.0%} with the regression, and {stopwatch:.0%} with a timer inside the process "
-        f"(range of the starts / median of the timer)."
+        f"Estimates of the time per call differ between starts (range over median of timer) by up to {origin:.0%} with "
+        f"the difference of two processes, {regression:.0%} with the regression, and {stopwatch:.0%} with the timer."
     )

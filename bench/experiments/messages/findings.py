@@ -74,8 +74,9 @@ def middle(run: Run) -> int:
 
 
 def codec(run: Run, case: int) -> str:
-    """Return the name of a case's codec."""
-    return codec_of(run.case(case))
+    """Return the name of a case's codec; "own codec" of a system that has one of its own."""
+    name = codec_of(run.case(case))
+    return "own codec" if name == "own" else name
 
 
 @once

@@ -23,11 +23,13 @@ def systems(run: Run) -> str:
 
 def _system(run: Run, base: int | None, case: int) -> str:
     found, compared = findings.split(run, case), findings.of_message(run, base, case)
-    against = f"; the call takes {compared} as long as with opaque bytes" if compared is not None else ""
+    against = f"; {compared} as long as with opaque bytes" if compared is not None else ""
+    if compared is not None and compared.interval.low <= 1 <= compared.interval.high:
+        against += " (not distinguishable)"
     return (
-        f"- **{run.case(case).system}, codec {findings.codec(run, case)}**: {duration(found.rtt.middle)}, of which the "
-        f"codec takes {duration(found.client.middle)} in the client and {duration(found.server.middle)} in the server: "
-        f"{found.share.middle:.0%} of the call (starts from {found.share.low:.0%} to {found.share.high:.0%}){against}"
+        f"- **{run.case(case).system}, {findings.codec(run, case)}**: {duration(found.rtt.middle)}, of which the codec "
+        f"takes {duration(found.client.middle)} in the client and {duration(found.server.middle)} in the server: "
+        f"{found.share.middle:.0%} (starts from {found.share.low:.0%} to {found.share.high:.0%}){against}"
     )
 
 
@@ -40,7 +42,7 @@ def best(run: Run) -> str:
     found = findings.split(run, first)
     codec_us = found.client.middle + found.server.middle
     text = (
-        f"Serializer or transport? Over {findings.carrier(run)}, the fastest codec is "
+        f"Over {findings.carrier(run)}, the fastest codec is "
         f"**{findings.codec(run, first)}**: codec {duration(codec_us)}, everything else {duration(found.rest_us)}."
     )
     if last == first:

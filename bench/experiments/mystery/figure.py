@@ -38,6 +38,8 @@ from bench.text import duration
 
 TITLE = "Which fault does each server have?"
 
+MARKERS = ("o", "s", "^", "D", "P", "X")  # one for each box, so that no two are equal in grey
+
 COUNTERS = {  # per call: its name in the ledger
     "TCP segments sent": ("tcp_segments_out", "o", SYSTEM_COLOURS[0]),
     "TCP connections opened": ("tcp_connections", "s", SYSTEM_COLOURS[2]),
@@ -48,7 +50,8 @@ COUNTERS = {  # per call: its name in the ledger
 def look_of(run: Run) -> dict[str, Look]:
     """Return colour and marker of each box; the sound one is grey."""
     names = [box for box in alone(run)["box"] if box != "sound"]
-    return {name: look(place) for place, name in enumerate(names)} | {"sound": Look(GREY, "v")}
+    known = {name: Look(look(place).colour, MARKERS[place]) for place, name in enumerate(names)}
+    return known | {"sound": Look(GREY, "v")}
 
 
 def distribution(run: Run, axes: Axes) -> None:
@@ -88,8 +91,8 @@ def by_callers(run: Run, axes: Axes) -> None:
             for case in (row["case"], _case_of(many, str(box), run))
         )
         colour, marker = look_of(run)[str(box)]
-        gain = times(effect(run, int(row["case"]), _case_of(many, str(box), run), "rate_per_s"))
-        shown.append(RangeRow((more / one).dropna(), colour, marker=marker, words=gain))
+        gain = effect(run, int(row["case"]), _case_of(many, str(box), run), "rate_per_s")
+        shown.append(RangeRow((more / one).dropna(), colour, marker=marker, words=times(gain), line=gain.middle))
     range_rows(axes, shown, "× {:.2f}".format, is_log=False)
     callers = int(many["callers"].iloc[0])
     for ratio, words in ((1, "no gain"), (callers, f"{callers} times")):
@@ -97,7 +100,7 @@ def by_callers(run: Run, axes: Axes) -> None:
         axes.text(ratio, len(rows) - 0.55, f" {words}", color=GREY, va="center", fontsize=9)
     name_rows(axes, map(name_of, rows["box"]))
     axes.set_xlim(0, 1.05 * max(callers, axes.dataLim.intervalx[1]))
-    axes.set_xlabel(f"throughput of {callers} clients / throughput of one, each block")
+    axes.set_xlabel(f"throughput of {callers} clients / throughput of one, each block; line: estimate")
     axes.set_title(f"Throughput gain of {callers} clients over one [95 % CI]")
     return None
 
