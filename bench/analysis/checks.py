@@ -184,7 +184,7 @@ def pacing(run: Run) -> Check:
     if calm.empty:
         return Check("pacing", INVALID, f"every offered rate exceeds the server's capacity{omitted}", "lower the rates")
     late = calm["pacing_p99_us"]
-    found = f"p99 lateness of requests on idle connections is at most {late.max():.0f} us{omitted}"
+    found = f"p99 lateness of requests on idle connections is at most {late.max():.0f} us (median over starts){omitted}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
     return outcome("pacing", bool((late <= 0.1 * calm[RESPONSE]).all()), found, advice)
 
@@ -418,7 +418,7 @@ def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
         return Check("machine", CAUTION, "; ".join(troubles), "; ".join(advice))
     few = f", {collections} garbage collections, at most 1 in 1,000 calls" if collections else ", no garbage collection"
     quiet = ", little other work" if ledger["other_cpu_ns"].notna().any() else "; other processes were not recorded"
-    stolen = "steal at most 1 %" if ledger["steal_ns"].notna().any() else "steal was not recorded"
+    stolen = "steal at most 1 % (median over starts)" if ledger["steal_ns"].notna().any() else "steal was not recorded"
     return Check("machine", PASS, f"{stolen}, no throttling{few}{quiet}")
 
 
@@ -432,7 +432,8 @@ def _machines(run: Run) -> Check:
     if found:
         return Check("machine", CAUTION, "; ".join(found), "; ".join(advice))
     known = run.hosts[["machine_busy_ns", "steal_ns"]].notna().all()
-    words = ["steal at most 1 %" if known["steal_ns"] else "steal was not recorded everywhere", "no throttling"]
+    steal = "steal at most 1 % (median over starts)" if known["steal_ns"] else "steal was not recorded everywhere"
+    words = [steal, "no throttling"]
     words.append("little other work" if known["machine_busy_ns"] else "other processes were not recorded everywhere")
     return Check("machine", PASS, f"on each of {run.hosts['host'].nunique()} hosts: {', '.join(words)}")
 

@@ -305,6 +305,12 @@ def beside(axes: Axes, y: float, words: str, fontsize: float = 10) -> None:
     axes.annotate(words, (1, y), (6, 0), at, "offset points", va="center", fontsize=fontsize, annotation_clip=False)
 
 
+def below_line(axes: Axes, y: float, words: str) -> None:
+    """Write words in grey at the left end of a horizontal line, below it."""
+    at = axes.get_yaxis_transform()
+    axes.annotate(words, (0, y), (5, -3), at, "offset points", va="top", color=GREY, fontsize=10)
+
+
 def range_row(
     axes: Axes,
     y: float,

@@ -103,7 +103,8 @@ def wamp_lines(run: Run) -> str:
     for name, case in wamp_replicas(run).items():
         low, high = WAMP[name]["settled_ms"]
         now = run.samples_of(case)["rtt_ns"].mean() / 1e6
-        text = f"{name.replace(' ', ' + ')}: {now:.2f} ms on average over {run.cases.loc[case, 'starts']} starts"
+        starts = run.cases.loc[case, "starts"]
+        text = f"{name.replace(' ', ' + ')}: {now:.2f} ms on average over {starts} starts, warm-up included"
         lines.append(f"{text}   (the origin: {low} to {high} ms once it was warm)")
     return "\n".join(lines)
 

@@ -409,7 +409,7 @@ def retries(run: Run) -> pd.DataFrame:
             "goodput [requests/s]": _of_starts(one.goodput_per_s, "{:.0f}".format),
             "deadline met": _of_starts(one.met, "{:.0%}".format),
             "recovery after the freeze": storms.recovery_words(one),
-            "server utilization": _of_starts(one.utilization, "{:.0%}".format),
+            "server utilization with the freeze": _of_starts(one.utilization, "{:.0%}".format),
             "served too late": _of_starts(one.wasted, "{:.0%}".format),
         }
         for one in storms.outcomes(run)

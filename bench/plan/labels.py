@@ -5,6 +5,8 @@ from bench.plan import hosts, namespaces
 from bench.plan.case import Case
 from bench.text import duration
 
+MEANT_BY = {"freeze_ms": "freeze_after"}  # an option that means nothing where the other is not set
+
 
 def labels(cases: tuple[Case, ...]) -> list[str]:
     """Return a label for each case: system and transport, and the other factors that differ between them."""
@@ -36,6 +38,11 @@ def _option(name: str, value: object) -> str:
     return f"{value} {name}" if name in ("client", "server") else value
 
 
+def _is_set(options: dict[str, object], name: str, value: object) -> bool:
+    """Return whether an option's value says something: 0 and "" mean that it is not set."""
+    return bool(value or value is False) and (name not in MEANT_BY or bool(options.get(MEANT_BY[name])))
+
+
 def _label(case: Case, peers: list[Case], paced: bool) -> str:
     """Return a case's label; ``paced``: whether the offered rate distinguishes it from cases of another load."""
     if case.system == "loopback":
@@ -63,6 +70,6 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     shown = [text for name, text in words.items() if text and (name in varied or (paced and name == "offered_per_s"))]
     mine = [peer.options for peer in peers if peer.system == case.system]
     turned = {name: value for name, value in case.options.items() if len({str(o.get(name)) for o in mine}) > 1}
-    named = {name: value for name, value in turned.items() if value or value is False}  # 0 and "" mean: not set
+    named = {name: value for name, value in turned.items() if _is_set(case.options, name, value)}
     shown += [_option(name, value) for name, value in named.items()]
     return " ".join([case.system, case.target or case.transport, *shown])

@@ -64,6 +64,14 @@ def test_a_ratio_within_an_origin_is_that_of_the_readmes_table():
     assert not shown["XML-RPC time: HTTP / packet stream"].is_paired
 
 
+def test_a_ratio_whose_interval_contains_1_is_not_called_reproduced():
+    run = reference("origins")
+    crossing = [one.claim for one in findings.relations(run) if one.here.low <= 1 <= one.here.high]
+    lines = [line for line in text.conclusion(run).splitlines() if line.startswith(("- reproduced", "- not"))]
+    assert len(lines) == len(findings.relations(run)) and crossing
+    assert all(not line.startswith("- reproduced") for line in lines if any(claim in line for claim in crossing))
+
+
 def test_an_origin_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(UsageError, match="wamp, scaleup, zeromq, xmlrpc_c, grpc"):
         registry.plan("origins", origin="corba")

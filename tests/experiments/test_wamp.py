@@ -55,6 +55,12 @@ def test_a_factor_of_one_level_has_no_effect():
 def test_the_conclusion_names_the_factor_that_makes_the_difference():
     text = words.conclusion(factorial_run())
     assert "Three factors changed at once" in text
-    assert "The largest effect is **framing**" in text and "framing: websocket instead of rawsocket: +" in text
+    assert "The largest effect is **framing**, " in text and "framing: websocket instead of rawsocket: +" in text
+    framing, json = (one for one in effects(factorial_run()) if one.level in ("websocket", "json"))
+    assert findings.is_larger(framing, json) and not findings.is_larger(json, framing)
+    assert words._near(framing, [json], 2 * framing.middle) == (
+        "The largest median effect is **framing**, 50% of the sum of the three effects, but it is not larger than "
+        "**serializer** in every block."
+    )
     assert "the router uses 150 µs (83%), its controller none" in text
     assert "sockets ipc is 20.5 µs; the routed call takes 24.0 times (95 % CI 24.0 to 24.0) as long" in text

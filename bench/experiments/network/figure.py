@@ -8,6 +8,7 @@ from bench.experiments.axes import (
     Look,
     RangeRow,
     band,
+    below_line,
     beside,
     linear_axis,
     log_axis,
@@ -141,7 +142,7 @@ def _ratio(axes: Axes, y: int, run: Run, one: Condition, found: Ratio) -> None:
 
 def stall(run: Run, axes: Axes) -> None:
     """Draw the median RTT with two writes per message against the payload, TCP_NODELAY on neither side, by link."""
-    axes.set_title("Nagle's stall ends at a full segment")
+    axes.set_title("Nagle's stall: RTT by payload")
     held = [one for one in stalls(run) if one.is_held]
     if not held:
         return nothing(axes, "no case with two writes per message in this run")
@@ -154,8 +155,7 @@ def stall(run: Run, axes: Axes) -> None:
         if sizes[0] < SEGMENT.get(name, 0) < sizes[-1]:
             axes.axvline(SEGMENT[name], color=draw.colour, ls=":", lw=1.5, label=f"its segment: {SEGMENT[name]:,} B")
     axes.axhline(2 * DELAY_S * 1e6, color=GREY, ls="--", lw=1)
-    words, where = f" 2 × {plain(duration(DELAY_S * 1e6))}", axes.get_yaxis_transform()
-    axes.text(0, 2 * DELAY_S * 1e6, words, color=GREY, ha="left", va="top", transform=where)
+    below_line(axes, 2 * DELAY_S * 1e6, f"2 × {plain(duration(DELAY_S * 1e6))}")
     axes.set(xscale="log", yscale="log")
     log_axis(axes.xaxis, size)
     time_axis(axes.yaxis)

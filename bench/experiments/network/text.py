@@ -50,12 +50,13 @@ def bandwidths(run: Run) -> str:
     for rate in dict.fromkeys(one.rate_mbit for one in transfers(run)):
         mine = [one for one in transfers(run) if one.rate_mbit == rate]
         most = mine[-1]
-        rest = f"; with {quantity(mine[0].payload_bytes, 'B')} it is {over_law(run, mine[0]):.2f}" if mine[1:] else ""
+        least = quantity(mine[0].payload_bytes, "B")
+        rest = f" ({over_law(run, mine[0]):.2f} times with {least} each way)" if mine[1:] else ""
         lines.append(
             f"- **{bandwidth(rate)}**: a call with {quantity(most.payload_bytes, 'B')} each way takes "
-            f"{duration(run.cases.loc[most.case, P50])}. 2 × payload / bandwidth is {duration(most.law_us)}, and "
-            f"{duration(most.packets_us)} with the headers of each segment. Measured over the law is "
-            f"{over_law(run, most):.2f}{rest}."
+            f"{duration(run.cases.loc[most.case, P50])}, {over_law(run, most):.2f} times 2 × payload / bandwidth"
+            f"{rest}. 2 × payload / bandwidth is {duration(most.law_us)}, and {duration(most.packets_us)} with the "
+            "headers of each segment."
         )
     return "\n".join(lines)
 
@@ -73,8 +74,8 @@ def _order(one: Order) -> str:
     if one.unclear:
         parts.append(f"{len(one.unclear)} not distinguishable ({_pairs(one.unclear)})")
     return (
-        f"- **{where}**: pairs of systems that are distinguishable over loopback with this payload: {one.number}. "
-        f"Of these, over this link: {listed(parts)}."
+        f"- **{where}**: pairs of systems that are distinguishable over loopback: {one.number}. Of these, over this "
+        f"link: {listed(parts)}."
     )
 
 

@@ -11,6 +11,7 @@ from bench.experiments.axes import (
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
     band,
+    below_line,
     linear_axis,
     name_rows,
     near,
@@ -120,8 +121,7 @@ def by_size(run: Run, axes: Axes) -> None:
     band(axes, cases, "payload_bytes", p50, COLOURS["neither"])
     for k in (1, 2):
         axes.axhline(k * DELAY_S * 1e6, color=GREY, ls="--", lw=1)
-        words, at = f" {k} × {plain(duration(DELAY_S * 1e6))}", axes.get_yaxis_transform()
-        axes.text(0, k * DELAY_S * 1e6, words, color=GREY, ha="left", va="top", transform=at)
+        below_line(axes, k * DELAY_S * 1e6, f"{k} × {plain(duration(DELAY_S * 1e6))}")
     axes.set_yscale("log")
     linear_axis(axes.xaxis, size)
     axes.set_xlabel("payload")

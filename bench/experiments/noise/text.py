@@ -18,7 +18,7 @@ from bench.experiments.noise.findings import (
 )
 from bench.plan.profiles import PROFILES
 from bench.run.frames import Run
-from bench.stats import Array, variance
+from bench.stats import Array, across_starts, variance
 from bench.text import duration
 
 
@@ -31,9 +31,14 @@ def clock(run: Run) -> str:
     """Say what reading the clock costs, and how late timers are."""
     cost = run.manifest["machine"].get("clock_cost_ns")
     read = f"Reading the clock costs {cost:.0f} ns here. " if cost else ""
-    late = {name: _late(run, case, 0.5) for name, case in timer_cases(run).items()}
+    late = {name: _late_median(run, case) for name, case in timer_cases(run).items()}
     timers = ", ".join(f"{duration(late[name])} ({words})" for name, words in TIMERS.items())
     return f"{read}A short wait ends late by a median of {timers}. A load generator that paces requests needs the last."
+
+
+def _late_median(run: Run, case: int) -> float:
+    """Return the median over the starts of the median lateness in us, as the figure's line."""
+    return across_starts([stats.quantile(each.to_numpy(), 0.5) for _, each in overshoot(run, case).groupby(level=0)])[0]
 
 
 def _late(run: Run, case: int, p: float) -> float:

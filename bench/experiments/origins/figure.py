@@ -78,7 +78,8 @@ def shapes(run: Run, axes: Axes) -> None:
     for y, one in enumerate(rows):
         colour, marker = LOOKS[one.origin]
         axes.plot(one.theirs, y, "s", ms=8, mfc="white", mec=GREY, mew=1.6)
-        axes.plot([one.here.low, one.here.high], [y, y], color=colour, lw=6, alpha=0.4, solid_capstyle="round")
+        width = 6 if one.is_paired else 2  # without an interval: the widest ratio that the two ranges allow
+        axes.plot([one.here.low, one.here.high], [y, y], color=colour, lw=width, alpha=0.4, solid_capstyle="round")
         axes.plot(one.here.middle, y, marker, ms=7, color=colour)
         beside(axes, y, f"× {one.here.middle:.3g}{direction(one)}", 9)
     axes.axvline(1, color="black", lw=1)
@@ -90,14 +91,7 @@ def shapes(run: Run, axes: Axes) -> None:
                   transform=axes.get_yaxis_transform())  # fmt: skip
     name_rows(axes, [claim.replace(": ", ":\n") for claim in (*(one.claim for one in rows), *without)], 8.5)
     axes.plot([], [], "s", ms=8, mfc="white", mec=GREY, mew=1.6, label="published")
-    axes.plot(
-        [],
-        [],
-        "o",
-        ms=7,
-        color="black",
-        label="here; bar: 95 % CI",
-    )
+    axes.plot([], [], "o", ms=7, color="black", label="here; bar: 95 % CI")
     axes.legend(fontsize=9)
     axes.set_xlabel("ratio of two numbers of one origin")
     axes.set_title("Ratios within one origin")
@@ -108,7 +102,7 @@ def direction(one: Relation) -> str:
     if one.here.low <= 1 <= one.here.high:
         return "\n(contains 1)"
     if not one.is_paired:
-        return "\n(medians)"
+        return "\n(medians; line: ranges)"
     return "" if (one.here.low > 1) == (one.theirs > 1) else "\n(other side of 1)"
 
 

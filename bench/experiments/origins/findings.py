@@ -87,10 +87,10 @@ def _xmlrpc_c(run: Run) -> Iterator[Replica]:
             call_us = (theirs["calls_100_ms"] - theirs["call_1_ms"]) / 99 * 1e3
             words = f"XML-RPC, {'HTTP' if protocol == 'http' else 'packet stream'}, one more call"
             yield Replica("Xmlrpc-c, 1999", words, "us", (call_us,) * 2, marginal.difference_us(run, case))
-    for server, sides in ((True, "one side"), (False, "both sides")):
+    for server, held, sides in ((True, "one side", "one side"), (False, "both sides", "neither side")):
         if (case := run.first(system="xmlrpc_pstream", server_nodelay=server)) is not None:
-            rate = XMLRPC_C["calls_per_s_held"][sides]
-            words = f"XML-RPC held back by {sides}"
+            rate = XMLRPC_C["calls_per_s_held"][held]
+            words = f"XML-RPC, TCP_NODELAY on {sides}"
             yield Replica("Xmlrpc-c, 1999", words, "1/s", (rate,) * 2, *_column(run, case, "rate_per_s"))
 
 
@@ -119,7 +119,11 @@ CLAIMS = (  # what the origins concluded: one number over another, by the beginn
     ("ZeroMQ time: tcp / ipc", "ZeroMQ, 1 kB there and back, tcp", "ZeroMQ, 1 kB there and back, ipc"),
     ("ZeroMQ rate: 100 B / 100,000 B", "ZeroMQ, messages of 100 B", "ZeroMQ, messages of 100,000 B"),
     ("XML-RPC time: HTTP / packet stream", "XML-RPC, HTTP", "XML-RPC, packet stream"),
-    ("XML-RPC rate: one side held back / both", "XML-RPC held back by one", "XML-RPC held back by both"),
+    (
+        "XML-RPC rate: TCP_NODELAY on one side / neither",
+        "XML-RPC, TCP_NODELAY on one",
+        "XML-RPC, TCP_NODELAY on neither",
+    ),
     ("gRPC rate: two clients / one", "gRPC, 100 calls by 2", "gRPC, 100 calls by 1"),
 )
 

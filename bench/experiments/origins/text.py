@@ -27,14 +27,16 @@ def _faster(run: Run) -> str:
 def _relations(run: Run) -> str:
     known = relations(run)
     off = [abs(np.log(one.here.middle / one.theirs)) for one in known]
-    same = [one for one, gap in zip(known, off, strict=True) if gap <= np.log(NEAR)]
-    other = [one for one in known if one not in same]
+    near = [one for one, gap in zip(known, off, strict=True) if gap <= np.log(NEAR)]
+    same = [one for one in near if not one.here.low <= 1 <= one.here.high]
+    other = [one for one in known if one not in near]
     said = (
         f"The origins' conclusions are ratios of two of their numbers. {len(same)} of {len(known)} such ratios are "
-        f"within a factor of {NEAR:g} here:"
+        f"within a factor of {NEAR:g} here, and distinguishable from 1:"
     )
     lines = [f"- reproduced: {_one(one)}" for one in same] + [f"- not reproduced: {_one(one)}" for one in other]
-    return "\n".join([said, "", *lines])
+    open_ = [f"- not decided: {_one(one)}: not distinguishable from 1" for one in near if one not in same]
+    return "\n".join([said, "", *lines, *open_])
 
 
 def _one(one: Relation) -> str:

@@ -1,10 +1,13 @@
 """Sentences of overview.ipynb: each system compared with raw sockets, CPU time per call, and a second client."""
 
+import pandas as pd
+
 from bench.analysis.resources import total_cpu
 from bench.experiments.overview.findings import (
     FLOOR,
     P50,
     group_of,
+    grouped,
     longer_than_cpu,
     over_sockets,
     ranked,
@@ -12,21 +15,36 @@ from bench.experiments.overview.findings import (
     to_install,
 )
 from bench.experiments.words import why_not_more
-from bench.run.frames import Run, numbered
+from bench.run.frames import Run, number_of, numbered
 from bench.text import duration, listed, quantity
+
+MOST_LINES = 12  # one line for each of so many systems; of more, some of each group
+OF_EACH_GROUP = 3
+ASKED = (FLOOR, "grpc_sync", "wamp_crossbar")
 
 
 def conclusion(run: Run) -> str:
     """Return each system's RTT, its ratio to raw sockets, its CPU time, and the gain of a second client."""
-    cases = ranked(run)
+    cases, shown = ranked(run), _in_words(run)
     every = total_cpu(cases)
+    rest = f"\nThe other {len(cases) - len(shown)} systems are in the tables." if len(shown) < len(cases) else ""
     lines = [
         f"- **{row['system']}** ({group_of(run, case)}, {row['transport']}): "
         f"median RTT {duration(row[P50])}{_compared(run, case)}; "
         f"{duration(every.loc[case])} CPU time per call"
         for case, row in numbered(cases)
+        if case in shown
     ]
-    return "\n".join([*lines, "", f"{cpu(run)} {_two(run)}", *absent(run)])
+    return "\n".join([*lines, rest, f"{cpu(run)} {_two(run)}", *absent(run)])
+
+
+def _in_words(run: Run) -> set[int]:
+    """Return the cases that have a line: all of few; of many the fastest of each group and those of the questions."""
+    rows = grouped(run)
+    if len(rows) <= MOST_LINES:
+        return set(map(number_of, rows.index))
+    named = pd.concat([rows.groupby("group").head(OF_EACH_GROUP), rows[rows["system"].isin(ASKED)]])
+    return set(map(number_of, named.index))
 
 
 def _compared(run: Run, case: int) -> str:
@@ -45,16 +63,22 @@ def cpu(run: Run) -> str:
     if share.empty:
         return ""
     systems = run.cases.loc[share.index, "system"]
-    shorter, longer = listed(systems[share < 1]) if (share < 1).any() else "", systems[share >= 1]
+    shorter, longer = systems[share < 1], systems[share >= 1]
     text = f"The mean RTT is {share.min():.0%} to {share.max():.0%} of the CPU time per call over all roles."
-    if shorter:
+    if len(shorter):
         text += (
-            f" It is shorter than the CPU time for {shorter}: part of the work happens outside the round trip, between "
-            "a reply and the next request, after the reply has left, or in other threads."
+            f" It is shorter than the CPU time for {_named(shorter, len(systems))}: part of the work happens "
+            "outside the round trip, between a reply and the next request, after the reply has left, or in other "
+            "threads."
         )
     if len(longer):
-        text += f" It is longer for {listed(longer)}: there part of the round trip is waiting."
+        text += f" It is longer for {_named(longer, len(systems))}: there part of the round trip is waiting."
     return text
+
+
+def _named(some: "pd.Series[str]", of: int) -> str:
+    """Return the names of some systems, or of many how many they are."""
+    return listed(some) if of <= MOST_LINES else f"{len(some)} of {of} systems"
 
 
 def _two(run: Run) -> str:

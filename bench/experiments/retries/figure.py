@@ -50,7 +50,7 @@ def _over_time(run: Run, axes: Axes, column: str, words: str) -> bool:
         rates, (colour, marker) = over_time(run, one.case), look(place)
         each: dict[str, Any] = {"color": colour, "marker": marker, "ms": 4, "lw": 1.8, "markevery": (place, 4)}
         axes.plot(rates.index, rates[column], LINES[place % len(LINES)], label=one.name, **each)
-    axes.axhline(of.offered_per_s, color=GREY, lw=1.2, zorder=0.9, label=f"offered: {of.offered_per_s:g}/s")
+    _level(axes, rates.index, of.offered_per_s, f"offered: {of.offered_per_s:g}/s", color=GREY, lw=1.2, zorder=1.5)
     axes.set_xlabel("time since the freeze began [s]")
     axes.set_ylabel(words)
     axes.set_ylim(bottom=0)
@@ -60,11 +60,17 @@ def _over_time(run: Run, axes: Axes, column: str, words: str) -> bool:
     return True
 
 
+def _level(axes: Axes, times: Any, height: float, words: str, **draw: Any) -> None:
+    """Draw a rate that does not change, as data: no legend covers it."""
+    axes.plot([min(times), max(times)], [height, height], label=words, **draw)
+
+
 def attempts_over_time(run: Run, axes: Axes) -> None:
     """Draw the attempts per second of each policy, with the offered rate and the server's capacity."""
     if _over_time(run, axes, "attempts", "attempts per second, median over starts"):
         capacity = run.case(outcomes(run)[0].case).offered_per_s / utilization(run)
-        axes.axhline(capacity, color="black", ls=(0, (1, 2)), lw=1.4, label=f"server's capacity: {capacity:g}/s")
+        times = axes.get_lines()[0].get_xdata()
+        _level(axes, times, capacity, f"server's capacity: {capacity:g}/s", color="black", ls=(0, (1, 2)), lw=1.4)
         axes.legend(fontsize=9)
         axes.set_title("Attempts over time")
 

@@ -1,1 +1,1 @@
-"""streaming.ipynb: What arrives first, and how evenly?"""
+"""streaming.ipynb: When does the first reply of a stream arrive, and how evenly do the others follow?"""

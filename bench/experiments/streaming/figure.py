@@ -8,6 +8,7 @@ from bench.experiments.axes import (
     GREY,
     ROLE_COLOURS,
     SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
     Look,
     RangeRow,
     band,
@@ -30,7 +31,9 @@ from bench.experiments.streaming.findings import FIRST, QUANTITIES
 from bench.run.frames import Run, numbered
 from bench.text import duration, listed, quantity
 
-TITLE = "What arrives first, and how evenly?"
+TITLE = "When does the first reply of a stream arrive, and how evenly do the others follow?"
+
+MARKERS = (*SYSTEM_MARKERS, "v", "P")  # of the six systems: in print they differ by marker alone
 
 PACING, TRANSIT = ROLE_COLOURS["router"], SYSTEM_COLOURS[0]
 LEAST_US = 1.0  # a deviation that is drawn on the logarithmic axis, at least
@@ -38,7 +41,8 @@ WIDE = 0.16  # of a bar of gaps, in decades of the number of streams
 
 
 def _looks(run: Run) -> dict[str, Look]:
-    return {name: look(place) for place, name in enumerate(dict.fromkeys(case.system for case in run.plan.cases))}
+    names = dict.fromkeys(case.system for case in run.plan.cases)
+    return {name: Look(look(place).colour, MARKERS[place % len(MARKERS)]) for place, name in enumerate(names)}
 
 
 def first(run: Run, axes: Axes) -> None:

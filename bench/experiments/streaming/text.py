@@ -129,12 +129,21 @@ def origin(run: Run) -> str:
     )
     late = [findings.stack_name(run, case) for case in findings.stacks(run) if findings.is_behind(run.cases.loc[case])]
     behind = f"\n\nBehind schedule, so that their times are those of a queue: {listed(late)}." if late else ""
-    return "\n".join([head, *map(_step, found)]) + behind + f"\n\n{_survives(run, found)}"
+    return "\n".join([head, *_steps(found)]) + behind + f"\n\n{_survives(run, found)}"
 
 
-def _step(one: Step) -> str:
-    certain = "" if one.ratio.is_certain else ": not distinguishable"
-    return f"- {one.change}: {one.what} {one.ratio}{certain}"
+def _steps(found: list[Step]) -> list[str]:
+    """Return a line for each change that is distinguishable, and one that names all others."""
+    lines = [f"- {one.change}: {one.what} {one.ratio}" for one in found if one.ratio.is_certain]
+    others = [one for one in found if not one.ratio.is_certain]
+    equal = {change: [one.what for one in others if one.change == change] for change in
+             dict.fromkeys(one.change for one in others)}  # fmt: skip
+    said = "; ".join(f"{change}, {_whats(whats)}" for change, whats in equal.items())
+    return [*lines, f"- not distinguishable (the panel shows the intervals): {said}"] if said else lines
+
+
+def _whats(whats: list[str]) -> str:
+    return "all three quantities" if len(whats) == len(QUANTITIES) else listed(whats)
 
 
 def _survives(run: Run, found: list[Step]) -> str:

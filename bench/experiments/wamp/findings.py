@@ -69,6 +69,11 @@ def _effect(table: pd.DataFrame, factor: str, level: str, first: str) -> Effect:
     return Effect(factor, level, first, us, *stats.across_starts(us), float(ratio))
 
 
+def is_larger(one: Effect, other: Effect) -> bool:
+    """Return whether an effect is larger than another in every block."""
+    return bool((one.us > other.us).all())
+
+
 def quickest(run: Run) -> int | None:
     """Return the routed case with the shortest median RTT, or None."""
     routed = run.cases_with(system="wamp_crossbar").dropna(subset="router_cpu_us_per_call")

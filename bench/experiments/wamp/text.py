@@ -46,8 +46,9 @@ def _factors(run: Run) -> str:
     largest = max(origin, key=lambda one: one.middle) if origin else None
     more = ""
     if largest is not None and largest in known:
-        share = largest.middle / sum(max(0.0, one.middle) for one in origin)
-        more = f"\n\nThe largest effect is **{largest.factor}**: {share:.0%} of the sum of the three effects."
+        equal = [one for one in origin if one is not largest and not findings.is_larger(largest, one)]
+        sum_us = sum(max(0.0, one.middle) for one in origin)
+        more = "\n\n" + (_near(largest, equal, sum_us) if equal else f"The largest effect is {_part(largest, sum_us)}.")
         quiet = [one.factor for one in origin if one not in known]
         more += f" The effect of {listed(quiet)} is not distinguishable from zero in this run." if quiet else ""
     return (
@@ -55,6 +56,16 @@ def _factors(run: Run) -> str:
         + "\n".join(lines)
         + more
     )
+
+
+def _part(one: Effect, sum_us: float) -> str:
+    return f"**{one.factor}**, {max(0.0, one.middle) / sum_us:.0%} of the sum of the three effects"
+
+
+def _near(largest: Effect, others: list[Effect], sum_us: float) -> str:
+    """Return the largest effect, and those that are not smaller in every block."""
+    names = listed(f"**{one.factor}**" for one in others)
+    return f"The largest median effect is {_part(largest, sum_us)}, but it is not larger than {names} in every block."
 
 
 def _effect(one: Effect) -> str:
