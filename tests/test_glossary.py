@@ -14,7 +14,7 @@ FIELD = (
     "response-time", "quantile", "median", "warm-up", "steady-state", "nagles-algorithm", "delayed-ack",
     "hodges-lehmann-estimate", "littles-law", "mean-value-analysis", "autocorrelation", "event-loop", "flow-control",
     "time-to-first-message", "gap", "segment", "bandwidth", "token-bucket", "network-namespace", "veth-pair",
-    "persistent-connection", "multiplexing", "time_wait", "sketch",
+    "persistent-connection", "multiplexing", "time_wait", "universal-scalability-law", "sketch",
 )  # fmt: skip
 OURS = (
     "baseline", "instrument-overhead", "load-generator", "system", "transport", "option", "factor", "payload", "case",

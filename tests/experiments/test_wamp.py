@@ -8,6 +8,7 @@ from handmade import handmade
 
 from bench.experiments import words
 from bench.experiments.wamp import findings
+from bench.experiments.wamp import text as wamp_text
 from bench.experiments.wamp.findings import effects
 from bench.plan.case import Case
 from bench.run.frames import Run
@@ -58,7 +59,7 @@ def test_the_conclusion_names_the_factor_that_makes_the_difference():
     assert "The largest effect is **framing**, " in text and "framing: websocket instead of rawsocket: +" in text
     framing, json = (one for one in effects(factorial_run()) if one.level in ("websocket", "json"))
     assert findings.is_larger(framing, json) and not findings.is_larger(json, framing)
-    assert words._near(framing, [json], 2 * framing.middle) == (
+    assert wamp_text._near(framing, [json], 2 * framing.middle) == (
         "The largest median effect is **framing**, 50% of the sum of the three effects, but it is not larger than "
         "**serializer** in every block."
     )
