@@ -21,7 +21,7 @@ for needed in ("sphinx", "myst_nb", "furo"):
     pytest.importorskip(needed, reason=f"the site is made by {needed}: python -m pip install -r requirements/lab.txt")
 BeautifulSoup = pytest.importorskip("bs4").BeautifulSoup
 
-pytestmark = pytest.mark.timeout(300)  # whoever comes first builds it
+pytestmark = pytest.mark.timeout(600)  # whoever comes first builds it
 
 NOTEBOOKS = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
 DRAWN = [stem for stem in NOTEBOOKS if (ROOT / "data" / "reference" / stem).is_dir()]
@@ -36,7 +36,7 @@ def site(tmp_path_factory):
     with made_once(tmp_path_factory, "site") as (target, is_made):
         if not is_made:
             words = [*BUILD, str(target), "--only", EXECUTED]
-            built = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=280)
+            built = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=580)
             assert built.returncode == 0, built.stdout + built.stderr
             assert f"Open it: {(target / 'index.html').as_uri()}" in built.stdout
     return target

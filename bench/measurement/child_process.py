@@ -30,6 +30,7 @@ END_S = 10.0  # until a process ends that has begun to
 LEAST_SHARE = 0.005  # of a CPU: who uses less does not work, but waits for something that does not come
 LOOK_S = 2.0  # for so long it is looked at whether they do, once the deadline has passed
 LONGEST = 3
+CROWDED = 4
 LONGEST_LINE = 300  # characters of a line of a log that an error quotes
 _PACKAGE = str(Path(__file__).parents[2])
 _is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=lambda: False)
@@ -214,7 +215,8 @@ def collect(
 
     Raises SystemFailedError when a wanted or other child dies or reports an error, or at the deadline; and
     KeyboardInterrupt when ``until`` says so. The deadline is for one that hangs: it is moved, up to ``LONGEST`` times
-    as late, while the wanted children still use CPU time, of which a busy machine gives them little.
+    as late, while the wanted children still use CPU time, of which a busy machine gives them little, and while the
+    machine is crowded: what they wait for may be starved, though they are not.
     ``tick`` is called about every 0.2 s meanwhile.
     """
     got: dict[Reported, Kind] = {}
@@ -239,10 +241,16 @@ def collect(
                 next_tick = time.monotonic() + TICK_S
             if (now := time.monotonic()) >= end:
                 used_before_s, used_s = used_s, sum(child.cpu_s() for child in left)
-                if used_s - used_before_s < LEAST_SHARE * LOOK_S or now >= began + LONGEST * deadline_s:
+                is_idle = used_s - used_before_s < LEAST_SHARE * LOOK_S and not _is_crowded()
+                if is_idle or now >= began + LONGEST * deadline_s:
                     raise _late(kind, next(child for child in wanted if child in left), now - began)
                 end = now + LOOK_S
     return [got[child] for child in wanted]
+
+
+def _is_crowded() -> bool:
+    """Return whether ``CROWDED`` times as many processes as there are CPUs wanted one in the last minute."""
+    return os.getloadavg()[0] > CROWDED * (os.cpu_count() or 1)
 
 
 _DOING: dict[type[Message], str] = {

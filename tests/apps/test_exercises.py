@@ -127,11 +127,11 @@ def test_every_box_answers_right_and_counts(box):
 
 def test_connections_are_opened_and_acknowledgements_delayed_where_they_should_be():
     calls = 30
-    told = {box: start(box, max_calls=calls) for box in (box_of("connection per call"), box_of("nagle"), "sound")}
-    again, held, sound = told.values()
+    again, held = (start(box_of(what), max_calls=calls) for what in ("connection per call", "nagle"))
     if again["tcp_connections"] is None:
         pytest.skip("the counters are Linux's")
-    assert again["tcp_connections"] >= calls and again["tcp_segments_out"] >= 2 * sound["tcp_segments_out"]
+    sound = min(start("sound", max_calls=calls)["tcp_segments_out"] for _ in range(3))  # others' are counted too
+    assert again["tcp_connections"] >= calls and again["tcp_segments_out"] >= 2 * sound
     assert held["tcp_delayed_acks"] >= calls / 2
 
 

@@ -128,7 +128,7 @@ def test_two_experiments_at_once_do_not_clash():
     both = [
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
-    ids = {process.communicate(timeout=60)[0].strip() for process in both}
+    ids = {process.communicate(timeout=110)[0].strip() for process in both}
     assert all(process.returncode == 0 for process in both)
     assert len(ids) == 3 and "" not in ids
     assert all(folder.manifest()["finished"] for folder in stored.all_runs())

@@ -179,5 +179,5 @@ def test_what_the_router_and_its_libraries_print_does_not_reach_the_experiment()
         "from bench.plan.profiles import make_plan\n"
         f"runner.run(make_plan('latency', [Case({NAME!r}, 'ipc')], starts=1, window_s=0.05))"
     )
-    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=110)
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")

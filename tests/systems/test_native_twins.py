@@ -81,7 +81,7 @@ def client_of(name, address):
 def test_either_side_is_native_or_in_python(name, client, server):
     case = checked(Case(name, "ipc", 300, {"client": client, "server": server}, clients=2, callers=2))
     measured = measure(case, 0.1, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 4
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] >= 4
     assert len(measured.calls) == 4 and all(times[0, 0] >= 0 for times in measured.calls)
     assert measured.ledger["client_cpu_ns"] > 0 and measured.ledger["server_cpu_ns"] > 0
 

@@ -63,7 +63,7 @@ def test_options_that_do_not_exist():
 @protocols
 def test_both_protocols_are_answered_and_counted(protocol):
     measured = measure(Case("xmlrpc_c", "tcp", 2000, {"protocol": protocol}, clients=2, callers=2), 0.1, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 4
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] >= 4
     assert len(measured.calls) == 4 and all(times[0, 0] >= 0 for times in measured.calls)
     assert measured.ledger["voluntary_switches"] > measured.ledger["calls"] / 10  # the program's are among them
     assert measured.ledger["client_cpu_ns"] > 0 and measured.ledger["server_cpu_ns"] > 0
@@ -75,7 +75,7 @@ def test_both_protocols_are_answered_and_counted(protocol):
 def test_either_side_is_native_or_in_python(protocol, client, server):
     options = {"protocol": protocol, "client": client, "server": server}
     measured = measure(checked(Case("xmlrpc_c", "tcp", 300, options, clients=2, callers=2)), 0.1, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 4 and len(measured.calls) == 4
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] >= 4 and len(measured.calls) == 4
 
 
 @protocols
