@@ -10,6 +10,8 @@ from bench.apps import listing, notebook
 from bench.experiments import panels, tables, words
 from bench.text import all_harmless, harmless
 
+pytestmark = pytest.mark.filterwarnings("ignore:Glyph")  # of characters that no font has
+
 
 def assert_harmless(text, is_line=False):
     assert not re.search(r"<(script|img)|\]\(javascript|[\x00-\x08\x0b-\x1f\x7f\u202e\u2066]", text)

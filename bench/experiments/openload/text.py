@@ -63,8 +63,8 @@ def _model(run: Run) -> str:
     model = predicted(run, calm["offered_per_s"].to_numpy()) if len(calm) else None
     if model is None:
         return ""
-    means = [_mean_us(run, number_of(case)) for case in calm.index]
-    off = np.exp(np.abs(np.log(np.array(means) / model)))[np.isfinite(model)]
+    means, known = np.array([_mean_us(run, number_of(case)) for case in calm.index]), np.isfinite(model)
+    off = np.exp(np.abs(np.log(means[known] / model[known])))
     if not len(off):
         return ""
     return f"Measured mean response times differ from the predicted ones by a factor of at most {np.nanmax(off):.2f}."
