@@ -40,6 +40,7 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              its processes: their CPU time is the client's. With an option ``client`` that has the
                              value ``python``, ``Client`` makes the calls
 ``Wire``                     requests and responses as bytes, for the load generator ``wire`` (optional; see below)
+``MultiplexedWire``          a ``Wire`` of a connection that carries several calls at once (optional; see below)
 ``Multiplexed``              a connection that carries several calls at once, if the library has one (see below)
 ``url``                      ``url(options, address, payload_bytes) -> str``: the URL that external load generators
                              (``bench.child.generators``) request, over tcp; ValueError for options no URL expresses
@@ -272,6 +273,29 @@ class Conversation(Protocol):
 
     def known(self, place: int) -> None:
         """Recognize the response that came last, found right by the caller, when it comes again to that payload."""
+
+
+class SeveralConversation(Protocol):
+    """What a ``MultiplexedWire`` offers beside ``connect``, ``request`` and ``body`` where responses come in any order.
+
+    Without them it is a ``Wire`` whose responses come in the order of the requests. The constructor raises ValueError
+    for options with which a connection carries one call at a time. outgoing: as in ``Conversation``.
+    """
+
+    outgoing: bytearray
+
+    def begin(self, place: int, request: bytes, number: int) -> bytes:
+        """Do what ``Conversation.begin`` does, for the call of this number, which is that of no other under way."""
+
+    def receive_all(self, data: bytes) -> Sequence[tuple[int, Any, Any]]:
+        """Take in what has come; return the number and the response of each call that is answered by it.
+
+        The response is True for one that is known. The third item is for ``recognize``. TransportError for what must
+        not come.
+        """
+
+    def recognize(self, place: int, known: Any) -> None:
+        """Recognize a response, found right by the caller, when it comes again to that payload."""
 
 
 class Layer(Protocol):

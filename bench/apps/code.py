@@ -89,6 +89,8 @@ def of_case(case: Case) -> list[Piece]:
         return [piece(CHILD / "retrying.py", "RetryLoad.load"), policy, *_wire(case)]
     if case.engine == "wire" and case.load == "reply_stream":
         return [piece(CHILD / "reply_streams_wire.py", "Flow.read"), *_wire(case)]
+    if case.engine == "wire" and case.outstanding > 1:
+        return [piece(CHILD / "wire_outstanding.py", "Connection.advance"), *_wire(case)]
     if case.engine == "wire":
         return [piece(CHILD / "wire.py", WIRE[case.load]), *_wire(case)]
     if case.load == "reply_stream":

@@ -147,6 +147,10 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
         from bench.child.retrying import RetryLoad
 
         return RetryLoad(system, options, address, spec)
+    if spec.engine == "wire" and spec.outstanding > 1:
+        from bench.child.wire_outstanding import WireOutstanding
+
+        return WireOutstanding(system, options, address, spec)
     if spec.engine == "wire":
         from bench.child.wire import WireLoad
 

@@ -248,16 +248,7 @@ class Connection:
         return t_recv, 0 if wire.last else event
 
     def _check(self, response: Any, place: int, number: int) -> None:
-        """Compare a response's payload with the expected one."""
-        script = self._script
-        body: Any = self._wire.body(response, script.payloads[place])
-        if script.decode is not None:
-            try:
-                body = script.decode(body)
-            except Exception as reason:  # codecs raise what they like
-                raise codecs.failed(reason) from reason
-        if script.expected[place] != body:
-            raise timed_loops.wrong_answer(script.expected[place], body, number)
+        check(self._script, self._wire, response, place, number)
 
     def _verify(self, response: bytes, place: int, number: int) -> None:
         """Check a response; remember the bytes to recognize equal ones."""
@@ -265,6 +256,18 @@ class Connection:
         if not self._wire.last:
             self._script.verified[place] = response
             self._script.most[place] = min(len(response) + 1, MORE_BYTES)  # a small buffer: 0.4 us less than READ_BYTES
+
+
+def check(script: Script, wire: Any, response: Any, place: int, number: int) -> None:
+    """Compare a response's payload with the expected one."""
+    body: Any = wire.body(response, script.payloads[place])
+    if script.decode is not None:
+        try:
+            body = script.decode(body)
+        except Exception as reason:  # codecs raise what they like
+            raise codecs.failed(reason) from reason
+    if script.expected[place] != body:
+        raise timed_loops.wrong_answer(script.expected[place], body, number)
 
 
 def broken(had: int, reason: OSError | None = None) -> TransportError:

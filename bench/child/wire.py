@@ -129,6 +129,14 @@ def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) ->
             return senders
 
 
+def script_of(wire: Any, how: carrying.Carried | None, exchanges: list[Any], spec: ClientSpec) -> Script:
+    """Return the requests: opaque bytes, or structured messages whose replies are decoded to be verified."""
+    if how is None:
+        return Script(wire, timed_loops.make_payloads(spec.payload_bytes, spec.seed))
+    encoded = [how.coder.encode(exchange.request) for exchange in exchanges]
+    return Script(wire, encoded, exchanges, how.coder.decode)
+
+
 class WireLoad:
     """The load of a process, closed or open, with the methods of ``Callers``; ``connections``: a caller each."""
 
@@ -139,7 +147,7 @@ class WireLoad:
         self._is_plain = getattr(options, "tls", None) is False
         self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
         self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
-        self._script = self._make_script(wire)
+        self._script = script_of(wire, self._carried, self._exchanges, spec)
         self._poller = Poller()
         kind: Callable[..., Connection] = Connection
         if spec.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
@@ -151,14 +159,6 @@ class WireLoad:
         sizes = [spec.max_calls] * len(self.connections) if self._due is None else [max(1, len(self._due))]
         self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
         self._senders: list[Step] = []
-
-    def _make_script(self, wire: Any) -> Script:
-        """Return the requests: opaque bytes, or structured messages whose replies are decoded to be verified."""
-        if self._carried is None:
-            return Script(wire, timed_loops.make_payloads(self._spec.payload_bytes, self._spec.seed))
-        coder = self._carried.coder
-        encoded = [coder.encode(exchange.request) for exchange in self._exchanges]
-        return Script(wire, encoded, self._exchanges, coder.decode)
 
     def first(self) -> int:
         """Connect and make one verified call with each connection; return the time of the first in ns."""

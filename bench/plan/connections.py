@@ -70,23 +70,30 @@ def _check_churn(case: Case, module: Any) -> None:
 
 
 def _check_outstanding(case: Case, module: Any) -> None:
-    if case.load not in ("closed", "open") or case.engine != "library":
+    by_wire = case.engine == "wire" and case.load == "closed"
+    if not by_wire and (case.load not in ("closed", "open") or case.engine != "library"):
         raise UsageError(
-            f"several calls are under way on one connection in closed and open loads by a system's own client library, "
-            f"not with load {case.load} and engine {case.engine}: give outstanding 1, and callers for more connections"
+            f"several calls are under way on one connection in closed and open loads by a system's own client library "
+            f"and in closed loads by the engine wire, not with load {case.load} and engine {case.engine}: give "
+            "outstanding 1, and callers for more connections"
         )
     _need_multiplexed(case, module)
 
 
 def _need_multiplexed(case: Case, module: Any) -> None:
     """Raise UsageError where a connection of the system carries one call at a time, with these options or any."""
-    if not hasattr(module, "Multiplexed"):
+    name, by = ("MultiplexedWire", " by the engine wire") if case.engine == "wire" else ("Multiplexed", "")
+    if not hasattr(module, name):
         raise UsageError(
-            f"a connection of {case.system} carries one call at a time: give callers, a connection each, instead of "
-            f"outstanding; several calls share one in {', '.join(systems.offering('Multiplexed'))}"
+            f"a connection of {case.system} carries one call at a time{by}: give callers, a connection each, instead "
+            f"of outstanding; several calls share one in {', '.join(systems.offering(name))}"
         )
+    where, options = Binding(case.transport, "").endpoint(), module.Options(**case.options)
     try:
-        module.Multiplexed(Binding(case.transport, "").endpoint(), module.Options(**case.options))
+        if case.engine == "wire":
+            module.MultiplexedWire(options, where)
+        else:
+            module.Multiplexed(where, options)
     except ValueError as reason:
         raise UsageError(f"{case.system}: {reason}, or outstanding 1") from reason
 

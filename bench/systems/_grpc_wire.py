@@ -85,6 +85,16 @@ class Wire(_http2.Conversation):
             raise TransportError(f"a message is no Payload of protobuf: {reason}", "body") from reason
 
 
+class MultiplexedWire(_http2.Streams, Wire):
+    """Unary calls side by side on a connection, each on a stream of its own."""
+
+    def __init__(self, options: _grpc.Options, address: str) -> None:
+        """Keep where to connect; ValueError for options that cannot be carried out this way."""
+        if options.tls:
+            raise ValueError("an encrypted connection carries one call at a time by the engine wire: give tls false")
+        super().__init__(options, address)
+
+
 def _check_status(trailers: dict[bytes, bytes]) -> None:
     """Raise TransportError unless the trailer fields say that the call succeeded."""
     status = trailers.get(b"grpc-status", b"").decode("latin-1")

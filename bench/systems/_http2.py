@@ -1,4 +1,4 @@
-"""HTTP/2 as bytes, from the side of a client with one request at a time on a connection; for systems with a ``Wire``.
+"""HTTP/2 as bytes, from the side of a client; for systems with a ``Wire``.
 
 Frames are made and read here, header blocks by the library hpack. A response is read frame by frame; one whose frames
 are, but for the stream's number, those of an earlier response that was found right is recognized by comparing bytes.
@@ -14,7 +14,7 @@ from bench.errors import NotInstalledError, TransportError
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS, PADDED, PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
-TABLE_SIZE, ENABLE_PUSH, INITIAL_WINDOW, MAX_FRAME, MAX_HEADERS = 1, 2, 4, 5, 6  # settings
+TABLE_SIZE, ENABLE_PUSH, MAX_STREAMS, INITIAL_WINDOW, MAX_FRAME, MAX_HEADERS = 1, 2, 3, 4, 5, 6  # settings
 
 HEAD = 9  # bytes of a frame's header
 WINDOW = 65_535  # of a connection and of a stream, until the peer says otherwise
@@ -409,3 +409,151 @@ def _unpadded(flags: int, content: bytes) -> bytes:
 def _words(debug: bytes) -> str:
     text = debug[:200].decode("ascii", "replace")
     return f": {' '.join(text.split())}" if text.strip() else ""
+
+
+OF_A_STREAM = (
+    *("_stream", "_is_open", "_place", "_stream_room", "_unsent", "_body", "_heads", "_parts", "_is_alike", "_is_end"),
+)
+
+
+class Found(NamedTuple):
+    """A response of several under way. number: the call's; known: what it is recognized by later, if it can be."""
+
+    number: int
+    response: Response | bool
+    known: tuple[int, Known] | None = None
+
+
+class Streams(Conversation):
+    """The state of a connection on which several requests are under way, each on a stream of its own.
+
+    What a stream is about to be is kept apart from the connection's state and taken in for each of its frames, so that
+    all that ``Conversation`` checks is checked here too.
+    """
+
+    def start(self) -> None:
+        """Begin a connection."""
+        super().start()
+        self._open: dict[int, dict[str, Any]] = {}  # by the stream's number, what ``OF_A_STREAM`` names
+        self._numbers: dict[int, int] = {}  # of the calls, by their streams
+        self._alike: dict[int, tuple[bytes, int]] = {}  # streams of which nothing came: known bytes, size of the body
+        self._newest, self._block_of, self._changes = -1, 0, 0
+        self._most_open = MOST_WINDOW
+
+    def begin(self, place: int, body: bytes, number: int = 0) -> bytes:
+        """Do what ``Conversation.begin`` does, for the call of this number; TransportError for too many streams."""
+        if self.last:
+            raise TransportError("the server takes no more requests on this connection", "GOAWAY")
+        if len(self._open) >= self._most_open:
+            text = f"the server takes {self._most_open:,} calls at once on a connection: give outstanding no more"
+            raise TransportError(text, "REFUSED_STREAM")
+        self._stream, self._unsent, self._is_end = self._newest, memoryview(b""), False
+        content = super().begin(place, body)
+        self._newest, self._numbers[self._stream] = self._stream, number
+        if self._expected:
+            self._alike[self._stream] = self._expected, self._known[place].size
+        self._store()
+        self._most_outgoing = max(self._most_outgoing, MOST_OUTGOING + len(self._open) * len(body))
+        return content
+
+    def _store(self) -> None:
+        mine = self.__dict__
+        self._open[self._stream] = {name: mine[name] for name in OF_A_STREAM}
+
+    def _rest_at(self) -> None:
+        """Be between two streams: what comes for none of those that are open is judged by the newest."""
+        self._stream, self._is_open, self._unsent = self._newest, False, memoryview(b"")
+
+    def receive_all(self, data: bytes) -> list[Found]:
+        """Take in what has come; return the responses that are complete, in the order of their ends.
+
+        TransportError for anything but what may come: the connection is of no more use.
+        """
+        found: list[Found] = []
+        buffer, at = self._rest + data if self._rest else data, 0
+        end = len(buffer)
+        while end - at >= HEAD:
+            high, low, kind, flags, stream = _head.unpack_from(buffer, at)
+            if (alike := self._alike.get(stream)) and not self._fragments and buffer.startswith(alike[0], at):
+                at += len(alike[0])
+                self._take(alike[1])
+                found.append(Found(self._end(stream), True))
+                continue
+            size = high << 8 | low
+            if size > FRAME or not (self._is_settled or kind == SETTINGS):
+                raise TransportError(self._no_frame(buffer, at, size))
+            if at + HEAD + size > end:
+                break
+            content = buffer[at + HEAD : at + HEAD + size]
+            if self._fragments and stream != self._block_of:
+                raise TransportError("a header block is interrupted by another stream's frame")
+            if is_open := stream in self._open:
+                self._alike.pop(stream, None)
+                self.__dict__.update(self._open[stream])
+                self._keep(buffer[at : at + 5], content)
+            else:
+                self._rest_at()
+            at += HEAD + size
+            if self._handle(kind, flags, stream & MOST_WINDOW, content):
+                response = self._complete()
+                is_alike = self._is_alike and len(self._parts) > 1
+                known = (self._changes, Known(self._parts, len(self._body))) if is_alike else None
+                found.append(Found(self._end(stream), response, known))
+            elif is_open:
+                self._store()
+            self._block_of = stream
+        self._rest = buffer[at:]
+        if len(self.outgoing) > self._most_outgoing:
+            text = f"more than {MOST_OUTGOING:,} bytes of acknowledgements wait for a peer that does not read"
+            raise TransportError(text)
+        return found
+
+    def _end(self, stream: int) -> int:
+        """Forget a stream; return its call's number."""
+        del self._open[stream]
+        self._alike.pop(stream, None)
+        return self._numbers.pop(stream)
+
+    def recognize(self, place: int, known: tuple[int, Known] | None) -> None:
+        """Recognize a response, found right by the caller, if it comes again to this body and means the same."""
+        if known and known[0] == self._changes:
+            self._known[place] = known[1]
+
+    def _decode(self, block: bytes) -> Fields:
+        before = self._table()
+        found = super()._decode(block)
+        if self._table() != before:
+            self._changes += 1
+            self._alike.clear()
+            for state in self._open.values():
+                state["_is_alike"] = False
+        return found
+
+    def _widen(self, stream: int, content: bytes) -> None:
+        super()._widen(stream, content)
+        if stream == 0:
+            self._send_on(0)
+
+    def _settle(self, flags: int, content: bytes) -> None:
+        before = self._peer_window
+        super()._settle(flags, content)
+        if not flags & ACK:
+            self._most_open = dict(_setting.iter_unpack(content)).get(MAX_STREAMS, self._most_open)
+            self._send_on(self._peer_window - before)
+
+    def _send_on(self, wider: int) -> None:
+        """Widen the window of each stream, and send what waited for room in the order of the streams."""
+        for state in list(self._open.values()):
+            if wider or state["_unsent"]:
+                self.__dict__.update(state)
+                self._stream_room += wider
+                if self._stream_room > MOST_WINDOW:
+                    raise TransportError("the server's window is larger than the protocol allows")
+                self.outgoing += self._more()
+                self._store()
+        self._rest_at()
+
+    def _leave(self, content: bytes) -> None:
+        self._is_open, self._stream = bool(self._open), max(self._open, default=self._newest)
+        super()._leave(content)
+        self._rest_at()

@@ -132,6 +132,7 @@ class Client:
 
 StreamClient = Client
 Wire = _grpc_wire.Wire
+MultiplexedWire = _grpc_wire.MultiplexedWire
 
 
 class Multiplexed(Client):

@@ -149,6 +149,7 @@ class Client:
 
 StreamClient = Client
 Wire = _grpc_wire.Wire
+MultiplexedWire = _grpc_wire.MultiplexedWire
 
 
 class Multiplexed:

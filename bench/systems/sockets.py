@@ -360,6 +360,16 @@ class Wire:
         return response[PREFIX:]
 
 
+class MultiplexedWire(Wire):
+    """Requests that leave before earlier ones are answered; responses come in order."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep the address; ValueError for options that cannot be carried out this way."""
+        if options.tls:
+            raise ValueError("an encrypted connection carries one call at a time here: give tls false")
+        super().__init__(options, address)
+
+
 def _place(address: Address) -> str:
     if address.transport == "ipc":
         return address.path

@@ -43,6 +43,7 @@ def test_every_system_shows_its_call_as_its_file_has_it(system):
         (Case("wamp_crossbar", "tcp", message="items"), ["closed_async", "coder", "call"]),
         (Case("arrow_flight", "ipc", message="items"), ["closed", "coder", "call"]),
         (Case("thrift", "ipc", options={"codec": "orjson"}, message="items"), ["closed", "open", "coder", "call"]),
+        (Case("sockets", "tcp", engine="wire", outstanding=4), ["advance", "request", "end", "body"]),
         (Case("http_aiohttp", "tcp", engine="wire"), ["advance", "request", "end", "body"]),
         (Case("sockets", "tcp", engine="wire", load="open", offered_per_s=5), ["pace", "request", "end", "body"]),
         (Case("sockets", "tcp", engine="wire", load="reply_stream"), ["read", "request", "end", "body"]),

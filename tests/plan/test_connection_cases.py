@@ -16,7 +16,10 @@ REFUSED = [
     ({"system": "zeromq", "outstanding": 2, "options": {"high_water_mark": 10}}, "high_water_mark of 1,000"),
     ({"system": "sockets", "outstanding": 1001}, "outstanding must be a whole number above 0 and at most 1,000"),
     ({"system": "sockets", "outstanding": 0}, "outstanding must be"),
-    ({"system": "sockets", "outstanding": 2, "engine": "wire"}, "give outstanding 1, and callers"),
+    (
+        {"system": "sockets", "outstanding": 2, "engine": "wire", "load": "open", "offered_per_s": 5},
+        "give outstanding 1, and callers",
+    ),
     ({"system": "zeromq", "outstanding": 2, "load": "stream"}, "not with load stream"),
     ({"system": "sockets", "calls_per_connection": -1}, "calls_per_connection must be"),
     (

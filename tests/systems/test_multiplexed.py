@@ -1,13 +1,14 @@
 """Every system whose connections carry several calls at once, in the real pipeline; renewed connections in all."""
 
 import asyncio
+import dataclasses
 
 import pytest
 from test_contract import MISSING
 
 from bench import systems
 from bench.contract import parse_address
-from bench.errors import TransportError
+from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
@@ -52,6 +53,39 @@ def test_calls_under_way_together_are_all_answered_and_counted(name, transport, 
     assert record.ledger["calls"] == record.ledger["server_calls"] == 400 and record.ledger["errors"] == 0
     assert [times.shape for times in record.calls] == [(2, 50)] * 8
     assert all((sent < received).all() for sent, received in record.calls)
+
+
+@pytest.mark.parametrize(
+    ("name", "payload_bytes", "options"),
+    [("sockets", 100, {}), ("grpc_aio", 100, {}), ("grpc_sync", 200_000, {}), ("grpc_sync", 500, {"codec": "json"})],
+)
+def test_the_engine_wire_keeps_several_calls_under_way_on_each_connection(name, payload_bytes, options):
+    shape = {"outstanding": 6, "callers": 2, "max_calls": 60, "message": "items" if options else "bytes"}
+    case = checked(Case(name, "tcp", payload_bytes, options, "free", engine="wire", **shape))
+    record = measure(case, 20.0, 1)
+    assert record.ledger["calls"] == record.ledger["server_calls"] == 60 and record.ledger["errors"] == 0
+    assert [times.shape for times in record.calls] == [(2, 5)] * 12
+    assert all((sent < received).all() for sent, received in record.calls)
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        (
+            Case("http_aiohttp", "tcp"),
+            "one call at a time by the engine wire: .*share one in grpc_aio, grpc_sync, sock",
+        ),
+        (Case("sockets", "tcp", options={"tls": True}), "an encrypted connection carries one call at a time"),
+        (Case("grpc_sync", "tcp", options={"tls": True}), "an encrypted connection carries one call at a time"),
+        (
+            Case("sockets", "tcp", load="open", offered_per_s=9),
+            "in closed loads by the engine wire, not with load open",
+        ),
+    ],
+)
+def test_what_the_engine_wire_does_not_keep_under_way_is_refused(case, words):
+    with pytest.raises(UsageError, match=words):
+        checked(dataclasses.replace(case, engine="wire", outstanding=4))
 
 
 @pytest.mark.parametrize("name", ["sockets", "zeromq", "grpc_sync", "grpc_aio"])

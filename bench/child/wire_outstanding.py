@@ -1,0 +1,269 @@
+"""The load generator ``wire`` with several calls under way on each connection: one lean loop, prepared bytes.
+
+A call's time ends with the read that returned its response's last byte; what one read brought is verified before the
+next requests begin, so that no call's time includes the verification of another one's response. Each response is
+matched with its request: by its order, or by its stream's number (HTTP/2).
+"""
+
+import functools
+import itertools
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bench.child import carrying, timed_loops
+from bench.child.caller import Failures
+from bench.child.connection import Script, broken, check
+from bench.child.outstanding import from_place, report_of
+from bench.child.polling import WRITE, Epoll, Poller, Selector
+from bench.child.spec import ClientSpec
+from bench.child.wire import script_of
+from bench.contract import LoadReport
+from bench.errors import TransportError
+
+READ_BYTES = 1 << 16
+
+
+class Slot:
+    """One of the calls under way on a connection: its requests in turn, and the times of its calls."""
+
+    def __init__(self, script: Script, number: int, size: int) -> None:
+        """Prepare room for the times of ``size`` calls."""
+        self.turns = itertools.cycle(from_place(list(enumerate(script.requests)), number))
+        self.place = -1  # of the payload of the call under way; -1: none is
+        self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
+        self.failures = Failures()
+        self.calls = 0
+
+
+class InOrder:
+    """Responses that come in the order of the requests, on a connection without any other state."""
+
+    last = False
+
+    def __init__(self, wire: Any, script: Script) -> None:
+        """Keep the wire, and the verified responses of all connections."""
+        self._wire, self._script = wire, script
+        self.outgoing = bytearray()  # stays empty
+        self._rest = bytearray()
+        self._under_way: deque[tuple[int, int]] = deque()  # numbers of calls and places of their payloads
+
+    def begin(self, place: int, request: bytes, number: int) -> bytes:
+        """Return a request."""
+        self._under_way.append((number, place))
+        return request
+
+    def receive_all(self, data: bytes) -> list[tuple[int, Any, Any]]:
+        """Take in what has come; return the number of each call that is answered, and its response: True if known."""
+        found: list[tuple[int, Any, Any]] = []
+        buffer, at, verified, under_way = self._rest, 0, self._script.verified, self._under_way
+        buffer += data
+        while under_way and at < len(buffer):
+            number, place = under_way[0]
+            known = verified[place]
+            if known is not None and buffer.startswith(known, at):
+                response: Any = True
+                at += len(known)
+            else:
+                del buffer[:at]
+                at = 0
+                if not (size := self._wire.end(buffer, len(buffer))):
+                    break
+                response = bytes(memoryview(buffer)[:size])
+                at = size
+            under_way.popleft()
+            found.append((number, response, response))
+        del buffer[:at]
+        if buffer and not under_way:
+            raise TransportError(f"{len(buffer)} bytes came after a response, without a request")
+        return found
+
+    def recognize(self, place: int, response: bytes) -> None:
+        """Recognize a response, found right by the caller, when it comes again to this payload."""
+        self._script.verified[place] = response
+
+
+class Connection:
+    """One connection and its slots."""
+
+    def __init__(
+        self, make: Callable[[], Any], script: Script, poller: Epoll | Selector, slots: Sequence[Slot]
+    ) -> None:
+        """Keep the arguments; ``make`` returns the wire of one connection."""
+        self._make, self._script, self._poller, self.slots = make, script, poller, slots
+        self._socket: Any = None
+
+    def open(self) -> None:
+        """Connect; TransportError where that is not possible."""
+        wire = self._make()
+        self._socket = wire.connect()
+        self._socket.setblocking(False)
+        self.fd: int = self._socket.fileno()
+        self._wire, self._dialog = wire, wire if hasattr(wire, "begin") else InOrder(wire, self._script)
+        self._unsent = memoryview(b"")
+        self._had = 0
+        self._poller.add(self.fd)
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._socket is not None:
+            self._poller.remove(self.fd)
+            self._socket.close()
+            self._socket = None
+
+    @property
+    def under_way(self) -> int:
+        """Return how many calls are under way."""
+        return sum(slot.place >= 0 for slot in self.slots)
+
+    def begin(self, numbers: Sequence[int]) -> None:
+        """Send the next request of each of these slots, as far as the kernel takes it."""
+        clock, dialog, parts = time.perf_counter_ns, self._dialog, []
+        for number in numbers:
+            slot = self.slots[number]
+            slot.place, request = next(slot.turns)
+            slot.sent[slot.calls] = clock()
+            parts.append(dialog.begin(slot.place, request, number))
+        self._send(parts)
+
+    def _send(self, parts: list[bytes]) -> None:
+        """Send what the conversation has to send and these bytes, behind what could not be sent before."""
+        dialog = self._dialog
+        if dialog.outgoing:
+            parts = [*parts, bytes(dialog.outgoing)]
+            dialog.outgoing = bytearray()
+        content = b"".join(parts)
+        if self._unsent:
+            self._unsent = memoryview(bytes(self._unsent) + content)
+        elif content:
+            self._write(memoryview(content))
+
+    def _write(self, content: memoryview) -> None:
+        """Send; keep what the kernel does not take, and wait for room."""
+        try:
+            gone = os.write(self.fd, content)
+        except BlockingIOError:
+            gone = 0
+        except OSError as reason:
+            raise broken(self._had, reason) from reason
+        before, self._unsent = len(self._unsent), content[gone:]
+        if bool(before) != bool(self._unsent):
+            self._poller.also_write(self.fd, bool(self._unsent))
+
+    def advance(self, event: int, until_ns: int) -> None:
+        """Handle an event: read and verify responses, then begin the next calls of their slots until an instant."""
+        if self._unsent and event & WRITE:
+            self._write(self._unsent)
+        if event == WRITE:
+            return
+        try:
+            data = os.read(self.fd, READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as reason:
+            raise broken(self._had, reason) from reason
+        if not data:
+            raise broken(self._had)
+        t_recv = time.perf_counter_ns()
+        self._had += len(data)
+        free = []
+        for number, response, known in self._dialog.receive_all(data):
+            slot = self.slots[number]
+            if response is not True:
+                check(self._script, self._wire, response, slot.place, slot.calls)
+                self._dialog.recognize(slot.place, known)
+            slot.received[slot.calls] = t_recv
+            slot.calls += 1
+            slot.place = -1
+            if t_recv < until_ns and slot.calls < len(slot.sent):
+                free.append(number)
+        self.begin(free)
+
+    def renew(self, error: TransportError) -> None:
+        """Count all calls under way as failed, and connect anew; where that is not possible, raise the error."""
+        for slot in self.slots:
+            if slot.place >= 0:
+                slot.place = -1
+                slot.failures.add(error)
+        self.close()
+        try:
+            self.open()
+        except TransportError:
+            raise error from None
+
+
+class WireOutstanding:
+    """The closed load of a process, with the methods of ``bench.child.callers.Callers``."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
+        """Prepare connections, requests and buffers."""
+        make = functools.partial(system.MultiplexedWire, options, address)
+        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
+        self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
+        self._script = script = script_of(make(), self._carried, self._exchanges, spec)
+        self._poller, depth = Poller(), spec.outstanding
+        self._slots = [Slot(script, number, spec.max_calls) for number in range(spec.callers * depth)]
+        places = range(0, len(self._slots), depth)
+        self._connections = [Connection(make, script, self._poller, self._slots[at : at + depth]) for at in places]
+
+    def first(self) -> int:
+        """Connect and make one verified call over each connection; return the time of the first in ns."""
+        times = []
+        for connection, slot in zip(self._connections, self._slots[:: self._spec.outstanding], strict=True):
+            connection.open()
+            connection.begin([0])
+            while slot.place >= 0:
+                self._advance({connection.fd: connection}, 0)
+            times.append(slot.received[0] - slot.sent[0])
+            slot.calls, slot.received[0] = 0, 0
+        return times[0]
+
+    def _advance(self, connections: dict[int, Connection], until_ns: int) -> None:
+        for fd, event in self._poller.poll(None, max(1, len(self._connections))):
+            if fd in connections:
+                connections[fd].advance(event, until_ns)
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Keep one call of each slot under way until an instant, or until its buffers are full."""
+        active: dict[int, Connection] = {}
+        for connection in self._connections:
+            self._begin(connection, active, until_ns)
+        poll, most = self._poller.poll, max(1, len(self._connections))
+        while active:
+            for fd, event in poll(None, most):
+                if (one := active.get(fd)) is None:
+                    continue
+                try:
+                    one.advance(event, until_ns)
+                    if not one.under_way:
+                        del active[fd]
+                except TransportError as error:
+                    del active[fd]
+                    one.renew(error)
+                    if time.perf_counter_ns() < until_ns:
+                        self._begin(one, active, until_ns)
+
+    def _begin(self, connection: Connection, active: dict[int, Connection], until_ns: int) -> None:
+        """Begin a call of each slot that has room; on a new connection as long as they fail at once."""
+        while True:
+            try:
+                connection.begin([n for n, slot in enumerate(connection.slots) if slot.calls < len(slot.sent)])
+                break
+            except TransportError as error:
+                connection.renew(error)
+                if time.perf_counter_ns() >= until_ns:
+                    return
+        if connection.under_way:
+            active[connection.fd] = connection
+
+    def report(self) -> LoadReport:
+        """Return the number of calls, what failed, and the times of each slot."""
+        return report_of(self._slots, carrying.timed_alone(self._carried, self._exchanges, self._spec))
+
+    def close(self) -> None:
+        """Disconnect."""
+        for connection in self._connections:
+            connection.close()
+        self._poller.close()

@@ -1,0 +1,177 @@
+"""Several requests side by side on an HTTP/2 connection: each response is its own request's, whatever comes between."""
+
+import itertools
+import struct
+
+import hpack
+import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
+from hypothesis import strategies as some
+from wire_servers import HEAD, OK, SETTLED, grpc_message, grpc_response
+
+from bench.errors import TransportError
+from bench.systems import _http2
+from bench.systems._http2 import (
+    ACK,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    GOAWAY,
+    HEADERS,
+    PING,
+    RST_STREAM,
+    SETTINGS,
+    WINDOW_UPDATE,
+    frame,
+    settings,
+)
+
+FIELDS = [(":method", "POST"), (":path", "/a/b"), ("te", "trailers")]
+BETWEEN = [b"", frame(PING, 0, 0, b"12345678"), frame(SETTINGS, 0, 0), frame(WINDOW_UPDATE, 0, 0, b"\0\0\0\5")]
+
+
+def conversation():
+    """Return a conversation whose settings have come."""
+    talk = _http2.Streams(FIELDS, 1 << 20)
+    assert talk.receive_all(SETTLED) == []
+    return talk
+
+
+def fed(talk, stream, cuts=()):
+    """Return the responses in a stream of bytes that comes in pieces."""
+    places = itertools.pairwise([0, *sorted({cut % (len(stream) + 1) for cut in cuts}), len(stream)])
+    return [one for start, stop in places for one in talk.receive_all(stream[start:stop])]
+
+
+@given(
+    some.lists(some.binary(max_size=300), min_size=1, max_size=5),
+    some.randoms(use_true_random=False),
+    some.lists(some.integers(0, 10_000), max_size=8),
+)
+@settings_of(max_examples=40)
+def test_responses_whose_frames_are_mixed_are_found_each_for_its_call(payloads, chance, cuts):
+    talk, encoder, first = conversation(), hpack.Encoder(), 1
+    for _ in range(4):  # the third time all are known, if nothing is mixed
+        streams = [first + 2 * number for number in range(len(payloads))]
+        for number in range(len(payloads)):
+            talk.begin(number, b"request", number)
+        order = [stream for stream in streams for _ in range(3)]
+        if chance.random() < 0.5:
+            chance.shuffle(order)
+        sent, came = b"", dict.fromkeys(streams, 0)
+        for stream in order:
+            sent += chance.choice(BETWEEN)
+            if came[stream] == 0:
+                sent += frame(HEADERS, END_HEADERS, stream, encoder.encode(HEAD))
+            elif came[stream] == 1:
+                sent += frame(DATA, 0, stream, grpc_message(payloads[(stream - first) // 2]))
+            else:
+                sent += frame(HEADERS, END_HEADERS | END_STREAM, stream, encoder.encode(OK))
+            came[stream] += 1
+        found = fed(talk, sent, cuts)
+        assert sorted(one.number for one in found) == list(range(len(payloads)))
+        for number, response, known in found:
+            assert response is True or response.body == grpc_message(payloads[number])
+            talk.recognize(number, known)
+        first += 2 * len(payloads)
+
+
+def test_a_response_that_is_known_is_recognized_and_one_that_differs_is_not():
+    talk, encoder = conversation(), hpack.Encoder()
+    alike = []
+    for number, payload in enumerate([b"one"] * 4 + [b"two"]):
+        talk.begin(0, b"request", 7)
+        ((call, response, known),) = talk.receive_all(grpc_response(encoder, 2 * number + 1, payload))
+        talk.recognize(0, known)
+        alike.append(response is True)
+        assert call == 7
+    assert alike == [False, False, True, True, False]
+
+
+def test_nothing_that_is_under_way_is_recognized_after_the_table_has_changed():
+    talk, encoder = conversation(), hpack.Encoder()
+    for stream in (1, 3, 5):
+        talk.begin(0, b"request", 0)
+        ((_, response, known),) = talk.receive_all(grpc_response(encoder, stream, b"one"))
+        talk.recognize(0, known)
+    assert response is True
+    talk.begin(0, b"request", 0)
+    talk.begin(1, b"request", 1)
+    changed = talk.receive_all(grpc_response(encoder, 9, b"one", trailers=[*OK, ("number", "7")]))
+    ((number, response, known),) = talk.receive_all(grpc_response(encoder, 7, b"one"))
+    assert changed[0].number == 1 and changed[0].known is None
+    assert number == 0 and response is not True and response.body == grpc_message(b"one")
+
+
+WRONG = [
+    (frame(HEADERS, 0, 1, b"\x88") + frame(DATA, 0, 3, b"x"), "interrupted by another stream's frame"),
+    (frame(DATA, 0, 5, b"x"), "a frame came on stream 5, on which nothing is awaited"),
+    (frame(DATA, 0, 2, b"x"), "on stream 2"),
+    (frame(DATA, 0, 3, b"x"), "a body came before the header fields"),
+    (frame(WINDOW_UPDATE, 0, 9, b"\0\0\0\1"), "names stream 9"),
+    (frame(WINDOW_UPDATE, 0, 1, b"\x7f\xff\xff\xff"), "larger than the protocol allows"),
+    (frame(RST_STREAM, 0, 1, struct.pack("!I", 7)), "RST_STREAM REFUSED_STREAM"),
+    (frame(GOAWAY, 0, 0, struct.pack("!II", 1, 0)), "with GOAWAY NO_ERROR"),
+    (grpc_response(hpack.Encoder(), 1, b"x") * 2, "on which nothing is awaited"),
+    (settings({4: 2**31}), "larger than the protocol allows"),
+]
+
+
+@pytest.mark.parametrize(("stream", "text"), WRONG, ids=[text for _, text in WRONG])
+@pytest.mark.parametrize("cuts", [(), range(0, 1000, 7)])
+def test_what_must_not_come_is_an_error(stream, text, cuts):
+    talk = conversation()
+    talk.begin(0, b"abc", 0)
+    talk.begin(1, b"abc", 1)
+    with pytest.raises(TransportError, match=text):
+        fed(talk, stream, cuts)
+
+
+def test_after_goaway_what_is_under_way_is_answered_and_nothing_else_begins():
+    talk, encoder = conversation(), hpack.Encoder()
+    talk.begin(0, b"abc", 0)
+    assert talk.receive_all(frame(GOAWAY, 0, 0, struct.pack("!II", 1, 0))) == []
+    assert [one.number for one in talk.receive_all(grpc_response(encoder, 1, b"x"))] == [0]
+    with pytest.raises(TransportError, match="takes no more requests"):
+        talk.begin(0, b"abc", 0)
+
+
+def test_no_more_calls_are_begun_than_the_server_takes():
+    talk = conversation()
+    talk.receive_all(settings({3: 2}))
+    for number in range(2):
+        talk.begin(0, b"abc", number)
+    with pytest.raises(TransportError, match="takes 2 calls at once on a connection: give outstanding no more"):
+        talk.begin(0, b"abc", 2)
+
+
+@given(
+    some.lists(some.integers(0, 100_000), min_size=2, max_size=4),
+    some.lists(some.integers(1, 60_000), max_size=12),
+    some.integers(0, 60_000),
+)
+def test_requests_never_exceed_the_windows_and_arrive_whole(sizes, updates, initial):
+    talk = conversation()
+    talk.receive_all(settings({4: 2 * initial}))
+    talk.outgoing.clear()
+    content = b"".join(talk.begin(number, bytes([number]) * size, number) for number, size in enumerate(sizes))
+    talk.receive_all(settings({4: initial}))  # a smaller window counts for all that are under way
+    content, talk.outgoing = content + bytes(talk.outgoing), bytearray()
+    sent, room = dict.fromkeys(range(1, 2 * len(sizes), 2), b""), 65_535
+    for more in [*updates, *[200_000] * 4]:
+        content = content.removeprefix(_http2.OPENING)
+        while content:
+            size, kind, flags = int.from_bytes(content[:3], "big"), content[3], content[4]
+            stream, data = int.from_bytes(content[5:9], "big"), content[9 : 9 + size]
+            content = content[9 + size :]
+            if kind == DATA:
+                sent[stream] += data
+                assert bool(flags & END_STREAM) == (len(sent[stream]) == sizes[stream // 2])
+            assert kind in (DATA, HEADERS) or (kind, flags) == (SETTINGS, ACK)
+        assert sum(map(len, sent.values())) <= room
+        increment = struct.pack("!I", more)
+        talk.receive_all(b"".join(frame(WINDOW_UPDATE, 0, stream, increment) for stream in (0, *sent)))
+        content, talk.outgoing = bytes(talk.outgoing), bytearray()
+        room += more
+    assert list(sent.values()) == [bytes([number]) * size for number, size in enumerate(sizes)]
