@@ -64,7 +64,7 @@ def distributions(run: Run, axes: Axes) -> None:
     if not axes.lines:
         return nothing(axes, "no system over tcp in this run")
     distribution_axes(axes)
-    axes.set_title("Distribution of the round trips over tcp")
+    axes.set_title("Distribution of the RTT, tcp")
     return None
 
 
@@ -84,8 +84,8 @@ def counters(run: Run, axes: Axes) -> None:
     range_rows(axes, rows, "{:.2f}".format, is_log=False)
     name_rows(axes, names, fontsize=9)
     axes.set_xlim(-0.05, max(1.1, 1.05 * axes.dataLim.intervalx[1]))
-    axes.set_xlabel("connections per call, whole machine; bar: range over starts")
-    axes.set_title("Connections opened, and put into TIME_WAIT (tcp)")
+    axes.set_xlabel("opened, or put into TIME_WAIT; bar: range over starts")
+    axes.set_title("Connections per call, tcp")
     return None
 
 

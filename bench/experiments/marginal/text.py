@@ -20,7 +20,7 @@ def _costs(run: Run) -> str:
     for case in cases(run):
         start, _, byte = costs(run, case, "wall")
         call = call_us(run, case, "wall")
-        worth = f", as long as {quantity(start.middle / call.middle)} calls" if call.middle > 0 else ""
+        worth = f", as long as {quantity(start.middle / call.middle)} calls" if call.low > 0 else ""
         each_kb = f"; {duration(byte.middle)} per further kB" if byte.low > 0 else ""
         lines.append(
             f"- **{run.labels[case]}**: a process takes {duration(start.middle)} to start, connect and end{worth}; "
@@ -31,7 +31,7 @@ def _costs(run: Run) -> str:
 
 def _shares(run: Run, case: int) -> str:
     wall, client, server = (call_us(run, case, kind).middle for kind in KINDS)
-    if not (client > 0 and server > 0 and wall > 0):
+    if not (client > 0 and server > 0 and call_us(run, case, "wall").low > 0):
         return ""
     cpu = f", of which client CPU {client / wall:.0%} and server CPU {server / wall:.0%}"
     if client + server > 1.01 * wall:
