@@ -114,6 +114,15 @@ def test_questions_are_asked_before_and_scored_after_the_measurement(notebook):
     assert 'predictions: str = "off"' in sources[1]
 
 
+@pytest.mark.parametrize("notebook", [*dict.fromkeys(one.notebook for one in questions.ALL)])
+def test_each_question_is_the_last_line_of_its_cell_so_that_it_is_shown(notebook):
+    sources = [
+        cell.source for cell in cells(ROOT / "notebooks" / f"{notebook}.ipynb") if "bench.predict(" in cell.source
+    ]
+    assert len(sources) == len(questions.of(notebook))
+    assert all(source.splitlines()[-1].startswith("bench.predict(") for source in sources)
+
+
 def test_the_notebooks_that_predict_are_those_with_questions():
     asking = subprocess.run(
         ["git", "grep", "-l", "bench.predict", "notebooks"], cwd=ROOT, capture_output=True, text=True
