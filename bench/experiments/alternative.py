@@ -83,6 +83,8 @@ def _curves(axes: Axes) -> list[str]:
             heights = [y for _, y in points]
             ends = dict.fromkeys(vertical(end) for end in (min(heights), max(heights)))
             parts.append(f"{label} {' to '.join(ends)}")
+        elif len(points) == 2 and low == high and vertical(low).split()[0] in label:
+            parts.append(f"{label} throughout")
         elif one.get_transform() == axes.transData:
             parts.append(f"{label} {vertical(low)} at {horizontal(first)} and {vertical(high)} at {horizontal(last)}")
     return parts

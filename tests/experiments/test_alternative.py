@@ -74,6 +74,14 @@ def test_a_curve_has_its_values_at_both_ends_and_the_scales_are_named(axes):
     )
 
 
+def test_a_level_that_its_label_names_is_named_once(axes):
+    axes.plot([0, 8], [250, 250], label="offered: 250/s")
+    axes.plot([0, 8], [3, 3], label="sockets")
+    axes.set(xlabel="time", ylabel="rate")
+    said = alternative.sentence(axes)
+    assert said == "What it shows (rate against time): offered: 250/s throughout; sockets 3 at 0 and 3 at 8."
+
+
 def test_a_distribution_has_its_median_and_its_p99(axes):
     curve(axes, np.arange(1.0, 1001.0), "zeromq, n = 1,000", "black")
     curve(axes, np.arange(1.0, 11.0), "few, n = 10", "black")

@@ -50,7 +50,7 @@ def _over_time(run: Run, axes: Axes, column: str, words: str) -> bool:
         rates, (colour, marker) = over_time(run, one.case), look(place)
         each: dict[str, Any] = {"color": colour, "marker": marker, "ms": 4, "lw": 1.8, "markevery": (place, 4)}
         axes.plot(rates.index, rates[column], LINES[place % len(LINES)], label=one.name, **each)
-    _level(axes, rates.index, of.offered_per_s, f"offered: {of.offered_per_s:g}/s", color=GREY, lw=1.2, zorder=1.5)
+    _level(axes, of.offered_per_s, f"offered: {of.offered_per_s:g}/s", color=GREY, lw=1.2, zorder=1.5)
     axes.set_xlabel("time since the freeze began [s]")
     axes.set_ylabel(words)
     axes.set_ylim(bottom=0)
@@ -60,17 +60,16 @@ def _over_time(run: Run, axes: Axes, column: str, words: str) -> bool:
     return True
 
 
-def _level(axes: Axes, times: Any, height: float, words: str, **draw: Any) -> None:
-    """Draw a rate that does not change, as data: no legend covers it."""
-    axes.plot([min(times), max(times)], [height, height], label=words, **draw)
+def _level(axes: Axes, height: float, words: str, **draw: Any) -> None:
+    """Draw a rate that does not change along the curves, as data: no legend covers it."""
+    axes.plot(axes.dataLim.intervalx, [height, height], label=words, **draw)
 
 
 def attempts_over_time(run: Run, axes: Axes) -> None:
     """Draw the attempts per second of each policy, with the offered rate and the server's capacity."""
     if _over_time(run, axes, "attempts", "attempts per second, median over starts"):
         capacity = run.case(outcomes(run)[0].case).offered_per_s / utilization(run)
-        times = axes.get_lines()[0].get_xdata()
-        _level(axes, times, capacity, f"server's capacity: {capacity:g}/s", color="black", ls=(0, (1, 2)), lw=1.4)
+        _level(axes, capacity, f"server's capacity: {capacity:g}/s", color="black", ls=(0, (1, 2)), lw=1.4)
         axes.legend(fontsize=9)
         axes.set_title("Attempts over time")
 
@@ -115,7 +114,7 @@ def _recovery(one: Outcome) -> str:
 
 
 def deadlines(run: Run, axes: Axes) -> None:
-    """Draw the share of the requests that were met in each start, and when each policy recovered."""
+    """Draw the share of the requests that met their deadline in each start, and when each policy recovered."""
     known = outcomes(run)
     rows = [
         RangeRow(100 * one.met, look(place).colour, marker=look(place).marker,
