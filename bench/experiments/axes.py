@@ -492,18 +492,13 @@ def distribution_line(
     run: Run, axes: Axes, case: int, colour: Any, line: str, marker: str, name: str | None = None
 ) -> None:
     """Draw one case's empirical CDF; on it a marker at each quantile, beside it what its starts say of it."""
-    rtt = run.rtt_us(case)
+    values, fractions = run.distribution_us(case)
     found = [(p, quantile(run, case, p)) for p in stats.QUANTILES]
-    label = f"{name or run.labels[case]}, n = {run.count(case):,}{_drawn(run, case)}{crossed(found)}"
-    curve(axes, rtt, label, colour, line, 1.8)
-    axes.lines[-1].set(marker=marker, markevery=(len(rtt), 1), ms=5.5)  # the marker is for the legend only
-    values, fractions = stats.distribution(np.asarray(rtt))
+    of_sketches = ", from sketches" if run.sketched_of(case) else ""
+    label = f"{name or run.labels[case]}, n = {run.count(case):,}{of_sketches}{crossed(found)}"
+    axes.plot(values, tail_scale(fractions), line, lw=1.8, color=colour, label=label)
+    axes.lines[-1].set(marker=marker, markevery=(max(1, len(values)), 1), ms=5.5)  # the marker is for the legend only
     quantile_marks(axes, values, fractions, found, colour, marker)
-
-
-def _drawn(run: Run, case: int) -> str:
-    """Return that a random sample of a case's calls is drawn, where hosts kept samples; else nothing."""
-    return f", {len(run.rtt_us(case)):,} drawn" if run.sketched_of(case) else ""
 
 
 def quantile_marks(

@@ -137,7 +137,7 @@ def _hosts(run: Run) -> str:
     """Return which hosts took part, and whose calls the quantiles describe; nothing for a run of one machine."""
     if not len(run.hosts):
         return ""
-    kept = "Quantiles from sketches; drawn: a random sample of the calls. " if run.kept_starts else ""
+    kept = "Quantiles and distributions: from sketches. Single calls: a random sample. " if run.kept_starts else ""
     return f"Hosts: {hosts.machines(run)}. {hosts.headline(run)} Rates: of all hosts that make calls. {kept}"
 
 

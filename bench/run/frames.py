@@ -524,6 +524,16 @@ class Run:
             return stats.quantile(self.rtt_us(case), p)
         return self.pooled(case, "rtt", kept).quantile(p) / 1e3
 
+    def distribution_us(self, case: int) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
+        """Return the empirical distribution function of the RTT of a case after the warm-up: (values in us, fractions).
+
+        Where hosts kept samples, that of their sketches.
+        """
+        if not (kept := self.sketched_of(case)):
+            return stats.distribution(self.rtt_us(case))
+        values, fractions = self.pooled(case, "rtt", kept).distribution()
+        return values / 1e3, fractions
+
     def pooled(self, case: int, time: str, kept: dict[int, str]) -> Sketch:
         """Return a sketch of the times of all described calls of a case after the warm-up, in ns.
 

@@ -313,11 +313,19 @@ SKETCHES = _schema(
         _START,
         _field("process", pa.int32(), "", "number of the client process, from 0"),
         _field("host", pa.string(), "", "name of the host, as in the table hosts"),
-        _field("slice", pa.int32(), "", "number of the slice of the window, from 0; the last: after the window"),
+        _field("slice", pa.int32(), "", "number of the slice, from 0; 50 are the window, others follow it"),
         _field("from_ns", pa.int64(), "ns", "when the slice begins"),
-        _field("to_ns", pa.int64(), "ns", "when the slice ends; null: it is after the window"),
+        _field(
+            "to_ns", pa.int64(), "ns", "when the slice ends; null: never, which begins a whole window after the window"
+        ),
         _field("calls", pa.int64(), "1", "calls that were sent in it, and have a reply"),
         _field("replies", pa.int64(), "1", "replies that were received in it"),
+        _field(
+            "replies_by_part",
+            pa.list_(pa.int64()),
+            "1",
+            "replies that were received in each of its parts, which are equally long; none: it has no end",
+        ),
         _field("sampled", pa.int64(), "1", "calls that were sent in it and are in samples, chosen at random"),
         _field(
             "waited",

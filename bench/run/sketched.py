@@ -13,7 +13,9 @@ import numpy as np
 from bench.stats import Array, sketches
 from bench.stats.sketches import Sketch
 
-SLICES = 50  # of a window: 20 ms of one second; what comes after the window is one slice more
+SLICES = 50  # of a window: 20 ms of one second
+MOST = 2 * SLICES  # those after the window, until the last reply, among them; what comes later still is one slice more
+PARTS = 20  # of a slice: what a rate leaves out at both ends of the window is less than one
 TIMES = ("rtt", "response", "idle_lag")  # the last two only of an open load
 LARGEST = math.log(2**63)  # of a time in ns
 
@@ -25,27 +27,29 @@ def rows(calls: Sequence[Array], window_ns: int, chosen: Array) -> list[dict[str
     sending. chosen: the places of the samples that are sent, in all callers' calls one after the other.
     """
     sent, replied, *due = (np.concatenate([one[i] for one in calls]) for i in range(len(calls[0])))
-    edges = window_ns * np.arange(SLICES + 1) // SLICES
+    number = min(MOST, max(SLICES, int(replied.max()) * SLICES // window_ns + 1))
+    edges = window_ns * np.arange(number + 1) // SLICES
     of_sent, of_replied = _slices(edges, sent), _slices(edges, replied)
     order = np.argsort(of_sent, kind="stable")
-    cuts = np.searchsorted(of_sent[order], np.arange(SLICES + 2))
-    replies = np.bincount(of_replied, minlength=SLICES + 1)
-    sampled = np.bincount(of_sent[chosen], minlength=SLICES + 1)
+    cuts = np.searchsorted(of_sent[order], np.arange(number + 2))
+    replies = np.bincount(of_replied, minlength=number + 1)
+    sampled = np.bincount(of_sent[chosen], minlength=number + 1)
     times, waited = {"rtt": replied - sent}, None
     if due:
         times["response"], times["idle_lag"] = replied - due[0], sent - due[0]
         waited = np.concatenate([_waited(one) for one in calls])
     process, found = _of_process(calls), []
-    for at in range(SLICES + 1):
+    for at in range(number + 1):
         mine = order[cuts[at] : cuts[at + 1]]
-        if at == SLICES and not (mine.size or replies[at]):
+        if at == number and not (mine.size or replies[at]):
             continue
         row = process | {
             "slice": at,
             "from_ns": int(edges[at]),
-            "to_ns": int(edges[at + 1]) if at < SLICES else None,
+            "to_ns": int(edges[at + 1]) if at < number else None,
             "calls": int(mine.size),
             "replies": int(replies[at]),
+            "replies_by_part": _in_parts(replied[of_replied == at], edges[at : at + 2]),
             "sampled": int(sampled[at]),
             "waited": None if waited is None else int(waited[mine].sum()),
             "accuracy": sketches.ACCURACY,
@@ -58,8 +62,21 @@ def rows(calls: Sequence[Array], window_ns: int, chosen: Array) -> list[dict[str
 
 
 def _slices(edges: Array, times: Array) -> Array:
-    """Return the slice of each time; before *go* is the first, after the window one more than there are."""
-    return np.clip(np.searchsorted(edges, times, side="right") - 1, 0, SLICES)
+    """Return the slice of each time; before *go* is the first, after the last edge one more than there are."""
+    return np.clip(np.searchsorted(edges, times, side="right") - 1, 0, len(edges) - 1)
+
+
+def parts(from_ns: int, to_ns: int) -> Array:
+    """Return when the parts of a slice begin, and when the last one ends."""
+    return from_ns + (to_ns - from_ns) * np.arange(PARTS + 1) // PARTS
+
+
+def _in_parts(replied: Array, ends: Array) -> list[int]:
+    """Return how many replies were received in each part of a slice; none for one without an end."""
+    if len(ends) < 2:
+        return []
+    places = np.clip(np.searchsorted(parts(*ends), replied, side="right") - 1, 0, PARTS - 1)
+    return [int(count) for count in np.bincount(places, minlength=PARTS)]
 
 
 def _waited(times: Array) -> Array:
@@ -110,6 +127,11 @@ def misfit(row: Mapping[str, Any]) -> str:
         return f"the accuracy {row['accuracy']:g} of a sketch cannot be"
     if row["sampled"] > row["calls"]:
         return f"{row['sampled']:,} samples of {row['calls']:,} calls cannot be"
+    by_part = row["replies_by_part"]
+    if by_part is None or len(by_part) != PARTS * (row["to_ns"] is not None) or None in by_part:
+        return "the replies of a slice are not in its parts"
+    if by_part and (min(by_part) < 0 or sum(by_part) != row["replies"]):
+        return f"{sum(by_part):,} of {row['replies']:,} replies in the parts of a slice cannot be"
     for time in TIMES:
         counts = row[f"{time}_counts"]
         if counts is None:

@@ -120,9 +120,9 @@ class SketchedStarts:
         return float(whole + sum(row["waited"] or 0 for row in self._rows(start))) / self.calls(start)
 
     def rate_per_s(self, start: int) -> float:
-        """Return calls per second while all callers ran, of the slices that are wholly in that time; NaN without any.
+        """Return calls per second while all callers ran, in the parts of slices wholly in that time; NaN without any.
 
-        The exact number of replies that were received in these slices, over the time that they take together.
+        The exact number of replies that were received in these parts, over the time that they take together.
         """
         processes = [rows[0] for rows in self.rows[start].values()]
         began = [row["begin_ns"] for row in processes]
@@ -134,14 +134,17 @@ class SketchedStarts:
             began.append(int(by_caller.min().max()))
             ended.append(int(replied.groupby(rows["client"]).max().min()))
             replies.append(np.sort(replied.to_numpy()))
-        kept = self._rows(start)
-        edges = {(row["from_ns"], row["to_ns"]) for row in kept if row["to_ns"] is not None}
-        inside = {one for one in edges if one[0] >= max(began) and one[1] <= min(ended)}
-        count = sum(row["replies"] for row in kept if (row["from_ns"], row["to_ns"]) in inside)
-        for begin, end in inside:
-            count += sum(int(np.subtract(*np.searchsorted(each, (end, begin)))) for each in replies)
-        span_ns = sum(end - begin for begin, end in inside)
-        return float(count / (span_ns / 1e9)) if inside else math.nan
+        begin, end = max(began), min(ended)
+        count, inside = 0, set()
+        for row in self._rows(start):
+            if row["to_ns"] is not None:
+                edges = sketched.parts(int(row["from_ns"]), int(row["to_ns"]))
+                fits = (edges[:-1] >= begin) & (edges[1:] <= end)
+                count += int(np.sum(np.asarray(row["replies_by_part"])[fits]))
+                inside |= set(zip(edges[:-1][fits].tolist(), edges[1:][fits].tolist(), strict=True))
+        for first, last in inside:
+            count += sum(int(np.subtract(*np.searchsorted(each, (last, first)))) for each in replies)
+        return float(count / (sum(last - first for first, last in inside) / 1e9)) if inside else math.nan
 
     def cycle_s(self, start: int) -> float:
         """Return the mean round trip plus the mean gap until the same caller's next call, in s."""

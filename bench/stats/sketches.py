@@ -56,6 +56,16 @@ class Sketch:
         ratio = _ratio(self.accuracy)
         return 2 * ratio**bucket / (ratio + 1)  # equally far, in proportion, from both ends of the bucket
 
+    def distribution(self) -> tuple[Array, Array]:
+        """Return the empirical distribution function as (values, fractions), at most one value for each bucket."""
+        buckets = np.flatnonzero(self.counts)
+        ratio = _ratio(self.accuracy)
+        values = 2 * ratio ** (self.first + buckets.astype(float)) / (ratio + 1)
+        fractions = (self.zeros + np.cumsum(self.counts)[buckets]) / max(1, self.samples)
+        if not self.zeros:
+            return values, fractions
+        return np.concatenate([[0.0], values]), np.concatenate([[self.zeros / self.samples], fractions])
+
     def merged(self, other: Self) -> Self:
         """Return the sketch of the samples of both; ValueError for two accuracies."""
         if self.accuracy != other.accuracy:

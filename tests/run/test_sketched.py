@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from far_hosts import far_case, far_run
+from handmade import reference
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -54,12 +55,16 @@ def test_rows_hold_the_exact_counts_and_sums_of_their_slice(seed, callers, is_op
     sent, replied, *due = np.concatenate(calls, axis=1)
     chosen = np.sort(np.random.default_rng(seed).choice(len(sent), len(sent) // 10, replace=False))
     rows = sketched.rows(calls, WINDOW_NS // 10, chosen)
-    assert [row["slice"] for row in rows[: sketched.SLICES]] == list(range(sketched.SLICES))
+    assert [row["slice"] for row in rows] == list(range(len(rows))) and len(rows) >= sketched.SLICES
+    assert len(rows) <= sketched.MOST + 1 and (rows[-1]["to_ns"] is None) == (replied.max() >= WINDOW_NS // 10 * 2)
     for row in rows:
         last = row["to_ns"] or 2**62
         mine = (sent >= row["from_ns"]) & (sent < last)
         assert (row["calls"], row["rtt_sum_ns"]) == (mine.sum(), (replied - sent)[mine].sum())
         assert row["replies"] == ((replied >= row["from_ns"]) & (replied < last)).sum()
+        assert len(row["replies_by_part"]) == sketched.PARTS * (last < 2**62)
+        for at, end, count in zip(*_ends(row), row["replies_by_part"], strict=False):
+            assert count == ((replied >= at) & (replied < end)).sum()
         assert row["sampled"] == mine[chosen].sum()
         assert row["rtt_max_ns"] == ((replied - sent)[mine].max() if mine.any() else None)
         assert ("response_counts" in row) == is_open and not sketched.misfit(dict.fromkeys(schema.SKETCHES.names) | row)
@@ -72,6 +77,11 @@ def test_rows_hold_the_exact_counts_and_sums_of_their_slice(seed, callers, is_op
         assert sum(row["waited"] for row in rows) == np.concatenate(waited).sum()
         idle = (sent - due[0])[~np.concatenate(waited)]
         assert sketched.sketch_of(rows, "idle_lag").samples == len(idle)
+
+
+def _ends(row):
+    ends = sketched.parts(row["from_ns"], row["to_ns"] or row["from_ns"])
+    return ends[:-1], ends[1:]
 
 
 @cache
@@ -121,19 +131,20 @@ def test_quantiles_are_within_the_bound_and_counts_and_means_exact(folders):
     assert most == "calls" and whole.pooled_us(0, 0.5) == stats.quantile(whole.rtt_us(0), 0.5)
 
 
-def test_a_rate_counts_the_replies_of_whole_slices_in_which_all_ran(folders):
+def test_a_rate_counts_the_replies_of_the_parts_of_slices_in_which_all_ran(folders):
     whole, kept = pairs()
     for start in kept.ledger.index:
         rows = whole.samples[whole.samples["start"] == start]
         replied = (rows["t_send_ns"] + rows["rtt_ns"]).to_numpy()
         began = rows.groupby("client")["t_send_ns"].min().max()
         ended = (rows["t_send_ns"] + rows["rtt_ns"]).groupby(rows["client"]).max().min()
-        slices = kept.sketches[kept.sketches["start"] == start]
-        slices = slices[(slices["from_ns"] >= began) & (slices["to_ns"] <= ended)]
-        begin, end = slices["from_ns"].min(), slices["to_ns"].max()
+        slices = kept.sketches[(kept.sketches["start"] == start) & kept.sketches["to_ns"].notna()]
+        edges = {int(at) for _, row in slices.iterrows() for at in sketched.parts(int(row.from_ns), int(row.to_ns))}
+        begin, end = min(at for at in edges if at >= began), max(at for at in edges if at <= ended)
+        assert end - begin > 0.99 * (ended - began)
         exact = ((replied >= begin) & (replied < end)).sum() / ((end - begin) / 1e9)
         assert kept.starts.loc[start, "rate_per_s"] == pytest.approx(exact, rel=1e-12)
-        assert kept.starts.loc[start, "rate_per_s"] == pytest.approx(whole.starts.loc[start, "rate_per_s"], rel=0.02)
+        assert kept.starts.loc[start, "rate_per_s"] == pytest.approx(whole.starts.loc[start, "rate_per_s"], rel=0.005)
     assert checks.little(kept).verdict == PASS
 
 
@@ -167,7 +178,10 @@ def test_figures_draw_a_random_sample_in_which_each_call_has_the_same_chance(fol
     share = rows.groupby("host", observed=True).size() / whole.samples_of(0, warm=True).groupby("host").size()
     assert share.between(0.08, 0.12).all() and len(kept.rtt_us(0)) == len(rows)
     assert len(whole.rtt_us(0)) == whole.count(0)
-    assert "drawn: a random sample of the calls" in panels.caption(kept).replace("\n", " ")
+    values, fractions = kept.distribution_us(0)
+    assert fractions[-1] == 1 and values[np.searchsorted(fractions, 0.99)] == pytest.approx(kept.pooled_us(0, 0.99))
+    assert all(map(np.array_equal, whole.distribution_us(0), stats.distribution(whole.rtt_us(0))))
+    assert "from sketches. Single calls: a random sample." in panels.caption(kept).replace("\n", " ")
     assert "random sample" not in panels.caption(whole)
 
 
@@ -221,7 +235,7 @@ def _changed(name, change, is_signed=True):
     return act, name
 
 
-NOTHING = {"calls": 0, "sampled": 0, "rtt_counts": [], "rtt_zeros": 0}
+NOTHING = {"calls": 0, "sampled": 0, "replies": 0, "replies_by_part": [0] * 20, "rtt_counts": [], "rtt_zeros": 0}
 DAMAGED = {
     "cut off": (_cut, "sketches/00000.parquet: it is truncated"),
     "one count": _changed("sketches/00000.parquet was altered", lambda r: r[9].update(rtt_sum_ns=1), is_signed=False),
@@ -236,6 +250,8 @@ DAMAGED = {
     "two accuracies": _changed("several accuracies", lambda r: r[9].update(accuracy=0.01)),
     "a slice twice": _changed("samples of .* calls", lambda r: r.append(r[9])),
     "an empty slice twice": _changed("one slice twice", lambda r: r.append(r[9] | NOTHING)),
+    "a part less": _changed("not in its parts", lambda r: r[9]["replies_by_part"].pop()),
+    "a reply more": _changed("in the parts of a slice cannot be", lambda r: r[9].update(replies=10**6)),
     "sampled": _changed("samples of 0 calls cannot be", lambda r: r[-1].update(calls=0, sampled=1)),
     "a slice less": _changed("samples of .* calls", lambda r: r.pop(9)),
     "removed": (lambda folder: (folder / "sketches" / "00000.parquet").unlink(), "is missing"),
@@ -250,6 +266,19 @@ def test_a_damaged_file_is_refused_by_name(name):
     with pytest.raises(DataError, match=words) as caught:
         listing.run_text(str(run.folder.path))
     assert "\n" not in str(caught.value)
+
+
+def test_a_run_of_one_machine_is_as_without_sketches():
+    run = reference("nodelay")
+    rows = run.samples[run.samples["warm"]].groupby("start")
+    assert run.sketches.empty and not run.kept_starts and "share" not in run.samples
+    for start, mine in rows:
+        rtt = mine["rtt_ns"].to_numpy() / 1e3
+        assert run.starts.loc[start, column(0.99)] == pytest.approx(stats.carried(rtt, 0.99), rel=0, abs=0, nan_ok=True)
+        every = run.samples[run.samples["start"] == start]
+        times = (every["t_send_ns"].to_numpy(), (every["t_send_ns"] + every["rtt_ns"]).to_numpy())
+        assert run.starts.loc[start, "rate_per_s"] == stats.closed_rate(*times, every["client"].to_numpy())
+    assert all(run.count(case) == len(run.rtt_us(case)) for case in run.numbers)
 
 
 def test_the_table_is_documented_and_says_its_units():

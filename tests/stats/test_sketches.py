@@ -46,3 +46,11 @@ def test_sketches_of_two_accuracies_are_not_merged():
 def test_ten_million_samples_are_a_few_thousand_counts():
     chance = np.random.default_rng(1)
     assert Sketch.of(chance.lognormal(11, 1.5, 1_000_000)).counts.size < 3000
+
+
+@given(TIMES)
+def test_a_distribution_is_that_of_the_samples_within_the_accuracy(values):
+    sketch = Sketch.of(values)
+    found, fractions = sketch.distribution()
+    assert fractions[-1] == 1 and (np.diff(fractions) > 0).all() and (np.diff(found) > 0).all()
+    assert all(sketch.quantile(p) == pytest.approx(value) for value, p in zip(found, fractions, strict=True))
