@@ -181,6 +181,8 @@ def test_figures_draw_a_random_sample_in_which_each_call_has_the_same_chance(fol
     values, fractions = kept.distribution_us(0)
     assert fractions[-1] == 1 and values[np.searchsorted(fractions, 0.99)] == pytest.approx(kept.pooled_us(0, 0.99))
     assert all(map(np.array_equal, whole.distribution_us(0), stats.distribution(whole.rtt_us(0))))
+    titles = [panels.panel(run, "calls_in_order").axes[0].get_title("left") for run in (whole, kept)]
+    assert [title.partition(";")[0] for title in titles] == ["Every call", "A random sample of the calls"]
     assert "from sketches. Single calls: a random sample." in panels.caption(kept).replace("\n", " ")
     assert "random sample" not in panels.caption(whole)
 
