@@ -200,6 +200,7 @@ def main(channel: Channel) -> None:
     load, inside = prepare(channel, spec)
     get_ready(channel, load, inside)
     go = channel.receive(Go)
+    late_ns = max(0, time.perf_counter_ns() - go.at_ns)
     meter = Meter(inside, getattr(load, "pids", ()))
     timed_loops.wait_until(go.at_ns)
     meter.start()
@@ -209,7 +210,7 @@ def main(channel: Channel) -> None:
     blobs = [*report.times, *((marks.times, marks.messages) if marks else ())]
     counted = inside.echo.count().count if inside and not marks and inside.is_alive() else None
     reported = {name: value for name, value in vars(report).items() if name != "times"}
-    channel.send(Done(**vars(used), **reported, blobs=blobs, counted=counted))
+    channel.send(Done(**vars(used), **reported, blobs=blobs, counted=counted, late_ns=late_ns))
     channel.receive(Close)
     load.close()
     channel.send(Closed())

@@ -174,7 +174,7 @@ class Done(Usage):
     reported. scheduled: how many calls an open load was to make. window_s: as a generator took it. sessions: the client
     processes, each as ``bench.child.session.Session``. counted: requests that the server inside this process answered.
     codec: ``bench.child.carrying.Alone`` of structured messages, by name. held: how many samples its host holds back,
-    instead of ``blobs``.
+    instead of ``blobs``. late_ns: how long after the instant *go* the order to go arrived; 0 if in time.
     """
 
     calls: int
@@ -187,6 +187,7 @@ class Done(Usage):
     counted: int | None = None
     codec: Mapping[str, float] = {}
     held: int = 0
+    late_ns: int = 0
 
 
 class Closed(Message):

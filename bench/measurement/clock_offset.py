@@ -15,7 +15,7 @@ from bench.stats import clock_offsets
 from bench.stats.clock_offsets import ClockReading, ClockStepError
 
 LEAST = 20  # exchanges
-ENOUGH_S = 0.1  # of exchanging, once there are that many: over a slow network more cost time and give little
+ENOUGH_S = 0.05  # of exchanging, once there are that many: over a slow network more cost time and give little
 LIMIT_S = 5.0  # for connecting, and for all exchanges
 RESOLUTION_NS = max(1, round(1e9 * time.get_clock_info("perf_counter").resolution))
 

@@ -41,6 +41,9 @@ class Metered:
 class WindowMeter(Protocol):
     """The meter of one window on one host; it begins when it is made."""
 
+    def begun(self) -> None:
+        """Return when it has begun, where that takes a message."""
+
     def tick(self) -> None:
         """Read the load once more, unless the host does that by itself."""
 
@@ -103,6 +106,9 @@ class _Meter:
         self._pids, self._network, self._before = pids, network, counters(pids, network)
         self._load = meters.LoadMeter(pids)
         self._load.tick()
+
+    def begun(self) -> None:
+        """Return at once."""
 
     def tick(self) -> None:
         """Read the load."""

@@ -152,7 +152,11 @@ class RemoteMeter:
     def __init__(self, host: "RemoteHost", number: int, pids: Mapping[str, list[int]]) -> None:
         """Begin."""
         self._host, self._number = host, number
-        host.ask("meter_start", number, {role: list(mine) for role, mine in pids.items()})
+        self._begun = host.ask("meter_start", number, {role: list(mine) for role, mine in pids.items()})
+
+    def begun(self) -> None:
+        """Return when the host has begun to read."""
+        self._host.wait(self._begun)
 
     def tick(self) -> None:
         """Do nothing: the host reads its load itself."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import psutil
@@ -48,8 +49,13 @@ READY_S = 15.0  # until a server listens and its clients have made a verified ca
 TARGET_S = 5.0  # the same, for a server that is said to be running
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
 ROLES = ("server_", "router_", "controller_")
-FAR_AHEAD_NS = 100_000_000  # the same where orders go to other machines
+FAR_AHEAD_NS = (20_000_000, 1_000_000_000)  # more where orders go to other machines, and if one arrived too late
+FAR_AHEAD = 3  # and so many times as long as the orders before took to be carried out
 GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
+
+
+class LateOrderError(SystemFailedError):
+    """An order to go reached a host after its instant: the start's clients did not begin together."""
 
 
 def measure(
@@ -57,16 +63,27 @@ def measure(
 ) -> StartRecord:
     """Start fresh processes for a case, run one window, end them, and return what was measured.
 
-    A router, if the system has one, is taken from ``routers``; without it, it is fresh and ends here, too. name: the
-    run and the number of the start, after which hosts name what they keep.
+    A router, if the system has one, is taken from ``routers``; without it, it is fresh and ends here, too. If an order
+    to go comes too late at another machine, nothing of the start is kept, and it is made anew, once, with orders that
+    leave earlier. name: the run and the number of the start, after which hosts name what they keep.
     """
     if routers is None:
         with Routers() as own:
             return measure(case, window_s, seed, own, name)
+    try:
+        return _measure(case, window_s, seed, routers, name, FAR_AHEAD_NS[0])
+    except LateOrderError:
+        return _measure(case, window_s, seed, routers, name, FAR_AHEAD_NS[1])
+
+
+def _measure(
+    case: Case, window_s: float, seed: int, routers: Routers, name: tuple[str, int], far_ahead_ns: int
+) -> StartRecord:
+    """Measure one start; ``far_ahead_ns``: how much earlier orders to go leave where they go to other machines."""
     hosts = routers.hosts(case)
     environment, *_ = [host.prepare(case.system) for host in hosts.all()]  # the server's host comes first
     texts = routers.credentials(case)
-    start = Start(case, seed, window_s, routers.of(case), environment, texts, hosts, name)
+    start = Start(case, seed, window_s, routers.of(case), environment, texts, hosts, name, far_ahead_ns)
     children: list[Reported] = []
     try:
         spawned = start.spawn(children)
@@ -75,6 +92,8 @@ def measure(
         record = start.record(spawned, prepared, window)
         disconnect(spawned)
         return record
+    except LateOrderError:
+        raise
     except (SystemFailedError, psutil.NoSuchProcess) as error:
         raise SystemFailedError(f"{error}{start.obituary(str(error), children)}{_remedy(case)}") from error
     finally:
@@ -163,7 +182,8 @@ class Start:
     """The specification of a start.
 
     environment: the folder of the system's own environment, made beforehand. texts: credentials, where it encrypts.
-    name: of the run, and the number of the start in it.
+    name: of the run, and the number of the start in it. far_ahead_ns: how much earlier orders to go leave where they go
+    to other machines.
     """
 
     case: Case
@@ -174,6 +194,7 @@ class Start:
     texts: Mapping[str, str]
     hosts: Assignment = LOCAL
     name: tuple[str, int] = ("", 0)
+    far_ahead_ns: int = FAR_AHEAD_NS[0]
 
     @property
     def is_stream(self) -> bool:
@@ -337,9 +358,13 @@ class Start:
         hosts = [host for host, _ in prepared.pids]
         before = clocks_of(hosts)
         utc = datetime.now(UTC).isoformat(timespec="milliseconds")
+        asked_ns = time.perf_counter_ns()
         meters = [host.meter(pids) for host, pids in prepared.pids]
-        ahead_ns = GO_AHEAD_NS * (2 + len(spawned.clients)) + (0 if self.hosts.is_here else FAR_AHEAD_NS)
+        for meter in meters:
+            meter.begun()
         now_ns = time.perf_counter_ns()
+        ahead_ns = GO_AHEAD_NS * (2 + len(spawned.clients))
+        ahead_ns += 0 if self.hosts.is_here else self.far_ahead_ns + FAR_AHEAD * (now_ns - asked_ns)
         go_of = {
             id(host): now_ns + ahead_ns + clock.offset_ns
             for (host, _), clock in zip(prepared.pids, before, strict=True)
@@ -358,6 +383,8 @@ class Start:
         )
         for one in windows:
             _refuse_step(one)
+        if not self.hosts.is_here:
+            _refuse_late(self.of_clients, done, ahead_ns)
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
         done, sketches = keeping.of_clients(spawned.clients, done, self._orders(go_ns))
         return Window(utc, go_of[id(self.hosts.server)], go_ns, done, arrived, windows, sketches)
@@ -492,6 +519,18 @@ def _refuse_step(window: HostWindow) -> None:
             f"the clock of host {window.host.name} changed by {step_ns / 1e6:+,.1f} ms in the window: no clock drifts "
             "that fast, so it was set, or its machine was suspended, and this start is not kept; end what sets it, and "
             "measure the rest with -p resume true"
+        )
+
+
+def _refuse_late(of_clients: Sequence[Host], done: Sequence[Done], ahead_ns: int) -> None:
+    """Raise LateOrderError if a client got the order to go after its instant: the others had begun without it."""
+    late_ns, host = max(((one.late_ns, host) for one, host in zip(done, of_clients, strict=True)), key=itemgetter(0))
+    if late_ns:
+        raise LateOrderError(
+            f"the order to go reached the host {host.name} {late_ns / 1e6:,.1f} ms after the instant at which "
+            f"all were to begin, though it had left {ahead_ns / 1e6:,.0f} ms before it, so this start is not kept: the "
+            "network to that host, its machine or this one is too busy; free it, and measure the rest with "
+            "-p resume true"
         )
 
 

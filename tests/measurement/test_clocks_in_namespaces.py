@@ -31,15 +31,13 @@ def test_an_offset_is_recovered_within_its_bound_over_a_slow_link_and_two_hosts_
                 assert abs(found.offset_ns - host.offset_ns) <= found.bound_ns
 
 
-def test_the_drift_and_the_offset_between_two_readings_are_within_their_bounds():
+def test_the_drift_between_two_readings_is_within_its_bound():
     with bed(10) as made, clock_of(made.hosts[0]) as address:
         before, after = compare(address), compare(address)
         while after.at_ns - before.at_ns < 10**9:
             after = compare(address)
     found = clock_offsets.drift(before, after)
     assert abs(found.ppm) <= found.bound_ppm and clock_offsets.step_ns(before, after) == 0
-    between = clock_offsets.between(before, after, (before.at_ns + after.at_ns) // 2)
-    assert abs(between.offset_ns - made.hosts[0].offset_ns) <= between.bound_ns
 
 
 def test_a_clock_behind_a_pulled_cable_is_one_sentence_in_time():

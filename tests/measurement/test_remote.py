@@ -12,6 +12,7 @@ import pytest
 from conftest import descendants, is_gone, wait_for
 from host_processes import Hosts, Started
 
+from bench.apps import listing, notebook
 from bench.child.spec import ClockSpec
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import remote, revision, runner, start
@@ -107,6 +108,26 @@ def test_roles_clocks_and_records(two):
             clock = host.clock()
             assert abs(clock.offset_ns) <= clock.bound_ns
             assert host.private_directory() != host.private_directory()
+
+
+@pytest.mark.parametrize("load", [{}, {"load": "open", "offered_per_s": 500.0}])
+def test_an_order_to_go_that_comes_too_late_is_given_anew_with_more_time(two, monkeypatch, load):
+    monkeypatch.setattr(start, "FAR_AHEAD_NS", (-20_000_000_000, 1_000_000_000))
+    record = measure(case(two, **load), 0.2, 1)
+    send_ns = record.calls[0][0]
+    assert send_ns[0] >= 0 and record.ledger["calls"] == record.ledger["server_calls"] == len(send_ns)
+
+
+def test_a_host_that_gets_its_order_too_late_twice_is_named(two, monkeypatch):
+    monkeypatch.setattr(start, "FAR_AHEAD_NS", (-20_000_000_000, -20_000_000_000))
+    begun, spawn = [], start.Start.spawn
+    monkeypatch.setattr(start.Start, "spawn", lambda self, children: begun.append(1) or spawn(self, children))
+    with pytest.raises(
+        SystemFailedError,
+        match=r"^the order to go reached the host beta [\d,]+\.\d ms after the instant .* -p resume true$",
+    ):
+        measure(case(two), 0.2, 1)
+    assert len(begun) == 2 and nothing_is_left(*two.hosts.values())
 
 
 def test_a_router_runs_on_the_servers_host(two):
@@ -353,6 +374,23 @@ def test_hosts_are_listed_with_clock_revision_and_role(two, command):
     _, alpha, beta = finished.stdout.splitlines()
     assert alpha.split()[0] == "alpha" and alpha.endswith("server") and beta.endswith("load")
     assert revision.content() in alpha and "within" in beta and finished.returncode == 0
+
+
+def test_a_notebook_shows_the_hosts_before_anything_is_measured(two, monkeypatch):
+    shown = []
+    monkeypatch.setattr(notebook, "show_frame", lambda frame, **look: shown.append(frame))
+    monkeypatch.setattr(runner, "_one", lambda folder, *rest: shown.append("measured") or 1 / 0)
+    given = {"system": "sockets", "profile": "smoke", "hosts": two.address}
+    with pytest.raises(ZeroDivisionError):
+        notebook.measure("latency", **given)
+    table, measured = shown
+    assert list(table["role"]) == ["server", "load"] and list(table.index) == ["alpha", "beta"]
+    assert set(table["revision"]) == {revision.content()} and set(table["CPUs"]) == {str(len(os.sched_getaffinity(0)))}
+    assert table["clock beside this one's"].str.match(r"[+-]\d+\.\d{3} ms, within \d").all()
+    assert measured == "measured"
+    assert listing.hosts_rows({"scheduler": two.address, "load": ["alpha"]})[0]["role"] == "load"
+    loading = listing.hosts_rows({"scheduler": two.address}, has_target=True)
+    assert [row["role"] for row in loading] == ["load", "load"]
 
 
 @pytest.mark.parametrize(
