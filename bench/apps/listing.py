@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from bench import codecs, environments, messages, paths, systems
 from bench.apps import repeating, scenarios
@@ -41,20 +43,39 @@ def missing_text() -> str:
 
 def hosts_text(scheduler: str) -> str:
     """Return a line for each host of a scheduler: address, CPUs, revision, clock, and its role where none is named."""
-    from bench.measurement import remote, roles
+    rows = hosts_rows({"scheduler": scheduler})
+    table = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    return "\n".join([*lines] + ["this machine loads: there is one host"] * (len(rows) == 1))
 
-    with remote.client(scheduler) as found, remote.hosts_of(found, scheduler) as hosts:
-        assignment = roles.assigned({}, hosts)
-        rows = [("name", "address", "CPUs", "revision", "clock beside this one's", "role")]
-        for host in hosts:
-            clock = host.clock()
+
+def hosts_rows(asked: Mapping[str, Any], has_target: bool = False) -> list[dict[str, str]]:
+    """Return for each host of a scheduler its name, address, CPUs, revision, clock and role, all as text.
+
+    asked: as ``Case.hosts``. has_target: whether the server is one that runs already, so that all hosts load.
+    """
+    from bench.measurement import remote, roles
+    from bench.measurement.hosts import clocks_of
+
+    scheduler = asked["scheduler"]
+    with remote.client(scheduler) as found, remote.hosts_of(found, scheduler) as there:
+        assignment = roles.assigned(asked, there)
+        assignment = roles.for_target(asked, assignment) if has_target else assignment
+        rows = []
+        for host, clock in zip(there, clocks_of(there), strict=True):
             offset = f"{clock.offset_ns / 1e6:+,.3f} ms, within {duration(clock.bound_ns / 1e3)}"
-            facts = host.facts
-            cpus = str(facts["cpus_allowed"])
-            rows.append((host.name, host.address, cpus, facts["revision"], offset, roles.role_of(assignment, host)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*lines] + ["this machine loads: there is one host"] * (len(hosts) == 1))
+            rows.append(
+                {
+                    "name": host.name,
+                    "address": host.address,
+                    "CPUs": str(host.facts["cpus_allowed"]),
+                    "revision": host.facts["revision"],
+                    "clock beside this one's": offset,
+                    "role": roles.role_of(assignment, host),
+                }
+            )
+    return rows
 
 
 def _tests_the_instrument(name: str) -> bool:

@@ -18,13 +18,13 @@ from tqdm import tqdm
 
 from bench import paths
 from bench.analysis import budget, checks
-from bench.apps import code
+from bench.apps import code, listing
 from bench.errors import UsageError
 from bench.experiments import panels as figures
 from bench.experiments import published, registry, tables, words
 from bench.experiments.axes import style
 from bench.measurement import capacity_search, runner
-from bench.plan import estimate
+from bench.plan import estimate, hosts
 from bench.plan.case import Case
 from bench.plan.objective import objective
 from bench.plan.parameters import flag, literal
@@ -56,6 +56,7 @@ def measure(
         plan = _budgeted(plan, budget_s, again, parameters)
     estimate.refuse_too_long(plan)
     print(estimate.described(plan), flush=True)
+    show_hosts(plan)
     return _judged(_run(plan, _to_resume(plan) if again else None, parameters | {"budget_s": budget_s}))
 
 
@@ -73,10 +74,19 @@ def search(source: object = "measure", **parameters: Any) -> Run:
     goal, plan = objective(str(parameters["objective"])), registry.plan("capacity", **parameters)
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
     print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
+    show_hosts(plan)
     folder = capacity_search.find(plan, goal, lambda text: print(text, flush=True))
     folder.update(**runner.asked(parameters))
     run = Run(folder)
     return _judged(run)
+
+
+def show_hosts(plan: Plan) -> None:
+    """Show the other machines that are to measure a plan: address, CPUs, revision, clock, and role of each."""
+    far = [(case.hosts, case.target is not None) for case in plan.cases if hosts.is_far(case.hosts)]
+    for number, (asked, has_target) in enumerate(far):
+        if (asked, has_target) not in far[:number]:
+            show_frame(pd.DataFrame(listing.hosts_rows(asked, has_target)).set_index("name"))
 
 
 def _run(plan: Plan, unfinished: Folder | None = None, parameters: dict[str, Any] | None = None) -> Run:

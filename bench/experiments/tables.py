@@ -32,9 +32,11 @@ from bench.experiments.tls import findings as tls
 from bench.experiments.wamp import findings as wamp
 from bench.experiments.words import UNKNOWN, factor, limit_of
 from bench.plan.case import MOST_CALLS, Case
+from bench.plan.hosts import described, is_far
 from bench.run.frames import ROLES, Run, column, number_of, numbered
+from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity
+from bench.text import duration, listed, quantity
 
 RATIOS: dict[str, Callable[[Run], list[Ratio]]] = {
     "latency": latency.ratios,
@@ -113,7 +115,7 @@ def predictions(run: Run) -> pd.DataFrame:
 def plan(run: Run) -> pd.DataFrame:
     """Return one row for each planned case: its factors, apart from those that are the same in all."""
     rows = []
-    for case in run.plan.cases:
+    for number, case in enumerate(run.plan.cases):
         clients = f"{case.clients} x {case.callers}" if case.callers > 1 else f"{case.clients}"
         load = f"{case.load}, {case.offered_per_s:g}/s {case.arrivals}" if case.is_paced else case.load
         load += f", {case.max_calls} calls" if case.max_calls < MOST_CALLS else ""
@@ -126,13 +128,15 @@ def plan(run: Run) -> pd.DataFrame:
                 "load": load,
                 "clients": clients,
                 **_connections(case),
+                **_hosts(run, number),
                 "engine": case.engine,
                 "placement": case.placement,
                 "message": case.message,
                 "options": ", ".join(f"{name}={value}" for name, value in case.options.items()),
             }
         )
-    frame = pd.DataFrame(rows).fillna("persistent").set_index("system")
+    usual = {"connections": "persistent", "hosts": "this machine"}
+    frame = pd.DataFrame(rows).fillna(usual).set_index("system")
     return frame.assign(starts=run.plan.starts, **{"window [s]": f"{run.plan.window_s:g}"})
 
 
@@ -145,6 +149,17 @@ def _connections(case: Case) -> dict[str, str]:
         f"sizes with p99 {case.p99_bytes:,} B" if case.p99_bytes else "",
     ]
     return {"connections": ", ".join(word for word in words if word)} if any(words) else {}
+
+
+def _hosts(run: Run, number: int) -> dict[str, str]:
+    """Return which hosts measure a case, by role: those of its starts, or those that are asked for before the first."""
+    case = run.plan.cases[number]
+    if not is_far(case.hosts):
+        return {}
+    rows = run.hosts[run.hosts["start"].isin(run.ledger.index[run.ledger["case"] == number])]
+    by_role = {role: list(dict.fromkeys(rows.loc[rows["role"] == role, "host"])) for role in HOST_ROLES}
+    measured = "; ".join(f"{role}: {listed(names)}" for role, names in by_role.items() if names)
+    return {"hosts": measured or described(case.hosts).removeprefix("hosts of ")}
 
 
 def versions(run: Run) -> pd.DataFrame:

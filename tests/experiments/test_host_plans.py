@@ -1,6 +1,7 @@
 """Each notebook that takes hosts plans all its cases on them, over tcp, unpinned; and says so before it begins."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from conftest import ROOT
@@ -11,6 +12,7 @@ from bench.apps import listing, repeating
 from bench.errors import UsageError
 from bench.experiments import panels, registry, tables, words
 from bench.plan import estimate
+from bench.plan.case import Case
 from bench.run import stored
 
 SCHEDULER = "tcp://10.0.0.1:8786"
@@ -90,3 +92,14 @@ def test_explain_names_the_hosts_of_a_figure():
     run = far_run(registry.plan("latency", system="sockets", hosts=SCHEDULER).cases, ["a", "b"], {"a": 100, "b": 200})
     text = listing.figure_text(str(panels.save(run)[0]))
     assert f"hosts     hosts of {SCHEDULER}" in text
+
+
+def test_the_table_of_the_plan_names_the_hosts_that_measured_each_case():
+    here = Case("sockets", "tcp", payload_bytes=7)
+    cases, us = registry.plan("latency", system="sockets", hosts=SCHEDULER).cases, {"a": 100, "b": 200, "here": 10}
+    run = far_run([*cases, here], ["a", "b"], us)
+    shown = tables.plan(run)["hosts"]
+    assert set(shown.iloc[:-1]) == {"server: s; load: a and b"} and shown.iloc[-1] == "this machine"
+    assert "hosts" not in tables.plan(far_run([here], ["a"], us))
+    asked = SimpleNamespace(plan=run.plan, ledger=run.ledger, hosts=run.hosts.iloc[:0])  # nobody is known to measure
+    assert tables.plan(asked)["hosts"].iloc[0].startswith(f"{SCHEDULER}: server: the first host that is free, by name;")
