@@ -34,9 +34,11 @@ from bench.run import folder as folders
 from bench.run import integrity, schema, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
+from benchmarks import far_starts as conducted_starts
 from benchmarks import hosts as conducted
 from benchmarks import per_byte as known_per_byte
 from benchmarks import reply_streams as thousand
+from benchmarks import two_generators as conducted_loads
 from benchmarks import wires
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
@@ -440,8 +442,10 @@ def per_byte() -> None:
 
 
 def hosts() -> None:
-    """What each host costs the conductor in a start; needs Dask distributed (make hosts)."""
-    conducted.hosts(max(3, BLOCKS // 3))
+    """What hosts cost and bring; needs Dask distributed (make hosts). With --write, docs/hosts.md tells it."""
+    conducted.hosts(max(3, BLOCKS // 3), is_written="--write" in sys.argv)
+    conducted_starts.far_starts(BLOCKS)
+    conducted_loads.two_generators(BLOCKS)
 
 
 PARTS = (
@@ -453,7 +457,8 @@ PARTS = (
 def main() -> None:
     """Print the whole table, or the parts that are named as functions here."""
     print(f"{BLOCKS} blocks, windows of {WINDOW_S} s; load now {psutil.getloadavg()[0]:.2f}")
-    for part in map(globals().__getitem__, sys.argv[1:]) if sys.argv[1:] else PARTS:
+    named = [word for word in sys.argv[1:] if not word.startswith("--")]
+    for part in map(globals().__getitem__, named) if named else PARTS:
         part()
 
 

@@ -1,41 +1,48 @@
 """What each host costs the conductor in a start: connecting, spawning, comparing clocks, collecting, ending.
 
-Measured with light hosts (``benchmarks.light_hosts``) on this machine, fitted as a + b n, and extended to more hosts.
+Measured with light hosts (``benchmarks.light_hosts``) on this machine, and fitted as a + b n, which predicts what more
+hosts cost.
 """
 
+import json
+import os
+import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-from scipy import stats as scipy_stats
-
+from bench import paths
+from bench.apps.documents import conducting
 from bench.channel import Listening
 from bench.child.spec import Close, Closed, Connect, Done, Go, Ready, ServerSpec
+from bench.measurement import machine
 from bench.measurement.child_process import collect, stop_all
 from bench.measurement.hosts import clocks_of
+from bench.measurement.keeping import ABOVE
 from bench.measurement.remote import RemoteHost, client, hosts_of
 from benchmarks.light_hosts import CALLS
 
 NUMBERS = (2, 8, 32, 64)
-FURTHER = (100, 1000)
+LARGE_HOSTS, LARGE = 8, ABOVE  # for what samples cost: hosts, and calls that each reports, the most that are sent
 WANTED_MS = 20.0
 SPEC = ServerSpec(system="sockets", transport="tcp", options={})
 
 
 @contextmanager
-def light(number: int) -> Iterator[list[RemoteHost]]:
-    """Yield that many light hosts, connected to."""
+def light(number: int, calls: int = CALLS) -> Iterator[list[RemoteHost]]:
+    """Yield that many light hosts, connected to, whose clients report so many calls each."""
     scheduler = subprocess.Popen(
         [sys.executable, "-m", "bench", "scheduler", "--listen", "tcp://127.0.0.1:0"], stdout=subprocess.PIPE, text=True
     )
     assert scheduler.stdout
     address = scheduler.stdout.readline().split()[2].rstrip(";")
     words = [sys.executable, "-m", "benchmarks.light_hosts", address, str(number)]
-    with scheduler, subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as workers:
+    more = os.environ | {"CALLS": str(calls)}
+    with scheduler, subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=more) as workers:
         try:
             assert workers.stdout and workers.stdout.readline() == "registered\n"
             with client(address) as found, hosts_of(found, address) as hosts:
@@ -65,6 +72,7 @@ def start(hosts: list[RemoteHost]) -> dict[str, float]:
     phase("ready", lambda: ([child.pid for child in children], collect(Ready, children, 60)))
     phase("clock", lambda: clocks_of(hosts))
     meters = [host.meter({}) for host in hosts]
+    phase("meters begin", lambda: [meter.begun() for meter in meters])
     for child in children:
         child.send(Go(at_ns=0, until_ns=0))
     phase("collect", lambda: collect(Done, children, 60))
@@ -75,44 +83,49 @@ def start(hosts: list[RemoteHost]) -> dict[str, float]:
         for meter in meters:
             meter.stop()
 
-    phase("meters", ended)
+    phase("meters end", ended)
     phase("clock after", lambda: clocks_of(hosts))
     for child in children:
         child.send(Close())
     phase("close", lambda: collect(Closed, children, 60))
     phase("stop", lambda: stop_all(children))
-    return spent | {"in all": sum(spent.values()), "CPU of the conductor": time.process_time() - cpu_s}
+    return spent | {conducting.WHOLE: sum(spent.values()), conducting.CPU: time.process_time() - cpu_s}
 
 
-def fitted(numbers: list[int], values: list[float]) -> tuple[str, Callable[[int], str]]:
-    """Return a + b n in ms in words with the 95 % confidence interval of b, and what predicts for n in words."""
-    n, y = np.array(numbers, float), 1e3 * np.array(values)
-    line = scipy_stats.linregress(n, y)
-    t = scipy_stats.t.ppf(0.975, len(n) - 2)
-    half = t * line.stderr
-    rest = float(np.sqrt(np.sum((y - line.intercept - line.slope * n) ** 2) / (len(n) - 2)))
-
-    def predicted(number: int) -> str:
-        spread = t * rest * np.sqrt(1 + 1 / len(n) + (number - n.mean()) ** 2 / np.sum((n - n.mean()) ** 2))
-        at = line.intercept + line.slope * number
-        return f"{number:,} hosts {at / 1e3:.2f} s ({max(0, at - spread) / 1e3:.2f} to {(at + spread) / 1e3:.2f})"
-
-    words = f"{line.intercept:.1f} + {line.slope:.2f} n ms (95 % CI {line.slope - half:.2f} to {line.slope + half:.2f})"
-    return words, predicted
-
-
-def hosts(blocks: int) -> None:
-    """Print the fit of each phase, and what it predicts for more hosts than were measured."""
-    each: list[tuple[int, dict[str, float]]] = []
+def hosts(blocks: int, is_written: bool = False) -> None:
+    """Print the fit of each part of a start, and what it predicts for more hosts; perhaps store what was measured."""
+    starts: list[dict[str, float]] = []
     for number in NUMBERS:
         began = time.perf_counter()
         with light(number) as connected:
             print(f"  {number:3} light hosts, connected after {time.perf_counter() - began:.1f} s", flush=True)
             start(connected)
-            each += [(number, start(connected)) for _ in range(blocks)]
-    numbers = [number for number, _ in each]
-    for name in each[0][1]:
-        words, predicted = fitted(numbers, [spent[name] for _, spent in each])
-        wanted = f" (wanted <= {WANTED_MS:g} a host)" if name == "in all" else ""
-        print(f"{f'a start on n hosts, {name}':38} {words}{wanted}; {', '.join(map(predicted, FURTHER))}")
-    print(f"{'  samples into one process':38} {16 * CALLS / 1e6:.2f} MB a host and start, as if at one instant")
+            starts += [{"hosts": number, **in_ms(start(connected))} for _ in range(blocks)]
+    with light(LARGE_HOSTS, LARGE) as connected:
+        start(connected)
+        large = [round(1e3 * start(connected)["collect"], 3) for _ in range(blocks)]
+    cpus = len(os.sched_getaffinity(0))
+    found = {
+        "measured": f"{datetime.now(UTC):%Y-%m-%d}",
+        "machine": {
+            "cpu": machine.cpu_model(),
+            "cpus": cpus,
+            "python": platform.python_version(),
+        },
+        "calls": CALLS,
+        "starts": starts,
+        "large": {"hosts": LARGE_HOSTS, "calls": LARGE, "ms": large},
+    }
+    for name, line in conducting.lines_of(starts):
+        wanted = f" (wanted <= {WANTED_MS:g} a host)" if name == conducting.WHOLE else ""
+        each = f"{line.each.middle:.2f} n ms (95 % CI {line.each.low:.2f} to {line.each.high:.2f})"
+        print(f"{f'a start on n hosts, {name}':38} {line.base:.1f} + {each}{wanted}")
+    print(conducting.described(found).rpartition("\n\n")[2])
+    if is_written:
+        (paths.home() / conducting.FILE).write_text(f"{json.dumps(found, indent=1)}\n", "utf-8")
+        print(f"Saved {conducting.FILE}; make expected writes it into docs/hosts.md")
+
+
+def in_ms(spent: dict[str, float]) -> dict[str, float]:
+    """Return times in ms, to the microsecond."""
+    return {name: round(1e3 * seconds, 3) for name, seconds in spent.items()}

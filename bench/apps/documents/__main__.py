@@ -9,6 +9,7 @@ from bench import paths
 from bench.apps.documents import blocks
 from bench.apps.documents.catalogue import catalogue
 from bench.apps.documents.choosing import choosing
+from bench.apps.documents.conducting import cost
 from bench.apps.documents.origins import origins
 from bench.apps.documents.results import results
 from bench.apps.documents.summary import picture as overview
@@ -21,6 +22,7 @@ FROM_RUNS: dict[str, Makers] = {
     "README.md": {"summary": summary, "systems": catalogue, "origins": origins},
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"choosing": choosing},
+    "docs/hosts.md": {"cost": cost},
     "docs/trust.md": {"card": card, "placement": placement, "campaign": campaign},
 }
 BY_TRYING: dict[str, Makers] = {"docs/trust.md": {"certificate": tried}}
