@@ -91,3 +91,11 @@ class Wire(_grpc_wire.Wire):
     def __init__(self, options: Options, address: str) -> None:
         """Keep where to connect."""
         super().__init__(in_python(options), address)
+
+
+class MultiplexedWire(_grpc_wire.MultiplexedWire):
+    """Unary calls side by side on a connection; the options are the server's."""
+
+    def __init__(self, options: Options, address: str) -> None:
+        """Keep where to connect; ValueError for options that cannot be carried out this way."""
+        super().__init__(in_python(options), address)
