@@ -23,7 +23,7 @@ from bench.stats import Array
 ABOVE = 200_000  # samples of a client process in a start: 3.2 MB; of 64 hosts 205 MB arrive after each window
 PART = 10  # one of so many of these is sent, of any number that is kept: 20,000 have 20 above their p99.9
 VARIABLE = "ROUNDTRIP_SAMPLES_SENT"
-_NAME = re.compile(r"[\w.+-]+")
+_NAME = re.compile(r"\w[\w.+-]*")
 
 
 def above() -> int:

@@ -144,7 +144,19 @@ class Run:
             share = kept["sampled"] / kept["calls"]
             places = pd.MultiIndex.from_frame(frame[["start", "process"]])
             frame["share"] = share.reindex(places).fillna(1.0).to_numpy()
+            self._refuse_misplaced(frame, kept["sampled"])
         return frame
+
+    def _refuse_misplaced(self, calls: pd.DataFrame, sampled: "pd.Series[int]") -> None:
+        """Raise DataError if a process that kept its samples is another host's, or has another number of them here."""
+        found = calls.groupby(["start", "process"])["host"].agg(["size", "first"]).reindex(sampled.index)
+        host = self.sketches.groupby(["start", "process"])["host"].first()
+        wrong = (found["size"].fillna(0) != sampled) | (found["first"].astype(object).fillna(host) != host)
+        if wrong.any():
+            start, process = wrong.idxmax()
+            raise self._contradiction(
+                f"start {start} has sketches of client process {process} that its samples do not fit"
+            )
 
     def _callers(self, starts: "pd.Series[int]") -> "np.ndarray[Any, Any]":
         """Return how many calls each client process of a start has under way, for each of some starts."""

@@ -256,6 +256,8 @@ DAMAGED = {
     "a reply more": _changed("in the parts of a slice cannot be", lambda r: r[9].update(replies=10**6)),
     "sampled": _changed("samples of 0 calls cannot be", lambda r: r[-1].update(calls=0, sampled=1)),
     "a slice less": _changed("samples of .* calls", lambda r: r.pop(9)),
+    "another host": _changed("that its samples do not fit", lambda r: [one.update(host="b") for one in r]),
+    "another process": _changed("that its samples do not fit", lambda r: [one.update(process=7) for one in r]),
     "removed": (lambda folder: (folder / "sketches" / "00000.parquet").unlink(), "is missing"),
 }
 
