@@ -147,6 +147,7 @@ def test_large_reports_arrive_whole(two):
         host = assignment.server
         child = host.spawn("clock", "bench.child.clock", ClockSpec(bind="tcp://127.0.0.1:0"))
         data = os.urandom(1 << 20) * 8
+        assert child.pid  # it has started, and its output is taken in
         host._on_loop(_write(host, child.number, data)).result(10)
         got = b""
         while len(got) < len(data):
