@@ -88,6 +88,17 @@ def test_figures_and_conclusions_are_drawn_from_hosts_that_do_not_agree(notebook
     assert len(words.conclusion(run)) > 20 and len(tables.results(run)) > 1
 
 
+def test_scaleup_counts_the_cpus_of_the_servers_host():
+    run = far_run(registry.plan("scaleup", hosts=SCHEDULER).cases, ["a"], {"a": 100}, calls=20, notebook="scaleup")
+    text = words.conclusion(run)
+    assert "runs on another host" in text and "Workers can use 4 CPUs, on the host s:" in text
+    assert "4 CPUs" in [one.get_text() for axes in panels.whole(run).axes for one in _legend(axes)]
+
+
+def _legend(axes):
+    return axes.get_legend().get_texts() if axes.get_legend() else []
+
+
 def test_explain_names_the_hosts_of_a_figure():
     run = far_run(registry.plan("latency", system="sockets", hosts=SCHEDULER).cases, ["a", "b"], {"a": 100, "b": 200})
     text = listing.figure_text(str(panels.save(run)[0]))

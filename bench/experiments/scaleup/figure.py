@@ -50,7 +50,7 @@ def rates(run: Run, axes: Axes) -> None:
     counts = sorted(rows["workers"].unique())
     axes.axvline(cpus(run), color=GREY, ls="--", lw=1)
     axes.set(xscale="log", yscale="log")
-    axes.plot([], [], color=GREY, ls="--", lw=1, label=f"{cpus(run)} CPUs")
+    axes.plot([], [], color=GREY, ls="--", lw=1, label=f"{cpus(run)} {'CPU' if cpus(run) == 1 else 'CPUs'}")
     hold(axes, rows["rate_per_s"], rows["rate_per_s_low"], rows["rate_per_s_high"], quantity)
     ticks_at(axes.xaxis, counts)
     linear_axis(axes.xaxis)

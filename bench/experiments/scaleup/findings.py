@@ -22,8 +22,14 @@ def of_bytes(run: Run) -> pd.DataFrame:
 
 
 def cpus(run: Run) -> int:
-    """Return how many CPUs workers and client could use."""
-    return int(run.manifest["machine"]["cpus_allowed"])
+    """Return how many CPUs the workers could use: of the server's host, and else of this machine."""
+    return int(run.machine_of(server_host(run))["cpus_allowed"])
+
+
+def server_host(run: Run) -> str:
+    """Return the host on which the server ran, or "" for a run of one machine."""
+    found = run.hosts.loc[run.hosts["role"] == "server", "host"] if len(run.hosts) else []
+    return str(found.iloc[0]) if len(found) else ""
 
 
 def engine(run: Run) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.analysis import comparison
 from bench.experiments.case_ratios import times
-from bench.experiments.scaleup.findings import cpus, engine, of_bytes
+from bench.experiments.scaleup.findings import cpus, engine, of_bytes, server_host
 from bench.experiments.words import why_not_more
 from bench.run.frames import Run, number_of
 from bench.stats import scalability
@@ -49,8 +49,9 @@ def _client(run: Run) -> str:
         if most > 0.8
         else ""
     )
+    where = "runs on another host" if server_host(run) else "runs on the same machine"
     return (
-        f"The client ({engine(run)}) runs on the same machine: {part.min():.0%} to {part.max():.0%} of the CPU time "
+        f"The client ({engine(run)}) {where}: {part.min():.0%} to {part.max():.0%} of the CPU time "
         f"per request is the client's, and its utilization is up to {most:.0%} of one CPU.{limit}"
     )
 
@@ -77,7 +78,9 @@ def _machine(run: Run) -> str:
         top = f", and the rate is highest at {found.peak:.0f} workers" if found.peak == found.peak else ""
         law = f"contention {found.contention:.1%}, coherency {found.coherence:.2%}"
         return f"Fitted universal scalability law: {law}{top}."
+    host, count = server_host(run), f"{cpus(run)} {'CPU' if cpus(run) == 1 else 'CPUs'}"
+    can = f"Workers can use {count}, on the host {host}" if host else f"Workers and client share {count}"
     return (
-        f"Workers and client share {cpus(run)} CPUs: where there are more workers than CPUs, workers take turns. The "
-        f"universal scalability law is not fitted ({reason})."
+        f"{can}: where there are more workers than CPUs, workers take turns. The universal scalability law is not "
+        f"fitted ({reason})."
     )
