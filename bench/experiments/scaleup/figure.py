@@ -27,7 +27,8 @@ from bench.experiments.axes import (
     ticks_at,
 )
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes, served
-from bench.run.frames import Run, numbered
+from bench.experiments.words import UNKNOWN, limit_of
+from bench.run.frames import Run, number_of, numbered
 from bench.stats import scalability
 from bench.text import quantity
 
@@ -56,10 +57,16 @@ def rates(run: Run, axes: Axes) -> None:
     linear_axis(axes.xaxis)
     log_axis(axes.yaxis, quantity)
     _fitted(run, axes, rows)
-    axes.set_xlabel("worker processes; dotted: linear scaling from one worker")
+    limit = _limit(run, number_of(rows["rate_per_s"].idxmax()))
+    axes.set_xlabel(f"worker processes; dotted: linear scaling from one worker\nlimit at the highest rate: {limit}")
     axes.set_ylabel("requests/s; band: range over starts")
     axes.legend(fontsize=9)
     axes.set_title(f"Throughput by workers ({engine(run)})")
+
+
+def _limit(run: Run, case: int) -> str:
+    found = limit_of(run, case)
+    return UNKNOWN if found.capacity == UNKNOWN else found.names
 
 
 def _fitted(run: Run, axes: Axes, rows: pd.DataFrame) -> None:

@@ -28,8 +28,8 @@ def cpus(run: Run) -> int:
 
 def server_host(run: Run) -> str:
     """Return the host on which the server ran, or "" for a run of one machine."""
-    found = run.hosts.loc[run.hosts["role"] == "server", "host"] if len(run.hosts) else []
-    return str(found.iloc[0]) if len(found) else ""
+    found = [host for host, role in zip(run.hosts["host"], run.hosts["role"], strict=True) if role == "server"]
+    return str(found[0]) if found else ""
 
 
 def engine(run: Run) -> str:
