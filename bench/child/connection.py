@@ -178,12 +178,7 @@ class Connection:
             raise broken(0, reason) from reason
         self._open_again()
         t_send = time.perf_counter_ns()
-        try:
-            return t_send, self._socket.send(request)
-        except BlockingIOError:
-            return t_send, 0
-        except OSError as again:
-            raise broken(0, again) from again
+        return t_send, send(self.fd, request, 0)
 
     def _open_again(self) -> None:
         """Replace a connection that the server has ended.
@@ -207,12 +202,7 @@ class Connection:
             early += self._read(len(early)) if event != WRITE else b""
             if len(early) > MOST_EARLY:
                 raise TransportError(f"more than {MOST_EARLY:,} bytes came before the server had read the request")
-            try:
-                rest = rest[self._socket.send(rest) :]
-            except BlockingIOError:
-                pass
-            except OSError as reason:
-                raise broken(len(early), reason) from reason
+            rest = rest[send(self.fd, rest, len(early)) :]
         self._poller.also_write(self.fd, False)
         return bytes(early)
 
@@ -268,6 +258,16 @@ def check(script: Script, wire: Any, response: Any, place: int, number: int) -> 
             raise codecs.failed(reason) from reason
     if script.expected[place] != body:
         raise timed_loops.wrong_answer(script.expected[place], body, number)
+
+
+def send(fd: int, content: bytes | memoryview, had: int) -> int:
+    """Send what the kernel takes now; return how many bytes; TransportError where the connection has failed."""
+    try:
+        return os.write(fd, content)
+    except BlockingIOError:
+        return 0
+    except OSError as reason:
+        raise broken(had, reason) from reason
 
 
 def broken(had: int, reason: OSError | None = None) -> TransportError:

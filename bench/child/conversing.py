@@ -12,13 +12,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
-from bench.child.connection import Connection, Script, Step, Talk, Turn, broken
+from bench.child.connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken, send
 from bench.child.handshake import HANDSHAKE_S
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.contract import Conversation, Layer, Wire
 from bench.errors import SystemFailedError, TransportError
-
-READ_BYTES = 1 << 16
 
 
 class Framed:
@@ -224,12 +222,7 @@ class Conversing(Connection):
             self._event = yield
             if self._event != WRITE:
                 response = self._receive() or response
-            try:
-                rest = rest[os.write(self.fd, rest) :]
-            except BlockingIOError:
-                pass
-            except OSError as reason:
-                raise broken(self._had, reason) from reason
+            rest = rest[send(self.fd, rest, self._had) :]
         self._poller.also_write(self.fd, False)
         return response
 
@@ -239,12 +232,7 @@ class Conversing(Connection):
         self._dialog.outgoing = bytearray()
         if self._tls is not None:
             content = self._tls.encrypt(content)
-        try:
-            gone = os.write(self.fd, content)
-        except BlockingIOError:
-            gone = 0
-        except OSError as reason:
-            raise broken(self._had, reason) from reason
+        gone = send(self.fd, content, self._had)
         return None if gone == len(content) else (yield from self._push_on(content, gone))
 
     def _begin_again(
@@ -264,12 +252,7 @@ class Conversing(Connection):
         content = self._dialog.begin(place, request)
         if self._tls is not None:
             content = self._tls.encrypt(content)
-        try:
-            return t_send, os.write(self.fd, content), content
-        except BlockingIOError:
-            return t_send, 0, content
-        except OSError as again:
-            raise broken(0, again) from again
+        return t_send, send(self.fd, content, 0), content
 
     def _rest(self, idle: deque[Step]) -> Talk:
         """Wait for the order to send; meanwhile the server may close the connection, or say what is no response."""

@@ -13,7 +13,7 @@ from typing import Any
 from bench import replies
 from bench.child import timed_loops
 from bench.child.arrivals import Arrivals, watch
-from bench.child.caller import Failures, failed
+from bench.child.caller import Failures, failed, renewed
 from bench.child.handshake import secure
 from bench.child.limits import allow_many_files
 from bench.child.polling import Poller
@@ -106,11 +106,7 @@ class Flow:
         """Count a stream that broke, keep its replies apart, and connect anew; the error is raised if that fails."""
         self.record.end(self._sent_ns, self._before, False)
         self.failures.add(error)
-        self.close()
-        try:
-            self.open()
-        except TransportError:
-            raise error from None
+        renewed(lambda: self, self, error)
 
 
 class WireStreams:

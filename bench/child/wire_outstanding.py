@@ -14,16 +14,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.child import carrying, timed_loops
-from bench.child.caller import Failures
-from bench.child.connection import Script, broken, check
+from bench.child.caller import Failures, renewed
+from bench.child.connection import READ_BYTES, Script, broken, check, send
 from bench.child.outstanding import from_place, report_of
 from bench.child.polling import WRITE, Epoll, Poller, Selector
 from bench.child.spec import ClientSpec
 from bench.child.wire import script_of
 from bench.contract import LoadReport
 from bench.errors import TransportError
-
-READ_BYTES = 1 << 16
 
 
 class Slot:
@@ -142,13 +140,7 @@ class Connection:
 
     def _write(self, content: memoryview) -> None:
         """Send; keep what the kernel does not take, and wait for room."""
-        try:
-            gone = os.write(self.fd, content)
-        except BlockingIOError:
-            gone = 0
-        except OSError as reason:
-            raise broken(self._had, reason) from reason
-        before, self._unsent = len(self._unsent), content[gone:]
+        before, self._unsent = len(self._unsent), content[send(self.fd, content, self._had) :]
         if bool(before) != bool(self._unsent):
             self._poller.also_write(self.fd, bool(self._unsent))
 
@@ -187,11 +179,7 @@ class Connection:
             if slot.place >= 0:
                 slot.place = -1
                 slot.failures.add(error)
-        self.close()
-        try:
-            self.open()
-        except TransportError:
-            raise error from None
+        renewed(lambda: self, self, error)
 
 
 class WireOutstanding:

@@ -19,7 +19,7 @@ CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
 class Wire(_http2.Conversation):
-    """Unary calls, one after another on a connection; it offers what ``contract.Conversation`` asks for."""
+    """Unary calls on a connection; it offers what ``contract.Conversation`` and ``SeveralConversation`` ask for."""
 
     def __init__(self, options: _grpc.Options, address: str) -> None:
         """Keep where to connect; ValueError for options that the load generator ``wire`` does not support."""
@@ -85,7 +85,7 @@ class Wire(_http2.Conversation):
             raise TransportError(f"a message is no Payload of protobuf: {reason}", "body") from reason
 
 
-class MultiplexedWire(_http2.Streams, Wire):
+class MultiplexedWire(Wire):
     """Unary calls side by side on a connection, each on a stream of its own."""
 
     def __init__(self, options: _grpc.Options, address: str) -> None:

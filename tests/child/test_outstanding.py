@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import select
 import socket
+import struct
 import time
 from types import SimpleNamespace
 
@@ -14,25 +15,30 @@ from wire_servers import framed, served
 
 from bench.child import event_loop, sizes
 from bench.child.connections import load_of
+from bench.child.wire_outstanding import WireOutstanding
 from bench.errors import SystemFailedError, TransportError
 from bench.systems import sockets
 
 FOREVER_NS = 10**11
 
 
-def made(system, address="", options=None, **spec):
+ENGINES = pytest.mark.parametrize("make", [load_of, WireOutstanding], ids=["library", "wire"])
+
+
+def made(system, address="", make=load_of, **spec):
     """Make a window's calls in this process; return the load, what was reported, and the times of each slot."""
-    given = client_spec(**{"max_calls": 10, "window_s": 0.1} | spec)
-    load = load_of(system, options or sockets.Options(), address, given)
-    assert load.first() > 0
-    now = time.perf_counter_ns()
-    load.load(now, now + FOREVER_NS)
-    report = load.report()
-    load.close()
+    load = make(system, sockets.Options(), address, client_spec(**{"max_calls": 10, "window_s": 0.1} | spec))
+    try:
+        assert load.first() > 0
+        now = time.perf_counter_ns()
+        load.load(now, now + FOREVER_NS)
+        report = load.report()
+    finally:
+        load.close()
     return load, report, [np.array(one) for one in report.times]
 
 
-def rounds(depth, seen):
+def rounds(depth, seen, pieces=0):
     """Return what answers the first call at once, and then each round of ``depth`` calls when all have come."""
 
     def behave(connection, asked):
@@ -40,32 +46,37 @@ def rounds(depth, seen):
         while came := list(itertools.islice(asked, depth)):
             more, _, _ = select.select([connection], [], [], 0.02)
             seen.append((len(came), bool(more)))
-            connection.sendall(b"".join(map(framed, came)))
+            data = b"".join(map(framed, came))
+            for at in range(0, len(data), pieces or len(data)):
+                connection.sendall(data[at : at + (pieces or len(data))])
 
     return behave
 
 
-@pytest.mark.parametrize("depth", [2, 7, 64])
-def test_as_many_calls_are_under_way_as_asked_for_and_never_more(depth):
+@ENGINES
+@pytest.mark.parametrize(("depth", "pieces"), [(2, 0), (7, 33), (64, 0)])
+def test_as_many_calls_are_under_way_as_asked_for_and_never_more(make, depth, pieces):
     seen = []
-    with served(rounds(depth, seen)) as address:
-        _, report, times = made(sockets, address, outstanding=depth, max_calls=5)
+    with served(rounds(depth, seen, pieces)) as address:
+        _, report, times = made(sockets, address, make, outstanding=depth, max_calls=5)
     assert seen == [(depth, False)] * 5
     assert report.calls == 5 * depth and report.errors == 0 and [len(one) for one in times] == [5] * 2 * depth
     assert all((sent < received).all() for sent, received in zip(times[::2], times[1::2], strict=True))
 
 
-def test_replies_in_the_wrong_order_end_the_start():
+@ENGINES
+def test_replies_in_the_wrong_order_end_the_start(make):
     def behave(connection, asked):
         connection.sendall(framed(next(asked)))
         one, other = next(asked), next(asked)
         connection.sendall(framed(other) + framed(one))
 
     with served(behave) as address, pytest.raises(SystemFailedError, match="the server does not echo"):
-        made(sockets, address, outstanding=2)
+        made(sockets, address, make, outstanding=2)
 
 
-def test_a_connection_that_ends_fails_all_calls_under_way_and_the_next_one_goes_on():
+@ENGINES
+def test_a_connection_that_ends_fails_all_calls_under_way_and_the_next_one_goes_on(make):
     def behave(connection, asked):
         for payload in itertools.islice(asked, 6):
             connection.sendall(framed(payload))
@@ -73,17 +84,51 @@ def test_a_connection_that_ends_fails_all_calls_under_way_and_the_next_one_goes_
         list(asked)  # closed with requests unread, it would be reset
 
     with served(behave) as address:
-        _, report, times = made(sockets, address, outstanding=4, max_calls=8)
+        _, report, times = made(sockets, address, make, outstanding=4, max_calls=8)
     assert report.calls == 32 and report.errors >= 4 and sum(number for _, number, _ in report.numbers) == report.errors
     assert [len(one) for one in times] == [8] * 8 and all((one > 0).all() for one in times)
 
 
-def test_a_server_that_is_gone_ends_the_start():
+@ENGINES
+def test_a_server_that_is_gone_ends_the_start(make):
     with served(lambda connection, asked: connection.sendall(framed(next(asked)))) as address:
-        load = load_of(sockets, sockets.Options(), address, client_spec(outstanding=4))
+        load = make(sockets, sockets.Options(), address, client_spec(outstanding=4))
         load.first()
-    with pytest.raises(TransportError, match=r"closed the connection|cannot connect|the call failed"):
+    text = r"closed the connection|closed by the server|cannot connect|the call failed|a connection failed"
+    with pytest.raises(TransportError, match=text):
         load.load(0, time.perf_counter_ns() + FOREVER_NS)
+    load.close()
+
+
+def test_a_call_sent_later_begins_after_the_answer_before_it():
+    with served(rounds(5, [])) as address:
+        _, _, times = made(sockets, address, WireOutstanding, outstanding=5, callers=2, max_calls=6)
+    assert all((sent[1:] >= received[:-1]).all() for sent, received in zip(times[::2], times[1::2], strict=True))
+
+
+def test_what_nobody_asked_for_and_what_is_no_response_is_an_error():
+    def served_by(answer, text):
+        def behave(connection, asked):
+            connection.sendall(answer(next(asked)))
+            list(asked)
+
+        with served(behave) as address, pytest.raises(TransportError, match=text):
+            made(sockets, address, WireOutstanding, outstanding=3)
+
+    served_by(lambda payload: framed(payload) + framed(b"no"), "6 bytes came after a response, without a request")
+    served_by(lambda payload: struct.pack("!I", 2**31), "a response is larger than")
+
+
+def test_requests_that_do_not_fit_the_kernels_buffer_go_on_when_there_is_room():
+    def behave(connection, asked):
+        connection.sendall(framed(next(asked)))
+        time.sleep(0.1)  # meanwhile the buffers are full
+        for payload in asked:
+            connection.sendall(framed(payload))
+
+    with served(behave) as address:
+        _, report, _ = made(sockets, address, WireOutstanding, outstanding=16, max_calls=2, payload_bytes=1_000_000)
+    assert report.calls == 32 and report.errors == 0
 
 
 class Counting:

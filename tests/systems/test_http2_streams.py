@@ -33,7 +33,7 @@ BETWEEN = [b"", frame(PING, 0, 0, b"12345678"), frame(SETTINGS, 0, 0), frame(WIN
 
 def conversation():
     """Return a conversation whose settings have come."""
-    talk = _http2.Streams(FIELDS, 1 << 20)
+    talk = _http2.Conversation(FIELDS, 1 << 20)
     assert talk.receive_all(SETTLED) == []
     return talk
 
@@ -70,7 +70,7 @@ def test_responses_whose_frames_are_mixed_are_found_each_for_its_call(payloads, 
                 sent += frame(HEADERS, END_HEADERS | END_STREAM, stream, encoder.encode(OK))
             came[stream] += 1
         found = fed(talk, sent, cuts)
-        assert sorted(one.number for one in found) == list(range(len(payloads)))
+        assert sorted(one[0] for one in found) == list(range(len(payloads)))
         for number, response, known in found:
             assert response is True or response.body == grpc_message(payloads[number])
             talk.recognize(number, known)
@@ -100,12 +100,12 @@ def test_nothing_that_is_under_way_is_recognized_after_the_table_has_changed():
     talk.begin(1, b"request", 1)
     changed = talk.receive_all(grpc_response(encoder, 9, b"one", trailers=[*OK, ("number", "7")]))
     ((number, response, known),) = talk.receive_all(grpc_response(encoder, 7, b"one"))
-    assert changed[0].number == 1 and changed[0].known is None
+    assert changed[0][0] == 1 and changed[0][2] is None
     assert number == 0 and response is not True and response.body == grpc_message(b"one")
 
 
 WRONG = [
-    (frame(HEADERS, 0, 1, b"\x88") + frame(DATA, 0, 3, b"x"), "interrupted by another stream's frame"),
+    (frame(HEADERS, 0, 1, b"\x88") + frame(DATA, 0, 3, b"x"), "interrupted by another frame"),
     (frame(DATA, 0, 5, b"x"), "a frame came on stream 5, on which nothing is awaited"),
     (frame(DATA, 0, 2, b"x"), "on stream 2"),
     (frame(DATA, 0, 3, b"x"), "a body came before the header fields"),
@@ -132,7 +132,7 @@ def test_after_goaway_what_is_under_way_is_answered_and_nothing_else_begins():
     talk, encoder = conversation(), hpack.Encoder()
     talk.begin(0, b"abc", 0)
     assert talk.receive_all(frame(GOAWAY, 0, 0, struct.pack("!II", 1, 0))) == []
-    assert [one.number for one in talk.receive_all(grpc_response(encoder, 1, b"x"))] == [0]
+    assert [one[0] for one in talk.receive_all(grpc_response(encoder, 1, b"x"))] == [0]
     with pytest.raises(TransportError, match="takes no more requests"):
         talk.begin(0, b"abc", 0)
 
