@@ -393,7 +393,8 @@ class Run:
     @cached_property
     def settlings(self) -> dict[int, steady_state.Settling]:
         """How each start settled; index: start."""
-        return {start: steady_state.settle(rows["rtt_ns"].to_numpy()) for start, rows in self._calls.groupby("start")}
+        times = self._calls.groupby("start")["rtt_ns"]  # a group of one column: a frame's would copy all of them
+        return {start: steady_state.settle(values.to_numpy()) for start, values in times}
 
     def _detected_ns(self, starts: pd.DataFrame) -> int:
         """Return when the last case has warmed up, at most half a window after *go*: one cut for all starts.
@@ -478,7 +479,7 @@ class Run:
 
     def _call_rates(self) -> dict[int, float]:
         rates = {}
-        for start, rows in self.samples.groupby("start"):
+        for start, rows in self.samples[["start", "t_send_ns", "rtt_ns", "client"]].groupby("start"):
             send, client = rows["t_send_ns"].to_numpy(), rows["client"].to_numpy()
             if start in self.kept_starts:
                 rates[start] = self.sketched.rate_per_s(start)

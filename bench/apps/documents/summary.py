@@ -115,8 +115,9 @@ def trust(run: Run, case: int) -> str:
         f"{tally.passed} of the {len(tally.verdicts)} checks of its [trust card](docs/trust.md#the-trust-card) passed"
     )
     text += f" (not: {listed(tally.others)})." if tally.others else "."
-    if {"client", "limit"} & set(tally.others):
-        text += " `client` and `limit` report saturated CPUs, so a run that saturates CPUs cannot pass them."
+    if saturated := sorted({"client", "limit"} & set(tally.others)):
+        names, verb = listed([f"`{name}`" for name in saturated]), "report" if len(saturated) > 1 else "reports"
+        text += f" {names} {verb} saturated CPUs: a run that saturates them cannot pass."
     if case in known:
         worst = max(known, key=lambda one: known[one])
         text += (
