@@ -24,6 +24,17 @@ POOLING = {
 MEASURING = [file for file in NOTEBOOKS if file.stem not in POOLING]
 FEWER = {  # cases than the notebook has: what is left out is measured by other tests
     "clients": ["-p", "clients", "[1, 2]"],
+    "messages": [
+        "-p",
+        "system",
+        "[sockets, grpc_sync]",
+        "-p",
+        "codec",
+        "[json, protobuf]",
+        "-p",
+        "payload_bytes",
+        "[200, 2000]",
+    ],
     "nodelay": ["-p", "system", "sockets", "-p", "sizes", "70000"],
     "capacity": ["-p", "first", "4000", "-p", "objective", "p50<5ms"],
     "marginal": ["-p", "system", "[sockets, xmlrpc_pstream]", "-p", "calls", "[1, 20, 50]"],
