@@ -111,7 +111,7 @@ def browser():
 def page(browser, request):
     """Yield an empty tab of the browser that all tests share; at the end keep what it shows."""
     tab = browser.new_page()
-    tab.set_default_timeout(60_000)
+    tab.set_default_timeout(120_000)
     yield tab
     shot(tab, request.node.name)
     tab.close()
@@ -216,8 +216,12 @@ def button(page, text):
 
 
 def status(page, text):
-    """Wait until the page says so."""
-    page.locator(".rt-status").filter(has_text=re.compile(text)).first.wait_for()
+    """Wait until the page says so; quote what it says instead."""
+    try:
+        page.locator(".rt-status").filter(has_text=re.compile(text)).first.wait_for()
+    except sync_api.TimeoutError:
+        said = page.locator(".rt-status, .rt-error, .rt-name").all_inner_texts()
+        raise AssertionError(f"not {text!r}: {said}, cells: {errors(page)}") from None
 
 
 def ready(page):
