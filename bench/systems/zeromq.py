@@ -193,8 +193,8 @@ class _Connection:
             uses = "does not use CURVE" if self._is_encrypted else "expects CURVE"
             raise TransportError(f"the server {uses}; {same}", "connect")
         raise TransportError(
-            f"the server refused the CURVE handshake: the public key in {PUBLIC} is not this server's, or the server does "
-            f"not use CURVE; {same}, and let the folder that {given.FOLDER} names hold the key of that server",
+            f"the server refused the CURVE handshake: the public key in {PUBLIC} is not this server's, or the server "
+            f"does not use CURVE; {same}, and let the folder that {given.FOLDER} names hold the key of that server",
             "connect",
         )
 
