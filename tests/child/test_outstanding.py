@@ -89,12 +89,18 @@ def test_a_connection_that_ends_fails_all_calls_under_way_and_the_next_one_goes_
     assert [len(one) for one in times] == [8] * 8 and all((one > 0).all() for one in times)
 
 
-@ENGINES
-def test_a_server_that_is_gone_ends_the_start(make):
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (load_of, r"closed the connection|cannot connect|the call failed"),
+        (WireOutstanding, r"closed by the server|cannot connect|a connection failed"),
+    ],
+    ids=["library", "wire"],
+)
+def test_a_server_that_is_gone_ends_the_start(make, text):
     with served(lambda connection, asked: connection.sendall(framed(next(asked)))) as address:
         load = make(sockets, sockets.Options(), address, client_spec(outstanding=4))
         load.first()
-    text = r"closed the connection|closed by the server|cannot connect|the call failed|a connection failed"
     with pytest.raises(TransportError, match=text):
         load.load(0, time.perf_counter_ns() + FOREVER_NS)
     load.close()

@@ -198,7 +198,7 @@ def test_a_router_has_endpoints_of_both_kinds(framing, trusting):
     ("fault", "why"),
     [
         ("another key", "public key in curve.public is not this server's"),
-        ("a server without", "server does not use CURVE; give the option curve the same value"),
+        ("a server without", "the server does not use CURVE; give the option curve the same value"),
         ("a client without", "the server expects CURVE; give the option curve the same value"),
         ("no key", "curve.public holds no CURVE key"),
         ("nobody answers", "no answer to the CURVE handshake came within"),

@@ -30,7 +30,7 @@ from bench.experiments.scaleup.findings import cpus, engine, of_bytes, served
 from bench.experiments.words import UNKNOWN, limit_of
 from bench.run.frames import Run, number_of, numbered
 from bench.stats import scalability
-from bench.text import quantity
+from bench.text import counted, quantity
 
 TITLE = "How does throughput scale with the number of server workers?"
 
@@ -51,7 +51,7 @@ def rates(run: Run, axes: Axes) -> None:
     counts = sorted(rows["workers"].unique())
     axes.axvline(cpus(run), color=GREY, ls="--", lw=1)
     axes.set(xscale="log", yscale="log")
-    axes.plot([], [], color=GREY, ls="--", lw=1, label=f"{cpus(run)} {'CPU' if cpus(run) == 1 else 'CPUs'}")
+    axes.plot([], [], color=GREY, ls="--", lw=1, label=counted(cpus(run), "CPU"))
     hold(axes, rows["rate_per_s"], rows["rate_per_s_low"], rows["rate_per_s_high"], quantity)
     ticks_at(axes.xaxis, counts)
     linear_axis(axes.xaxis)

@@ -11,7 +11,7 @@ from bench.experiments.scaleup.findings import cpus, engine, of_bytes, server_ho
 from bench.experiments.words import why_not_more
 from bench.run.frames import Run, number_of
 from bench.stats import scalability
-from bench.text import quantity
+from bench.text import counted, quantity
 
 
 def conclusion(run: Run) -> str:
@@ -78,7 +78,7 @@ def _machine(run: Run) -> str:
         top = f", and the rate is highest at {found.peak:.0f} workers" if found.peak == found.peak else ""
         law = f"contention {found.contention:.1%}, coherency {found.coherence:.2%}"
         return f"Fitted universal scalability law: {law}{top}."
-    host, count = server_host(run), f"{cpus(run)} {'CPU' if cpus(run) == 1 else 'CPUs'}"
+    host, count = server_host(run), counted(cpus(run), "CPU")
     can = f"Workers can use {count}, on the host {host}" if host else f"Workers and client share {count}"
     return (
         f"{can}: where there are more workers than CPUs, workers take turns. The universal scalability law is not "
