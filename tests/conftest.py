@@ -203,7 +203,7 @@ def is_gone(pid: int) -> bool:
     """Return whether no process of this id does anything any more."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it was not there, or went between opening and reading
         return True
     return state == "Z"
 
