@@ -1,5 +1,6 @@
 """Effects of factors are recovered exactly from runs whose effects are known."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -38,6 +39,17 @@ def test_every_effect_is_found():
     assert found["websocket"].ratio == pytest.approx(np.mean([1.38]), abs=0.05)
 
 
+def test_the_interval_of_an_effect_decides_and_not_the_sign_in_one_block():
+    made = effects(factorial_run())[0]
+    one = dataclasses.replace(made, us=np.array([-1.0, *range(10, 29)]), low=-1.0, high=28.0)
+    assert one.is_certain and "not distinguishable" not in wamp_text._effect(one)
+    other = dataclasses.replace(one, us=one.us - np.array([-2.0] + 19 * [3.0]))
+    assert findings.is_larger(one, other) and not findings.is_larger(other, one)
+    for us in (np.array([-1.0, 2, 3, 4, 5, 6]), np.arange(1.0, 6)):  # six blocks with one below zero; five blocks
+        unknown = dataclasses.replace(made, us=us)
+        assert not unknown.is_certain and "not distinguishable from zero" in wamp_text._effect(unknown)
+
+
 def test_a_block_with_a_gap_is_left_out():
     run = factorial_run()
     for start, row in run.ledger.iterrows():
@@ -60,8 +72,8 @@ def test_the_conclusion_names_the_factor_that_makes_the_difference():
     framing, json = (one for one in effects(factorial_run()) if one.level in ("websocket", "json"))
     assert findings.is_larger(framing, json) and not findings.is_larger(json, framing)
     assert wamp_text._near(framing, [json], 2 * framing.middle) == (
-        "The largest median effect is **framing**, 50% of the sum of the three effects, but it is not larger than "
-        "**serializer** in every block."
+        "The largest median effect is **framing**, 50% of the sum of the three effects, but it is not "
+        "distinguishable from that of **serializer**."
     )
     assert "the router uses 150 µs (83%), its controller none" in text
     assert "sockets ipc is 20.5 µs; the routed call takes 24.0 times (95 % CI 24.0 to 24.0) as long" in text

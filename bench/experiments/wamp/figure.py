@@ -68,7 +68,7 @@ def effects(run: Run, axes: Axes) -> None:
     if not found:
         return nothing(axes, "one factor at a time needs two levels of it,\nand six starts without a gap")
     colour = {True: SYSTEM_COLOURS[0], False: GREY}
-    rows = [RangeRow(one.us, colour[one.low > 0 or one.high < 0], f"  (× {one.ratio:.2f})") for one in found]
+    rows = [RangeRow(one.us, colour[one.is_certain], f"  (× {one.ratio:.2f})") for one in found]
     range_rows(axes, rows, _signed, is_log=False)
     axes.axvline(0, color="black", lw=1)
     low, high = axes.dataLim.intervalx

@@ -33,6 +33,12 @@ class Effect:
     ratio: float
 
     @property
+    def is_certain(self) -> bool:
+        """Whether the 95 % interval of the effect, paired by block, excludes zero; not below six blocks."""
+        found = intervals.paired_shift(self.us)
+        return found is not None and (found.low > 0 or found.high < 0)
+
+    @property
     def name(self) -> str:
         """Return the effect in words."""
         return f"{self.factor}: {self.level} instead of {self.against}"
@@ -70,8 +76,9 @@ def _effect(table: pd.DataFrame, factor: str, level: str, first: str) -> Effect:
 
 
 def is_larger(one: Effect, other: Effect) -> bool:
-    """Return whether an effect is larger than another in every block."""
-    return bool((one.us > other.us).all())
+    """Return whether an effect is larger than another: the 95 % interval of their difference by block is above zero."""
+    found = intervals.paired_shift(one.us - other.us)
+    return found is not None and found.low > 0
 
 
 def quickest(run: Run) -> int | None:

@@ -40,7 +40,7 @@ def _factors(run: Run) -> str:
     found = findings.effects(run)
     if not found:
         return "No factor has two levels in this run (or a block is incomplete), so no effect is estimated."
-    known = [one for one in found if one.low > 0 or one.high < 0]
+    known = [one for one in found if one.is_certain]
     lines = [f"- {_effect(one)}" for one in sorted(found, key=lambda one: -abs(one.middle))]
     origin = [one for one in found if one.level in ("tcp", "websocket", "json")]
     largest = max(origin, key=lambda one: one.middle) if origin else None
@@ -63,13 +63,13 @@ def _part(one: Effect, sum_us: float) -> str:
 
 
 def _near(largest: Effect, others: list[Effect], sum_us: float) -> str:
-    """Return the largest effect, and those that are not smaller in every block."""
+    """Return the largest effect, and those that it is not distinguishable from."""
     names = listed(f"**{one.factor}**" for one in others)
-    return f"The largest median effect is {_part(largest, sum_us)}, but it is not larger than {names} in every block."
+    return f"The largest median effect is {_part(largest, sum_us)}, but it is not distinguishable from that of {names}."
 
 
 def _effect(one: Effect) -> str:
-    certain = "" if one.low > 0 or one.high < 0 else "; its sign differs between blocks"
+    certain = "" if one.is_certain else "; not distinguishable from zero"
     sign = "+" if one.middle > 0 else "−"
     return (
         f"{one.name}: {sign}{duration(abs(one.middle))} (range over blocks {one.low:+.0f} to {one.high:+.0f} µs; ratio "
