@@ -212,9 +212,11 @@ def _compared(
     middle = found.middle if found else _middle(difference, *groups)
     spread = float(np.std(difference, ddof=1)) if len(difference) > 1 else math.hypot(_sd(ours), _sd(theirs))
     verdict = judge(low, high, allowed)
-    more = max(intervals.LEAST_PAIRS, variance.starts_for(spread, allowed)) if verdict == UNKNOWN else 0
+    starts = len(difference) if paired else min(len(ours), len(theirs))
+    least = max(intervals.LEAST_PAIRS, starts + 1)  # these starts did not decide
+    more = max(least, variance.starts_for(spread, allowed)) if verdict == UNKNOWN else 0
     words, more_is_better = QUANTITIES[name]
-    detectable = variance.detectable(spread, len(difference) if paired else min(len(ours), len(theirs)))
+    detectable = variance.detectable(spread, starts)
     needed = max(intervals.LEAST_PAIRS, variance.starts_for(spread, margin))
     ratio = math.exp(middle)
     return Comparison(

@@ -66,6 +66,12 @@ def machine(run, name):
     return run
 
 
+def test_more_starts_than_did_not_decide_are_proposed():
+    shape = lambda start, calls: np.full(calls, 1 + 0.04 * (start % 2))  # noqa: E731
+    one = p50(compare(handmade(ONE, [100], shape=shape), handmade(ONE, [106])))
+    assert one.verdict == UNKNOWN and one.more_starts > 6
+
+
 def test_unlike_machines_are_compared_by_their_sockets_or_not_at_all():
     pair = [*ONE, Case("sockets", "ipc")]
     a, b = handmade(pair, [100, 20]), machine(handmade(pair, [200, 40]), "other")
