@@ -106,7 +106,7 @@ def _distribution(one: Line2D, label: str, text: Callable[[float], str]) -> str:
     """Return the median and the 99th percentile of an empirical CDF that is drawn on the scale of tails."""
     x, y = np.array(_points(one)).T
     found = [(name, float(tail_scale(p))) for name, p in (("p50", 0.5), ("p99", 0.99))]
-    reached = [f"{name} {text(float(np.interp(height, y, x)))}" for name, height in found if y[-1] >= height]
+    reached = [f"{name} {text(x[np.argmax(y >= height - 1e-9)])}" for name, height in found if y[-1] >= height]
     return f"{label.split(', n = ')[0]} {', '.join(reached)}"
 
 

@@ -8,11 +8,14 @@ from conftest import ROOT
 from handmade import reference
 
 from bench.analysis import checks
-from bench.apps.documents import results, summary
+from bench.analysis.quantiles import quantile
+from bench.apps.documents import choosing, results, summary
 from bench.apps.teaching import questions
+from bench.experiments import alternative, panels, words
 from bench.experiments.calibration import text as calibration
+from bench.experiments.clients import text as clients
 from bench.experiments.openload import text as openload
-from bench.text import duration
+from bench.text import duration, quantity
 
 SCORED = re.compile(r"\*\*(?P<question>.*?)\*\*.*?Measured: (?P<value>[\d.,]+) \S* ?\((?P<ends>.*?)\)")
 REPEATED = ("clients", "connections", "fanin", "overview", "tls")  # each score of them is also in a sentence or a table
@@ -51,6 +54,24 @@ def test_the_teaching_table_reports_the_scores(notebook, drawn):
         assert row.startswith(answer["value"]) and row.endswith(answer["ends"])
 
 
+@pytest.mark.parametrize("question", ["nodelay q1", "nodelay q2", "keepalive q1"])
+def test_the_score_is_what_the_sentences_say(question):
+    one = questions.find(question)
+    run = reference(one.notebook)
+    value, low, high = map(one.shown, questions.measured(run, one))
+    said = words.conclusion(run)
+    assert f"{value} {one.unit}" in said
+    assert question != "keepalive q1" or f"{value} times (95 % CI {low} to {high})" in said
+
+
+def test_retries_score_is_the_number_of_its_sentences():
+    run = reference("retries")
+    line = next(one for one in words.conclusion(run).splitlines() if "**retries at once**" in one)
+    attempts, met = re.search(r"([\d.]+) attempts per request, (\d+)% of the requests met", line).groups()
+    for name, said in (("retries q1", float(attempts)), ("retries q2", float(met))):
+        assert questions.measured(run, questions.find(name))[0] == pytest.approx(said, rel=0.02)
+
+
 def test_openloads_mean_response_time_is_one_number_in_score_and_table():
     run = reference("openload")
     table = openload.utilization(run)
@@ -83,3 +104,39 @@ def test_the_readme_names_each_check_that_its_run_does_not_pass_and_why_it_canno
     assert all(name in said for name in tally.others)
     assert ("cannot pass" in said) == bool({"client", "limit"} & set(tally.others))
     assert summary.answers(run) in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_readme_says_of_each_other_check_why_it_did_not_pass():
+    run = reference("overview")
+    said = summary.trust(run, results.systems(run)[0][0])
+    assert all(f"`{name}`" in said for name in checks.tally(run).others)
+
+
+def test_latencys_largest_tail_is_a_ratio_of_two_numbers_of_its_table():
+    run = reference("latency")
+    value, label = re.search(r"largest ratio of p99.9 to median is (\S+), for (.*?)\.", words.conclusion(run)).groups()
+    (case,) = [number for number, name in enumerate(run.labels) if name == label]
+    assert value == quantity(quantile(run, case, 0.999).value / quantile(run, case, 0.5).value)
+
+
+def test_the_first_call_is_one_number_in_the_notebook_and_in_the_document():
+    run = reference("clients")
+    said = re.search(r"first call, which also connects, takes (.*?)\. ", clients.answers(run))[1]
+    assert f": {said};" in choosing.first_call(run)
+
+
+def test_the_mean_round_trip_of_one_client_is_one_number_in_two_panels():
+    run = reference("clients")
+    lab, grown = (panels.panel(run, name).axes[0] for name in ("the_lab", "rtt_by_clients"))
+    (measured,) = [line for line in grown.lines if line.get_label() == "measured"]
+    value = float(re.search(r"whole window, 1 client ([\d.]+) µs", alternative.sentence(lab))[1])
+    assert value == pytest.approx(1e3 * measured.get_ydata()[0], rel=0.002)
+
+
+@pytest.mark.parametrize(("notebook", "panel", "say"), [("openload", "three_ways", openload.freeze),
+                                                        ("calibration", "freeze", calibration.correction)])  # fmt: skip
+def test_quantiles_under_a_freeze_are_those_of_the_picture_and_say_that_the_warm_up_is_included(notebook, panel, say):
+    run = reference(notebook)
+    drawn = re.findall(r"p99 ([\d.]+)", alternative.sentence(panels.panel(run, panel).axes[0]))
+    said = say(run).partition("warm-up included: ")[2]
+    assert len(drawn) >= 3 and said and all(f"{value} " in said for value in drawn)

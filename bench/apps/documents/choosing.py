@@ -7,6 +7,7 @@ from bench.analysis.resources import resources
 from bench.apps.documents.blocks import table
 from bench.apps.documents.results import BASELINES, is_capacity, limit, spread, times
 from bench.apps.teaching.expected import reference
+from bench.experiments.clients.findings import first_calls_us
 from bench.experiments.messages import findings as carried
 from bench.experiments.overview.findings import ranked, rates
 from bench.run.frames import Run, column, numbered
@@ -144,11 +145,11 @@ def slo(run: Run) -> str:
 
 
 def first_call(run: Run) -> str:
-    """Return how long the first call, which connects, takes beside a later one."""
+    """Return how long the first call of one client, which connects, takes beside a later one, as the notebook does."""
     case = run.first(is_short=False, clients=1)
     if case is None:
         return "not measured"
-    cold = float(run.starts_of(case)["first_rtt_ns"].median()) / 1e3
+    cold = float(first_calls_us(run).median())
     return f"`{run.case(case).system}`: {duration(cold)}; later calls: {spread(run, case, 0.5)} (medians)"
 
 

@@ -32,6 +32,10 @@ P50 = column(0.5)
 MOST = 2  # systems of each group in the short table
 ALWAYS = "grpc_sync"  # the widely used system, in the short table whatever its rank
 MORE_CPU = "CPU time can exceed the RTT: part of the work is done after the reply has left, or in other threads."
+WHY = {  # what a check that did not pass found, in words that hold for each run; the others say it themselves
+    "settled": "the level of the calls changed within windows of some cases",
+    "noise": "starts of the same case differ by more than chance explains on a quiet machine",
+}
 LEFT_OUT = ("group", "gain")  # columns of the full table
 SHOWN = ("layers", "cost")  # panels of the picture
 
@@ -118,6 +122,7 @@ def trust(run: Run, case: int) -> str:
     if saturated := sorted({"client", "limit"} & set(tally.others)):
         names, verb = listed([f"`{name}`" for name in saturated]), "report" if len(saturated) > 1 else "reports"
         text += f" {names} {verb} saturated CPUs: a run that saturates them cannot pass."
+    text += "".join(f" `{name}`: {_why(run, name)}." for name in tally.others if name not in saturated)
     if case in known:
         worst = max(known, key=lambda one: known[one])
         text += (
@@ -126,6 +131,14 @@ def trust(run: Run, case: int) -> str:
             "[compare](notebooks/compare.ipynb)."
         )
     return text
+
+
+def _why(run: Run, name: str) -> str:
+    """Return in short why a check did not pass; the whole finding is on the card."""
+    (found,) = [one.found for one in checks.check(run) if one.name == name]
+    if name == "machine" and "collections" in found and ";" not in found:
+        return "the clients' libraries caused garbage collections, which are part of what they cost"
+    return WHY.get(name, found.partition(";")[0])
 
 
 def aa_ratio(run: Run, case: int) -> float:

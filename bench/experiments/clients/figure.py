@@ -21,8 +21,9 @@ from bench.experiments.axes import (
     nothing,
     range_rows,
 )
-from bench.experiments.clients.findings import bursts, grown
-from bench.run.frames import Run
+from bench.experiments.clients.findings import bursts, first_calls_us, grown
+from bench.experiments.words import clients_of
+from bench.run.frames import Run, numbered
 from bench.text import duration, quantity
 
 TITLE = "How does throughput grow with the number of clients?"
@@ -31,13 +32,13 @@ MEASURED, MODEL, ASYMPTOTE = SYSTEM_COLOURS[0], SYSTEM_COLOURS[4], GREY
 
 
 def the_lab(run: Run, axes: Axes) -> None:
-    """Draw the RTT of the lab's call: the first one, in a loop of 100, and in a long loop; and the lab's own number."""
+    """Draw the RTT of the lab's call: the first one, in a loop of 100, in a window; and the lab's own number."""
     burst, sweep = bursts(run), grown(run)
     rows = {
-        "first call, cold\n(connects, too)": run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e3,
+        "first call, cold\n(connects, too)": first_calls_us(run),
         "mean of 100 calls,\n1 client": _mean_of(run, burst, 1),
         "mean of 100 calls,\n2 clients": _mean_of(run, burst, 2),
-        "mean in a long loop,\n1 client": _mean_of(run, sweep, 1),
+        "mean of a whole window,\n1 client": _windows(run, sweep),
     }
     shown = {name: values for name, values in rows.items() if len(values)}
     range_rows(axes, (RangeRow(values, MEASURED) for values in shown.values()))
@@ -56,6 +57,12 @@ def _mean_of(run: Run, cases: pd.DataFrame, clients: int) -> "pd.Series[float]":
     for start in found.index.intersection(run.kept_starts):
         found.loc[start] = run.sketched.times(start, "rtt", warm=False).mean
     return found
+
+
+def _windows(run: Run, cases: pd.DataFrame) -> "pd.Series[float]":
+    """Return the mean RTT of each start of one client after the warm-up, in us, as the panel by clients has it."""
+    chosen = [case for case, row in numbered(cases) if row["clients"] == 1]
+    return run.starts_of(chosen[0])["mean_rtt_us"] if chosen else pd.Series(dtype=float)
 
 
 def throughput(run: Run, axes: Axes) -> None:
@@ -93,8 +100,8 @@ def rtt_by_clients(run: Run, axes: Axes) -> None:
         axes.plot(
             model.clients, model.rtt_us / 1e3, color=MODEL, lw=1.8, ls="-.", label="prediction from one client: MVA"
         )
-        lone = model.rtt_us[0] / 1e3
-        axes.axhline(lone, color=ASYMPTOTE, ls="--", lw=1.2, label=f"one client: {duration(1e3 * lone)}")
+    lone = cases["mean_rtt_us"].iloc[0]
+    axes.axhline(lone / 1e3, color=ASYMPTOTE, ls="--", lw=1.2, label=f"{clients_of(cases.iloc[0])}: {duration(lone)}")
     _client_axis(axes, cases)
     axes.set_ylim(0)
     hold(axes, cases["mean_rtt_us"] / 1e3, low, high, lambda ms: duration(1e3 * ms))

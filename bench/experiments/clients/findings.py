@@ -35,3 +35,8 @@ def ratios(run: Run) -> list[Ratio]:
     """Return the gain of two clients in a burst, and of two and of the best number in a whole window."""
     wanted = [(bursts(run), 2), *((grown(run), n) for n in dict.fromkeys((2, best(run))) if n > 1)]
     return [found for rows, n in wanted if (found := gain(run, rows, n))]
+
+
+def first_calls_us(run: Run) -> "pd.Series[float]":
+    """Return the time of the first call, which connects, of each start of one client, in us."""
+    return run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e3

@@ -5,7 +5,7 @@ import pandas as pd
 from bench.analysis.prediction import agreement, capacity_at, predict
 from bench.analysis.resources import resources, total_cpu
 from bench.experiments import published
-from bench.experiments.clients.findings import best, bursts, gain, grown
+from bench.experiments.clients.findings import best, bursts, first_calls_us, gain, grown
 from bench.experiments.words import P50, clients_of, why_not_more, with_range
 from bench.run.frames import Run, number_of
 from bench.text import duration, quantity
@@ -56,7 +56,7 @@ def _predicted(run: Run, one: "pd.Series[float]", most: "pd.Series[float]") -> s
 def answers(run: Run) -> str:
     """Return answers to the two questions of the class lab, with its own numbers."""
     one, lab = grown(run).iloc[0], published.GRPC_LAB
-    cold = run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e3
+    cold = first_calls_us(run).median()
     text = (
         f"**Round-trip time between one client and one server.** The median RTT is {with_range(one, P50)} after the "
         f"warm-up. The first call, which also connects, takes {duration(cold)}. The lab's one call took "

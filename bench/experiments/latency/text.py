@@ -1,8 +1,10 @@
 """Sentences of latency.ipynb: round trips, compared with raw sockets and with the instrument; CPU time per call."""
 
+import math
+
 import pandas as pd
 
-from bench import stats
+from bench.analysis.quantiles import quantile
 from bench.analysis.resources import total_cpu
 from bench.experiments.latency.findings import ratios
 from bench.experiments.words import P50, with_range
@@ -18,7 +20,7 @@ def conclusion(run: Run) -> str:
         text = f"The median RTT of **{row['label']}** is {with_range(row, P50)}"
         if one := compared.get(case):
             base = cases.loc[one.base]
-            text += f". Raw sockets over {base['transport']} take {duration(base[P50])}; the ratio is {one}"
+            text += f", {one} that of raw sockets over {base['transport']} ({duration(base[P50])})"
         sentences.append(text + ".")
     return " ".join([*sentences, _instrument(cases), _tail(run)])
 
@@ -35,17 +37,14 @@ def _instrument(cases: pd.DataFrame) -> str:
 
 
 def _tail(run: Run) -> str:
-    """Return the largest ratio of p99.9 to the median of the same case."""
-    needed = stats.needed_samples(0.999)
-    found = {
-        run.labels[case]: run.pooled_us(case, 0.999) / run.pooled_us(case, 0.5)
-        for case in run.numbers
-        if len(run.rtt_us(case)) and run.count(case) >= needed and run.case(case).system != "loopback"
-    }
-    if not found:
+    """Return the case with the largest ratio of p99.9 to median, and that ratio: of the numbers in the table."""
+    cases = [case for case in run.numbers if run.case(case).system != "loopback"]
+    found = {case: quantile(run, case, 0.999).value / quantile(run, case, 0.5).value for case in cases}
+    known = {case: ratio for case, ratio in found.items() if not math.isnan(ratio)}
+    if not known:
         return ""
-    worst = max(found, key=lambda label: found[label])
-    return f"The largest p99.9 over median is that of {worst}: {quantity(found[worst])} times."
+    worst = max(known, key=lambda case: known[case])
+    return f"The largest ratio of p99.9 to median is {quantity(known[worst])}, for {run.labels[worst]}."
 
 
 def cpu(run: Run) -> str:

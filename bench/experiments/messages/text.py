@@ -18,7 +18,9 @@ def systems(run: Run) -> str:
     if not lines:
         return ""
     of = run.case(findings.by_system(run)[0][1])
-    return f"Calls with the message {of.message} ({quantity(findings.middle(run), 'B')} as JSON):\n" + "\n".join(lines)
+    size = quantity(findings.middle(run), "B")
+    title = f"Calls with the message {of.message} ({size} as JSON); times and shares are medians over the starts:"
+    return "\n".join([title, *lines])
 
 
 def _system(run: Run, base: int | None, case: int) -> str:
