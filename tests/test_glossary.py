@@ -15,15 +15,45 @@ FIELD = (
     "hodges-lehmann-estimate", "littles-law", "mean-value-analysis", "autocorrelation", "event-loop", "flow-control",
     "time-to-first-message", "gap", "segment", "bandwidth", "token-bucket", "network-namespace", "veth-pair",
     "persistent-connection", "multiplexing", "time_wait", "universal-scalability-law", "sketch",
+    "poisson-arrivals", "prediction-interval", "handshake", "framing", "codec",
 )  # fmt: skip
 OURS = (
     "baseline", "instrument-overhead", "load-generator", "system", "transport", "option", "factor", "payload", "case",
     "start", "block", "role", "placement", "wire", "trust-card", "run", "sample", "profile", "a-a-ratio",
-    "host", "conductor",
+    "host", "conductor", "oracle",
 )  # fmt: skip
 ENTRY = re.compile(r"^### (?P<term>.+)\n\n(?P<definition>(?:(?!#).+\n)+)", re.M)
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("[a-z]*.ipynb") if not file.stem.startswith("out"))
+USED = {  # how a notebook's prose uses a term that a newcomer may not know
+    "rtt": r"\bRTTs?\b|\bround[ -]trips?\b",
+    "slo": r"\bSLO\b",
+    "tls": r"\bTLS\b",
+    "mm1": r"\bM/M/1\b",
+    "a-a-ratio": r"\bA/A ratio",
+    "littles-law": r"\bLittle's law",
+    "nagles-algorithm": r"\bNagle's algorithm",
+    "delayed-ack": r"\bdelayed ACKs?\b",
+    **{
+        term: rf"\b{term.replace('-', '[ -]')}s?\b"
+        for term in (
+            *("open-loop", "closed-loop", "response-time", "service-time", "queueing-delay", "tail-latency"),
+            *(
+                "quantile",
+                "median",
+                "confidence-interval",
+                "hodges-lehmann-estimate",
+                "throughput",
+                "goodput",
+                "saturation",
+            ),
+            *("utilization", "bottleneck", "warm-up", "steady-state", "coordinated-omission", "head-of-line-blocking"),
+            *("context-switch", "event-loop", "flow-control", "load-generator", "mean-value-analysis", "serialization"),
+            *("autocorrelation", "token-bucket", "network-namespace", "veth-pair", "persistent-connection"),
+            *("poisson-arrivals", "prediction-interval", "handshake", "framing", "codec", "oracle"),
+        )
+    },
+}
 LINK = re.compile(r"\]\((?:\S*?glossary\.md)#([^)\s]*)\)")
 
 
@@ -73,3 +103,11 @@ def test_every_link_into_the_glossary_leads_to_a_term(file):
 @pytest.mark.parametrize("term", FIELD)
 def test_every_term_of_the_field_is_linked_where_it_is_used(term):
     assert [file.name for file in (*DOCUMENTS, *NOTEBOOKS) if term in LINK.findall(text_of(file))]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.name)
+def test_every_term_that_a_notebooks_prose_uses_is_linked_in_it(notebook):
+    prose = text_of(notebook)
+    without = re.sub(r"`[^`\n]*`|\]\([^)]*\)|^(?:#|\|).*", "", prose, flags=re.M)
+    used = {term for term, pattern in USED.items() if re.search(pattern, without, re.I)}
+    assert used - set(LINK.findall(prose)) == set()
