@@ -10,11 +10,14 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from forking import MODULES, ForkServer
 from hypothesis import settings
 
 from bench import systems
+from bench.measurement.child_process import Child
 from bench.measurement.routers import Routers
 
 if threading.current_thread() is threading.main_thread():
@@ -97,6 +100,40 @@ def private_parent(monkeypatch):
         monkeypatch.setenv("TMPDIR", folder)
         monkeypatch.setattr("tempfile.tempdir", None)
         yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def fork_server():
+    """Return what forks children for all tests of this process; None where the system is not Linux."""
+    server = ForkServer() if sys.platform == "linux" else None
+    yield server
+    if server is not None:
+        server.close()
+
+
+@pytest.fixture(autouse=True)
+def forked_children(request, monkeypatch, fork_server):
+    """Let children be forked from an interpreter that has imported what they need; ``fresh`` tests start new ones."""
+    if fork_server is None or request.node.get_closest_marker("fresh"):
+        return
+    wanted = threading.local()
+    begin = Child.__init__
+
+    def remember(self, name, module, spec):
+        wanted.system = getattr(spec, "system", "")
+        try:
+            begin(self, name, module, spec)
+        finally:
+            wanted.system = None
+
+    def popen(words, *, env=None, stderr=None, **options):
+        system = getattr(wanted, "system", None)
+        if system is not None and words[-1] in MODULES and "ROUNDTRIP_SYSTEMS" not in env and fork_server.is_like_this:
+            return fork_server.popen(words[-1], system, env, stderr)
+        return subprocess.Popen(words, env=env, stderr=stderr, **options)
+
+    monkeypatch.setattr(Child, "__init__", remember)
+    monkeypatch.setattr("bench.process.subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": popen}))
 
 
 @pytest.fixture(scope="session")
