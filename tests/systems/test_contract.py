@@ -88,10 +88,14 @@ def are_of_the_client(name, options):
 
 def started(rows):
     """Return rows as parameters; those of the defaults start new interpreters, as a user's run does."""
-    for row in installed(rows):
-        name, _, options = row.values
-        is_plain = name in MISSING or options == options_of(systems.load(name).Options, {}, name)
-        yield pytest.param(*row.values, marks=[*row.marks, *([pytest.mark.fresh] if is_plain else [])])
+
+    def are_defaults(name, transport, options):
+        return name in MISSING or options == options_of(systems.load(name).Options, {}, name)
+
+    return [
+        pytest.param(*row.values, marks=[*row.marks, *([pytest.mark.fresh] if are_defaults(*row.values) else [])])
+        for row in installed(rows)
+    ]
 
 
 def check_calls(measured):
