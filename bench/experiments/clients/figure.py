@@ -38,7 +38,7 @@ def the_lab(run: Run, axes: Axes) -> None:
         "first call, cold\n(connects, too)": first_calls_us(run),
         "mean of 100 calls,\n1 client": _mean_of(run, burst, 1),
         "mean of 100 calls,\n2 clients": _mean_of(run, burst, 2),
-        "mean of a whole window,\n1 client": _windows(run, sweep),
+        "mean of a\nwhole window,\n1 client": _windows(run, sweep),
     }
     shown = {name: values for name, values in rows.items() if len(values)}
     range_rows(axes, (RangeRow(values, MEASURED) for values in shown.values()))
