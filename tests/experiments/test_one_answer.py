@@ -15,6 +15,7 @@ from bench.experiments import alternative, panels, words
 from bench.experiments.calibration import text as calibration
 from bench.experiments.clients import text as clients
 from bench.experiments.openload import text as openload
+from bench.experiments.streaming.findings import CPU, QUANTITIES, steps
 from bench.text import duration, quantity
 
 SCORED = re.compile(r"\*\*(?P<question>.*?)\*\*.*?Measured: (?P<value>[\d.,]+) \S* ?\((?P<ends>.*?)\)")
@@ -62,6 +63,55 @@ def test_the_score_is_what_the_sentences_say(question):
     said = words.conclusion(run)
     assert f"{value} {one.unit}" in said
     assert question != "keepalive q1" or f"{value} times (95 % CI {low} to {high})" in said
+
+
+SAID = {  # how a sentence of the same run, or the document that quotes it, reports a score's value and its two ends
+    "latency q1": "**zeromq ipc** is {} µs (range over starts {} µs to {} µs)",
+    "latency q2": "`zeromq`: tcp takes longer than ipc: × {} [{}, {}]",
+    "messages q2": "the median RTT is {} times (95 % CI {} to {}) as long",
+    "network q1": "{} times (95 % CI {} to {}): no difference is shown",
+    "scaleup q1": "two workers instead of one: × {} [{}, {}] requests/s",
+}
+
+
+@pytest.mark.parametrize("question", SAID)
+def test_the_score_is_what_a_sentence_or_the_document_says(question):
+    one = questions.find(question)
+    run = reference(one.notebook)
+    said = SAID[question].format(*map(one.shown, questions.measured(run, one)))
+    document = (ROOT / "docs" / "choosing.md").read_text("utf-8")
+    assert said in (words.conclusion(run) + document).replace("\xa0", " ")
+
+
+def test_messages_score_is_the_share_that_its_sentences_say():
+    one = questions.find("messages q1")
+    run = reference(one.notebook)
+    value, low, high = (f"{end:.0f}%" for end in questions.measured(run, one))
+    (line,) = [line for line in words.conclusion(run).splitlines() if line.startswith("- **zeromq, json**")]
+    assert f"{value} (starts from {low} to {high})" in line
+
+
+def test_languages_score_is_the_reciprocal_of_the_share_that_its_sentences_say():
+    run = reference("languages")
+    value, low, high = questions.measured(run, questions.find("languages q1"))
+    said = re.search(r"sockets_c tcp\*\*: .*?, (\d+) % \(95 % CI (\d+) to (\d+)\)", words.conclusion(run))
+    share, least, most = (int(each) / 100 for each in said.groups())
+    assert [value, low, high] == pytest.approx([1 / share, 1 / most, 1 / least], rel=0.01)
+
+
+def test_streamings_score_of_cpu_time_is_the_reciprocal_of_the_step_that_the_sentences_judge():
+    run = reference("streaming")
+    (found,) = [one.ratio.interval for one in steps(run) if (one.factor, one.what) == ("stack", QUANTITIES[CPU])]
+    answer = questions.measured(run, questions.find("streaming q2"))
+    assert answer == pytest.approx((1 / found.middle, 1 / found.high, 1 / found.low))
+
+
+def test_the_gains_of_the_boxes_are_those_of_the_teaching_table():
+    said = words.conclusion(reference("mystery"))
+    gains = re.findall(r"^- \*\*[A-F]\*\*: .*?; \d+ callers make ([\d.]+) times", said, re.M)
+    least, *others = sorted(gains, key=float)
+    (row,) = re.findall(r"^\| mystery \| .*", (ROOT / "docs" / "teaching.md").read_text("utf-8"), re.M)
+    assert f"| {least} times | the other boxes: {others[0]} to {others[-1]} |" in row and len(gains) == 6
 
 
 def test_retries_score_is_the_number_of_its_sentences():
