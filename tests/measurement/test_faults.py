@@ -199,7 +199,7 @@ def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_p
         try:
             assert process.stdout.readline().startswith(f"sockets listens at {address}; measure it with -p system sock")
             ledger = measure(Case("sockets", "ipc", target=address), 0.1, seed=1).ledger
-            assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] > 1
+            assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] >= 1
             children = descendants(process.pid)
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == f"answered {ledger['calls'] + 1:,} requests\n"
