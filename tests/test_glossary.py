@@ -25,6 +25,14 @@ OURS = (
 ENTRY = re.compile(r"^### (?P<term>.+)\n\n(?P<definition>(?:(?!#).+\n)+)", re.M)
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("[a-z]*.ipynb") if not file.stem.startswith("out"))
+AS_WRITTEN = (
+    "open-loop", "closed-loop", "response-time", "service-time", "queueing-delay", "tail-latency", "quantile", "median",
+    "confidence-interval", "hodges-lehmann-estimate", "throughput", "goodput", "saturation", "utilization",
+    "bottleneck", "warm-up", "steady-state", "coordinated-omission", "head-of-line-blocking", "context-switch",
+    "event-loop", "flow-control", "load-generator", "mean-value-analysis", "serialization", "autocorrelation",
+    "token-bucket", "network-namespace", "veth-pair", "persistent-connection", "poisson-arrivals",
+    "prediction-interval", "handshake", "framing", "codec", "oracle",
+)  # fmt: skip
 USED = {  # how a notebook's prose uses a term that a newcomer may not know
     "rtt": r"\bRTTs?\b|\bround[ -]trips?\b",
     "slo": r"\bSLO\b",
@@ -34,25 +42,7 @@ USED = {  # how a notebook's prose uses a term that a newcomer may not know
     "littles-law": r"\bLittle's law",
     "nagles-algorithm": r"\bNagle's algorithm",
     "delayed-ack": r"\bdelayed ACKs?\b",
-    **{
-        term: rf"\b{term.replace('-', '[ -]')}s?\b"
-        for term in (
-            *("open-loop", "closed-loop", "response-time", "service-time", "queueing-delay", "tail-latency"),
-            *(
-                "quantile",
-                "median",
-                "confidence-interval",
-                "hodges-lehmann-estimate",
-                "throughput",
-                "goodput",
-                "saturation",
-            ),
-            *("utilization", "bottleneck", "warm-up", "steady-state", "coordinated-omission", "head-of-line-blocking"),
-            *("context-switch", "event-loop", "flow-control", "load-generator", "mean-value-analysis", "serialization"),
-            *("autocorrelation", "token-bucket", "network-namespace", "veth-pair", "persistent-connection"),
-            *("poisson-arrivals", "prediction-interval", "handshake", "framing", "codec", "oracle"),
-        )
-    },
+    **{term: rf"\b{term.replace('-', '[ -]')}s?\b" for term in AS_WRITTEN},
 }
 LINK = re.compile(r"\]\((?:\S*?glossary\.md)#([^)\s]*)\)")
 

@@ -531,12 +531,6 @@ class Run:
         """
         return self._warm_rtt.get(case, np.empty(0))
 
-    def pooled_us(self, case: int, p: float) -> float:
-        """Return the quantile of the RTT of all calls of a case after the warm-up, in us."""
-        if not (kept := self.sketched_of(case)):
-            return stats.quantile(self.rtt_us(case), p)
-        return self.pooled(case, "rtt", kept).quantile(p) / 1e3
-
     def distribution_us(self, case: int) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
         """Return the empirical distribution function of the RTT of a case after the warm-up: (values in us, fractions).
 

@@ -39,8 +39,8 @@ def test_the_hosts_clocks_are_known_and_their_clients_go_at_one_instant(assignme
     record = measure(Case("sockets", "tcp", placement="free", clients=2), WINDOW_S, 1)
     assert len(record.calls) == 2
     for send_ns, received_ns in record.calls:  # since go, by the host's own clock: 10 s off would be far outside
-        latest_ns = 1e9 * (WINDOW_S + 1)  # a busy machine can stop a caller between its look at the clock and its call
-        assert send_ns[0] >= 0 and send_ns[-1] < latest_ns and (received_ns > send_ns).all()
+        assert send_ns[0] >= 0 and (received_ns > send_ns).all()
+        assert (received_ns[:-1] < 1e9 * WINDOW_S).all()  # after the first reply that comes later, nothing is sent
 
 
 def test_a_host_whose_clock_is_set_in_the_window_is_named(assignment, monkeypatch):

@@ -198,8 +198,8 @@ def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_p
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline().startswith(f"sockets listens at {address}; measure it with -p system sock")
-            ledger = measure(Case("sockets", "ipc", target=address), 0.1, seed=1).ledger
-            assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] >= 1
+            ledger = measure(Case("sockets", "ipc", target=address), 0.5, seed=1).ledger
+            assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] > 1
             children = descendants(process.pid)
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == f"answered {ledger['calls'] + 1:,} requests\n"

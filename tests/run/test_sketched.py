@@ -126,9 +126,10 @@ def test_quantiles_are_within_the_bound_and_counts_and_means_exact(folders):
     one = quantiles.quantile(kept, 0, 0.99)
     assert one.has == kept.count(0) and abs(one.value / quantiles.quantile(whole, 0, 0.99).value - 1) < 0.02
     everything = np.concatenate([after_the_warm_up(whole, kept, start)["rtt_ns"] for start in kept.ledger.index])
-    assert kept.pooled_us(0, 0.999) == pytest.approx(stats.quantile(everything, 0.999) / 1e3, rel=BOUND)
+    pooled = kept.pooled(0, "rtt", kept.sketched_of(0))
+    assert pooled.quantile(0.999) == pytest.approx(stats.quantile(everything, 0.999), rel=BOUND)
     (most,) = {quantiles.quantile(kept, 0, 0.9999).over}
-    assert most == "calls" and whole.pooled_us(0, 0.5) == stats.quantile(whole.rtt_us(0), 0.5)
+    assert most == "calls"
 
 
 def test_a_rate_counts_the_replies_of_the_parts_of_slices_in_which_all_ran(folders):
@@ -179,7 +180,8 @@ def test_figures_draw_a_random_sample_in_which_each_call_has_the_same_chance(fol
     assert share.between(0.08, 0.12).all() and len(kept.rtt_us(0)) == len(rows)
     assert len(whole.rtt_us(0)) == whole.count(0)
     values, fractions = kept.distribution_us(0)
-    assert fractions[-1] == 1 and values[np.searchsorted(fractions, 0.99)] == pytest.approx(kept.pooled_us(0, 0.99))
+    p99 = kept.pooled(0, "rtt", kept.sketched_of(0)).quantile(0.99) / 1e3
+    assert fractions[-1] == 1 and values[np.searchsorted(fractions, 0.99)] == pytest.approx(p99)
     assert all(map(np.array_equal, whole.distribution_us(0), stats.distribution(whole.rtt_us(0))))
     titles = [panels.panel(run, "calls_in_order").axes[0].get_title("left") for run in (whole, kept)]
     assert [title.partition(";")[0] for title in titles] == ["Every call", "A random sample of the calls"]

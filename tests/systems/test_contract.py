@@ -79,22 +79,17 @@ VARIED = [
 OF_THE_CLIENT = {"http_crossbar": {"resource", "keep_alive"}}  # its server takes seconds to start, and serves all
 
 
-def are_of_the_client(name, options):
-    """Return whether options differ from the defaults, and matter only to the client."""
-    defaults = options_of(systems.load(name).Options, {}, name)
-    changed = {one for one in options if options[one] != defaults[one]}
-    return bool(changed) and changed <= OF_THE_CLIENT.get(name, set())
+def changed(name, options):
+    """Return the names of the options that differ from the defaults."""
+    defaults = {} if name in MISSING else options_of(systems.load(name).Options, {}, name)
+    return {one for one in options if options[one] != defaults[one]}
 
 
 def started(rows):
     """Return rows as parameters; those of the defaults start new interpreters, as a user's run does."""
-
-    def are_defaults(name, transport, options):
-        return name in MISSING or options == options_of(systems.load(name).Options, {}, name)
-
     return [
-        pytest.param(*row.values, marks=[*row.marks, *([pytest.mark.fresh] if are_defaults(*row.values) else [])])
-        for row in installed(rows)
+        pytest.param(*values, marks=[*marks, *([] if changed(values[0], values[2]) else [pytest.mark.fresh])])
+        for values, marks, _ in installed(rows)
     ]
 
 
@@ -114,7 +109,7 @@ def test_calls_are_answered_and_counted(name, transport, options, routing, serve
     except NotInstalledError as missing:
         pytest.skip(str(missing))
     case = Case(name, transport, 100, options=options, max_calls=5)
-    if are_of_the_client(name, options):
+    if (others := changed(name, options)) and others <= OF_THE_CLIENT.get(name, set()):
         child, address = server(name, transport)
         before = answered(child)
         check_calls(measure(dataclasses.replace(case, target=address), 20.0, 1))
