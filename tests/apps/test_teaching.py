@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from bench.apps.teaching import copies, expected, slides
+from bench.apps.teaching import copies, expected, questions, slides
 from bench.errors import DataError
 
 NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
@@ -143,11 +143,37 @@ def test_slides_are_drawn_of_what_was_not_executed_even_without_a_run_of_its_own
     assert 'src="data:image/png' in page.read_text("utf-8")
 
 
-def test_what_is_expected_is_what_the_reference_runs_say():
-    file = ROOT / "docs" / "teaching.md"
-    text = file.read_text("utf-8")
-    assert expected.written(text) == text, "make expected writes the table anew"
-    assert text.count("| latency |") == 2 and "times" in expected.table()
+def expected_rows():
+    """Return the rows of the table in the document, under its head."""
+    _, _, rest = (ROOT / "docs" / "teaching.md").read_text("utf-8").partition(expected.BEGIN)
+    first, second, *rows = rest.partition(expected.END)[0].strip().splitlines()
+    assert (first, second) == expected.HEAD
+    return rows
+
+
+@pytest.mark.parametrize("question", questions.ALL, ids=lambda one: one.name)
+def test_what_is_expected_is_what_the_reference_runs_say(question):
+    assert expected.row(question) in expected_rows(), "make expected writes the table anew"
+
+
+def test_what_is_expected_of_the_mystery_is_what_its_reference_run_says():
+    assert expected.mystery_row() == expected_rows()[-1], "make expected writes the table anew"
+
+
+def test_the_table_has_a_row_for_each_question_in_their_order():
+    rows = expected_rows()[:-1]
+    assert len(rows) == len(questions.ALL) > 20
+    for one, row in zip(questions.ALL, rows, strict=True):
+        assert row.startswith(f"| {one.notebook} | {one.text} |")
+
+
+def test_the_table_is_written_into_its_place(monkeypatch):
+    monkeypatch.setattr(expected, "row", lambda one: f"| {one.name} |")
+    monkeypatch.setattr(expected, "mystery_row", lambda: "| mystery |")
+    text = expected.written(f"before\n{expected.BEGIN}\nold\n{expected.END}\nafter")
+    names = [f"| {one.name} |" for one in questions.ALL]
+    lines = ["before", expected.BEGIN, "", *expected.HEAD, *names, "| mystery |", "", expected.END, "after"]
+    assert text.splitlines() == lines
     with pytest.raises(DataError, match="lost the lines"):
         expected.written("no place")
 

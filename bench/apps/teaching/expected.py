@@ -4,6 +4,7 @@ import pandas as pd
 
 from bench import paths
 from bench.apps.teaching import questions
+from bench.apps.teaching.questions import Question
 from bench.errors import DataError
 from bench.experiments.case_ratios import RATE, ratio
 from bench.experiments.mystery.findings import alone, crowded
@@ -12,6 +13,7 @@ from bench.run.frames import Run, number_of, shared
 from bench.text import quantity
 
 BEGIN, END = "<!-- expected: begin (make expected writes this) -->", "<!-- expected: end -->"
+HEAD = ("| notebook | question | reference run | interval or range |", "|---|---|---|---|")
 
 
 def reference(notebook: str) -> Run:
@@ -21,19 +23,20 @@ def reference(notebook: str) -> Run:
 
 def table() -> str:
     """Return a Markdown table: each question, the answer of its reference run, and the interval or range of that."""
-    rows = ["| notebook | question | reference run | interval or range |", "|---|---|---|---|"]
-    runs = {one.notebook: reference(one.notebook) for one in questions.ALL}
-    for one in questions.ALL:
-        found = questions.measured(runs[one.notebook], one)
-        if found is None:
-            raise DataError(f"the reference run of {one.notebook} does not answer {one.name}: measure it anew")
-        value, low, high = map(one.shown, found)
-        rows.append(f"| {one.notebook} | {one.text} | {value} {one.unit} | {one.spread} {low} to {high} |")
-    return "\n".join([*rows, *_mystery()])
+    return "\n".join([*HEAD, *map(row, questions.ALL), mystery_row()])
 
 
-def _mystery() -> list[str]:
-    """Return the gain of several callers in the boxes, smallest and largest: not which boxes these are."""
+def row(one: Question) -> str:
+    """Return the table's row of a question; DataError if its reference run does not answer it."""
+    found = questions.measured(reference(one.notebook), one)
+    if found is None:
+        raise DataError(f"the reference run of {one.notebook} does not answer {one.name}: measure it anew")
+    value, low, high = map(one.shown, found)
+    return f"| {one.notebook} | {one.text} | {value} {one.unit} | {one.spread} {low} to {high} |"
+
+
+def mystery_row() -> str:
+    """Return the row with the gain of several callers in the boxes, smallest and largest: not which boxes these are."""
     run = reference("mystery")
     one, many = alone(run), crowded(run)
     callers = int(many["callers"].iloc[0])
@@ -47,7 +50,7 @@ def _mystery() -> list[str]:
     asked = f"How many times the calls per second of one caller do {callers} callers make, in the box with least gain?"
     rest = times.drop(times.idxmin())
     others = f"the other boxes: {quantity(rest.min())} to {quantity(rest.max())}"
-    return [f"| mystery | {asked} | {quantity(times.min())} times | {others} |"]
+    return f"| mystery | {asked} | {quantity(times.min())} times | {others} |"
 
 
 def written(text: str) -> str:
