@@ -2,7 +2,10 @@
 
 import contextlib
 import fcntl
+import functools
+import gc
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +18,7 @@ from types import SimpleNamespace
 import pytest
 from forking import MODULES, ForkServer
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from bench import systems
 from bench.measurement.child_process import Child
@@ -35,8 +39,10 @@ ROOT = HERE.parent
 REFERENCE = ROOT / "data" / "reference"
 
 
-LONG = ("test_browser", "test_documents", "test_notebooks", "test_routers")  # begun last, one would end alone
-BUILT = "test_site"  # its first test builds what the others read; they come last, when it is there
+LONG = (  # in one piece: begun last, one would end alone
+    "test_browser", "test_remote", "test_documents", "test_contract", "test_routers", "test_faults", "test_encryption",
+)  # fmt: skip
+BUILT = "test_site"  # compares its figures with those that the tests of the reference runs draw: begun after them
 NODES = (
     "http_crossbar",
     "wamp_crossbar",
@@ -44,45 +50,61 @@ NODES = (
     "mqtt",
     "nats",
     "redis",
-)  # their tests follow each other: few processes start a node, or the same broker
+)  # one process starts a node, or a broker, for all tests that share it
+EACH = "test_every_notebook_measures"  # begun in any process: nothing of one serves another
+
+
+class Groups(LoadScopeScheduling):
+    """Gives the tests of a group to one process, and the groups to processes in the order of the tests."""
+
+    def _split_scope(self, nodeid):
+        return group(nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Share the tests out by groups."""
+    return Groups(config, log)
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with what takes long in one piece; end with what would wait for it."""
-    build = next((item for item in items if item.path.stem == BUILT), None)
-    order = {stem: place for place, stem in enumerate(LONG)} | {BUILT: len(LONG) + len(NODES) + 1}
-
-    def place(item):
-        if item is build:
-            return -1
-        node = next((len(LONG) + number for number, name in enumerate(NODES) if name in item.nodeid), None)
-        return order.get(item.path.stem, len(LONG) + len(NODES) if node is None else node)
-
-    items.sort(key=lambda item: (place(item), *_subject(item)))
+    """Begin with the groups that take long."""
+    begin = (*LONG, EACH, *sorted(_runs()), BUILT, *NODES)
+    order = {name: place for place, name in enumerate(begin)}
+    items.sort(key=lambda item: (order.get(group(item.nodeid).partition(" ")[0], len(order)), group(item.nodeid)))
 
 
-READING = (  # of reference runs
-    "test_alternative", "test_by_hand", "test_case_ratios", "test_figures", "test_headlines", "test_host_plans",
-    "test_one_answer", "test_panels", "test_predictions",
-)  # fmt: skip
-QUOTING = "test_document_blocks"  # quotes most from the run that takes longest to read
+def group(nodeid):
+    """Return the reference run that a test reads, the broker that it shares, or its file.
+
+    The tests of a run follow each other in one process: it reads the run, checks it and draws it once.
+    """
+    file, _, test = nodeid.partition("::")
+    stem = Path(file).stem
+    if test.startswith(EACH):
+        return f"{EACH} {test}"
+    if stem == "test_document_blocks":
+        return "overview"  # the run of which it quotes most
+    given = re.search(r"\[(?:.*/)?(\w+)", test)
+    for name in (stem.removeprefix("test_"), given and given[1]):
+        if name in _runs() and stem != BUILT:
+            return name
+    return next((name for name in NODES if name in nodeid), stem)
 
 
-def _subject(item):
-    """Return which reference run a test reads: tests of one run follow each other, in a process that has read it."""
-    if item.path.stem == QUOTING:
-        return "overview", item.path.stem
-    if item.path.parent.name == "experiments" and _has_run(own := item.path.stem.removeprefix("test_")):
-        return own, item.path.stem
-    if item.path.stem not in READING:
-        return "", ""
-    given = getattr(item, "callspec", None)
-    words = [word for value in given.params.values() for word in str(value).split()[:1]] if given else []
-    return next((word for word in words if _has_run(word)), " "), item.path.stem
+@functools.cache
+def _runs():
+    return {file.parent.name for file in REFERENCE.glob("*/manifest.json")}
 
 
-def _has_run(name):
-    return (REFERENCE / name / "manifest.json").is_file()
+def pytest_collection_finish():
+    """Keep the garbage collector from looking again and again at what was imported: it stays."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure():
+    """Let libraries take away at the end what they made."""
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +127,7 @@ def private_parent(monkeypatch):
 @pytest.fixture(scope="session")
 def fork_server():
     """Return what forks children for all tests of this process; None where the system is not Linux."""
-    server = ForkServer() if sys.platform == "linux" else None
+    server = ForkServer(MODULES) if sys.platform == "linux" else None
     yield server
     if server is not None:
         server.close()
@@ -129,7 +151,7 @@ def forked_children(request, monkeypatch, fork_server):
     def popen(words, *, env=None, stderr=None, **options):
         system = getattr(wanted, "system", None)
         if system is not None and words[-1] in MODULES and "ROUNDTRIP_SYSTEMS" not in env and fork_server.is_like_this:
-            return fork_server.popen(words[-1], system, env, stderr)
+            return fork_server.child(words[-1], system, env, stderr)
         return subprocess.Popen(words, env=env, stderr=stderr, **options)
 
     monkeypatch.setattr(Child, "__init__", remember)

@@ -1,8 +1,9 @@
-"""Children that are forked from an interpreter which has imported what they need: a start takes 10 ms, not 150.
+"""Processes that are forked from an interpreter which has imported what they need: a start takes 10 ms, not 150.
 
-This module is also that interpreter's program: ``python -P forking.py`` serves the socket that is its standard input.
-A forked child does what ``python -P -m MODULE`` does once it has imported its module. It is a child of the process of
-the tests, as one that is started is: that process takes it in while the one between them ends.
+This module is also that interpreter's program: ``python -P forking.py MODULE ...`` imports the modules and serves the
+socket that is its standard input. A forked child does what ``python -P -m MODULE`` does once it has imported its
+module; a forked command what ``python -P -m bench WORDS`` does. Each is a child of the process of the tests, as one
+that is started is: that process takes it in while the one between them ends.
 """
 
 import contextlib
@@ -20,19 +21,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
 MODULES = ("bench.child.client", "bench.child.server", "bench.child.router")
+OF_HOSTS = ("bench.apps.cli", "bench.measurement.hosting", "distributed")
 LONGEST_REQUEST = 1 << 18
 
 
 class Forked:
-    """A forked child, as far as ``bench.process.Process`` uses a ``subprocess.Popen``."""
+    """A forked process, as far as ``bench.process.Process`` and tests use a ``subprocess.Popen``."""
 
-    def __init__(self, pid: int, to_it: int, from_it: int) -> None:
+    def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.stdin, self.stdout = os.fdopen(to_it, "wb"), os.fdopen(from_it, "rb")
         self._ended = os.pidfd_open(pid)
         self._status: int | None = None
 
@@ -46,7 +48,7 @@ class Forked:
         if self._status is None:
             select.select([self._ended], [], [], timeout)
         if (status := self.poll()) is None:
-            raise subprocess.TimeoutExpired("a forked child", timeout or 0)
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0)
         return status
 
     def kill(self) -> None:
@@ -54,14 +56,22 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
 
 
-class ForkServer:
-    """Starts children by forks of one interpreter, which it starts."""
+class ForkedChild(Forked):
+    """A forked process with pipes to its standard input and from its standard output."""
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int, to_it: int, from_it: int) -> None:
+        super().__init__(pid)
+        self.stdin, self.stdout = os.fdopen(to_it, "wb"), os.fdopen(from_it, "rb")
+
+
+class ForkServer:
+    """Starts processes by forks of one interpreter, which it starts and which imports some modules."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
         self._lock = threading.Lock()
         self._door, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its:
-            words = [sys.executable, "-P", __file__]
+            words = [sys.executable, "-P", __file__, *modules]
             self._process = subprocess.Popen(words, stdin=its, stdout=subprocess.DEVNULL, process_group=0)
         self._begun_in = surroundings()
 
@@ -70,22 +80,38 @@ class ForkServer:
         """Whether a forked child would inherit what one does that this thread starts now."""
         return surroundings() == self._begun_in
 
-    def popen(self, module: str, system: str, env: Mapping[str, str], stderr: Any) -> Forked:
+    def child(self, module: str, system: str, env: Mapping[str, str], stderr: Any) -> ForkedChild:
         """Return a child that runs a module's ``main``, after the import of a system's module."""
         for_it, to_it = os.pipe()
         from_it, of_it = os.pipe()
-        order = {"module": module, "system": system, "env": dict(env), "cwd": os.getcwd()}  # noqa: PTH109
-        with self._lock, taken_in():
-            socket.send_fds(self._door, [json.dumps(order).encode()], [for_it, of_it, stderr.fileno()])
-            pid = int(self._door.recv(20))
+        pid = self._fork({"module": module, "system": system, "env": dict(env)}, for_it, of_it, stderr.fileno())
         os.close(for_it)
         os.close(of_it)
-        return Forked(pid, to_it, from_it)
+        return ForkedChild(pid, to_it, from_it)
+
+    def command(self, words: Sequence[str], env: Mapping[str, str], cwd: Path, output: Any) -> Forked:
+        """Return a process, leader of its session, that does what ``python -m bench WORDS`` does in a folder."""
+        with open(os.devnull) as nothing:  # noqa: PTH123 - as a descriptor
+            order = {"words": list(words), "env": dict(env), "cwd": str(cwd)}
+            return Forked(self._fork(order, nothing.fileno(), output.fileno(), output.fileno()))
+
+    def _fork(self, order: Mapping[str, Any], *descriptors: int) -> int:
+        """Return the process id of a fork with these standard streams."""
+        whole = {"cwd": os.getcwd()} | dict(order)  # noqa: PTH109
+        with self._lock, taken_in():
+            socket.send_fds(self._door, [json.dumps(whole).encode()], descriptors)
+            return int(self._door.recv(20))
 
     def close(self) -> None:
         """End the interpreter."""
         self._door.close()
         self._process.wait()
+
+
+@functools.cache
+def of_hosts() -> ForkServer:
+    """Return what forks hosts and schedulers for all tests of this process; it ends with it."""
+    return ForkServer(OF_HOSTS)
 
 
 def surroundings() -> tuple[Any, ...]:
@@ -105,16 +131,16 @@ def taken_in() -> Iterator[None]:
         prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
-def serve(door: socket.socket) -> None:
-    """Fork a child for each request, until nobody can ask any more."""
-    for module in MODULES:
+def serve(door: socket.socket, modules: Sequence[str]) -> None:
+    """Fork for each request, until nobody can ask any more."""
+    for module in modules:
         importlib.import_module(module)
     while True:
         request, descriptors, _, _ = socket.recv_fds(door, LONGEST_REQUEST, 3)
         if not request:
             return
         order = json.loads(request)
-        prepare(order["system"])
+        prepare(order.get("system"))
         told, tell = os.pipe()
         between = os.fork()
         if not between:
@@ -132,21 +158,20 @@ def serve(door: socket.socket) -> None:
 
 
 @functools.cache
-def prepare(system: str) -> None:
+def prepare(system: str | None) -> None:
     """Import a system's module, once; what is wrong with it, the child that needs it says."""
     from bench import systems
 
-    with contextlib.suppress(Exception):
-        systems.load(system)
+    if system is not None:
+        with contextlib.suppress(Exception):
+            systems.load(system)
     gc.collect()
     gc.freeze()
 
 
 def become(order: Mapping[str, Any], descriptors: Sequence[int], tell: int) -> None:
-    """Be the child that was asked for; tell its number when it can be ended by its group."""
-    from bench.channel import run_child
-
-    os.setpgid(0, 0)
+    """Be what was asked for; tell its number when it can be ended by its group."""
+    os.setsid() if "words" in order else os.setpgid(0, 0)
     os.write(tell, str(os.getpid()).encode())
     os.close(tell)
     for number, descriptor in enumerate(descriptors):
@@ -155,8 +180,16 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int], tell: int) -> N
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
+    if "words" in order:
+        from bench.apps import cli
+
+        sys.argv = ["bench", *order["words"]]
+        cli.main()
+        sys.exit()
+    from bench.channel import run_child
+
     run_child(sys.modules[order["module"]].main)
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=os.dup(0)))
+    serve(socket.socket(fileno=os.dup(0)), sys.argv[1:])

@@ -10,20 +10,27 @@ import tempfile
 import time
 from pathlib import Path
 
+import forking
+
 ROOT = Path(__file__).parents[1]
+BENCH = ("-m", "bench")
 
 
 class Started:
-    """``python -m bench WORDS``, and what it prints."""
+    """``python -m bench WORDS``, forked if it needs no interpreter of its own, and what it prints."""
 
     def __init__(
         self,
         *words: str,
         variables: dict[str, str] | None = None,
         before: tuple[str, ...] = (),
-        program: tuple[str, ...] = ("-m", "bench"),
+        program: tuple[str, ...] = BENCH,
     ) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self.process: subprocess.Popen[bytes] | forking.Forked
+        if program == BENCH and not before and not variables and forking.of_hosts().is_like_this:
+            self.process = forking.of_hosts().command(words, os.environ, ROOT, self._log)
+            return
         command = [*before, sys.executable, "-P", *program, *words]
         options = {"stdout": self._log, "stderr": self._log, "cwd": ROOT, "env": os.environ | (variables or {})}
         self.process = subprocess.Popen(command, start_new_session=True, **options)

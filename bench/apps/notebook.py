@@ -31,7 +31,7 @@ from bench.plan.parameters import flag, literal
 from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.folder import Folder
-from bench.run.frames import Run
+from bench.run.frames import Run, shared
 
 if sys.flags.optimize > 1:
     raise UsageError("python -OO removes texts that are read at run time: leave out -OO (PYTHONOPTIMIZE=2)")
@@ -113,7 +113,7 @@ def _to_resume(plan: Plan) -> Folder | None:
 
 
 def _load(notebook: str, source: str) -> Run:
-    run = Run(stored.find(f"reference/{notebook}" if source == "reference" else source))
+    run = shared(stored.find(f"reference/{notebook}" if source == "reference" else source).path)
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
     what = estimate.described(run.plan)
