@@ -31,6 +31,7 @@ if threading.current_thread() is threading.main_thread():
 for name in [name for name in os.environ if name.startswith("PYTHON")]:
     del os.environ[name]  # nothing here may need what a person's shell does not set
 
+gc.disable()  # until all tests are imported
 settings.register_profile("any machine", deadline=None)  # no test asserts a time, and a busy machine fails nothing
 settings.load_profile("any machine")
 
@@ -51,6 +52,7 @@ NODES = (
     "nats",
     "redis",
 )  # one process starts a node, or a broker, for all tests that share it
+DRAWS = "test_every_notebook_draws_its_reference_run"  # first of its run: the figure that it draws serves the others
 EACH = "test_every_notebook_measures"  # begun in any process: nothing of one serves another
 
 
@@ -70,7 +72,12 @@ def pytest_collection_modifyitems(items):
     """Begin with the groups that take long."""
     begin = (*LONG, EACH, *sorted(_runs()), BUILT, *NODES)
     order = {name: place for place, name in enumerate(begin)}
-    items.sort(key=lambda item: (order.get(group(item.nodeid).partition(" ")[0], len(order)), group(item.nodeid)))
+
+    def place(item):
+        name = group(item.nodeid)
+        return order.get(name.partition(" ")[0], len(order)), name, not item.name.startswith(DRAWS)
+
+    items.sort(key=place)
 
 
 def group(nodeid):
@@ -100,6 +107,8 @@ def pytest_collection_finish():
     """Keep the garbage collector from looking again and again at what was imported: it stays."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
+    gc.enable()
 
 
 def pytest_unconfigure():
@@ -179,6 +188,7 @@ def drawn(tmp_path_factory):
 
     It returns a folder with the executed notebook ``out.ipynb`` and ``figures``.
     """
+    import drawings
     from papermilling import papermill_here
 
     def draw(stem: str) -> Path:
@@ -188,6 +198,7 @@ def drawn(tmp_path_factory):
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setenv("ROUNDTRIP_RUNS", str(folder / "runs"))
                     patch.setenv("ROUNDTRIP_FIGURES", str(folder / "figures"))
+                    drawings.kept_by(patch)
                     papermill_here(f"{stem}.ipynb", str(folder / "out.ipynb"), "-p", "source", "reference")
         return folder
 

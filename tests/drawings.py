@@ -2,15 +2,31 @@
 
 import functools
 
+import pytest
 from handmade import reference
 from matplotlib.figure import Figure
 
 from bench.experiments import panels
+from bench.run.frames import Run
+
+DRAWN: list[Figure] = []  # by the notebook that was executed last
 
 
 @functools.lru_cache(2)
 def whole(notebook: str) -> Figure:
-    """Return the figure of a notebook's reference run, laid out; made once for tests that follow each other."""
-    drawn = panels.whole(reference(notebook))
-    drawn.draw_without_rendering()
-    return drawn
+    """Return the figure of a notebook's reference run, laid out: the one that its notebook drew, if it was the last."""
+    run = reference(notebook)
+    made = next((one for one in DRAWN if run.id in one.get_supxlabel().replace("\n", " ")), None) or panels.whole(run)
+    made.draw_without_rendering()
+    return made
+
+
+def kept_by(patch: pytest.MonkeyPatch) -> None:
+    """Keep the figure that a notebook draws while a patch lasts."""
+    draw = panels.whole
+
+    def keep(run: Run) -> Figure:
+        DRAWN[:] = [draw(run)]
+        return DRAWN[0]
+
+    patch.setattr(panels, "whole", keep)

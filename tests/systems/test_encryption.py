@@ -179,19 +179,21 @@ def test_a_wamp_session_verifies_the_certificate(fault, private_parent, trusting
         measure(Case(ROUTED, "tcp", 100, {"tls": True}, target=address, max_calls=3), 1.0, 1)
 
 
-@pytest.mark.parametrize("framing", ["rawsocket", "websocket"])
-def test_a_router_has_endpoints_of_both_kinds(framing, trusting):
+def test_a_router_has_endpoints_of_both_kinds(trusting):
     """The fixture of all tests is not used: its credentials are not known here."""
     with Routers() as routers:
-        case = Case(ROUTED, "tcp", 100, {"framing": framing, "tls": True, "serializer": "cbor"}, max_calls=5)
-        measured = measure(case, 5.0, 1, routers)
-        assert measured.ledger["calls"] == measured.ledger["server_calls"] == 5
-        trusting(routers.credentials(case))
-        addresses = routers.of(case).addresses
-        mixed = ((addresses[f"tcp {framing}"], True), (addresses[f"tcp {framing} tls"], False))
-        for address, is_encrypted in mixed:
-            with pytest.raises(SystemFailedError, match="give the option tls the same value on both sides"):
-                measure(dataclasses.replace(case, target=address, options=case.options | {"tls": is_encrypted}), 1.0, 1)
+        for framing in ("rawsocket", "websocket"):
+            options = {"framing": framing, "tls": True, "serializer": "cbor"}
+            case = Case(ROUTED, "tcp", 100, options, max_calls=5)
+            measured = measure(case, 5.0, 1, routers)
+            assert measured.ledger["calls"] == measured.ledger["server_calls"] == 5
+            trusting(routers.credentials(case))
+            addresses = routers.of(case).addresses
+            mixed = ((addresses[f"tcp {framing}"], True), (addresses[f"tcp {framing} tls"], False))
+            for address, is_encrypted in mixed:
+                other = dataclasses.replace(case, target=address, options=options | {"tls": is_encrypted})
+                with pytest.raises(SystemFailedError, match="give the option tls the same value on both sides"):
+                    measure(other, 1.0, 1)
 
 
 @pytest.mark.parametrize(
