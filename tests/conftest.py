@@ -263,10 +263,12 @@ def process():
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the process ids of all children of a process, and theirs."""
+    """Return the process ids of all children of a process, and theirs; none of one that is gone."""
     import psutil
 
-    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    return []
 
 
 def is_gone(pid: int) -> bool:

@@ -9,14 +9,14 @@ from matplotlib.figure import Figure
 from bench.experiments import panels
 from bench.run.frames import Run
 
-DRAWN: list[Figure] = []  # by the notebook that was executed last
+DRAWN: dict[str, Figure] = {}  # by the notebook that was executed last: the run's id, and its figure
 
 
 @functools.lru_cache(2)
 def whole(notebook: str) -> Figure:
     """Return the figure of a notebook's reference run, laid out: the one that its notebook drew, if it was the last."""
     run = reference(notebook)
-    made = next((one for one in DRAWN if run.id in one.get_supxlabel().replace("\n", " ")), None) or panels.whole(run)
+    made = DRAWN.get(run.id) or panels.whole(run)
     made.draw_without_rendering()
     return made
 
@@ -26,7 +26,8 @@ def kept_by(patch: pytest.MonkeyPatch) -> None:
     draw = panels.whole
 
     def keep(run: Run) -> Figure:
-        DRAWN[:] = [draw(run)]
-        return DRAWN[0]
+        DRAWN.clear()
+        DRAWN[run.id] = draw(run)
+        return DRAWN[run.id]
 
     patch.setattr(panels, "whole", keep)

@@ -109,9 +109,9 @@ class ForkServer:
 
 
 @functools.cache
-def of_hosts() -> ForkServer:
-    """Return what forks hosts and schedulers for all tests of this process; it ends with it."""
-    return ForkServer(OF_HOSTS)
+def of_hosts() -> ForkServer | None:
+    """Return what forks hosts and schedulers for all tests of this process; None where the system is not Linux."""
+    return ForkServer(OF_HOSTS) if sys.platform == "linux" else None
 
 
 def surroundings() -> tuple[Any, ...]:
@@ -171,7 +171,10 @@ def prepare(system: str | None) -> None:
 
 def become(order: Mapping[str, Any], descriptors: Sequence[int], tell: int) -> None:
     """Be what was asked for; tell its number when it can be ended by its group."""
-    os.setsid() if "words" in order else os.setpgid(0, 0)
+    if "words" in order:
+        os.setsid()
+    else:
+        os.setpgid(0, 0)
     os.write(tell, str(os.getpid()).encode())
     os.close(tell)
     for number, descriptor in enumerate(descriptors):

@@ -28,12 +28,13 @@ class Started:
     ) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self.process: subprocess.Popen[bytes] | forking.Forked
-        if program == BENCH and not before and not variables and forking.of_hosts().is_like_this:
-            self.process = forking.of_hosts().command(words, os.environ, ROOT, self._log)
-            return
-        command = [*before, sys.executable, "-P", *program, *words]
-        options = {"stdout": self._log, "stderr": self._log, "cwd": ROOT, "env": os.environ | (variables or {})}
-        self.process = subprocess.Popen(command, start_new_session=True, **options)
+        forks = None if program != BENCH or before or variables else forking.of_hosts()
+        if forks and forks.is_like_this:
+            self.process = forks.command(words, os.environ, ROOT, self._log)
+        else:
+            command = [*before, sys.executable, "-P", *program, *words]
+            options = {"stdout": self._log, "stderr": self._log, "cwd": ROOT, "env": os.environ | (variables or {})}
+            self.process = subprocess.Popen(command, start_new_session=True, **options)
 
     @classmethod
     def of_code(cls, code: str) -> "Started":

@@ -3,7 +3,8 @@
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,8 +32,12 @@ SERVER = _broker.Program("redis-server", "redis-server", (7,), r"Redis version=(
 KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 CONSUMERS = "servers"  # the consumer group of a stream
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
+AHEAD_MESSAGES = 10_000  # of a one-way stream that wait in its list, before the sender waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
-COMMANDS = "+blpop +rpush +llen +del +xadd +xread +xreadgroup +xgroup +xack +xdel +hello +auth +ping +client +select"
+TOGETHER, TOGETHER_BYTES = 64, 1_000_000  # of a one-way stream, pushed or taken by one command with ``pipelining``
+COMMANDS = (
+    "+blpop +blmpop +rpush +llen +del +xadd +xread +xreadgroup +xgroup +xack +xdel +hello +auth +ping +client +select"
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,8 @@ class Options:
     queue: list, a request is pushed to the server's list and the reply to the client's (RPUSH, BLPOP); stream, the
         same with streams (XADD, XREAD), a consumer group, and an acknowledgement of each request.
     pipelining: send commands that follow each other in one write, without waiting for the first one's reply: what is
-        pushed, and the wait for the next message.
+        pushed, and the wait for the next message. Of a one-way stream up to 64 messages, or 1 MB, are pushed together,
+        and up to 64 taken.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate.
     """
@@ -194,8 +200,7 @@ def _serve_replies(client: Any, name: str, options: Options, binding: Binding, s
     Redis has no flow control between the two sides. But it answers each RPUSH with the list's length: where too much
     waits there, the client does not read, and its server waits until it has read half of it.
     """
-    if options.queue != "list":
-        raise TransportError("streams of replies travel by lists: give queue list")
+    _by_lists(options)
     client.delete(name)
     service.announce(_broker.announced(binding, options.tls))
 
@@ -211,7 +216,13 @@ def _serve_replies(client: Any, name: str, options: Options, binding: Binding, s
         threading.Thread(target=answer, args=(request[:KEY_BYTES], request[KEY_BYTES:]), daemon=True).start()
 
 
-def _wait_until_read(client: Any, key: bytes, length: int) -> None:
+def _by_lists(options: Options) -> None:
+    """Refuse a queue whose length the sender does not learn: nothing would hold it up."""
+    if options.queue != "list":
+        raise TransportError("streams travel by lists: give queue list")
+
+
+def _wait_until_read(client: Any, key: bytes | str, length: int) -> None:
     """Return when a list is no longer than this; the pauses grow, as of a client that has stopped reading."""
     pause_s, longest_s = PAUSES_S
     while client.llen(key) > length:
@@ -348,4 +359,73 @@ class Multiplexed:
 
     def close(self) -> None:
         """Disconnect; replies to calls under way stay in lists of the broker, which ends with the run."""
+        self._redis.close()
+
+
+class Sender:
+    """The sending end of a one-way stream: it pushes messages to the receiver's list, and waits where it is long."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where the broker is, and the receiver's name."""
+        _by_lists(options)
+        self._where, self._name = _broker.split(address)
+        self._options = options
+        self._waiting: list[bytes] = []
+        self._together = 1  # the first message goes at once: the receiver waits for it
+
+    def open(self) -> None:
+        """Connect."""
+        self._redis = _connect(self._where, self._options)
+
+    def send(self, payload: bytes) -> None:
+        """Push a message, at once or together with those that follow it; the last, an empty one, at once."""
+        self._waiting.append(payload)
+        if len(self._waiting) < self._together and payload != END:
+            return
+        size = max(1, len(self._waiting[0]))
+        if self._options.pipelining:
+            self._together = max(1, min(TOGETHER, TOGETHER_BYTES // size))
+        most = max(2, min(AHEAD_MESSAGES, AHEAD_BYTES // size))
+        try:
+            if self._redis.rpush(self._name, *self._waiting) > most:
+                _wait_until_read(self._redis, self._name, most // 2)
+        except RedisError as reason:
+            raise _failed("a message could not be sent", reason) from reason
+        self._waiting.clear()
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._redis.close()
+
+
+class Receiver:
+    """The receiving end of a one-way stream: it takes messages from its list, one by one or as many as are there."""
+
+    def __init__(self, binding: Binding, options: Options) -> None:
+        """Connect to the broker; ``address`` names it and the list."""
+        _by_lists(options)
+        self.address = _broker.announced(binding, options.tls)
+        where, self._name = _broker.split(self.address)
+        self._redis = _connect(where, options)
+        self._redis.delete(self._name)
+        self._together = TOGETHER if options.pipelining else 1
+        self._taken: deque[bytes] = deque()
+
+    def receive(self) -> bytes:
+        """Return the next message, waiting for it."""
+        if not self._taken:
+            try:
+                self._taken.extend(self._next())
+            except RedisError as reason:
+                raise _failed("no message could be received", reason) from reason
+        return self._taken.popleft()
+
+    def _next(self) -> Sequence[bytes]:
+        """Return the messages at the list's head, waiting for the first."""
+        if self._together == 1:
+            return self._redis.blpop(self._name, 0)[1:]
+        return self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)[1]
+
+    def close(self) -> None:
+        """Disconnect."""
         self._redis.close()

@@ -56,7 +56,9 @@ def test_the_verdict_depends_neither_on_the_unit_nor_on_what_moves_a_whole_start
     found = pooling.agreement(values)
     assert found.verdict == AGREE
     again = pooling.agreement(unit * values)
-    assert again.verdict == found.verdict and again.slowest == found.slowest == int(np.argmax(factors))
+    assert again.verdict == found.verdict
+    for one in (found, again):  # either of two that differ by rounding alone
+        assert factors[one.slowest] == pytest.approx(max(factors), rel=1e-12)
 
 
 def test_hosts_that_differ_by_the_margin_are_rarely_pooled_and_equal_ones_rarely_refused_as_different():

@@ -1,0 +1,78 @@
+"""One-way streams through Redis: all messages arrive, a slow receiver holds the sender up, errors are sentences."""
+
+import threading
+
+import pytest
+from conftest import wait_for
+
+from bench import systems
+from bench.contract import Binding
+from bench.errors import SystemFailedError, TransportError
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.replies import END
+
+if reason := systems.missing("redis"):
+    pytest.skip(str(reason), allow_module_level=True)
+
+from bench.systems import redis
+
+MANY = 3 * redis.AHEAD_MESSAGES
+
+
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.parametrize("size", [1, 1000, 300_000])
+def test_messages_that_are_pushed_and_taken_together_arrive_whole(size, transport, routers):
+    case = Case("redis", transport, size, {"pipelining": True}, load="stream")
+    measured = measure(case, 0.05, 1, routers)
+    sent, received = measured.marks
+    assert sent[2][-1] == received[2][-1] == measured.ledger["calls"] == measured.ledger["server_calls"]
+    assert measured.ledger["router_cpu_ns"] > 0
+
+
+@pytest.fixture(params=[False, True], ids=["one by one", "together"])
+def ends(request, routers, tmp_path):
+    """Return a sender and the receiver that it sends to."""
+    options = redis.Options(pipelining=request.param)
+    case = Case("redis", "tcp", options={"pipelining": request.param})
+    receiver = redis.Receiver(Binding("tcp", str(tmp_path), None, routers.of(case).addresses), options)
+    sender = redis.Sender(receiver.address, options)
+    sender.open()
+    yield sender, receiver
+    sender.close()
+    receiver.close()
+
+
+def numbered(sender):
+    for number in range(MANY):
+        sender.send(b"%d" % number)
+    sender.send(END)
+
+
+def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
+    sender, receiver = ends
+    thread = threading.Thread(target=numbered, args=(sender,), daemon=True)
+    thread.start()
+    waiting = lambda: receiver._redis.llen(receiver._name)  # noqa: E731
+    assert wait_for(lambda: waiting() > redis.AHEAD_MESSAGES, 60)
+    assert not wait_for(lambda: not thread.is_alive(), 0.3)
+    assert waiting() <= redis.AHEAD_MESSAGES + redis.TOGETHER
+    assert list(iter(receiver.receive, END)) == [b"%d" % number for number in range(MANY)]
+    thread.join(10)
+    assert not thread.is_alive() and waiting() == 0
+
+
+def test_streams_of_redis_cannot_hold_a_sender_up(routers):
+    with pytest.raises(SystemFailedError, match="streams travel by lists: give queue list"):
+        measure(Case("redis", "tcp", 100, {"queue": "stream"}, load="stream"), 0.05, 1, routers)
+
+
+def test_a_message_that_cannot_be_sent_is_an_error(ends, monkeypatch):
+    sender, _ = ends
+
+    def gone(*given):
+        raise redis.redis.ConnectionError("Connection closed by server.")
+
+    monkeypatch.setattr(sender._redis, "rpush", gone)
+    with pytest.raises(TransportError, match=r"^a message could not be sent: Connection closed by server"):
+        sender.send(b"x")
