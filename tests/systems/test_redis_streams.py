@@ -17,7 +17,7 @@ if reason := systems.missing("redis"):
 
 from bench.systems import redis
 
-MANY = 3 * redis.AHEAD_MESSAGES
+AHEAD = 500  # messages that wait, before the sender does
 
 
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
@@ -31,8 +31,9 @@ def test_messages_that_are_pushed_and_taken_together_arrive_whole(size, transpor
 
 
 @pytest.fixture(params=[False, True], ids=["one by one", "together"])
-def ends(request, routers, tmp_path):
+def ends(request, routers, tmp_path, monkeypatch):
     """Return a sender and the receiver that it sends to."""
+    monkeypatch.setattr(redis, "AHEAD_MESSAGES", AHEAD)
     options = redis.Options(pipelining=request.param)
     case = Case("redis", "tcp", options={"pipelining": request.param})
     receiver = redis.Receiver(Binding("tcp", str(tmp_path), None, routers.of(case).addresses), options)
@@ -44,7 +45,7 @@ def ends(request, routers, tmp_path):
 
 
 def numbered(sender):
-    for number in range(MANY):
+    for number in range(3 * AHEAD):
         sender.send(b"%d" % number)
     sender.send(END)
 
@@ -54,10 +55,10 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
     thread = threading.Thread(target=numbered, args=(sender,), daemon=True)
     thread.start()
     waiting = lambda: receiver._redis.llen(receiver._name)  # noqa: E731
-    assert wait_for(lambda: waiting() > redis.AHEAD_MESSAGES, 60)
+    assert wait_for(lambda: waiting() > AHEAD, 60)
     assert not wait_for(lambda: not thread.is_alive(), 0.3)
-    assert waiting() <= redis.AHEAD_MESSAGES + redis.TOGETHER
-    assert list(iter(receiver.receive, END)) == [b"%d" % number for number in range(MANY)]
+    assert waiting() <= AHEAD + redis.TOGETHER
+    assert list(iter(receiver.receive, END)) == [b"%d" % number for number in range(3 * AHEAD)]
     thread.join(10)
     assert not thread.is_alive() and waiting() == 0
 
