@@ -262,6 +262,9 @@ def process():
     return run
 
 
+CALM = {"load": "open", "offered_per_s": 100.0}  # of a case: its windows leave the CPUs to other tests
+
+
 def descendants(pid: int) -> list[int]:
     """Return the process ids of all children of a process, and theirs; none of one that is gone."""
     import psutil

@@ -4,7 +4,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ SERVER = _broker.Program("redis-server", "redis-server", (7,), r"Redis version=(
 KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 CONSUMERS = "servers"  # the consumer group of a stream
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
-AHEAD_MESSAGES = 10_000  # of a one-way stream that wait in its list, before the sender waits
+AHEAD_MESSAGES = 10_000  # of a one-way stream that wait in their list, before the sender waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
 TOGETHER, TOGETHER_BYTES = 64, 1_000_000  # of a one-way stream, pushed or taken by one command with ``pipelining``
 COMMANDS = (
@@ -47,8 +47,8 @@ class Options:
     queue: list, a request is pushed to the server's list and the reply to the client's (RPUSH, BLPOP); stream, the
         same with streams (XADD, XREAD), a consumer group, and an acknowledgement of each request.
     pipelining: send commands that follow each other in one write, without waiting for the first one's reply: what is
-        pushed, and the wait for the next message. Of a one-way stream up to 64 messages, or 1 MB, are pushed together,
-        and up to 64 taken.
+        pushed, and the wait for the next message. In a one-way stream, one command pushes up to 64 messages, of at
+        most 1 MB together, and one command takes up to 64.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate.
     """
@@ -219,7 +219,7 @@ def _serve_replies(client: Any, name: str, options: Options, binding: Binding, s
 def _by_lists(options: Options) -> None:
     """Refuse a queue whose length the sender does not learn: nothing would hold it up."""
     if options.queue != "list":
-        raise TransportError("streams travel by lists: give queue list")
+        raise TransportError("streams need the option queue list: the sender waits while a list is long")
 
 
 def _wait_until_read(client: Any, key: bytes | str, length: int) -> None:
@@ -415,16 +415,11 @@ class Receiver:
         """Return the next message, waiting for it."""
         if not self._taken:
             try:
-                self._taken.extend(self._next())
+                _, found = self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)
             except RedisError as reason:
                 raise _failed("no message could be received", reason) from reason
+            self._taken.extend(found)
         return self._taken.popleft()
-
-    def _next(self) -> Sequence[bytes]:
-        """Return the messages at the list's head, waiting for the first."""
-        if self._together == 1:
-            return self._redis.blpop(self._name, 0)[1:]
-        return self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)[1]
 
     def close(self) -> None:
         """Disconnect."""

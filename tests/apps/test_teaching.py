@@ -146,8 +146,8 @@ def test_slides_are_drawn_of_what_was_not_executed_even_without_a_run_of_its_own
 def expected_rows():
     """Return the rows of the table in the document, under its head."""
     _, _, rest = (ROOT / "docs" / "teaching.md").read_text("utf-8").partition(expected.BEGIN)
-    first, second, *rows = rest.partition(expected.END)[0].strip().splitlines()
-    assert (first, second) == expected.HEAD
+    before, first, second, *rows, after = rest.partition(expected.END)[0].removeprefix("\n").splitlines()
+    assert (before, first, second, after) == ("", *expected.HEAD, "")
     return rows
 
 

@@ -157,16 +157,13 @@ BROKEN = [  # how, in which words, counted as what
 def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spoil, text, kind, load):
     paced = {"load": "open", "offered_per_s": 40, "window_s": 1.0} if load == "open" else {}
     with served(spoilt(spoil)) as address:
+        began = time.monotonic()
         made, report, blobs = grpc_load(address, callers=2, **paced)
+        is_cut = load == "open" and time.monotonic() - began > 1.2  # then what is left is not made
     failed = sum(one.failures.kinds.total() for one in made.connections)
     assert report.errors == failed >= 2 and report.numbers == [(f"error_{kind}", failed, "1")]
-    assert report.calls + failed == 40 or (load == "open" and most_late_ns(blobs) > 25_000_000)  # a busy machine
-    assert report.calls + failed <= 40 and sum(map(len, blobs)) == (3 if load == "open" else 2) * report.calls
-
-
-def most_late_ns(blobs):
-    """Return how late an open load sent a call at most; what is not sent at the window's end is not sent at all."""
-    return max(a - b for sent, _, due in zip(*[iter(blobs)] * 3, strict=True) for a, b in zip(sent, due, strict=True))
+    assert report.calls + failed == 40 or (is_cut and report.calls + failed < 40 == report.scheduled)
+    assert sum(map(len, blobs)) == (3 if load == "open" else 2) * report.calls
 
 
 @pytest.mark.parametrize(("spoil", "text"), [one[:2] for one in BROKEN])

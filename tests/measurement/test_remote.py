@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from conftest import descendants, is_gone, wait_for
+from conftest import CALM, descendants, is_gone, wait_for
 from host_processes import Hosts, Started
 
 from bench.apps import listing, notebook
@@ -54,11 +54,6 @@ def impatient(monkeypatch):
 
 def case(hosts: Hosts, system: str = "sockets", **more) -> Case:
     return Case(system, "tcp", 100, placement="free", hosts=hosts.asked, **more)
-
-
-def calm(hosts: Hosts) -> Case:
-    """Return a case whose windows leave the CPUs to others."""
-    return case(hosts, load="open", offered_per_s=100.0)
 
 
 def children(*hosts: Started) -> list[int]:
@@ -168,7 +163,7 @@ async def _write(host, number, data):
 @pytest.mark.parametrize("who", ["alpha", "beta"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_host_that_ends_in_a_window_is_named_and_the_run_can_be_resumed(own, impatient, who, number):
-    plan = make_plan("latency", [calm(own)], starts=2, window_s=2)
+    plan = make_plan("latency", [case(own, **CALM)], starts=2, window_s=2)
     threading.Thread(target=_in_window, args=(own, lambda: own.hosts[who].end(number))).start()
     with pytest.raises(SystemFailedError, match=f"the host {who} has left") as caught:
         runner.run(plan)
@@ -196,7 +191,7 @@ def test_a_host_that_hangs_is_named_and_its_children_end_once_it_goes_on(own, im
     hung = own.hosts["beta"]
     threading.Thread(target=_in_window, args=(own, lambda: os.kill(hung.pid, signal.SIGSTOP))).start()
     with pytest.raises(SystemFailedError, match="the host beta has not answered for 4 s: it hangs, or the network"):
-        measure(calm(own), 2.0, 1)
+        measure(case(own, **CALM), 2.0, 1)
     left = children(hung)
     os.kill(hung.pid, signal.SIGCONT)
     assert wait_for(lambda: all(is_gone(pid) for pid in left), 30)
@@ -206,7 +201,7 @@ def test_a_host_that_hangs_is_named_and_its_children_end_once_it_goes_on(own, im
 def test_without_its_scheduler_a_run_ends_and_hosts_come_back_to_a_new_one(own, impatient):
     threading.Thread(target=_in_window, args=(own, lambda: own.scheduler.end(signal.SIGKILL))).start()
     with pytest.raises(SystemFailedError, match=r"the host (alpha|beta) has left: .* or the scheduler has ended"):
-        measure(calm(own), 3.0, 1)
+        measure(case(own, **CALM), 3.0, 1)
     assert nothing_is_left(*own.hosts.values())
     own.scheduler = Started("scheduler", "--listen", own.address)
     for host in own.hosts.values():

@@ -11,7 +11,7 @@ import time
 
 import psutil
 import pytest
-from conftest import ROOT, descendants, is_gone, wait_for
+from conftest import CALM, ROOT, descendants, is_gone, wait_for
 
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import routers as routers_module
@@ -74,8 +74,7 @@ def test_a_router_that_dies_in_a_window_is_quoted_and_what_was_measured_is_kept(
         return started[-1]
 
     monkeypatch.setattr(Routers, "of", remember)
-    calm = Case(NAME, "ipc", load="open", offered_per_s=100.0)  # leaves the CPUs to other tests
-    plan = make_plan("latency", [calm], starts=2, window_s=2)
+    plan = make_plan("latency", [Case(NAME, "ipc", **CALM)], starts=2, window_s=2)
     ready = threading.Thread(
         target=lambda: (wait_for(lambda: len(started) == 2, 60), _kill_in_window(started[0], role))
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import ROOT, descendants, is_gone, wait_for
+from conftest import CALM, ROOT, descendants, is_gone, wait_for
 
 from bench import systems
 from bench.errors import SystemFailedError, TransportError, UsageError
@@ -92,8 +92,7 @@ def test_a_broker_that_is_killed_in_a_window_is_an_error_and_the_run_is_resumed(
 
     monkeypatch.setattr(Routers, "of", remember)
     monkeypatch.setattr(start.Start, "run_window", kill_in_the_second)
-    calm = Case(name, "tcp", load="open", offered_per_s=100.0)  # leaves the CPUs to other tests
-    plan = make_plan("latency", [calm], starts=2, window_s=1.5)
+    plan = make_plan("latency", [Case(name, "tcp", **CALM)], starts=2, window_s=1.5)
     with pytest.raises(SystemFailedError, match="1 starts before it are kept in") as caught:
         runner.run(plan)
     text = str(caught.value)
