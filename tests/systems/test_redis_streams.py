@@ -64,7 +64,9 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
 
 
 def test_a_queue_that_would_not_hold_the_sender_up_is_refused(routers):
-    with pytest.raises(SystemFailedError, match="streams need the option queue list: the sender waits while a list is long"):
+    with pytest.raises(
+        SystemFailedError, match="streams need the option queue list: the sender waits while a list is long"
+    ):
         measure(Case("redis", "tcp", 100, {"queue": "stream"}, load="stream"), 0.05, 1, routers)
 
 
