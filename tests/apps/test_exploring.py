@@ -71,9 +71,19 @@ def test_a_message_can_be_chosen_where_it_is_carried():
     choice = Choice(lambda: None)
     choice.system.value = "sockets"
     choice.message.value = "tree"
-    assert choice.message in choice._shown.children and choice.spelled()["message"] == "tree"
+    assert choice.message.layout.display is None and choice.spelled()["message"] == "tree"
     choice.system.value = "oracle"
-    assert choice.message not in choice._shown.children and "message" not in choice.spelled()
+    assert choice.message.layout.display == "none" and "message" not in choice.spelled()
+
+
+def test_what_is_typed_while_a_system_is_being_chosen_is_kept():
+    choice, sent = Choice(lambda: None), []
+    before = choice.box.children
+    assert choice.clients in before
+    choice.transport.send_state = lambda key: sent.append({*key})
+    choice.system.value, choice.load.value = "sockets", "open"
+    assert choice.box.children == before and choice.rate.layout.display is None
+    assert [keys for keys in sent if "index" in keys] == [{"_options_labels", "index"}]
 
 
 def test_what_is_chosen_is_spelled_without_defaults():

@@ -42,26 +42,18 @@ class Choice:
         self.is_carrying = False  # whether the system carries structured messages
         self.failure = ""  # why the system cannot be used here
         self._what = widgets.HTML(layout=widgets.Layout(width="318px"))
-        self._shown = widgets.VBox()
-        self.box = widgets.VBox([self.system, self._what, self.transport, self._shown])
+        self._own = widgets.VBox()  # the options of the chosen system
+        self.box = widgets.VBox([self.system, self._what, self.transport, self._own, *self._common()])
         self._take_system()
         self.system.observe(self._on_system, "value")
         self.load.observe(self._on_load, "value")
-        for each in self._plain():
+        for each in {self.transport, *self._common()} - {self.load}:
             each.observe(self._changed, "value")
         threading.Thread(target=_import_all, name="systems", daemon=True).start()
 
-    def _plain(self) -> list[widgets.Widget]:
-        """Return the inputs that show and hide no others."""
-        return [
-            self.transport,
-            self.payload,
-            self.message,
-            self.clients,
-            self.rate,
-            self.renewed,
-            self.placement,
-        ]
+    def _common(self) -> list[widgets.Widget]:
+        """Return the inputs of all systems: they stay in the page, and so does what is being typed into one."""
+        return [self.payload, self.message, self.load, self.rate, self.renewed, self.clients, self.placement]
 
     @staticmethod
     def _dropdown(name: str, options: list[Any], value: Any) -> widgets.Dropdown:
@@ -107,8 +99,9 @@ class Choice:
         said = ""
         try:
             provided = systems.constant(name, "TRANSPORTS")
-            self.transport.options = provided
-            self.transport.value = "ipc" if "ipc" in provided else provided[0]
+            with self.transport.hold_sync():  # one message, or what is chosen between two is lost
+                self.transport.options = provided
+                self.transport.value = "ipc" if "ipc" in provided else provided[0]
             said = systems.describe(name).partition(": ")[2]
             systems.need(name)
             self.options, self.failure = inputs.of(systems.load(name).Options), ""
@@ -134,10 +127,10 @@ class Choice:
 
     def _show(self) -> None:
         """Show the inputs that the system and the load have."""
-        carried = [self.message] * self.is_carrying
-        how = self.rate if self.load.value == "open" else self.renewed
-        rest = [self.payload, *carried, self.load, how, self.clients, self.placement]
-        self._shown.children = [*self.options.values(), *rest]
+        self._own.children = list(self.options.values())
+        is_open = self.load.value == "open"
+        for each, is_used in [(self.message, self.is_carrying), (self.rate, is_open), (self.renewed, not is_open)]:
+            each.layout.display = None if is_used else "none"
 
     def _changed(self, change: Any) -> None:
         if not self._is_changing:
