@@ -24,12 +24,16 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              (exactly what is timed), ``close()``
 ``Receiver``, ``Sender``     for one-way streams (optional): ``Receiver(binding, options)`` with
                              ``address``, ``receive() -> bytes``, ``close()``; ``Sender(address, options)``
-                             with ``open()``, ``send(payload)``, ``close()``
+                             with ``open()``, ``send(payload)``, ``close()``. The sender waits while the
+                             receiver does not read, and no message is lost. All methods of an end are plain or all
+                             ``async def``; a ``Receiver`` of the latter kind has an ``open()`` too, awaited first
 ``StreamClient``             if a request can have many replies: a class as ``Client``, or that class itself, with
                              ``stream(payload)``, a generator of bytes, plain or ``async``. Where
                              ``service.is_streaming`` says so, ``serve`` takes the replies from
                              ``service.replies(payload)``, or in an event loop from ``service.replies_async(payload)``,
                              and waits while the client does not read
+``refuse_streams``           ``refuse_streams(options)``: ValueError for options with which it has no streams, of
+                             replies or one-way (optional)
 ``route``                    for a system with a router: ``route(binding, options, service)`` starts the router,
                              calls ``service.announce(addresses, pids)``, and returns when the router has ended
 ``ROUTER_OPTION``            the name of a boolean option: the router is started for cases where it is true (optional;

@@ -21,8 +21,8 @@ NATIVE = Path(__file__).parent.parent / "systems" / "_native.hpp"
 CODECS = Path(__file__).parent.parent / "codecs"
 WIRE = {"closed": "Talks.advance", "open": "pace"}  # what the wire runs, in child/wire.py
 WIRE_VERBS = ("request", "begin", "end", "receive", "body")  # of a system's ``Wire``, as a call uses them
-AWAITED = {"closed": "closed_async", "open": "opened_async", "session": "closed_async", "reconnect": "closed_async"}
 PLAIN = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed", "reconnect": "closed"}
+AWAITED = {load: f"{loop}_async" for load, loop in PLAIN.items()}
 
 
 @dataclass(frozen=True)

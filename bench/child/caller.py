@@ -75,6 +75,15 @@ async def done(result: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
+def runner_of(verb: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return what makes a result of a system's ``verb``: it runs a coroutine to its end, and returns a plain result."""
+    if not inspect.iscoroutinefunction(verb):
+        return lambda result: result
+    import asyncio
+
+    return asyncio.Runner().run
+
+
 class Caller:
     """A client and its buffers; ``run`` executes the coroutines of an asynchronous client."""
 

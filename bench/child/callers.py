@@ -1,4 +1,4 @@
-"""The loads that a client process can make: closed loop, open loop (paced), one-way stream."""
+"""The loads that a client process can make: closed loop, open loop (paced)."""
 
 import functools
 import inspect
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.child import carrying, timed_loops
-from bench.child.caller import Caller, failed
+from bench.child.caller import Caller, failed, runner_of
 from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
 
@@ -33,7 +33,7 @@ class Callers:
         size = spec.max_calls if self._due is None else max(1, len(self._due))
         self._scheduled = len(self._due or ())
         self._is_async = inspect.iscoroutinefunction(system.Client.call)
-        self._run = self._make_runner() if self._is_async else (lambda result: result)
+        self._run = runner_of(system.Client.call)
         make: Callable[[], Any] = functools.partial(system.Client, address, options)
         self._carried = carrying.carried(system, options, spec.message)
         self._payloads = carrying.payloads(self._carried, spec)
@@ -41,12 +41,6 @@ class Callers:
             make = functools.partial(carrying.client, make, self._carried, self._is_async)
         self._spec = spec
         self._callers = [self.kind(make, self._payloads, size, self._run) for _ in range(spec.callers)]
-
-    @staticmethod
-    def _make_runner() -> Any:
-        import asyncio
-
-        return asyncio.Runner().run
 
     def first(self) -> int:
         """Connect and make one verified call with each caller; return the time of the first in ns."""
@@ -98,30 +92,3 @@ class Callers:
         """Disconnect."""
         for caller in self._callers:
             caller.close()
-
-
-class Streamer:
-    """A one-way stream's sender."""
-
-    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the sender."""
-        self._sender = system.Sender(address, options)
-        self._payload = timed_loops.make_payloads(spec.payload_bytes, spec.seed)[0]
-        self._marks = timed_loops.Marks()
-
-    def first(self) -> None:
-        """Connect and send one message, which the receiver verifies."""
-        self._sender.open()
-        self._sender.send(self._payload)
-
-    def load(self, at_ns: int, until_ns: int) -> None:
-        """Send until the window's end."""
-        self._marks = timed_loops.send_stream(self._sender.send, self._payload, until_ns)
-
-    def report(self) -> LoadReport:
-        """Return the number of messages, and the marks (times, counts)."""
-        return LoadReport(self._marks.messages[-1], [self._marks.times, self._marks.messages])
-
-    def close(self) -> None:
-        """Disconnect when all messages have been sent."""
-        self._sender.close()

@@ -15,9 +15,10 @@ from typing import Any
 from bench import credentials, systems
 from bench.channel import Channel, fail, pin, run_child
 from bench.child import clocks, timed_loops
-from bench.child.callers import Callers, Streamer
+from bench.child.callers import Callers
 from bench.child.carrying import application, carried
-from bench.child.server import Echo, receive
+from bench.child.one_way import Receiving, Sending
+from bench.child.server import Echo
 from bench.child.spec import ClientSpec, Close, Closed, Connect, Done, Go, Proceed, Ready, Sent, Usage
 from bench.contract import Binding
 
@@ -46,11 +47,10 @@ class Inside(threading.Thread):
     def _serve(self, binding: Binding) -> None:
         if self._spec.load != "stream":
             return self._system.serve(binding, self._options, self.echo)
-        receiver = self._system.Receiver(binding, self._options)
-        self.outbox.put(receiver.address)
+        receiving = Receiving(self._system, binding, self._options)
+        self.outbox.put(receiving.address)
         payload = timed_loops.make_payloads(self._spec.payload_bytes, self._spec.seed)[0]
-        marks = receive(receiver, payload, lambda: self.outbox.put("received"))
-        return self.outbox.put(marks)
+        return self.outbox.put(receiving.receive(payload, lambda: self.outbox.put("received")))
 
     def cpu_ns(self) -> int | None:
         """Return the CPU time that the thread has used so far, in ns; its total once it has ended."""
@@ -142,7 +142,7 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
 
         return ReplyStreams(system, options, address, spec)
     if spec.load == "stream":
-        return Streamer(system, options, address, spec)
+        return Sending(system, options, address, spec)
     if spec.load == "retry":
         from bench.child.retrying import RetryLoad
 
@@ -177,7 +177,7 @@ def _is_shared(spec: ClientSpec) -> bool:
 def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:
     """Make the first call, which is verified, and report it."""
     first_ns = load.first()
-    if inside and isinstance(load, Streamer):
+    if inside and isinstance(load, Sending):
         inside.outbox.get()
     gc.freeze()  # objects that exist by now are not scanned in the window
     channel.send(Ready(first_ns=first_ns, pids=getattr(load, "pids", ())))
@@ -205,7 +205,7 @@ def main(channel: Channel) -> None:
     timed_loops.wait_until(go.at_ns)
     meter.start()
     load.load(go.at_ns, go.until_ns)
-    marks = drain(channel, inside) if isinstance(load, Streamer) else None
+    marks = drain(channel, inside) if isinstance(load, Sending) else None
     used, report = meter.stop(), load.report()
     blobs = [*report.times, *((marks.times, marks.messages) if marks else ())]
     counted = inside.echo.count().count if inside and not marks and inside.is_alive() else None

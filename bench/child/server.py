@@ -12,9 +12,10 @@ from bench import credentials, systems
 from bench.channel import Channel, Counted, Listening, pin, run_child
 from bench.child.carrying import application, carried
 from bench.child.limits import allow_many_files
+from bench.child.one_way import Receiving
 from bench.child.source import Source
 from bench.child.spec import Arrived, FirstArrived, ServerSpec
-from bench.child.timed_loops import Marks, make_payloads, punctual, receive_stream, wrong_answer
+from bench.child.timed_loops import make_payloads, punctual
 from bench.contract import Binding
 from bench.errors import SystemFailedError
 
@@ -72,17 +73,6 @@ class Echo:
         return Counted(count=here + sum(workers), workers=workers or None)
 
 
-def receive(receiver: Any, payload: bytes, on_first: Callable[[], None]) -> Marks:
-    """Verify and report the first message, then receive the rest of the stream."""
-    first = receiver.receive()
-    if first != payload:
-        raise wrong_answer(payload, first, 0)
-    on_first()
-    marks = receive_stream(receiver.receive, payload)
-    receiver.close()
-    return marks
-
-
 def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:
     """Serve requests until ordered to leave."""
 
@@ -103,10 +93,10 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
 
 def serve_stream(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:
     """Receive one stream, report its marks, and wait for the order to leave."""
-    receiver = system.Receiver(binding, options)
-    channel.send(Listening(address=receiver.address))
+    receiving = Receiving(system, binding, options)
+    channel.send(Listening(address=receiving.address))
     payload = make_payloads(spec.payload_bytes, spec.seed)[0]
-    marks = receive(receiver, payload, lambda: channel.send(FirstArrived()))
+    marks = receiving.receive(payload, lambda: channel.send(FirstArrived()))
     channel.send(Arrived(blobs=(marks.times, marks.messages)))
     threading.Event().wait()
 

@@ -232,3 +232,36 @@ def receive_stream(receive: Callable[[], bytes], payload: bytes) -> Marks:
             raise wrong_answer(payload, wrong, count + offset)
         count += len(batch)
     return marks
+
+
+async def send_stream_async(send: Callable[[bytes], Awaitable[object]], payload: bytes, until_ns: int) -> Marks:
+    """Send one-way messages as ``send_stream`` does; each is awaited."""
+    clock, batch, count, marks = time.perf_counter_ns, batch_for(len(payload)), 0, Marks()
+    now = clock()
+    marks.add(now, 0)
+    while True:
+        for _ in itertools.repeat(None, batch):
+            await send(payload)
+        count += batch
+        now = clock()
+        marks.add(now, count)
+        if now >= until_ns:
+            break
+    await send(END)
+    return marks
+
+
+async def receive_stream_async(receive: Callable[[], Awaitable[bytes]], payload: bytes) -> Marks:
+    """Receive until END as ``receive_stream`` does; each message is awaited, and verified when it has come."""
+    count, wanted, marks = 0, 1, Marks()
+    batch = batch_for(len(payload))
+    while (message := await receive()) != END:
+        if message != payload:
+            raise wrong_answer(payload, message, count)
+        count += 1
+        if count == wanted:
+            marks.add(time.perf_counter_ns(), count)
+            wanted += batch
+    if count > (marks.messages[-1] if marks.messages else 0):
+        marks.add(time.perf_counter_ns(), count)
+    return marks

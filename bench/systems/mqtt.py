@@ -20,7 +20,7 @@ from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _broker, _tls
+from bench.systems import _broker, _one_way, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.2
@@ -31,6 +31,7 @@ LARGEST_BYTES = 64_000_000
 PROGRAMS = {"mosquitto": "mosquitto"}
 VERSION_COMMANDS = {"mosquitto": "mosquitto -h"}
 ENCRYPTED = ("tcp",)
+REPORTS = "/read"  # behind the topic of a one-way stream: where its receiver reports
 
 SERVER = _broker.Program("mosquitto", "mosquitto", (2,), r"mosquitto version (\d+(?:\.\d+)*)", r"version \S+ running")
 ROUNDS = 101  # of the hash of a password, as mosquitto_passwd makes it
@@ -40,9 +41,9 @@ MOST_BYTES = 2_000_000_000  # of the broker's memory: who publishes or subscribe
 
 @dataclass(frozen=True)
 class Options:
-    """How messages are delivered.
+    """How messages are delivered. The receiver of a one-way stream reports what it has read; the sender waits for that.
 
-    qos: the quality of service of requests and replies: 0, at most once; 1, at least once, with an acknowledgement by
+    qos: the quality of service of all messages: 0, at most once; 1, at least once, with an acknowledgement by
         the broker and by the receiver; 2, exactly once, with two exchanges each.
     nodelay: TCP_NODELAY at both sides' connections, over tcp; the broker's own connections always have it.
     codec: how structured messages become bytes; not used for opaque bytes.
@@ -283,3 +284,72 @@ class Multiplexed(Client):
         """Disconnect."""
         self._reader.cancel()
         await super().close()
+
+
+class Sender:
+    """The sending end of a one-way stream: a publisher, which waits for its receiver's reports."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where the broker is, and the receiver's topic."""
+        self._where, self._topic = _broker.split(address)
+        self._options, self._qos = options, options.qos
+
+    async def open(self) -> None:
+        """Connect, and subscribe to the reports."""
+        self._ahead = _one_way.Ahead()
+        self._mqtt = await _connect(self._where, self._options)
+        self._publish = self._mqtt.publish
+        await self._mqtt.subscribe(self._topic + REPORTS, self._qos)
+        self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        try:
+            async for report in self._mqtt.messages:
+                self._ahead.reported(report.payload)
+        except aiomqtt.MqttError:
+            self._ahead.failed(_broker.lost())
+
+    async def send(self, payload: bytes) -> None:
+        """Publish a message; of the qualities 1 and 2 wait until the broker has it."""
+        try:
+            await self._publish(self._topic, payload, self._qos)
+        except (aiomqtt.MqttError, ValueError) as reason:
+            raise _failed(reason) from reason
+        await self._ahead.sent(payload)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        self._reader.cancel()
+        with contextlib.suppress(aiomqtt.MqttError):
+            await self._mqtt.__aexit__(None, None, None)
+
+
+class Receiver:
+    """The receiving end of a one-way stream: a subscriber."""
+
+    def __init__(self, binding: Binding, options: Options) -> None:
+        """Keep where the broker is; ``address`` names it and the topic."""
+        self.address = _broker.announced(binding, options.tls)
+        self._options = options
+
+    async def open(self) -> None:
+        """Connect and subscribe."""
+        where, topic = _broker.split(self.address)
+        self._mqtt = await _connect(where, self._options)
+        self._messages = self._mqtt.messages
+        self._behind = _one_way.Behind(lambda count: self._mqtt.publish(topic + REPORTS, count, self._options.qos))
+        await self._mqtt.subscribe(topic, self._options.qos)
+
+    async def receive(self) -> bytes:
+        """Return the next message, waiting for it."""
+        try:
+            message: bytes = (await anext(self._messages)).payload
+            await self._behind.took(message)
+        except aiomqtt.MqttError as reason:
+            raise _broker.lost() from reason
+        return message
+
+    async def close(self) -> None:
+        """Disconnect."""
+        with contextlib.suppress(aiomqtt.MqttError):
+            await self._mqtt.__aexit__(None, None, None)

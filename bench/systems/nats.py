@@ -1,8 +1,9 @@
 """NATS: request and reply by subjects of a NATS server, nats-py (asyncio) on both sides."""
 
 import asyncio
+import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _broker, _tls
+from bench.systems import _broker, _one_way, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.4
@@ -26,12 +27,13 @@ PROGRAMS = {"nats-server": "nats-server"}
 
 SERVER = _broker.Program("nats-server", "nats-server", (2, 2), r"Version:\s+v?(\d+(?:\.\d+)*)", "Server is ready")
 QUEUE = "servers"  # of the servers under one subject, each request is given to one
+REPORTS = ".read"  # behind the subject of a one-way stream: where its receiver reports
 CONNECT_S = 3.0
 
 
 @dataclass(frozen=True)
 class Options:
-    """How messages travel.
+    """How messages travel. The receiver of a one-way stream reports what it has read; the sender waits for that.
 
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: TLS 1.3 between the broker and either side; both sides verify the broker's certificate.
@@ -70,14 +72,17 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
     return ["--config", _broker.write(binding, "nats.conf", lines)], places
 
 
-async def _connect(where: Address, options: Options) -> Connection:
-    """Return a connection that is not made anew when it is lost."""
+async def _connect(where: Address, options: Options, gone: Callable[[], None] = lambda: None) -> Connection:
+    """Return a connection that is not made anew when it is lost; ``gone`` is called when it has ended."""
     connection, first = Connection(), asyncio.get_running_loop().create_future()
 
     async def complain(reason: Exception) -> None:
         if not first.done():
             first.set_result(reason)
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
+
+    async def end() -> None:
+        gone()
 
     secure: dict[str, Any] = {}
     if options.tls:
@@ -87,6 +92,7 @@ async def _connect(where: Address, options: Options) -> Connection:
         await connection.connect(
             f"{'tls' if options.tls else 'nats'}://{where.host}:{where.port}",
             error_cb=complain,
+            closed_cb=end,
             allow_reconnect=False,
             max_reconnect_attempts=1,
             reconnect_time_wait=0,
@@ -201,3 +207,70 @@ class StreamClient(Client):
                 await replies.unsubscribe()
         except (TimeoutError, errors.Error, OSError) as reason:
             raise _failed(reason, self._subject) from reason
+
+
+class Sender:
+    """The sending end of a one-way stream: a publisher, which waits for its receiver's reports."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where the broker is, and the receiver's subject."""
+        self._where, self._subject = _broker.split(address)
+        self._options = options
+
+    async def open(self) -> None:
+        """Connect, and subscribe to the reports."""
+        ahead = self._ahead = _one_way.Ahead()
+
+        async def take(report: Msg) -> None:
+            ahead.reported(report.data)
+
+        self._connection = await _connect(self._where, self._options, lambda: ahead.failed(_broker.lost()))
+        self._publish = self._connection.publish
+        await self._connection.subscribe(self._subject + REPORTS, cb=take)
+
+    async def send(self, payload: bytes) -> None:
+        """Publish a message."""
+        try:
+            await self._publish(self._subject, payload)
+        except (errors.Error, OSError) as reason:
+            raise _failed(reason, self._subject) from reason
+        await self._ahead.sent(payload)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._connection.close()
+
+
+class Receiver:
+    """The receiving end of a one-way stream: a subscriber, whose callback fills a queue."""
+
+    def __init__(self, binding: Binding, options: Options) -> None:
+        """Keep where the broker is; ``address`` names it and the subject."""
+        self.address = _broker.announced(binding, options.tls)
+        self._options = options
+
+    async def open(self) -> None:
+        """Connect and subscribe."""
+        inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
+        where, subject = _broker.split(self.address)
+
+        async def take(message: Msg) -> None:
+            inbox.put_nowait(message.data)
+
+        connection = self._connection = await _connect(where, self._options, lambda: inbox.put_nowait(None))
+        self._get = inbox.get
+        self._behind = _one_way.Behind(lambda count: connection.publish(subject + REPORTS, count))
+        await connection.subscribe(subject, cb=take)
+        await connection.flush()
+
+    async def receive(self) -> bytes:
+        """Return the next message, waiting for it."""
+        if (message := await self._get()) is None:
+            raise _broker.lost()
+        await self._behind.took(message)
+        return message
+
+    async def close(self) -> None:
+        """Send what is still to be sent, and disconnect."""
+        with contextlib.suppress(errors.Error):
+            await self._connection.drain()

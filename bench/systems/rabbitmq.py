@@ -19,7 +19,7 @@ from bench import credentials, process
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import NotInstalledError, TransportError
 from bench.replies import END
-from bench.systems import _broker, _ports, _tls
+from bench.systems import _broker, _one_way, _ports, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.3
@@ -34,6 +34,7 @@ SERVER = _broker.Program(
     "rabbitmq-server", "rabbitmq-server", (3, 8), r"Starting RabbitMQ (\d+(?:\.\d+)*)", "Server startup complete", 80.0
 )
 DEBIAN = ("/usr/sbin/rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server")  # a wrapper that becomes another user
+REPORTS = ".read"  # behind the name of a one-way stream's queue: where its receiver reports
 DIRECT = "amq.rabbitmq.reply-to"  # the broker's pseudo-queue: replies go to the connection that asked
 EPMD_S = 5.0
 FAILURES = (aiormq.exceptions.AMQPError, aio_pika.exceptions.AMQPException, OSError)
@@ -43,7 +44,7 @@ MOST_BYTES = 2_000_000_000  # of the broker's memory, beyond which it reads no m
 
 @dataclass(frozen=True)
 class Options:
-    """How messages are delivered.
+    """How messages are delivered. The receiver of a one-way stream reports what it has read; the sender waits for that.
 
     reply_to: direct, replies go to the asking connection without a queue; queue, to a queue of the client's own.
     acknowledge: the server acknowledges each request after its reply; else the broker forgets it when it is sent.
@@ -188,6 +189,17 @@ class _Connected:
         message = aio_pika.Message(body, delivery_mode=aio_pika.DeliveryMode.NOT_PERSISTENT, **fields)
         return self.channel.default_exchange.publish(message, name)
 
+    async def consume(self, name: str, take: Any, options: Options) -> None:
+        """Declare a queue of this connection, and have ``take(message)`` awaited for each message."""
+        limit: dict[str, Any] = {"x-max-length": options.most_queued, "x-overflow": "reject-publish"}
+        try:
+            queue = await self.channel.declare_queue(
+                name, exclusive=True, auto_delete=True, arguments=limit if options.most_queued else None
+            )
+            await queue.consume(take, no_ack=not options.acknowledge)
+        except FAILURES as reason:
+            raise TransportError(f"the broker refuses the queue {name}: {reason}") from reason
+
     async def disconnect(self) -> None:
         """Close the connection."""
         with contextlib.suppress(*FAILURES, asyncio.CancelledError):
@@ -238,14 +250,7 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
             await request.ack()
 
     take = stream if getattr(service, "is_streaming", False) else respond
-    limit: dict[str, Any] = {"x-max-length": options.most_queued, "x-overflow": "reject-publish"}
-    try:
-        queue = await broker.channel.declare_queue(
-            name, exclusive=True, auto_delete=True, arguments=limit if options.most_queued else None
-        )
-        await queue.consume(take, no_ack=not options.acknowledge)
-    except FAILURES as reason:
-        raise TransportError(f"the broker refuses the queue {name}: {reason}") from reason
+    await broker.consume(name, take, options)
     service.announce(address)
     await gone.wait()
     raise _broker.lost()
@@ -359,3 +364,72 @@ class StreamClient(Client):
             if isinstance(reply, TransportError):
                 raise reply
             yield reply
+
+
+class Sender(_Connected):
+    """The sending end of a one-way stream: it publishes to the receiver's queue, and waits for its reports."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        """Keep where the broker is, and the receiver's queue."""
+        self._where, self._name = _broker.split(address)
+        self._options = options
+
+    async def open(self) -> None:
+        """Connect, and consume the reports."""
+        ahead = self._ahead = _one_way.Ahead()
+        await self.connect(self._where, self._options)
+        self.connection.close_callbacks.add(lambda *_: ahead.failed(_broker.lost()))
+        self.channel.return_callbacks.add(lambda *_: ahead.failed(_nobody(self._name)))
+
+        async def take(report: AbstractIncomingMessage) -> None:
+            ahead.reported(report.body)
+
+        try:
+            queue = await self.channel.declare_queue(self._name + REPORTS, exclusive=True, auto_delete=True)
+            await queue.consume(take, no_ack=True)
+        except FAILURES as reason:
+            raise _failed(reason, self._name) from reason
+
+    async def send(self, payload: bytes) -> None:
+        """Publish a message; with the option ``confirms`` wait until the broker has it."""
+        try:
+            await self.publish(self._name, payload)
+        except FAILURES as reason:
+            raise _failed(reason, self._name) from reason
+        await self._ahead.sent(payload)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self.disconnect()
+
+
+class Receiver(_Connected):
+    """The receiving end of a one-way stream: a queue and its consumer."""
+
+    def __init__(self, binding: Binding, options: Options) -> None:
+        """Keep where the broker is; ``address`` names it and the queue."""
+        self.address = _broker.announced(binding, options.tls)
+        self._options = options
+
+    async def open(self) -> None:
+        """Connect, declare the queue and consume it."""
+        where, name = _broker.split(self.address)
+        inbox: asyncio.Queue[AbstractIncomingMessage | None] = asyncio.Queue()
+        await self.connect(where, self._options)
+        self.connection.close_callbacks.add(lambda *_: inbox.put_nowait(None))
+        self._get, self._acknowledges = inbox.get, self._options.acknowledge
+        self._behind = _one_way.Behind(lambda count: self.publish(name + REPORTS, count))
+        await self.consume(name, inbox.put, self._options)
+
+    async def receive(self) -> bytes:
+        """Return the next message, waiting for it; with the option ``acknowledge`` acknowledge it."""
+        if (message := await self._get()) is None:
+            raise _broker.lost()
+        if self._acknowledges:
+            await message.ack()
+        await self._behind.took(message.body)
+        return message.body
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self.disconnect()

@@ -17,7 +17,7 @@ from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _broker, _tls
+from bench.systems import _broker, _one_way, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
@@ -32,7 +32,6 @@ SERVER = _broker.Program("redis-server", "redis-server", (7,), r"Redis version=(
 KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 CONSUMERS = "servers"  # the consumer group of a stream
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
-AHEAD_MESSAGES = 10_000  # of a one-way stream that wait in their list, before the sender waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
 TOGETHER, TOGETHER_BYTES = 64, 1_000_000  # of a one-way stream, pushed or taken by one command with ``pipelining``
 COMMANDS = (
@@ -200,7 +199,6 @@ def _serve_replies(client: Any, name: str, options: Options, binding: Binding, s
     Redis has no flow control between the two sides. But it answers each RPUSH with the list's length: where too much
     waits there, the client does not read, and its server waits until it has read half of it.
     """
-    _by_lists(options)
     client.delete(name)
     service.announce(_broker.announced(binding, options.tls))
 
@@ -216,10 +214,10 @@ def _serve_replies(client: Any, name: str, options: Options, binding: Binding, s
         threading.Thread(target=answer, args=(request[:KEY_BYTES], request[KEY_BYTES:]), daemon=True).start()
 
 
-def _by_lists(options: Options) -> None:
-    """Refuse a queue whose length the sender does not learn: nothing would hold it up."""
+def refuse_streams(options: Options) -> None:
+    """Raise ValueError for a queue whose length the sender does not learn: nothing would hold it up."""
     if options.queue != "list":
-        raise TransportError("streams need the option queue list: the sender waits while a list is long")
+        raise ValueError("streams need the option queue list: the sender waits while a list is long")
 
 
 def _wait_until_read(client: Any, key: bytes | str, length: int) -> None:
@@ -367,7 +365,6 @@ class Sender:
 
     def __init__(self, address: str, options: Options) -> None:
         """Keep where the broker is, and the receiver's name."""
-        _by_lists(options)
         self._where, self._name = _broker.split(address)
         self._options = options
         self._waiting: list[bytes] = []
@@ -385,7 +382,7 @@ class Sender:
         size = max(1, len(self._waiting[0]))
         if self._options.pipelining:
             self._together = max(1, min(TOGETHER, TOGETHER_BYTES // size))
-        most = max(2, min(AHEAD_MESSAGES, AHEAD_BYTES // size))
+        most = _one_way.most_ahead(size)
         try:
             if self._redis.rpush(self._name, *self._waiting) > most:
                 _wait_until_read(self._redis, self._name, most // 2)
@@ -403,7 +400,6 @@ class Receiver:
 
     def __init__(self, binding: Binding, options: Options) -> None:
         """Connect to the broker; ``address`` names it and the list."""
-        _by_lists(options)
         self.address = _broker.announced(binding, options.tls)
         where, self._name = _broker.split(self.address)
         self._redis = _connect(where, options)

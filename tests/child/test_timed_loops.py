@@ -81,42 +81,69 @@ def test_batches_hold_about_a_megabyte(size, batch):
     assert timed_loops.batch_for(size) == batch
 
 
-def stream(messages, payload):
+def plain(messages, payload):
     line = queue.SimpleQueue()
     for message in messages:
         line.put(message)
     return timed_loops.receive_stream(line.get, payload)
 
 
+def awaited(messages, payload):
+    line = iter(messages)
+
+    async def receive():
+        return next(line)
+
+    return asyncio.run(timed_loops.receive_stream_async(receive, payload))
+
+
+@pytest.fixture(params=[plain, awaited])
+def stream(request):
+    return request.param
+
+
 @pytest.mark.parametrize("count", [1, 2, 256, 257, 258, 1000])
-def test_every_message_of_a_stream_is_counted(count):
+def test_every_message_of_a_stream_is_counted(stream, count):
     marks = stream([b"abc"] * count + [timed_loops.END], b"abc")
-    assert marks.messages[0] == 1
+    assert marks.messages[0] == 1 and marks.messages[1:-1].tolist() == list(range(257, count, 256))
     assert marks.messages[-1] == count
     assert list(marks.times) == sorted(marks.times)
 
 
 @pytest.mark.parametrize("place", [0, 1, 255, 256, 700])
-def test_a_changed_message_of_a_stream_is_found(place):
+def test_a_changed_message_of_a_stream_is_found(stream, place):
     messages = [b"abc"] * 800 + [timed_loops.END]
     messages[place] = b"abd"
     with pytest.raises(SystemFailedError, match=f"request {place} was answered with 3 bytes that differ from byte 2"):
         stream(messages, b"abc")
 
 
-def test_an_empty_stream_has_no_marks():
+def test_an_empty_stream_has_no_marks(stream):
     assert len(stream([timed_loops.END], b"abc").messages) == 0
 
 
-def test_a_sender_ends_its_stream_and_marks_what_it_sent():
+def send_plain(line, until_ns):
+    return timed_loops.send_stream(line.append, b"abc", until_ns)
+
+
+def send_awaited(line, until_ns):
+    async def send(message):
+        line.append(message)
+
+    return asyncio.run(timed_loops.send_stream_async(send, b"abc", until_ns))
+
+
+@pytest.mark.parametrize("send", [send_plain, send_awaited])
+def test_a_sender_ends_its_stream_and_marks_what_it_sent(send):
     line = []
-    marks = timed_loops.send_stream(line.append, b"abc", time.perf_counter_ns() + 1_000_000)
+    marks = send(line, time.perf_counter_ns() + 1_000_000)
     assert line[-1] == timed_loops.END
     assert marks.messages[-1] == len(line) - 1
     assert marks.messages[0] == 0 and set(line[:-1]) == {b"abc"}
 
 
-def test_a_sender_that_begins_when_its_window_is_over_sends_one_batch():
+@pytest.mark.parametrize("send", [send_plain, send_awaited])
+def test_a_sender_that_begins_when_its_window_is_over_sends_one_batch(send):
     line = []
-    marks = timed_loops.send_stream(line.append, b"abc", time.perf_counter_ns() - 1)
+    marks = send(line, time.perf_counter_ns() - 1)
     assert list(marks.messages) == [0, timed_loops.batch_for(3)] and len(line) == timed_loops.batch_for(3) + 1

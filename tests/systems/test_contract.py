@@ -130,10 +130,10 @@ ENCRYPTED_STREAMS = [(name, transport, True) for name, transport in STREAMS if t
     ("name", "transport", "is_encrypted"), [*((*pair, False) for pair in STREAMS), *ENCRYPTED_STREAMS]
 )
 @pytest.mark.parametrize("size", [1, 1000, 300_000])
-def test_streams_arrive_whole(name, transport, size, is_encrypted):
+def test_streams_arrive_whole(name, transport, size, is_encrypted, routers):
     kind = systems.load(name).Options
     options = {one: True for one in credentials.OPTIONS if is_encrypted and hasattr(kind, one)}
-    check_stream(measure(Case(name, transport, size, options, load="stream"), window_s=0.05, seed=1))
+    check_stream(measure(Case(name, transport, size, options, load="stream"), 0.05, 1, routers))
 
 
 def check_stream(measured):

@@ -8,15 +8,16 @@ from test_contract import check_stream
 
 from bench import systems
 from bench.contract import Binding
-from bench.errors import SystemFailedError, TransportError
+from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
+from bench.plan.validation import checked
 from bench.replies import END
 
 if reason := systems.missing("redis"):
     pytest.skip(str(reason), allow_module_level=True)
 
-from bench.systems import redis
+from bench.systems import _one_way, redis
 
 AHEAD = 500  # messages that wait, before the sender does
 
@@ -33,7 +34,7 @@ def test_messages_that_are_pushed_and_taken_together_arrive_whole(size, transpor
 @pytest.fixture(params=[False, True], ids=["one by one", "together"])
 def ends(request, routers, tmp_path, monkeypatch):
     """Return a sender and the receiver that it sends to."""
-    monkeypatch.setattr(redis, "AHEAD_MESSAGES", AHEAD)
+    monkeypatch.setattr(_one_way, "AHEAD_MESSAGES", AHEAD)
     options = redis.Options(pipelining=request.param)
     case = Case("redis", "tcp", options={"pipelining": request.param})
     receiver = redis.Receiver(Binding("tcp", str(tmp_path), None, routers.of(case).addresses), options)
@@ -63,11 +64,10 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
     assert not thread.is_alive() and waiting() == 0
 
 
-def test_a_queue_that_would_not_hold_the_sender_up_is_refused(routers):
-    with pytest.raises(
-        SystemFailedError, match="streams need the option queue list: the sender waits while a list is long"
-    ):
-        measure(Case("redis", "tcp", 100, {"queue": "stream"}, load="stream"), 0.05, 1, routers)
+@pytest.mark.parametrize("load", [{"load": "stream"}, {"load": "reply_stream", "replies": 2, "reply_bytes": 100}])
+def test_a_queue_that_would_not_hold_the_sender_up_is_refused(load):
+    with pytest.raises(UsageError, match="redis: streams need the option queue list: the sender waits while a list is"):
+        checked(Case("redis", "tcp", 100, {"queue": "stream"}, **load))
 
 
 def test_a_message_that_cannot_be_sent_is_an_error(ends, monkeypatch):

@@ -1,0 +1,64 @@
+"""The two ends of a one-way stream, each in its process: the sender makes the load, the receiver verifies it."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from bench.child import timed_loops
+from bench.child.caller import runner_of
+from bench.child.spec import ClientSpec
+from bench.contract import Binding, LoadReport
+
+
+class Sending:
+    """The sender, a load as ``bench.child.callers.Callers``."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
+        """Prepare the sender."""
+        self._sender = system.Sender(address, options)
+        self._run = runner_of(system.Sender.send)
+        is_async = inspect.iscoroutinefunction(system.Sender.send)
+        self._loop: Any = timed_loops.send_stream_async if is_async else timed_loops.send_stream
+        self._payload = timed_loops.make_payloads(spec.payload_bytes, spec.seed)[0]
+        self._marks = timed_loops.Marks()
+
+    def first(self) -> None:
+        """Connect and send one message, which the receiver verifies."""
+        self._run(self._sender.open())
+        self._run(self._sender.send(self._payload))
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Send until the window's end."""
+        self._marks = self._run(self._loop(self._sender.send, self._payload, until_ns))
+
+    def report(self) -> LoadReport:
+        """Return the number of messages, and the marks (times, counts)."""
+        return LoadReport(self._marks.messages[-1], [self._marks.times, self._marks.messages])
+
+    def close(self) -> None:
+        """Disconnect when all messages have been sent."""
+        self._run(self._sender.close())
+
+
+class Receiving:
+    """The receiver."""
+
+    def __init__(self, system: Any, binding: Binding, options: Any) -> None:
+        """Bind, or subscribe; ``address`` is where messages are to be sent."""
+        self._receiver = system.Receiver(binding, options)
+        self._run = runner_of(system.Receiver.receive)
+        is_async = inspect.iscoroutinefunction(system.Receiver.receive)
+        self._loop: Any = timed_loops.receive_stream_async if is_async else timed_loops.receive_stream
+        if is_async:
+            self._run(self._receiver.open())
+        self.address: str = self._receiver.address
+
+    def receive(self, payload: bytes, on_first: Callable[[], None]) -> timed_loops.Marks:
+        """Verify and report the first message, receive the rest of the stream, and leave."""
+        first = self._run(self._receiver.receive())
+        if first != payload:
+            raise timed_loops.wrong_answer(payload, first, 0)
+        on_first()
+        marks: timed_loops.Marks = self._run(self._loop(self._receiver.receive, payload))
+        self._run(self._receiver.close())
+        return marks

@@ -1,0 +1,174 @@
+"""One-way streams through brokers that hold no sender up: reports do, nothing is lost, errors are sentences."""
+
+import asyncio
+import contextlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_contract import check_stream
+
+from bench import systems
+from bench.contract import Binding, parse_address
+from bench.errors import TransportError
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.replies import END
+from bench.systems import _broker, _one_way
+
+AHEAD = 100  # messages
+CAREFUL = [
+    ("mqtt", {"qos": 1}),
+    ("mqtt", {"qos": 2}),
+    ("rabbitmq", {"acknowledge": True, "prefetch": 10, "confirms": True}),
+]
+ENDS = [(name, {}) for name in ("nats", "mqtt", "rabbitmq")] + CAREFUL
+
+
+@pytest.fixture
+def binding(request, routers, tmp_path):
+    """Return the system's module, its options and a binding at the broker that all tests share."""
+    name, options = request.param
+    if reason := systems.missing(name):
+        pytest.skip(str(reason))
+    module = systems.load(name)
+    addresses = routers.of(Case(name, "tcp", options=options)).addresses
+    return module, module.Options(**options), Binding("tcp", str(tmp_path), None, addresses)
+
+
+@contextlib.asynccontextmanager
+async def connected(module, options, binding):
+    receiver = module.Receiver(binding, options)
+    await receiver.open()
+    sender = module.Sender(receiver.address, options)
+    await sender.open()
+    try:
+        yield sender, receiver
+    finally:
+        await sender.close()
+        await receiver.close()
+
+
+@pytest.mark.parametrize(("name", "options"), CAREFUL)
+def test_messages_that_are_acknowledged_arrive_whole(name, options, routers):
+    measured = measure(Case(name, "tcp", 1000, options, load="stream"), 0.05, 1, routers)
+    check_stream(measured)
+    assert measured.ledger["router_cpu_ns"] > 0
+
+
+@pytest.mark.parametrize("binding", ENDS, indirect=True, ids=str)
+def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(binding, monkeypatch):
+    monkeypatch.setattr(_one_way, "AHEAD_MESSAGES", AHEAD)
+    messages = [b"%d" % number for number in range(3 * AHEAD)]
+
+    async def check():
+        async with connected(*binding) as (sender, receiver):
+            sent = []
+
+            async def send():
+                for message in [*messages, END]:
+                    await sender.send(message)
+                    sent.append(message)
+
+            sending = asyncio.create_task(send())
+            received = [await receiver.receive()]
+            await asyncio.wait([sending], timeout=0.3)
+            assert AHEAD // 2 <= len(sent) <= AHEAD
+            while message := await receiver.receive():
+                received.append(message)
+                assert len(sent) - len(received) <= AHEAD
+            await asyncio.wait_for(sending, 10)
+            assert received == messages
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("binding", ENDS[:3], indirect=True, ids=str)
+def test_a_sender_whose_receiver_does_not_read_gives_up_in_a_sentence(binding, monkeypatch):
+    monkeypatch.setattr(_broker, "WAIT_S", 0.3)
+
+    async def check():
+        async with connected(*binding) as (sender, _):
+            with pytest.raises(TransportError, match=r"^the receiver has read 0 of 1 messages, and no more within"):
+                await sender.send(b"x")
+
+    asyncio.run(check())
+
+
+@contextlib.asynccontextmanager
+async def relayed(binding):
+    """Yield a binding whose broker is reached through a relay, and a function that cuts all its connections."""
+    where, links = parse_address(binding.router["tcp"]), []
+
+    async def pipe(reader, writer):
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+
+    async def relay(reader, writer):
+        there = await asyncio.open_connection(where.host, where.port)
+        links.extend([writer, there[1]])
+        await asyncio.gather(pipe(reader, there[1]), pipe(there[0], writer), return_exceptions=True)
+
+    async with await asyncio.start_server(relay, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield replace(binding, router={"tcp": f"tcp://127.0.0.1:{port}"}), lambda: [one.close() for one in links]
+
+
+@pytest.mark.parametrize("binding", ENDS[:3], indirect=True, ids=str)
+def test_both_ends_notice_a_connection_that_is_lost(binding, monkeypatch):
+    monkeypatch.setattr(_broker, "WAIT_S", 0.5)
+    module, options, binding = binding
+
+    async def check():
+        async with relayed(binding) as (relay, cut), connected(module, options, relay) as (sender, receiver):
+            first = asyncio.create_task(sender.send(b"x"))
+            assert await receiver.receive() == b"x"
+            await first
+            waiting, sending = asyncio.create_task(receiver.receive()), asyncio.create_task(sender.send(END))
+            cut()
+            with pytest.raises(TransportError, match=r"^the connection to the broker was lost$"):
+                await asyncio.wait_for(waiting, 10)
+            with pytest.raises(TransportError, match=r"the connection to the broker was lost|the call failed: "):
+                await asyncio.wait_for(sending, 10)
+
+    asyncio.run(check())
+
+
+class Sized:
+    """A payload of a size, without its bytes."""
+
+    def __init__(self, size):
+        self._size = size
+
+    def __len__(self):
+        return self._size
+
+
+@given(st.integers(1, 10_000_000), st.lists(st.booleans(), max_size=300))
+def test_a_sender_is_never_further_ahead_than_it_may_be(size, turns):
+    async def check():
+        ahead, sent, read, waiting = _one_way.Ahead(), 0, 0, None
+
+        async def report(count):
+            ahead.reported(count)
+
+        behind, payload = _one_way.Behind(report), Sized(size)
+        for is_sending in turns:
+            if waiting is None and is_sending:
+                waiting = asyncio.ensure_future(ahead.sent(payload))
+                sent += 1
+            elif read < sent:
+                await behind.took(payload)
+                read += 1
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            if waiting and waiting.done():
+                waiting = await waiting
+            assert sent - read <= _one_way.most_ahead(size)
+            assert waiting is None or read < sent  # who waits is waiting for messages that are still to be read
+        if waiting:
+            waiting.cancel()
+
+    asyncio.run(check())
