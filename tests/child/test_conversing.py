@@ -114,7 +114,8 @@ def test_an_idle_server_that_takes_leave_is_connected_to_again(poller):
 
     def leave(connection, encoder, stream, payload):
         if connection in left:
-            return crossed.append(stream)  # sent before the leave was read, where this thread had to wait for a CPU
+            crossed.append(stream)  # sent before the leave was read: this thread had to wait for a CPU
+            return
         grpc_echo(connection, encoder, stream, payload)
         if next(numbers):  # not after the first call, which the load follows at once
             left.append(connection)
