@@ -59,7 +59,8 @@ def _outputs(shown):
         if text := getattr(shown, name):
             yield nbformat.v4.new_output("stream", name=name, text=text)
     for one in shown.outputs:
-        yield nbformat.v4.new_output("display_data", data={kind: str(value) for kind, value in one.data.items()})
+        data = {kind: str(value) for kind, value in one.data.items()}
+        yield nbformat.v4.new_output("display_data", data=data, metadata=one.metadata or {})
 
 
 def outputs(file):

@@ -39,7 +39,7 @@ def carrying(case: Case, given: Mapping[str, Any], module: Any) -> Case:
     case = _with_options(_with_content(case), given, module)
     how = carried(module, module.Options(**case.options), case.message)
     assert how is not None
-    some = messages.make(case.message, case.payload_bytes, 1, case.content)[0]
+    some = messages.first(case.message, case.payload_bytes, case.content)
     name = codec_of(case)
     label = f"of {case.system}" if name == OWN else name
     codecs.refuse_what_cannot_be_carried(how.coder, label, some, case.message)

@@ -80,7 +80,7 @@ def coder(options: Options, kind: str) -> codecs.Coder | None:
     if options.codec != "arrow" or options.rpc != "exchange":
         return None
     codecs.load("arrow", kind)  # which refuses what has no columns
-    request = _natural(kind, messages.make(kind, 500, 1)[0])
+    request = _natural(kind, messages.first(kind, 500))
     answer = _total if kind == "items" else messages.same
     schemas = {rows.batch.num_columns: rows.batch.schema for rows in (request, answer(request))}
 

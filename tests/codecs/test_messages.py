@@ -28,6 +28,7 @@ def test_messages_differ_and_a_seed_repeats_them(kind):
     assert len(some) == 16 and all(one != some[0] for one in some[1:])
     assert some == messages.make(kind, 1000, seed=1) != messages.make(kind, 1000, seed=2)
     assert len(messages.make(kind, 5_000_000, seed=1)) == 2
+    assert messages.first(kind, 1000) == some[0]
 
 
 def test_a_record_has_twelve_fields_of_all_usual_types():
