@@ -46,7 +46,7 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ``Wire``                     requests and responses as bytes, for the load generator ``wire`` (optional; see below)
 ``MultiplexedWire``          a ``Wire`` of a connection that carries several calls at once (optional; see below)
 ``Multiplexed``              a connection that carries several calls at once, if the library has one (see below)
-``url``                      ``url(options, address, payload_bytes) -> str``: the URL that external load generators
+``url``                      ``url(address, options, payload_bytes) -> str``: the URL that external load generators
                              (``bench.child.generators``) request, over tcp; ValueError for options no URL expresses
 ``Options.codec``            an option of this name: the system carries structured messages as bytes, which a codec of
                              ``bench.codecs`` makes around ``call`` and in ``service.answer``
@@ -222,7 +222,7 @@ class RouterService(Protocol):
 
 
 class Wire(Protocol):
-    """Interface of a system's ``Wire``: ``Wire(options, address)``, one instance for each connection.
+    """Interface of a system's ``Wire``: ``Wire(address, options)``, one instance for each connection.
 
     It may remember how far it has read an incomplete response; ``request`` and ``body`` keep no state.
     If ``has_streams`` is true, the replies of a stream are responses too, and an empty body follows the last.

@@ -111,7 +111,7 @@ def _wire(case: Case) -> list[Piece]:
     """Return how a system's ``Wire`` writes a request and reads a response; nothing where it cannot be imported."""
     try:
         module: Any = systems.load(case.system)
-        kind = type(module.Wire(module.Options(**case.options), Binding(case.transport, "").endpoint()))
+        kind = type(module.Wire(Binding(case.transport, "").endpoint(), module.Options(**case.options)))
     except (BenchError, AttributeError, TypeError, ValueError):  # a stored run can be of another version of the file
         return []
     verbs = (getattr(kind, name, None) for name in WIRE_VERBS)

@@ -117,12 +117,12 @@ class WireStreams:
         allow_many_files()
         self._ask = Ask(spec.replies, spec.reply_bytes, 1000 * spec.gap_us)
         fillers = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
-        wire = system.Wire(options, address)
+        wire = system.Wire(address, options)
         requests = [wire.request(replies.request(self._ask, filler)) for filler in fillers]
         self._first = Ask(1, spec.reply_bytes, 0)
         self._first_request = wire.request(replies.request(self._first, fillers[0]))
         arrivals = Arrivals()
-        self._flows = [Flow(system.Wire(options, address), requests, arrivals) for _ in range(spec.callers)]
+        self._flows = [Flow(system.Wire(address, options), requests, arrivals) for _ in range(spec.callers)]
         self._stagger_ns = min(spec.replies * self._ask.gap_ns, int(spec.window_s * 1e9)) // spec.callers
 
     def first(self) -> int:

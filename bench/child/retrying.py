@@ -26,7 +26,7 @@ class RetryLoad:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare the connection, the payloads and the requests."""
-        self._wire = system.Wire(options, address)
+        self._wire = system.Wire(address, options)
         self._tls = getattr(self._wire, "tls", None)
         self._payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
         self._encoded = [self._wire.request(payload) for payload in self._payloads]

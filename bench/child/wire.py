@@ -142,7 +142,7 @@ class WireLoad:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare connections, requests and buffers."""
-        make = functools.partial(system.Wire, options, address)
+        make = functools.partial(system.Wire, address, options)
         wire = make()
         self._is_plain = getattr(options, "tls", None) is False
         self._spec, self._carried = spec, carrying.carried(system, options, spec.message)

@@ -187,7 +187,7 @@ class WireOutstanding:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         """Prepare connections, requests and buffers."""
-        make = functools.partial(system.MultiplexedWire, options, address)
+        make = functools.partial(system.MultiplexedWire, address, options)
         self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
         self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
         self._script = script = script_of(make(), self._carried, self._exchanges, spec)

@@ -91,7 +91,7 @@ def _need_multiplexed(case: Case, module: Any) -> None:
     where, options = Binding(case.transport, "").endpoint(), module.Options(**case.options)
     try:
         if case.engine == "wire":
-            module.MultiplexedWire(options, where)
+            module.MultiplexedWire(where, options)
         else:
             module.Multiplexed(where, options)
     except ValueError as reason:

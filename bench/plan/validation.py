@@ -195,7 +195,7 @@ def _check_wire(case: Case, module: Any) -> None:
         known = ", ".join(systems.offering("Wire"))
         raise UsageError(f"{case.system} over {case.transport} has no engine wire: over ipc or tcp {known} have one")
     try:
-        wire = module.Wire(module.Options(**case.options), Binding(case.transport, "").endpoint())
+        wire = module.Wire(Binding(case.transport, "").endpoint(), module.Options(**case.options))
     except ValueError as reason:
         raise UsageError(f"{case.system}: {reason}, or engine library") from reason
     if case.load in ("retry", "reply_stream") and hasattr(wire, "begin"):
@@ -217,7 +217,7 @@ def _check_generator(case: Case, module: Any) -> None:
     if case.max_calls < MOST_CALLS:
         raise UsageError(f"{name} runs for a time, not for a number of calls: give engine library or wire for those")
     try:
-        module.url(module.Options(**case.options), "tcp://127.0.0.1:0", case.payload_bytes)
+        module.url("tcp://127.0.0.1:0", module.Options(**case.options), case.payload_bytes)
     except ValueError as reason:
         raise UsageError(f"{case.system}: {reason}, or engine library") from reason
     generators.program(name)

@@ -37,7 +37,7 @@ def fault_of(resource: str) -> Fault:
     return faults[resource]
 
 
-def url(resource: str, address: str, count: int) -> str:
+def url(address: str, resource: str, count: int) -> str:
     """Return the URL of a resource at a tcp address; ValueError for one that needs more than a URL."""
     if resource == "echo":
         raise ValueError("an echo needs a request body, which a URL has not: give resource bytes, json or static")
@@ -47,7 +47,7 @@ def url(resource: str, address: str, count: int) -> str:
 class Wire(_http_wire.Responses):
     """Requests for a resource and their responses, for the load generator ``wire``; one instance per connection."""
 
-    def __init__(self, resource: str, address: str) -> None:
+    def __init__(self, address: str, resource: str) -> None:
         """Keep the address and the resource."""
         super().__init__()
         self._where, self._resource, self._fault = parse_address(address), resource, fault_of(resource)

@@ -88,14 +88,14 @@ class Client(grpc_sync.Client):
 class Wire(_grpc_wire.Wire):
     """Unary calls as bytes, for the load generator ``wire``; the options are the server's."""
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep where to connect."""
-        super().__init__(in_python(options), address)
+        super().__init__(address, in_python(options))
 
 
 class MultiplexedWire(_grpc_wire.MultiplexedWire):
     """Unary calls side by side on a connection; the options are the server's."""
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep where to connect; ValueError for options that cannot be carried out this way."""
-        super().__init__(in_python(options), address)
+        super().__init__(address, in_python(options))

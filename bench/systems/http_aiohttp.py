@@ -313,22 +313,22 @@ def _ports() -> str:
     )
 
 
-def url(options: Options, address: str, payload_bytes: int) -> str:
+def url(address: str, options: Options, payload_bytes: int) -> str:
     """Return the URL for load generators; ValueError for options that they do not support."""
     if not options.keep_alive:
         raise ValueError("load generators keep their connections: give keep_alive true")
     _tls.refuse_generators(options.tls)
-    return _http.url(options.resource, address, payload_bytes)
+    return _http.url(address, options.resource, payload_bytes)
 
 
 class Wire(_http.Wire):
     """The same requests for the load generator ``wire``."""
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if not options.keep_alive:
             raise ValueError("the engine wire keeps its connections: give keep_alive true")
-        super().__init__(options.resource, address)
+        super().__init__(address, options.resource)
         self.tls = _tls.Layer(parse_address(address), options.tls_session) if options.tls else None
 
 

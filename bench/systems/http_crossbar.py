@@ -68,14 +68,14 @@ class Client(http_aiohttp.Client):
 class Wire(http_aiohttp.Wire):
     """The requests of http_aiohttp for the load generator ``wire``."""
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
-        super().__init__(_of_client(options), address)
+        super().__init__(address, _of_client(options))
 
 
-def url(options: Options, address: str, payload_bytes: int) -> str:
+def url(address: str, options: Options, payload_bytes: int) -> str:
     """Return the URL for load generators; ValueError for options that they do not support."""
-    return http_aiohttp.url(_of_client(options), address, payload_bytes)
+    return http_aiohttp.url(address, _of_client(options), payload_bytes)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:

@@ -220,9 +220,9 @@ class Client(sockets.Client):
 class Wire(sockets.Wire):
     """Requests and responses of raw sockets, as bytes."""
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep where to connect; the options are the server's."""
-        super().__init__(sockets.Options(), address)
+        super().__init__(address, sockets.Options())
 
 
 StreamClient = Client

@@ -329,7 +329,7 @@ class Wire:
     last = False
     has_streams = True
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
@@ -363,11 +363,11 @@ class Wire:
 class MultiplexedWire(Wire):
     """Requests that leave before earlier ones are answered; responses come in order."""
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep the address; ValueError for options that cannot be carried out this way."""
         if options.tls:
             raise ValueError("an encrypted connection carries one call at a time here: give tls false")
-        super().__init__(options, address)
+        super().__init__(address, options)
 
 
 def _place(address: Address) -> str:

@@ -72,6 +72,6 @@ class Client(sockets.Client):
 class Wire(sockets.Wire):
     """Requests and responses of the system sockets, as bytes."""
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep where to connect; the options are those of the server and of the library."""
-        super().__init__(sockets.Options(), address)
+        super().__init__(address, sockets.Options())

@@ -111,7 +111,7 @@ class Client:
         self._client.close()
 
 
-def Wire(options: Options, address: str) -> Any:  # noqa: N802 - stands for the classes of both protocols
+def Wire(address: str, options: Options) -> Any:  # noqa: N802 - stands for the classes of both protocols
     """Return the requests and responses of the protocol as bytes, for the load generator ``wire``."""
     system, its_options = _in_python(options)
-    return system.Wire(its_options, address)
+    return system.Wire(address, its_options)

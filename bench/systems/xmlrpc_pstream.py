@@ -192,7 +192,7 @@ class Wire:
 
     last = False
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")

@@ -169,7 +169,7 @@ class Client:
 class Wire(_http_wire.Responses):
     """Calls and their replies over HTTP/1.1; one instance for each connection: it keeps its position."""
 
-    def __init__(self, options: Options, address: str) -> None:
+    def __init__(self, address: str, options: Options) -> None:
         """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         super().__init__()
         if options.http != "1.1" or options.gzip:

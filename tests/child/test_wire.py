@@ -108,7 +108,7 @@ def test_an_idle_connection_that_ends_is_opened_again(poller):
 @pytest.mark.parametrize("gone", [1, 2])
 def test_a_connection_that_ended_before_a_request_left_is_opened_again_once(poller, gone):
     pairs = [socketpair() for _ in range(3)]
-    ours = sockets.Wire(sockets.Options(), "ipc:///nowhere")
+    ours = sockets.Wire("ipc:///nowhere", sockets.Options())
     ours.connect = iter([end for end, _ in pairs]).__next__
     for _, other in pairs[:gone]:
         other.close()

@@ -35,8 +35,8 @@ StreamClient = Client
 class Wire(sockets.Wire):
     """The sockets wire, whose options it ignores."""
 
-    def __init__(self, options: Options, address: str) -> None:
-        super().__init__(sockets.Options(), address)
+    def __init__(self, address: str, options: Options) -> None:
+        super().__init__(address, sockets.Options())
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:

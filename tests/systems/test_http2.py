@@ -327,7 +327,7 @@ def test_a_damaged_response_never_passes_for_another_kind_of_error(at, put, over
     with suppress(TransportError):
         found = fed(begun(), whole[:at] + put + whole[at + over :], cuts)
         if found is not None:
-            wire = _grpc_wire.Wire(_grpc.Options(serialization="bytes"), "tcp://127.0.0.1:1")
+            wire = _grpc_wire.Wire("tcp://127.0.0.1:1", _grpc.Options(serialization="bytes"))
             assert isinstance(wire.body(found, b""), bytes)
 
 
@@ -359,7 +359,7 @@ def response(head=HEAD, trailers=OK, body=None):
     ],
 )
 def test_what_is_no_good_response_of_grpc_is_told(given_response, text, kind):
-    wire = _grpc_wire.Wire(_grpc.Options(serialization="bytes"), "tcp://127.0.0.1:1")
+    wire = _grpc_wire.Wire("tcp://127.0.0.1:1", _grpc.Options(serialization="bytes"))
     assert wire.body(response(), b"") == b"payload"
     with pytest.raises(TransportError, match=text) as caught:
         wire.body(given_response, b"")
@@ -367,7 +367,7 @@ def test_what_is_no_good_response_of_grpc_is_told(given_response, text, kind):
 
 
 def test_protobuf_is_parsed_by_its_library():
-    wire = _grpc_wire.Wire(_grpc.Options(), "ipc:///nowhere")
+    wire = _grpc_wire.Wire("ipc:///nowhere", _grpc.Options())
     request = wire.request(b"payload")
     assert wire.body(response(body=request), b"") == b"payload"
     with pytest.raises(TransportError, match="no Payload of protobuf"):
@@ -379,4 +379,4 @@ def test_protobuf_is_parsed_by_its_library():
 )
 def test_options_that_the_wire_does_not_carry_out_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
-        _grpc_wire.Wire(_grpc.Options(**options), "tcp://127.0.0.1:1")
+        _grpc_wire.Wire("tcp://127.0.0.1:1", _grpc.Options(**options))

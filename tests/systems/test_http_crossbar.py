@@ -60,7 +60,7 @@ def test_every_resource_is_got_and_counted(resource, keep_alive, node):
 
 @pytest.mark.parametrize("resource", _http.RESOURCES)
 def test_the_wire_reads_what_the_node_answers(resource, node):
-    wire = http_crossbar.Wire(http_crossbar.Options(resource=resource), node[1])
+    wire = http_crossbar.Wire(node[1], http_crossbar.Options(resource=resource))
     payload, received = os.urandom(70_000), bytearray()
     with wire.connect() as connection:
         connection.settimeout(10)

@@ -156,7 +156,7 @@ def answered(name, payload):
 
 def wire_of(name):
     module = systems.load(name)
-    return module.Wire(module.Options(), "tcp://127.0.0.1:1")
+    return module.Wire("tcp://127.0.0.1:1", module.Options())
 
 
 @pytest.mark.parametrize("name", WIRED)

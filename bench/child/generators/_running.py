@@ -55,7 +55,7 @@ class GeneratorLoad:
         self._connections = spec.callers
         trial = WireLoad if hasattr(system, "Wire") else Callers
         self._trial = trial(system, options, address, ClientSpec(**vars(spec) | {"max_calls": 1}))
-        url = system.url(options, address, spec.payload_bytes)
+        url = system.url(address, options, spec.payload_bytes)
         _, *words = self._generator.command(self._connections, spec.window_s, url)
         self._program = Program([generators.program(spec.engine), *words])
 
