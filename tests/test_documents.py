@@ -71,6 +71,4 @@ def test_a_parameters_way_takes_twelve_lines_and_passes_through_the_files_they_n
     assert len(steps) == 12
     first = [named_paths(step)[0] for step in steps]
     on_the_way = [path for path in first if "payload_bytes" in (ROOT / path).read_text("utf-8")]
-    assert {"plan", "case", "spec", "callers", "frames", "figure", "latency"} <= {
-        Path(path).stem for path in on_the_way
-    }
+    assert {"plan", "case", "spec", "sizes", "frames", "figure", "latency"} <= {Path(path).stem for path in on_the_way}

@@ -4,6 +4,7 @@ Clients use them too, without psutil and pathlib: slow imports are made where th
 """
 
 import contextlib
+import os
 import re
 import sys
 import time
@@ -35,16 +36,21 @@ def total_ns(pids: Iterable[int]) -> int:
     return total
 
 
+def threads(pid: int) -> list[int]:
+    """Return the threads of a process; none if it has ended, and none where the system is not Linux."""
+    with contextlib.suppress(OSError):
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
+    return []
+
+
 def switches(pids: Iterable[int]) -> tuple[int, int] | None:
     """Return voluntary and involuntary context switches over all threads, or None off Linux."""
     if sys.platform != "linux":
         return None
-    from pathlib import Path
-
     totals = [0, 0]
     for pid in pids:
-        for status in Path(f"/proc/{pid}/task").glob("*/status"):
-            with contextlib.suppress(OSError):
-                for forced, number in re.findall(r"(?m)^(non)?voluntary_ctxt_switches:\s*(\d+)", status.read_text()):
+        for thread in threads(pid):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/status") as status:  # noqa: PTH123
+                for forced, number in re.findall(r"(?m)^(non)?voluntary_ctxt_switches:\s*(\d+)", status.read()):
                     totals[bool(forced)] += int(number)
     return totals[0], totals[1]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.child.clocks import threads
 from bench.errors import UsageError
 
 PLACEMENTS = {
@@ -86,6 +87,6 @@ def move(pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
     if not hasattr(os, "sched_setaffinity"):
         return
     for pid in pids:
-        for thread in Path(f"/proc/{pid}/task").glob("*"):
+        for thread in threads(pid):
             with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(int(thread.name), cpus or allowed())
+                os.sched_setaffinity(thread, cpus or allowed())

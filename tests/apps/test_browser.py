@@ -154,15 +154,24 @@ def command(page, name):
     raise AssertionError(f"no command {name}")
 
 
+PROMPTS = "[...document.querySelectorAll('.jp-InputPrompt')].map(prompt => prompt.textContent)"
+LATEST = f"Math.max(0, ...{PROMPTS}.map(text => parseInt(text.slice(1)) || 0))"  # number of an executed cell
+
+
 def run_all(page):
-    """Run all cells; on a busy machine JupyterLab drops what it is told before its kernel is connected."""
+    """Run all cells; return when the first has been executed.
+
+    On a busy machine JupyterLab drops the order before its kernel is connected, even when it has marked the cells.
+    """
+    before = page.evaluate(LATEST)
     for _ in range(3):
         command(page, "Run All Cells")
-        try:
-            began = page.locator(".jp-InputPrompt").filter(has_text=re.compile(r"\[[*\d]")).first
-            return began.wait_for(state="attached", timeout=20_000)  # inputs of explore.ipynb are hidden
-        except sync_api.TimeoutError:
-            continue
+        is_pending = True
+        while is_pending:
+            try:
+                return page.wait_for_function(f"before => {LATEST} > before", arg=before, timeout=20_000)
+            except sync_api.TimeoutError:
+                is_pending = page.evaluate(f"{PROMPTS}.some(text => text.includes('*'))")
     raise AssertionError("no cell was run")
 
 

@@ -1,6 +1,7 @@
 """Two network namespaces as hosts: joined, limited, counted by their own kernel counters, and nothing of them left."""
 
 import contextlib
+import glob
 import ipaddress
 import signal
 import subprocess
@@ -36,10 +37,10 @@ def devices() -> list[str]:
 def inhabitants(inode: int) -> list[int]:
     """Return the processes that have a thread in a network namespace."""
     found = []
-    for link in Path("/proc").glob("[0-9]*/task/*/ns/net"):
+    for link in glob.glob("/proc/[0-9]*/task/*/ns/net"):  # noqa: PTH207 - passes over processes that end meanwhile
         with contextlib.suppress(OSError):
-            if link.stat().st_ino == inode:
-                found.append(int(link.parts[2]))
+            if Path(link).stat().st_ino == inode:
+                found.append(int(link.split("/")[2]))
     return found
 
 

@@ -50,6 +50,9 @@ def test_context_switches_are_those_of_all_threads_and_processes():
     after = used()
     assert after[0] - before[0] >= 40 and after[1] >= before[1]
     assert clocks.switches([]) == (0, 0)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    assert clocks.threads(gone.pid) == [] and clocks.switches([gone.pid]) == (0, 0)
 
 
 def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():
