@@ -241,6 +241,7 @@ def ready(page):
 def measure(page, system, until="Done: 6 of 6 starts"):
     """Measure a system, over ipc, until the page says so."""
     page.get_by_label("system", exact=True).select_option(system)
+    page.get_by_text(f"-p system {system} ").first.wait_for()  # until then buttons move, away from under a click
     button(page, "Run").click()
     status(page, until)
 
