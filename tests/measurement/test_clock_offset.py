@@ -185,7 +185,8 @@ def test_a_slow_network_costs_fewer_exchanges(monkeypatch):
 
 @pytest.mark.parametrize("exchanges", [LEAST, MOST])
 @pytest.mark.parametrize("shift", [-(10**13), 50_000_000])
-def test_the_clock_of_another_host_need_not_be_close(exchanges, shift):
+def test_the_clock_of_another_host_need_not_be_close(exchanges, shift, monkeypatch):
+    monkeypatch.setattr(clock_offset, "ENOUGH_S", 10.0)  # a busy machine ends with fewer exchanges
     seen = []
 
     def shifted(number):
