@@ -190,6 +190,20 @@ def _failed(reason: Exception) -> TransportError:
     return TransportError(f"the call failed: {str(reason) or type(reason).__name__}", "read")
 
 
+async def _subscribe(client: aiomqtt.Client, topic: str, qos: int) -> None:
+    """Subscribe to a topic; TransportError where that fails."""
+    try:
+        await client.subscribe(topic, qos)
+    except aiomqtt.MqttError as reason:
+        raise _failed(reason) from reason
+
+
+async def _disconnect(client: aiomqtt.Client) -> None:
+    """Disconnect, also where the connection is lost."""
+    with contextlib.suppress(aiomqtt.MqttError):
+        await client.__aexit__(None, None, None)
+
+
 class Client:
     """One connection to the broker, and a topic of its own for replies."""
 
@@ -204,10 +218,7 @@ class Client:
         self._replies = f"{_broker.SERVICE}/{secrets.token_hex(8)}"
         self._properties = _properties()
         self._properties.ResponseTopic = self._replies
-        try:
-            await self._mqtt.subscribe(self._replies, self._qos)
-        except aiomqtt.MqttError as reason:
-            raise _failed(reason) from reason
+        await _subscribe(self._mqtt, self._replies, self._qos)
         self._publish, self._messages = self._mqtt.publish, self._mqtt.messages
 
     async def call(self, payload: bytes) -> bytes:
@@ -223,8 +234,7 @@ class Client:
 
     async def close(self) -> None:
         """Disconnect."""
-        with contextlib.suppress(aiomqtt.MqttError):
-            await self._mqtt.__aexit__(None, None, None)
+        await _disconnect(self._mqtt)
 
 
 class StreamClient(Client):
@@ -299,7 +309,7 @@ class Sender:
         self._ahead = _one_way.Ahead()
         self._mqtt = await _connect(self._where, self._options)
         self._publish = self._mqtt.publish
-        await self._mqtt.subscribe(self._topic + REPORTS, self._qos)
+        await _subscribe(self._mqtt, self._topic + REPORTS, self._qos)
         self._reader = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
@@ -320,8 +330,7 @@ class Sender:
     async def close(self) -> None:
         """Disconnect."""
         self._reader.cancel()
-        with contextlib.suppress(aiomqtt.MqttError):
-            await self._mqtt.__aexit__(None, None, None)
+        await _disconnect(self._mqtt)
 
 
 class Receiver:
@@ -338,7 +347,7 @@ class Receiver:
         self._mqtt = await _connect(where, self._options)
         self._messages = self._mqtt.messages
         self._behind = _one_way.Behind(lambda count: self._mqtt.publish(topic + REPORTS, count, self._options.qos))
-        await self._mqtt.subscribe(topic, self._options.qos)
+        await _subscribe(self._mqtt, topic, self._options.qos)
 
     async def receive(self) -> bytes:
         """Return the next message, waiting for it."""
@@ -351,5 +360,4 @@ class Receiver:
 
     async def close(self) -> None:
         """Disconnect."""
-        with contextlib.suppress(aiomqtt.MqttError):
-            await self._mqtt.__aexit__(None, None, None)
+        await _disconnect(self._mqtt)

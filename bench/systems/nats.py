@@ -267,7 +267,10 @@ class Receiver:
         """Return the next message, waiting for it."""
         if (message := await self._get()) is None:
             raise _broker.lost()
-        await self._behind.took(message)
+        try:
+            await self._behind.took(message)
+        except (errors.Error, OSError) as reason:
+            raise _broker.lost() from reason
         return message
 
     async def close(self) -> None:

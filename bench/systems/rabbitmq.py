@@ -384,11 +384,7 @@ class Sender(_Connected):
         async def take(report: AbstractIncomingMessage) -> None:
             ahead.reported(report.body)
 
-        try:
-            queue = await self.channel.declare_queue(self._name + REPORTS, exclusive=True, auto_delete=True)
-            await queue.consume(take, no_ack=True)
-        except FAILURES as reason:
-            raise _failed(reason, self._name) from reason
+        await self.consume(self._name + REPORTS, take, Options())
 
     async def send(self, payload: bytes) -> None:
         """Publish a message; with the option ``confirms`` wait until the broker has it."""
@@ -425,9 +421,12 @@ class Receiver(_Connected):
         """Return the next message, waiting for it; with the option ``acknowledge`` acknowledge it."""
         if (message := await self._get()) is None:
             raise _broker.lost()
-        if self._acknowledges:
-            await message.ack()
-        await self._behind.took(message.body)
+        try:
+            if self._acknowledges:
+                await message.ack()
+            await self._behind.took(message.body)
+        except FAILURES as reason:
+            raise _broker.lost() from reason
         return message.body
 
     async def close(self) -> None:
