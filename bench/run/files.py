@@ -23,6 +23,9 @@ _DELTA = dict.fromkeys(
 )
 
 
+FEW = 100  # rows: to compress the columns of a smaller table takes longer than to write and read them as they are
+
+
 def make_folder(folder: Path, variable: str) -> None:
     """Make a folder, unless it is there; DataError names the environment variable that names another."""
     try:
@@ -70,8 +73,9 @@ def table_bytes(table: pa.Table) -> bytes:
     """
     encoding = {name: code for name, code in _DELTA.items() if name in table.schema.names}
     buffer = pa.BufferOutputStream()
+    compression = "zstd" if len(table) > FEW else "none"
     pq.write_table(
-        table, buffer, compression="zstd", use_dictionary=False, column_encoding=encoding, write_page_checksum=True
+        table, buffer, compression=compression, use_dictionary=False, column_encoding=encoding, write_page_checksum=True
     )
     return bytes(buffer.getvalue())
 
@@ -87,10 +91,18 @@ def read_bytes(file: Path) -> bytes:
 
 def as_table(content: bytes, name: str) -> pa.Table:
     """Return the table that a Parquet file's bytes hold; ValueError says why it cannot be used."""
+    table = parsed(content, name)
+    if reason := schema.implausible(table, name):
+        raise ValueError(reason)
+    return table
+
+
+def parsed(content: bytes, name: str) -> pa.Table:
+    """Return the table that a Parquet file's bytes hold, whatever its values; ValueError says why it cannot be used."""
     try:
         parquet = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         table = parquet.read(use_threads=False)  # most files are small
-        reason = schema.problem(table, name)
+        reason = schema.misfit(table, name)
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"it is truncated or not Parquet ({str(error).splitlines()[0]})") from error
     if reason:

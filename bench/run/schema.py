@@ -388,29 +388,37 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
 
 
 def problem(table: pa.Table, name: str) -> str | None:
-    """Return why a table read from disk is not of this schema, or None if it is."""
-    stored = (table.schema.metadata or {}).get(b"roundtrip.table")
+    """Return why a table read from disk cannot be used, or None if it can."""
+    return misfit(table, name) or implausible(conform(table, name), name)
+
+
+def misfit(table: pa.Table, name: str) -> str | None:
+    """Return why a table read from disk is not of this schema, or None if it is; its values are not looked at."""
+    schema = table.schema
+    if schema.equals(TABLES[name], check_metadata=True):
+        return None
+    stored = (schema.metadata or {}).get(b"roundtrip.table")
     if stored != name.encode():
         return f"it is not a {name} table of this project"
-    version = int(table.schema.metadata.get(b"roundtrip.version", b"0"))
+    version = int(schema.metadata.get(b"roundtrip.version", b"0"))
     if version > VERSION:
         return f"its schema version {version} is newer than this program's ({VERSION}); update Roundtrip"
-    if lacking := [column for column in PLAUSIBLE[name] if column not in table.schema.names]:
+    names = schema.names
+    if lacking := [column for column in PLAUSIBLE[name] if column not in names]:
         return f"its column {lacking[0]} is missing"
-    if len(set(table.schema.names)) < len(table.schema.names):
+    if len(set(names)) < len(names):
         return "two of its columns have the same name"
     for wanted in TABLES[name]:
-        if wanted.name in table.schema.names and table.schema.field(wanted.name).type != wanted.type:
-            return f"its column {wanted.name} is {table.schema.field(wanted.name).type}, not {wanted.type}"
+        if wanted.name in names and schema.field(wanted.name).type != wanted.type:
+            return f"its column {wanted.name} is {schema.field(wanted.name).type}, not {wanted.type}"
+    return None
+
+
+def implausible(table: pa.Table, name: str) -> str | None:
+    """Return which values of a table with today's columns cannot be, or None."""
     found = filter(None, (_implausible(table, column) for column in PLAUSIBLE[name]))
     wrong = next(found, None) or _negative(table, name) or _unbounded(table, name)
-    return wrong or (next(filter(None, map(sketched.misfit, _rows(table, name))), None) if name == "sketches" else None)
-
-
-def _rows(table: pa.Table, name: str) -> list[dict[str, Any]]:
-    """Return a table's rows, with nulls in columns that it lacks."""
-    rows: list[dict[str, Any]] = conform(table, name).to_pylist()
-    return rows
+    return wrong or (next(filter(None, map(sketched.misfit, table.to_pylist())), None) if name == "sketches" else None)
 
 
 MAY_BE_NEGATIVE = (  # what counts from *go*, is a number of others, or lost the count of a thread or server that ended
@@ -424,7 +432,7 @@ def _negative(table: pa.Table, name: str) -> str | None:
     """Return which column of counts, times or sizes is below zero somewhere, or None; gaps are no numbers."""
     for field in TABLES[name]:
         is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        if not is_number or field.name in MAY_BE_NEGATIVE or field.name not in table.schema.names:
+        if not is_number or field.name in MAY_BE_NEGATIVE:
             continue
         least = pc.min(table[field.name]).as_py()
         if least is not None and least < 0:
@@ -435,7 +443,7 @@ def _negative(table: pa.Table, name: str) -> str | None:
 def _unbounded(table: pa.Table, name: str) -> str | None:
     """Return which column holds an infinite number, or None."""
     columns = [field.name for field in TABLES[name] if pa.types.is_floating(field.type)]
-    infinite = (one for one in columns if one in table.schema.names and pc.any(pc.is_inf(table[one])).as_py())
+    infinite = (one for one in columns if pc.any(pc.is_inf(table[one])).as_py())
     return next((f"its column {column} has an infinite number" for column in infinite), None)
 
 
@@ -452,6 +460,8 @@ def _implausible(table: pa.Table, column: str) -> str | None:
 def conform(table: pa.Table, name: str) -> pa.Table:
     """Return a table of this or an older version with today's columns; missing ones are null."""
     schema = TABLES[name]
+    if table.schema.equals(schema, check_metadata=True):
+        return table
     columns = [table[f.name] if f.name in table.schema.names else pa.nulls(len(table), f.type) for f in schema]
     return pa.table(columns, schema=schema)
 
