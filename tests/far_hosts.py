@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-from handmade import FACTS
+from handmade import FACTS, finished
 
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import sketched, start_record, stored
-from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 
 SCHEDULER = {"scheduler": "tcp://10.0.0.1:8786"}
@@ -38,23 +37,24 @@ def far_run(
     shape=None,
     notebook="latency",
     kept=(),
+    write=finished,
 ):
     """Return a run in which the clients of host h make calls of about rtt_us[h] us back to back: ``calls`` the slowest.
 
     hosts: names of those that load; clients are shared out in turn. latency: one more host, whose client is alone.
     late_ns: by host, when its clients begin after *go*. busy: by host, CPU time of its role in ns. rows: by host,
     further columns of the table. shape: factors of the calls of a host from its name and the number of the start. kept:
-    the hosts that keep their samples and send sketches and a tenth of them.
+    the hosts that keep their samples and send sketches and a tenth of them. write: as of ``handmade``.
     """
     if latency:
         cases = [replace(case, hosts=case.hosts | {"latency": latency}) for case in cases]
     plan = make_plan(notebook, cases, starts=starts, window_s=0.01)
     records = {name: machine(number) for number, name in enumerate((SERVER, *hosts, *([latency] if latency else [])))}
-    folder = stored.create(plan, FACTS | {"hosts": records})
+    folder, made = stored.create(plan, FACTS | {"hosts": records}), []
     for start, block, index in plan.order():
         case = plan.cases[index]
         if not case.hosts:
-            folder.append(start, start_record.tables(start, block, index, case, _here(rtt_us["here"], calls)))
+            made.append(start_record.tables(start, block, index, case, _here(rtt_us["here"], calls)))
             continue
         of = [hosts[number % len(hosts)] for number in range(case.clients)] + ([latency] if latency else [])
         arrays = []
@@ -82,9 +82,8 @@ def far_run(
         measured = StartRecord(known, calls=arrays, hosts=found)
         if kept:
             _keep(measured, of, kept, window_ns, case.callers * case.outstanding, start)
-        folder.append(start, start_record.tables(start, block, index, case, measured))
-    folder.update(finished=True)
-    return Run(folder)
+        made.append(start_record.tables(start, block, index, case, measured))
+    return write(folder, made)
 
 
 def _keep(record, of, kept, window_ns, callers, seed):

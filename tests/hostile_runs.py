@@ -2,10 +2,10 @@
 
 import json
 
-from handmade import handmade
+from handmade import file_by_file, handmade
 
 from bench.plan.case import Case
-from bench.run import integrity
+from bench.run import integrity, schema
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
@@ -23,7 +23,9 @@ HALVES = ["".join(HOSTILE[::2]), " ".join(HOSTILE[1::2])]
 
 def hostile(text, notebook="latency"):
     """Return a run in whose manifest a text of others stands wherever one may: options, machine, versions, failures."""
-    run = handmade([Case("zeromq", "ipc"), Case("sockets", "ipc")], [100, 50], calls=1500, notebook=notebook)
+    run = handmade(
+        [Case("zeromq", "ipc"), Case("sockets", "ipc")], [100, 50], calls=1500, notebook=notebook, write=file_by_file
+    )
     folder = run.folder
     manifest = folder.manifest()
     manifest["plan"]["cases"][0]["options"] = {"copy": text}
@@ -32,9 +34,9 @@ def hostile(text, notebook="latency"):
     manifest["versions"] = {text: text}
     manifest["failures"] = [{"start": 1, "case": 0, "error": text}]
     for file in folder.files("ledger"):  # its rows name the options of their case
-        table = folder.read_file(file, "ledger").to_pylist()[0]
-        table["options"] = json.dumps(manifest["plan"]["cases"][table["case"]]["options"], sort_keys=True)
-        name = {"ledger": type(folder.read("ledger")).from_pylist([table], schema=folder.read("ledger").schema)}
-        folder._write(file.stem, name | {"samples": folder.read_file(folder.path / "samples" / file.name, "samples")})
+        row = folder.read_file(file, "ledger").to_pylist()[0]
+        row["options"] = json.dumps(manifest["plan"]["cases"][row["case"]]["options"], sort_keys=True)
+        samples = folder.read_file(folder.path / "samples" / file.name, "samples")
+        folder._write(file.stem, {"ledger": schema.make("ledger", [row]), "samples": samples})
     folder.write_manifest(manifest | {"data_digest": integrity.of_folder(folder.path)})
     return Run(Folder(folder.path))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from handmade import PAIR, handmade, moody, noisy, reference
+from handmade import PAIR, file_by_file, handmade, moody, noisy, reference
 
 from bench.analysis import checks, stationarity
 from bench.analysis.checks import CAUTION, INVALID, PASS
@@ -196,7 +196,7 @@ def test_callers_that_bring_nothing_where_no_cpu_is_saturated_are_a_caution():
 
 
 def test_an_incomplete_run_says_so():
-    run = handmade(PAIR, [100, 50])
+    run = handmade(PAIR, [100, 50], write=file_by_file)
     run.folder.files("ledger")[0].unlink()
     found = outcome(Run(run.folder), "starts")
     assert found.verdict == CAUTION and "11 of 12" in found.found and "resume" in found.advice

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from conftest import ROOT
-from handmade import handmade
+from handmade import file_by_file, handmade
 
 from bench.apps import listing
 from bench.errors import BenchError
@@ -32,7 +32,7 @@ DROPPED = object()
 
 def original() -> Run:
     """Return a small run whose manifest has all that a reference run's has."""
-    run = handmade(CASES, [100, 50], starts=2, calls=100)
+    run = handmade(CASES, [100, 50], starts=2, calls=100, write=file_by_file)
     known = json.loads((ROOT / "data" / "reference" / "latency" / "manifest.json").read_text())
     search = json.loads((ROOT / "data" / "reference" / "capacity" / "manifest.json").read_text())
     failures = [{"start": 1, "case": 0, "error": "the server died"}]

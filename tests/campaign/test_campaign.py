@@ -13,7 +13,7 @@ import pytest
 import surroundings
 import trying
 from conftest import ROOT
-from handmade import handmade
+from handmade import file_by_file, handmade
 
 from bench.analysis import checks
 from bench.errors import DataError, SystemFailedError
@@ -63,7 +63,7 @@ def test_the_same_seed_gives_the_same_tries():
 
 
 def test_what_goes_wrong_is_a_fault():
-    path = handmade(mutations.CASES, [100, 50], starts=2, calls=50).folder.path
+    path = handmade(mutations.CASES, [100, 50], starts=2, calls=50, write=file_by_file).folder.path
 
     def raises(error):
         def look(_):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from handmade import FACTS
+from handmade import FACTS, finished
 from specs import client_spec
 from wire_servers import echo, framed, served
 
@@ -134,14 +134,13 @@ def renewed_run(calls=4000, each=4):
     rtt = np.where(first, 3 * TOOK, TOOK)
     begin = np.concatenate([[0], np.cumsum(rtt + OPENING * first)[:-1]])
     sent = begin + OPENING * first
-    folder = stored.create(plan, FACTS)
+    folder, made = stored.create(plan, FACTS), []
     for start, block, index in plan.order():
         known = {"calls": calls, "server_calls": calls, "window_s": (sent + rtt)[-1] / 1e9, "errors": 0,
                  "first_rtt_ns": 1, "gc_collections": 0, "tcp_connections": calls // each}  # fmt: skip
         record = StartRecord(known, calls=[np.stack([sent, sent + rtt, begin])])
-        folder.append(start, start_record.tables(start, block, index, plan.cases[index], record))
-    folder.update(finished=True)
-    return Run(folder)
+        made.append(start_record.tables(start, block, index, plan.cases[index], record))
+    return finished(folder, made)
 
 
 def test_opening_is_apart_in_the_samples_and_quantiles_are_of_open_connections():

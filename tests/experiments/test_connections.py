@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from handmade import FACTS, handmade, noisy
+from handmade import FACTS, finished, handmade, noisy
 from matplotlib.figure import Figure
 
 from bench.apps.teaching import questions
@@ -12,7 +12,6 @@ from bench.experiments.connections import figure, findings, text
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
-from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 
 CHURN = [Case("sockets", "tcp", 100, calls_per_connection=n) for n in (1, 10, 0)]
@@ -31,7 +30,7 @@ def by_hand(cases, rtt_us, opening_us=0.0, large_us=0.0, starts=6, calls=500):
     Every connection takes opening_us to open; each start is slower by its number in per cent.
     """
     plan = make_plan("connections", cases, starts=starts, window_s=0.01)
-    folder = stored.create(plan, FACTS)
+    folder, made = stored.create(plan, FACTS), []
     for start, block, index in plan.order():
         case, factor = plan.cases[index], 1 + block / 100
         each, slots = case.calls_per_connection, case.callers * case.outstanding
@@ -51,9 +50,8 @@ def by_hand(cases, rtt_us, opening_us=0.0, large_us=0.0, starts=6, calls=500):
             "tcp_time_wait": 7,
         }  # fmt: skip
         record = StartRecord(known, calls=times)
-        folder.append(start, start_record.tables(start, block, index, case, record))
-    folder.update(finished=True)
-    return Run(folder)
+        made.append(start_record.tables(start, block, index, case, record))
+    return finished(folder, made)
 
 
 def test_the_plan_measures_each_case_once_and_the_groups_asked_for():

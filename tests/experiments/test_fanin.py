@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from handmade import FACTS
+from handmade import FACTS, finished
 from matplotlib.figure import Figure
 
 from bench.errors import UsageError
@@ -12,7 +12,6 @@ from bench.experiments.fanin.plan import parts
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
-from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 
 DIRECT = [Case("sockets", "tcp", 100), Case("sockets", "tcp", 100, clients=2, callers=2)]
@@ -25,7 +24,7 @@ def by_hand(cases, rtt_us, starts=6, calls=400, cpus=("0", "1", "2")):
     Client and server take 10 and 20 us per call; each start is slower by its number in per cent.
     """
     plan = make_plan("fanin", cases, starts=starts, window_s=0.01)
-    folder = stored.create(plan, FACTS)
+    folder, made = stored.create(plan, FACTS), []
     for start, block, index in plan.order():
         case = plan.cases[index]
         rtt = np.full(calls, round(1000 * rtt_us[index] * (1 + block / 100)), "i8")
@@ -39,9 +38,8 @@ def by_hand(cases, rtt_us, starts=6, calls=400, cpus=("0", "1", "2")):
         if case.system == "wamp_crossbar":
             known |= {"router_cpu_ns": 30_000 * total, "router_cpus": cpus[2]}
         times = [np.stack([sent, sent + rtt])] * (case.clients * case.callers)
-        folder.append(start, start_record.tables(start, block, index, case, StartRecord(known, calls=times)))
-    folder.update(finished=True)
-    return Run(folder)
+        made.append(start_record.tables(start, block, index, case, StartRecord(known, calls=times)))
+    return finished(folder, made)
 
 
 @pytest.fixture

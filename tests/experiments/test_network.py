@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from handmade import FACTS
+from handmade import FACTS, finished
 from matplotlib.figure import Figure
 
 from bench.apps.teaching import questions
@@ -14,7 +14,6 @@ from bench.plan.case import Case
 from bench.plan.namespaces import hosts
 from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
-from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 
 TWO_WRITES = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
@@ -53,7 +52,7 @@ STALLS = [
 def by_hand(known, starts=6, calls=40):
     """Return a run in which calls of a case take its RTT; each start is slower by its number in per cent."""
     plan = make_plan("network", [one for one, _, _ in known], starts=starts, window_s=0.01)
-    folder = stored.create(plan, FACTS)
+    folder, made = stored.create(plan, FACTS), []
     for start, block, index in plan.order():
         _, rtt_us, acks = known[index]
         rtt = np.full(calls, round(1000 * rtt_us * (1 + block / 100)), "i8")
@@ -64,9 +63,8 @@ def by_hand(known, starts=6, calls=40):
             "gc_collections": 0, "tcp_delayed_acks": acks * calls,
         }  # fmt: skip
         record = StartRecord(ledger, calls=[np.stack([sent, sent + rtt])])
-        folder.append(start, start_record.tables(start, block, index, plan.cases[index], record))
-    folder.update(finished=True)
-    return Run(folder)
+        made.append(start_record.tables(start, block, index, plan.cases[index], record))
+    return finished(folder, made)
 
 
 @pytest.fixture

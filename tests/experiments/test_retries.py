@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from handmade import FACTS
+from handmade import FACTS, finished
 
 from bench.analysis import checks
 from bench.errors import UsageError
@@ -36,7 +36,7 @@ def run_of(cases, rows, starts=6, window_s=1.0, **ledger):
     Where rows[c] is an iterator, each start takes its next.
     """
     plan = make_plan("retries", cases, starts=starts, window_s=window_s)
-    folder = stored.create(plan, FACTS)
+    folder, made = stored.create(plan, FACTS), []
     for start, block, index in plan.order():
         given = rows[index] if isinstance(rows[index], list) else next(rows[index])
         each = np.array(given, float).T
@@ -48,9 +48,8 @@ def run_of(cases, rows, starts=6, window_s=1.0, **ledger):
             "gc_collections": 0, "first_rtt_ns": 1,
         } | ledger  # fmt: skip
         measured = StartRecord(known, attempts=times)
-        folder.append(start, start_record.tables(start, block, index, plan.cases[index], measured))
-    folder.update(finished=True)
-    return Run(folder)
+        made.append(start_record.tables(start, block, index, plan.cases[index], measured))
+    return finished(folder, made)
 
 
 # Four requests, 10 ms apart; the fourth that the server sees (the third here) waits for a freeze from 20 to 120 ms.

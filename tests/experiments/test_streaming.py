@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from handmade import FACTS
+from handmade import FACTS, finished
 
 from bench.analysis import checks
 from bench.errors import UsageError
@@ -12,7 +12,6 @@ from bench.experiments.tables import reply_streams as table
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
-from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 
 SHARED = {"load": "reply_stream", "payload_bytes": 100, "replies": 5, "reply_bytes": 50}
@@ -25,7 +24,7 @@ def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=
     The last ``broken`` streams of a start have one reply and no end.
     """
     plan = make_plan("streaming", cases, starts=starts, window_s=0.01)
-    folder = stored.create(plan, FACTS)
+    folder, made = stored.create(plan, FACTS), []
     for start, block, index in plan.order():
         case, more = plan.cases[index], 1 + block / 100
         first, pacing, transit = (int(1000 * of[index] * more) for of in (first_us, pacing_us, transit_us))
@@ -50,9 +49,8 @@ def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=
             "gc_collections": 0, "streams": each - broken,
         } | ledger  # fmt: skip
         record = StartRecord(known, streams=streams, replies=replies)
-        folder.append(start, start_record.tables(start, block, index, case, record))
-    folder.update(finished=True)
-    return Run(folder)
+        made.append(start_record.tables(start, block, index, case, record))
+    return finished(folder, made)
 
 
 def paced(system, callers=1, options=None, transport="tcp", gap_us=GAP_US):

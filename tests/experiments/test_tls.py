@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from handmade import FACTS, handmade, reference
+from handmade import FACTS, finished, handmade, reference
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,7 +51,7 @@ def made_up(connect_us, call_us, byte_ns):
     shared = {"load": "reconnect", "sessions": tuple(planned)}
     cases = [checked(Case("sockets", "tcp", SIZES[0], {"tls": on}, **shared)) for on in (False, True)]
     plan = make_plan("tls", cases, "class")
-    folder = stored.create(plan, FACTS)
+    folder, made = stored.create(plan, FACTS), []
     for start, block, index in plan.order():
         more = index * 1.01**block
         rows = [
@@ -67,9 +67,8 @@ def made_up(connect_us, call_us, byte_ns):
         ledger |= {"calls": calls, "server_calls": calls, "client_cpu_ns": 10**6, "server_cpu_ns": 10**6}
         ledger |= {"client_cpus": "0", "server_cpus": "0", "first_rtt_ns": 1000}
         record = start_record.StartRecord(ledger, sessions=rows)
-        folder.append(start, start_record.tables(start, block, index, cases[index], record))
-    folder.update(finished=True)
-    return Run(folder)
+        made.append(start_record.tables(start, block, index, cases[index], record))
+    return finished(folder, made)
 
 
 def test_the_three_costs_of_a_known_run():

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from handmade import handmade
+from handmade import file_by_file, handmade
 
 from bench.experiments import words
 from bench.experiments.wamp import findings
@@ -51,7 +51,7 @@ def test_the_interval_of_an_effect_decides_and_not_the_sign_in_one_block():
 
 
 def test_a_block_with_a_gap_is_left_out():
-    run = factorial_run()
+    run = factorial_run(write=file_by_file)
     for start, row in run.ledger.iterrows():
         if row["block"] == 2 and row["case"] == 5:
             gone = run.folder.files("ledger")[start]

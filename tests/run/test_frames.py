@@ -1,7 +1,7 @@
 """From stored rows to numbers, checks and sentences, on runs made by hand."""
 
 import pytest
-from handmade import PAIR, handmade, reference
+from handmade import PAIR, file_by_file, handmade, reference
 
 from bench.experiments import published, registry, tables, words
 from bench.experiments.latency.text import cpu
@@ -111,7 +111,7 @@ def test_what_follows_from_a_run_is_worked_out_once_for_each_question():
 
 
 def test_a_run_that_is_being_measured_is_read_up_to_the_start_that_its_ledger_ends_with():
-    run = handmade(PAIR, [100, 20], starts=2, calls=200)
+    run = handmade(PAIR, [100, 20], starts=2, calls=200, write=file_by_file)
     hidden = {file: file.read_bytes() for table in ("ledger", "samples") for file in run.folder.files(table)[-1:]}
     for file in hidden:
         file.unlink()

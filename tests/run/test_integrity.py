@@ -8,7 +8,7 @@ import subprocess
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from handmade import handmade
+from handmade import file_by_file, handmade
 
 from bench.analysis import checks
 from bench.apps import listing
@@ -24,7 +24,7 @@ CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 
 @pytest.fixture
 def run():
-    return handmade(CASES, [100, 50], calls=300)
+    return handmade(CASES, [100, 50], calls=300, write=file_by_file)
 
 
 def whole(path):
@@ -108,7 +108,7 @@ def test_an_altered_run_is_shown_on_demand_and_its_card_says_so(run, command):
 
 
 def test_files_of_another_run_with_their_digests_contradict_the_plan(run):
-    other = handmade([Case("zeromq", "tcp", 64), Case("sockets", "tcp", 64)], [100, 50], calls=300)
+    other = handmade([Case("zeromq", "tcp", 64), Case("sockets", "tcp", 64)], [100, 50], calls=300, write=file_by_file)
     for name in ("digests", "ledger", "samples"):
         shutil.rmtree(run.folder.path / name)
         shutil.copytree(other.folder.path / name, run.folder.path / name)

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from far_hosts import far_case, far_run
-from handmade import reference
+from handmade import file_by_file, reference
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -267,7 +267,7 @@ DAMAGED = {
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_damaged_file_is_refused_by_name(name):
     damage, words = DAMAGED[name]
-    run = far_run([far_case(clients=1)], ["a"], {"a": 100}, calls=300, starts=1, kept=("a",))
+    run = far_run([far_case(clients=1)], ["a"], {"a": 100}, calls=300, starts=1, kept=("a",), write=file_by_file)
     damage(run.folder.path)
     with pytest.raises(DataError, match=words) as caught:
         listing.run_text(str(run.folder.path))
@@ -288,7 +288,7 @@ def test_a_run_of_one_machine_is_as_without_sketches():
 
 
 def test_the_table_is_documented_and_says_its_units():
-    run = far_run([far_case(clients=1)], ["a"], {"a": 100}, calls=300, starts=1, kept=("a",))
+    run = far_run([far_case(clients=1)], ["a"], {"a": 100}, calls=300, starts=1, kept=("a",), write=file_by_file)
     table = run.folder.read("sketches")
     assert pc.sum(table["calls"]).as_py() == run.ledger.loc[0, "calls"]
     for field in schema.SKETCHES:
