@@ -17,6 +17,7 @@ from bench.plan.profiles import make_plan
 from bench.run import query, schema
 from bench.run.folder import Folder
 from bench.run.frames import Run
+from bench.run.integrity import of_folder
 from bench.run.stored import create, find, keep, unfinished
 
 
@@ -124,6 +125,17 @@ def test_times_that_cannot_be_are_refused(folder, name, column, value, text):
     pq.write_table(table.set_column(place, table.schema.field(column), pa.array(values, table[column].type)), file)
     with pytest.raises(DataError, match=text):
         assert len(Run(folder).samples)
+
+
+def test_a_value_that_cannot_be_is_found_in_files_that_are_as_they_were_written(folder):
+    tables = {name: folder.read_file(folder.path / name / "00001.parquet", name) for name in ("samples", "ledger")}
+    row = tables["ledger"].to_pylist()[0] | {"calls": -1}
+    folder._write("00001", tables | {"ledger": schema.make("ledger", [row])})
+    folder.write_manifest(
+        json.loads((folder.path / "manifest.json").read_text()) | {"data_digest": of_folder(folder.path)}
+    )
+    with pytest.raises(DataError, match=r"ledger/00001\.parquet: its column calls is negative"):
+        Folder(folder.path).read("ledger")
 
 
 def test_a_clock_that_steps_back_ends_the_start(monkeypatch):
