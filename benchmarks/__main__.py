@@ -14,11 +14,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+import pyarrow.parquet as pq
 
 from bench import paths, stats, systems
 from bench.child import generators
@@ -31,7 +33,7 @@ from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import folder as folders
-from bench.run import integrity, schema, stored
+from bench.run import integrity, schema, start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
 from benchmarks import far_starts as conducted_starts
@@ -44,7 +46,7 @@ from benchmarks import wires
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
 NATIVE = Path(__file__).with_name("bare_sockets.c")
 BARE = str(Path(__file__).with_name("bare.py"))
-BLOCKS = int(os.environ.get("BLOCKS", "15"))
+BLOCKS = max(2, int(os.environ.get("BLOCKS", "15")))  # one pair has no quartiles
 WINDOW_S = 0.3
 
 
@@ -157,11 +159,13 @@ def storing() -> None:
     """From samples in memory to Parquet on disk."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
-        place = stored.create(make_plan("benchmark", [Case("loopback", "inproc")]), runner.facts())
+        plan = make_plan("benchmark", [Case("loopback", "inproc")])
+        place = stored.create(plan, runner.facts(plan))
         for count, wanted in ((10_000, "5 ms"), (1_000_000, "1,000 ms")):
             rtt = np.random.default_rng(1).integers(50_000, 90_000, count)
             columns = {"start": np.zeros(count, "i4"), "client": np.zeros(count, "i4"), "lag_ns": np.zeros(count, "i8")}
-            table = schema.make("samples", columns | {"t_send_ns": np.cumsum(rtt), "rtt_ns": rtt})
+            columns |= {"t_send_ns": np.cumsum(rtt), "rtt_ns": rtt, "open_ns": [None] * count}
+            table = schema.make("samples", columns)
             times = []
             for start in range(7):
                 began = time.perf_counter()
@@ -170,6 +174,36 @@ def storing() -> None:
             size = place.files("samples")[0].stat().st_size / count
             text = f"{statistics.median(times):.1f} ms, {size:.1f} bytes each (wanted <= {wanted})"
             print(f"{f'storing {count:,} samples':38} {text}")
+
+
+def loading() -> None:
+    """From the files of a hundred starts to one table that is judged, beside pyarrow alone, which only parses them."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ROUNDTRIP_RUNS"] = folder
+        plan = make_plan("benchmark", [Case("loopback", "inproc", max_calls=1000)], starts=100)
+        place = stored.create(plan, runner.facts(plan))
+        record = measure(plan.cases[0], WINDOW_S, seed=1)
+        for start, block, index in plan.order():
+            place.append(start, start_record.tables(start, block, index, plan.cases[index], record))
+        for table in ("ledger", "samples"):
+            parse = partial(_parse, place.files(table))
+            compare(f"loading 100 starts, {table}", _seconds(partial(place.read, table)), _seconds(parse), "ms", 1e3)
+
+
+def _parse(files: list[Path]) -> None:
+    for file in files:
+        pq.ParquetFile(file).read(use_threads=False)
+
+
+def _seconds(work: Callable[[], Any]) -> Callable[[], float]:
+    """Return a function that does some work and returns how many seconds of CPU time it took."""
+
+    def timed() -> float:
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+
+    return timed
 
 
 def hashing() -> None:
@@ -450,7 +484,7 @@ def hosts() -> None:
 
 PARTS = (
     loops, round_trips, native, frameworks, routed, brokered, streams, reply_streams, readiness, engines,
-    load_generators, grpc_wire, tls_wire, per_byte, pacing, storing, hashing, reviewing, memory, notebook,
+    load_generators, grpc_wire, tls_wire, per_byte, pacing, storing, loading, hashing, reviewing, memory, notebook,
 )  # fmt: skip
 
 
