@@ -125,6 +125,15 @@ def test_other_numbers_of_clients_have_no_detour():
     assert "as long as directly" not in text.conclusion(uneven)
 
 
+def test_the_legend_of_roles_names_those_that_are_drawn(run):
+    def named(of_run):
+        axes = panels.panel(of_run, "busy").axes[0]
+        return [text.get_text() for text in axes.get_legend().get_texts()][:-1]
+
+    assert named(run) == ["clients", "server", "broker"]
+    assert named(by_hand(DIRECT, [100, 120])) == ["clients", "server"]
+
+
 def test_every_panel_draws_every_run(run):
     for each in (run, by_hand(DIRECT, [100, 120]), by_hand(BROKERED[:1], [300])):
         for panel in figure.PANELS:

@@ -90,7 +90,7 @@ def cpu_by_role(run: Run, axes: Axes) -> None:
 def busy(run: Run, axes: Axes) -> None:
     """Draw how many CPUs each role used at each system's highest rate."""
     axes.set_title("CPUs in use at the highest rate")
-    chosen = [(system, best(run, system)) for system in systems(run)]
+    chosen, drawn = [(system, best(run, system)) for system in systems(run)], set()
     for y, (_, case) in enumerate(chosen):
         starts = run.starts_of(case)
         for dy, role in zip((-0.2, 0.0, 0.2), ROLES, strict=True):
@@ -98,7 +98,8 @@ def busy(run: Run, axes: Axes) -> None:
             if len(used):
                 axes.plot([used.min(), used.max()], [y + dy] * 2, color=ROLE_COLOURS[role], lw=4, alpha=0.4)
                 axes.plot(used.median(), y + dy, ROLE_MARKERS[role], color=ROLE_COLOURS[role], ms=7)
-    for role in ROLES:
+                drawn.add(role)
+    for role in (role for role in ROLES if role in drawn):
         word = "broker" if role == "router" else WORDS[role]
         axes.plot([], [], ROLE_MARKERS[role], color=ROLE_COLOURS[role], ms=7, label=word)
     axes.axvline(FULL, color="#6b6b6b", ls=":", lw=1.2, label=f"{FULL:.0%} of one CPU")
