@@ -90,14 +90,6 @@ def read_bytes(file: Path) -> bytes:
 
 
 def as_table(content: bytes, name: str) -> pa.Table:
-    """Return the table that a Parquet file's bytes hold; ValueError says why it cannot be used."""
-    table = parsed(content, name)
-    if reason := schema.implausible(table, name):
-        raise ValueError(reason)
-    return table
-
-
-def parsed(content: bytes, name: str) -> pa.Table:
     """Return the table that a Parquet file's bytes hold, whatever its values; ValueError says why it cannot be used."""
     try:
         parquet = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
@@ -108,14 +100,6 @@ def parsed(content: bytes, name: str) -> pa.Table:
     if reason:
         raise ValueError(reason)
     return schema.conform(table, name)
-
-
-def read_table(file: Path, name: str) -> pa.Table:
-    """Read one Parquet file; DataError says why it cannot be used and what to do."""
-    try:
-        return as_table(read_bytes(file), name)
-    except (OSError, ValueError) as reason:
-        raise unreadable(file, reason) from reason
 
 
 def unreadable(file: Path, reason: object) -> DataError:

@@ -17,7 +17,7 @@ from bench.errors import DataError
 from bench.plan.plan import Plan
 from bench.run import integrity, schema
 from bench.run import manifest as manifests
-from bench.run.files import as_table, parsed, read_bytes, table_bytes, unreadable, write_bytes, write_json
+from bench.run.files import as_table, read_bytes, table_bytes, unreadable, write_bytes, write_json
 from bench.text import harmless
 
 
@@ -114,7 +114,9 @@ class Folder:
         try:
             content = read_bytes(file)
             is_altered = known is not None and known.get(name) != integrity.digest(content)
-            found = (as_table if is_judged or is_altered else parsed)(content, table)
+            found = as_table(content, table)
+            if (is_judged or is_altered) and (wrong := schema.implausible(found, table)):
+                raise ValueError(wrong)
             starts = found["start"].unique().to_pylist()
             if file.stem.isdecimal() and set(starts) - {int(file.stem)}:
                 raise ValueError("it holds rows of another start")
@@ -248,10 +250,9 @@ class Folder:
 def _in_order(table: pa.Table, starts: set[int]) -> pa.Table:
     """Return the rows of some starts by the number of the start, and else in the order in which they are."""
     numbers = table["start"].to_numpy()
-    if set(np.unique(numbers).tolist()) - starts:
-        table = table.filter(pa.array(np.isin(numbers, sorted(starts))))
-        numbers = table["start"].to_numpy()
-    return table if (np.diff(numbers) >= 0).all() else table.sort_by("start")
+    wanted = np.isin(numbers, list(starts))
+    found = table if wanted.all() else table.filter(pa.array(wanted))
+    return found if (np.diff(numbers[wanted]) >= 0).all() else found.sort_by("start")
 
 
 def _in_words(reason: Exception) -> str:

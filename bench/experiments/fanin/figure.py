@@ -99,7 +99,7 @@ def busy(run: Run, axes: Axes) -> None:
                 axes.plot([used.min(), used.max()], [y + dy] * 2, color=ROLE_COLOURS[role], lw=4, alpha=0.4)
                 axes.plot(used.median(), y + dy, ROLE_MARKERS[role], color=ROLE_COLOURS[role], ms=7)
                 drawn.add(role)
-    for role in (role for role in ROLES if role in drawn):
+    for role in [role for role in ROLES if role in drawn]:
         word = "broker" if role == "router" else WORDS[role]
         axes.plot([], [], ROLE_MARKERS[role], color=ROLE_COLOURS[role], ms=7, label=word)
     axes.axvline(FULL, color="#6b6b6b", ls=":", lw=1.2, label=f"{FULL:.0%} of one CPU")
