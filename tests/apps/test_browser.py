@@ -30,6 +30,7 @@ pytestmark = [
 ]
 
 PROJECTOR = {"width": 1280, "height": 720}
+PATIENCE_MS = 120_000  # on a busy machine
 SHORT = {"starts": "6", "window_s": "0.3"}  # long enough to be stopped half-way
 
 
@@ -103,6 +104,7 @@ def jupyterlab(folder):
 def browser():
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        sync_api.expect.set_options(timeout=PATIENCE_MS)
         yield started.new_context(viewport=PROJECTOR, permissions=["clipboard-read", "clipboard-write"])
         started.close()
 
@@ -111,7 +113,7 @@ def browser():
 def page(browser, request):
     """Yield an empty tab of the browser that all tests share; at the end keep what it shows."""
     tab = browser.new_page()
-    tab.set_default_timeout(120_000)
+    tab.set_default_timeout(PATIENCE_MS)
     yield tab
     shot(tab, request.node.name)
     tab.close()
@@ -132,11 +134,15 @@ def own_runs(folder, monkeypatch):
 
 
 def opened(page, jupyterlab, notebook):
-    """Open a notebook in a fresh workspace; return when its kernel is there and its first cell has the focus."""
+    """Open a notebook in a fresh workspace; return when its kernel and its cells are there and the first has the focus.
+
+    JupyterLab adds the cells one after another, and moves the focus to a cell that became active before it was added.
+    """
     address, token = jupyterlab[1].split("/lab?")
     page.goto(f"{address}/lab/tree/{notebook}?{token}&reset")
     page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for()
-    page.locator(".jp-Notebook .jp-Cell h1").first.wait_for()
+    cells = nbformat.read(ROOT / "notebooks" / notebook, 4).cells
+    sync_api.expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(cells))
     page.locator(".jp-Notebook").first.focus()
 
 
