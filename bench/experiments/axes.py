@@ -1,6 +1,7 @@
 """What panels share: the house style, palettes, numbers in words, scales, lines, rows and lanes."""
 
 import textwrap
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -92,9 +93,15 @@ WHITEGRID: dict[Any, Any] = {  # seaborn's style of that name; importing seaborn
 }
 
 
+_drawing = threading.RLock()
+
+
 @contextmanager
 def style() -> Iterator[None]:
-    """Apply the house style inside a ``with`` block: readable in print and on a projector."""
+    """Apply the house style inside a ``with`` block: readable in print and on a projector.
+
+    The style is one for the whole process, so another thread that wants to draw waits until this one has drawn.
+    """
     fixed: dict[Any, Any] = {
         "svg.hashsalt": "roundtrip",  # the same run gives the same bytes
         "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib; each further one is looked up for every text
@@ -113,7 +120,7 @@ def style() -> Iterator[None]:
         "legend.framealpha": 0.9,
         "grid.color": "#dddddd",
     }
-    with mpl.rc_context(WHITEGRID | fixed):
+    with _drawing, mpl.rc_context(WHITEGRID | fixed):
         yield
 
 

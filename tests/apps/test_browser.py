@@ -3,6 +3,7 @@
 A real server, a real browser (Debian's chromium). Screenshots are kept in ``build/screenshots``.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -160,25 +161,25 @@ def command(page, name):
     raise AssertionError(f"no command {name}")
 
 
-PROMPTS = "[...document.querySelectorAll('.jp-InputPrompt')].map(prompt => prompt.textContent)"
-LATEST = f"Math.max(0, ...{PROMPTS}.map(text => parseInt(text.slice(1)) || 0))"  # number of an executed cell
+PROMPTS = "[...document.querySelectorAll('.jp-InputPrompt')].map(prompt => prompt.textContent).filter(text => text)"
+LAST = f"(parseInt({PROMPTS}.at(-1).slice(1)) || 0)"  # how many executions there were, of the last code cell
+IS_RUNNING = f"{PROMPTS}.some(text => text.includes('*'))"
 
 
 def run_all(page):
-    """Run all cells; return when the first has been executed.
+    """Run all cells; return when the last has been executed, or when one has failed.
 
-    On a busy machine JupyterLab drops the order before its kernel is connected, even when it has marked the cells.
+    On a busy machine JupyterLab forgets the order, or what is left of it, before its kernel is connected.
     """
-    before = page.evaluate(LATEST)
+    before = page.evaluate(LAST)
     for _ in range(3):
         command(page, "Run All Cells")
-        is_pending = True
-        while is_pending:
-            try:
-                return page.wait_for_function(f"before => {LATEST} > before", arg=before, timeout=20_000)
-            except sync_api.TimeoutError:
-                is_pending = page.evaluate(f"{PROMPTS}.some(text => text.includes('*'))")
-    raise AssertionError("no cell was run")
+        with contextlib.suppress(sync_api.TimeoutError):
+            page.wait_for_function(f"{IS_RUNNING} || {LAST} > {before}", timeout=20_000)
+        page.wait_for_function(f"!{IS_RUNNING}")
+        if page.evaluate(f"{LAST} > {before}") or errors(page):
+            return
+    raise AssertionError("not all cells were run")
 
 
 ERROR = "[data-mime-type='application/vnd.jupyter.error']"

@@ -1,7 +1,9 @@
 """Figures: each knows where it comes from, and is large enough and labelled."""
 
+import threading
 import xml.etree.ElementTree as ElementTree
 
+import matplotlib as mpl
 import pytest
 from conftest import ROOT
 from drawings import whole
@@ -105,3 +107,21 @@ def test_the_house_style_is_seaborns_without_the_time_that_its_import_takes():
     assert seaborn.color_palette("colorblind", 10).as_hex() == list(house.COLOURS)
     theirs = seaborn.axes_style("whitegrid")
     assert {name: value for name, value in theirs.items() if name != "image.cmap"} == house.WHITEGRID
+
+
+def test_threads_draw_one_after_the_other_and_leave_no_style_behind():
+    before, is_drawing, enough = mpl.rcParams["svg.hashsalt"], threading.Event(), threading.Event()
+
+    def draw():
+        with house.style():
+            is_drawing.set()
+            enough.wait(10)
+
+    other = threading.Thread(target=draw)
+    with house.style():
+        other.start()
+        assert not is_drawing.wait(0.3)
+    assert is_drawing.wait(10) and mpl.rcParams["svg.hashsalt"] == "roundtrip"
+    enough.set()
+    other.join(10)
+    assert mpl.rcParams["svg.hashsalt"] == before

@@ -3,7 +3,6 @@
 import html
 import io
 import re
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -48,8 +47,6 @@ STYLE = (
 </style>"""
 )
 
-_drawing = threading.Lock()  # the style of a figure is global while it is drawn
-
 
 @dataclass(frozen=True, eq=False)
 class Entry:
@@ -85,7 +82,7 @@ def picture(rows: Sequence[Row]) -> bytes:
     names = [name.splitlines() for name in wrapped(each.name for each in rows)]
     widest = max((len(line) for lines in names for line in lines), default=4)
     left = 0.05 + 0.0135 * widest
-    with _drawing, style():
+    with style():
         figure = Figure(figsize=(6.4, 5.6))
         above, below = (figure.add_axes(place) for place in ((left, 0.65, 0.97 - left, 0.3), (0.16, 0.09, 0.81, 0.41)))
         draw_medians(rows, above)
