@@ -162,7 +162,7 @@ def command(page, name):
 
 
 PROMPTS = "[...document.querySelectorAll('.jp-InputPrompt')].map(prompt => prompt.textContent).filter(text => text)"
-LAST = f"(parseInt({PROMPTS}.at(-1).slice(1)) || 0)"  # how many executions there were, of the last code cell
+LAST = f"(parseInt({PROMPTS}.at(-1).slice(1)) || 0)"  # execution number of the last code cell
 IS_RUNNING = f"{PROMPTS}.some(text => text.includes('*'))"
 
 
