@@ -1,6 +1,6 @@
 # make figures: every notebook, into figures/ and data/executed/.   make lab: JupyterLab.
-# make test: all tests.   make test-fast: those that take less than a minute, for each save.
-# make systems: the libraries of all systems, brokers and frameworks too.   make hosts: what connects other machines.
+# make test: the tests that need no other program.   make test-all: all tests, with Debian's programs.
+# make systems: the line that installs the programs of brokers and native systems.
 # make app: one page to try things on.   make site: gallery, notebooks, documents and API in build/site/, from stored runs.
 # make INSTALLER=pip figures: the packages are installed by pip, which takes minutes, where uv cannot be had.
 PYTHON ?= python3
@@ -8,25 +8,22 @@ INSTALLER ?= $(or $(ROUNDTRIP_INSTALLER),uv)
 export ROUNDTRIP_INSTALLER := $(INSTALLER)
 BIN := .venv/bin
 READY := .venv/ready
-SYSTEMS_READY := .venv/systems
-HOSTS_READY := .venv/hosts
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-fast campaign lab app site systems hosts lint benchmark calibrate reference student slides expected picture certificate lock proto clean
+.PHONY: figures test test-all campaign lab app site systems lint benchmark calibrate reference student slides expected picture certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -P -m bench run --all
 
+# Without the marker `slow`: arithmetic, plans, stored runs, checks, each system once, each notebook from its reference run.
 test: $(READY)
 	@$(BIN)/python -P -m bench prepare
+	$(BIN)/python -m pytest -m "not slow"
+
+# Also all options of all systems, JupyterLab in a browser, the site, hosts in namespaces, notebooks that measure.
+test-all: $(READY)
+	@$(BIN)/python -P -m bench prepare
 	$(BIN)/python -m pytest
-
-FAST := tests/analysis tests/child/test_timed_loops.py tests/plan/test_parameters.py tests/plan/test_plan.py tests/run \
-  tests/stats tests/systems/test_contract.py tests/apps/test_cards.py tests/test_layout.py tests/test_rooms.py
-
-# Arithmetic, plans, stored runs, the layout; of the systems loopback and sockets only.
-test-fast: $(READY)
-	$(BIN)/python -m pytest $(FAST) -k "(not test_contract or loopback or sockets) and not by_a_real_run"
 
 # Random damage to runs, input, surroundings and processes (docs/trust.md): at most 15 minutes; SEED=2 for other tries,
 # SECONDS=2400 for all of them on a busy machine.
@@ -69,12 +66,9 @@ reference: $(READY)
 	done
 	$(MAKE) expected picture certificate
 
-# The libraries of the systems that the default installation leaves out; then the line that installs their programs.
-systems: $(SYSTEMS_READY)
+# Which systems cannot be measured here, and the command that installs their programs.
+systems: $(READY)
 	@$(BIN)/python -P -m bench list --missing
-
-# What load generators and servers on other machines need (docs/hosts.md).
-hosts: $(HOSTS_READY)
 
 # For a class (docs/teaching.md): copies without answers, slides that need no network.
 student: $(READY)
@@ -98,9 +92,7 @@ certificate: $(READY)
 lock: $(READY)
 	@$(PIP) --require-hashes -r requirements/uv.txt
 	$(LOCK) requirements/uv.in -o requirements/uv.txt
-	$(LOCK) pyproject.toml --extra dev --no-strip-extras -o requirements/lab.txt
-	$(LOCK) pyproject.toml --extra all --no-strip-extras -c requirements/lab.txt -o requirements/systems.txt
-	$(LOCK) pyproject.toml --extra hosts --no-strip-extras -c requirements/lab.txt -o requirements/hosts.txt
+	$(LOCK) pyproject.toml --all-extras --no-strip-extras -o requirements/lab.txt
 	$(LOCK) requirements/crossbar.in -o requirements/crossbar.txt
 
 LOCK := $(BIN)/uv pip compile -c requirements/constraints.in --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
@@ -121,21 +113,10 @@ $(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@echo "Setting up .venv with $(INSTALLER) (about $(if $(UV_LOCK),a minute,two minutes), once)"
 	@$(PYTHON) -P -m venv $(if $(wildcard $(READY)),,--clear )$(BIN:/bin=)  # a set-up that was interrupted begins again
 	@$(if $(UV_LOCK),$(PIP) --require-hashes -r $(UV_LOCK) || { $(WITHOUT_UV); exit 1; })
-	@$(BIN)/python -P -c "import sys; sys.path.append('.'); from bench.installer import main; sys.exit(main(sys.argv[1:]))" requirements/lab.txt $(UV_LOCK) \
-	  $(if $(wildcard $(SYSTEMS_READY)),requirements/systems.txt) $(if $(wildcard $(HOSTS_READY)),requirements/hosts.txt)
+	@$(BIN)/python -P -c "import sys; sys.path.append('.'); from bench.installer import main; sys.exit(main(sys.argv[1:]))" requirements/lab.txt $(UV_LOCK)
 	@$(if $(UV_LOCK),$(BIN)/uv pip install -q --offline --python $(BIN)/python,$(PIP)) --no-deps --no-build-isolation -e .
 	@$(BIN)/python -P -m compileall -q bench  # a process compiles nothing again, even where Python is set to write no bytecode
 	@touch $(READY)
-
-$(SYSTEMS_READY): $(READY) requirements/systems.txt
-	@echo "Adding the libraries of all systems to .venv"
-	@$(BIN)/python -P -m bench.installer --add requirements/systems.txt
-	@touch $(SYSTEMS_READY)
-
-$(HOSTS_READY): $(READY) requirements/hosts.txt
-	@echo "Adding Dask distributed to .venv"
-	@$(BIN)/python -P -m bench.installer --add requirements/hosts.txt
-	@touch $(HOSTS_READY)
 
 clean:
 	rm -rf .venv .environments build dist .pytest_cache .mypy_cache .ruff_cache

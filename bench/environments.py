@@ -19,12 +19,7 @@ from bench.errors import NotInstalledError
 from bench.installer import Say
 from bench.process import python
 
-OTHER_LOCKS = (
-    "lab",
-    "systems",
-    "hosts",
-    "uv",
-)  # the laboratory's own environment, and the installer in it
+OTHER_LOCKS = ("lab", "uv")  # the laboratory's own environment, and the installer in it
 
 
 def say(text: str) -> None:

@@ -2,9 +2,8 @@
 
 A lock is a requirements file with the version and the hashes of every package; uv and pip both check the hashes. uv
 takes seconds where pip takes minutes. The variable ``ROUNDTRIP_INSTALLER`` chooses: ``uv`` (the default) or ``pip``.
-``python -m bench.installer LOCK...`` installs into the environment of its own interpreter, and ``--add LOCK...`` keeps
-the packages that are already there. The Makefile calls it while that environment is still empty, so this file and what
-it imports use the standard library alone.
+``python -m bench.installer LOCK...`` installs into the environment of its own interpreter. The Makefile calls it while
+that environment is still empty, so this file and what it imports use the standard library alone.
 """
 
 import os
@@ -44,22 +43,20 @@ def uv() -> str | None:
     return shutil.which("uv", path=sysconfig.get_path("scripts")) or shutil.which("uv")
 
 
-def install(installer: str, python: Path, locks: Sequence[Path], tell: Say, add: bool = False) -> None:
+def install(installer: str, python: Path, locks: Sequence[Path], tell: Say) -> None:
     """Install locks into the environment of ``python`` by the installer that ``choose`` returned.
 
-    uv also removes packages that are in no lock, unless ``add``. Byte-code is compiled. NotInstalledError quotes the
-    installer's error.
+    uv also removes packages that are in no lock. Byte-code is compiled. NotInstalledError quotes the installer's error.
     """
     if installer == "uv":
-        run(_uv(python, locks, add), lambda line: None, _settings())
+        run(_uv(python, locks), lambda line: None, _settings())
     else:
         run(_pip_install(python, locks), _counter(tell))
 
 
-def _uv(python: Path, locks: Sequence[Path], add: bool) -> list[str]:
-    command = ["install", "--no-deps", *(word for lock in locks for word in ("-r", str(lock)))]
+def _uv(python: Path, locks: Sequence[Path]) -> list[str]:
     words = ["--quiet", "--require-hashes", "--compile-bytecode", "--python", str(python)]
-    return [uv() or "uv", "pip", *(command if add else ["sync", *map(str, locks)]), *words]
+    return [uv() or "uv", "pip", "sync", *map(str, locks), *words]
 
 
 def _pip_install(python: Path, locks: Sequence[Path]) -> list[str]:
@@ -119,15 +116,13 @@ def _reason(said: list[str]) -> str:
 
 def main(words: Sequence[str]) -> int:
     """Install locks into this interpreter's environment; return the exit status, after one line if it is not 0."""
-    locks = [word for word in words if word != "--add"]
     try:
         installer = choose(print)
         try:
-            files = [Path(lock) for lock in locks]
-            install(installer, Path(sys.executable), files, lambda line: None, add="--add" in words)
+            install(installer, Path(sys.executable), [Path(lock) for lock in words], lambda line: None)
         except NotInstalledError as reason:
             remedy = "with a working network try again" + ", or without uv: make INSTALLER=pip" * (installer == "uv")
-            raise NotInstalledError(f"{' '.join(locks)} could not be installed: {reason}; {remedy}") from reason
+            raise NotInstalledError(f"{' '.join(words)} could not be installed: {reason}; {remedy}") from reason
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return error.exit_status

@@ -476,7 +476,7 @@ def per_byte() -> None:
 
 
 def hosts() -> None:
-    """What hosts cost and bring; needs Dask distributed (make hosts). With --write, docs/hosts.md tells it."""
+    """What hosts cost and bring. With --write, docs/hosts.md tells it."""
     conducted.hosts(max(3, BLOCKS // 3), is_written="--write" in sys.argv)
     conducted_starts.far_starts(BLOCKS)
     conducted_loads.two_generators(BLOCKS)

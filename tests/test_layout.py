@@ -154,18 +154,18 @@ def wanted() -> dict[str, str]:
 
 
 def of_systems() -> set[str]:
-    """Return what `make systems` adds."""
+    """Return the libraries of the extras for systems."""
     extras = project()["optional-dependencies"]
     return {normal(line) for line in [*extras["brokers"], *extras["frameworks"]]}
 
 
 def of_hosts() -> set[str]:
-    """Return what `make hosts` adds."""
+    """Return the libraries of the extra for other machines."""
     return {normal(line) for line in project()["optional-dependencies"]["hosts"]}
 
 
-def locked(lock: str = "lab") -> dict[str, str]:
-    text = (ROOT / "requirements" / f"{lock}.txt").read_text("utf-8")
+def locked() -> dict[str, str]:
+    text = (ROOT / "requirements" / "lab.txt").read_text("utf-8")
     return {normal(name): version for name, version in re.findall(r"^([\w.-]+)(?:\[.*\])?==([\w.]+)", text, re.M)}
 
 
@@ -182,16 +182,11 @@ def test_a_lock_has_versions_and_hashes_and_no_address(lock):
 
 
 def test_the_lock_holds_every_requirement():
-    needed = [*project()["dependencies"], *project()["optional-dependencies"]["dev"]]
-    assert {normal(name) for name in needed} <= locked().keys()
-
-
-@pytest.mark.parametrize(("lock", "wanted_of"), [("systems", of_systems), ("hosts", of_hosts)])
-def test_the_locks_of_what_is_added_agree_with_that_of_the_laboratory(lock, wanted_of):
-    needed = wanted_of()
-    versions, lab = locked(lock), locked()
-    assert needed <= versions.keys() and not needed <= lab.keys()
-    assert {name: version for name, version in versions.items() if lab.get(name, version) != version} == {}
+    needed = [
+        *project()["dependencies"],
+        *(name for names in project()["optional-dependencies"].values() for name in names),
+    ]
+    assert {normal(name) for name in needed} - {"roundtrip"} <= locked().keys()
 
 
 def test_environments_apart_are_those_of_the_other_locks():
@@ -222,10 +217,10 @@ def test_conda_users_get_the_same():
     listed = {other_names.get(line.split()[0], line.split()[0]): line.partition(" ")[2] for line in lines}
     assert {name: listed.get(name) for name in wanted()} == wanted()
     assert listed["python"] == project()["requires-python"]
-    assert {"pip": ["-e ."]} in environment["dependencies"]
+    assert {"pip": ["-e .[all,hosts]"]} in environment["dependencies"]
 
 
-def test_what_a_system_requires_is_installed_with_the_laboratory_or_by_make_systems():
+def test_what_a_system_requires_is_a_dependency_or_in_an_extra():
     for name in systems.names():
         assert {normal(needed) for needed in systems.constant(name, "REQUIRES")} <= wanted().keys() | of_systems()
 

@@ -26,16 +26,16 @@ def systems_text() -> str:
 
 
 def missing_text() -> str:
-    """Return which systems cannot be measured here, with one command for their libraries and one for their programs."""
+    """Return which systems cannot be measured here, and the commands that install what they need."""
     real = [name for name in systems.names() if not _tests_the_instrument(name)]
     absent = {name: reason for name in real if (reason := systems.missing(name))}
     if not absent:
         return f"All {len(real)} systems are installed."
     packages = dict.fromkeys(package for reason in absent.values() for package in reason.packages)
     broken = {name: reason for name, reason in absent.items() if isinstance(reason, SystemFileError)}
-    libraries = [name for name, reason in absent.items() if not reason.packages and name not in broken]
+    libraries = {name: reason for name, reason in absent.items() if not reason.packages and name not in broken}
     lines = [f"{len(real) - len(absent)} of {len(real)} systems are installed; missing: {', '.join(absent)}"]
-    lines += ["  their libraries: make systems"] * bool(libraries)
+    lines += [f"  {reason}" for reason in libraries.values()]
     lines += [f"  their programs: apt-get install {' '.join(packages)}"] * bool(packages)
     lines += [f"  {name} cannot be used: {reason}" for name, reason in broken.items()]
     return "\n".join(lines)

@@ -43,7 +43,8 @@ def load() -> Any:
         import distributed
     except ImportError as reason:
         raise NotInstalledError(
-            f"other machines are reached by Dask distributed, which is not installed ({reason}); install it: make hosts"
+            f"other machines are reached by Dask distributed, which is not installed ({reason}); "
+            "install it: python -m pip install distributed"
         ) from reason
     dask.config.set(SETTINGS)
     for name in ("distributed", "distributed.client"):  # what goes wrong is said here, in a sentence
