@@ -45,6 +45,8 @@ lint: $(READY)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
+	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/python -m lint
 
 benchmark: $(READY)
 	@$(BIN)/python -m benchmarks $(PARTS)

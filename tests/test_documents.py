@@ -51,24 +51,3 @@ def test_a_system_is_added_step_by_step(checkout):
     for number, promise in promises:
         got = printed[str(number - 1)]
         assert doctest.OutputChecker().check_output(promise, got, SAME), f"promised:\n{promise}\ncame out:\n{got}"
-
-
-def named_paths(text: str) -> list[str]:
-    """Return the files and folders of this checkout that a text names, patterns apart."""
-    found = re.findall(r"`((?:bench|tests|notebooks|papermill_params|docs|requirements)/[^`\s]*)`", text)
-    return [path for path in found if not set("<*") & set(path)]
-
-
-def test_every_file_that_contributors_are_sent_to_exists():
-    named = named_paths((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
-    assert len(named) > 30 and [path for path in named if not (ROOT / path).exists()] == []
-
-
-def test_a_parameters_way_takes_twelve_lines_and_passes_through_the_files_they_name():
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    walk = re.search(r"## A parameter's way.*?\n(?=## )", text, re.S)[0]
-    steps = re.findall(r"^\d+\. .*(?:\n   .*)*", walk, re.M)
-    assert len(steps) == 12
-    first = [named_paths(step)[0] for step in steps]
-    on_the_way = [path for path in first if "payload_bytes" in (ROOT / path).read_text("utf-8")]
-    assert {"plan", "case", "spec", "sizes", "frames", "figure", "latency"} <= {Path(path).stem for path in on_the_way}

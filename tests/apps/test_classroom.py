@@ -14,7 +14,6 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from papermilling import outputs, papermill_here
 from PIL import Image
-from retired_words import found
 
 from bench.analysis import comparison
 from bench.apps import classroom, listing
@@ -22,6 +21,7 @@ from bench.apps.classroom import forest, merging, ratios, reading, simulated, st
 from bench.errors import UsageError
 from bench.run import stored
 from bench.systems import sockets
+from lint.words import found
 
 P50 = "p50_rtt_us"
 

@@ -1,6 +1,5 @@
-"""Named scenarios: each belongs to a notebook, says what it shows, and can be planned as it stands."""
+"""Named scenarios: each can be planned as it stands."""
 
-import papermill
 import pytest
 import yaml
 from conftest import ROOT
@@ -11,17 +10,6 @@ from bench.plan.estimate import expected_s
 
 FOLDER = ROOT / "papermill_params"
 SCENARIOS = sorted(FOLDER.iterdir())
-OTHERS = {"source", "resume", "budget_s", "predictions"}  # parameters of a notebook that no plan takes
-
-
-@pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)
-def test_a_scenario_says_what_it_shows_and_gives_parameters_of_its_notebook(file):
-    notebook, _, scenario = file.stem.partition(".")
-    first, values = file.read_text("utf-8").splitlines()[0], yaml.safe_load(file.read_text("utf-8"))
-    assert scenario and file.suffix == ".yaml" and first.startswith("# ") and 40 < len(first) <= 120
-    cell = papermill.inspect_notebook(str(ROOT / "notebooks" / f"{notebook}.ipynb"))
-    assert values and values.keys() <= cell.keys() - OTHERS
-    assert values.keys() != {"profile"}  # which -p profile says as shortly
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What is asked: cases as plain data, plans, validation, parameters, placement, estimates."""

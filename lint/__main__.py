@@ -1,0 +1,35 @@
+"""``python -m lint``: print what is wrong in the tree and what to write instead; exit status 1 if anything is."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from lint import files, glossary, libraries, links, notebooks, numbers, scenarios, tree, words
+
+CHECKS = (
+    words.check,
+    numbers.check,
+    links.check,
+    glossary.check,
+    notebooks.check,
+    scenarios.check,
+    libraries.check,
+    files.check,
+)
+
+
+def findings(files: tree.Tree) -> Iterator[tree.Finding]:
+    """Yield what each check finds."""
+    for check in CHECKS:
+        yield from check(files)
+
+
+def main() -> int:
+    """Print what is found in the checkout that holds this folder."""
+    found = sorted(findings(tree.read(Path(__file__).parent.parent)))
+    print(*found, sep="\n", end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
