@@ -109,7 +109,10 @@ def _planned(notebook: Path, parameters: dict[str, Any]) -> tuple[Plan | None, o
         if name not in cell:
             raise unknown(f"parameter of {notebook.name}", name, cell)
     values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
-    if values.pop("source", None) != "measure":  # or it has no source: it looks at what others measured
+    source = values.pop("source", None)
+    if source == "reference":
+        stored.find(f"reference/{notebook.stem}")
+    if source != "measure":  # or it has no source: it looks at what others measured
         return None, None
     for name in ("resume", "predictions"):
         values.pop(name, None)
@@ -229,7 +232,7 @@ def _execute_one(subject: Chosen) -> Path:
                 str(subject.notebook),
                 str(target),
                 subject.parameters,
-                cwd=str(paths.home()),
+                cwd=str(paths.workplace()),
                 progress_bar=False,
                 # no port, no word about an open one, and no socket that a notebook run beside this one would take too
                 config=Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"}),
