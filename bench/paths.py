@@ -7,7 +7,9 @@ from pathlib import Path
 from bench.errors import UsageError
 
 _PACKAGE = Path(__file__).parent
-INSTALLED = _PACKAGE / "laboratory"  # in a wheel: what a checkout has beside the package (requirements/build_backend.py)
+INSTALLED = (
+    _PACKAGE / "laboratory"
+)  # in a wheel: what a checkout has beside the package (requirements/build_backend.py)
 LONGEST_TEMPORARY = 60  # bytes; a Unix socket's whole path holds at most 103
 
 
@@ -33,6 +35,16 @@ def workplace() -> Path:
     """Return the folder to write into: the laboratory's; the current one if that is the wheel's."""
     found = home()
     return Path.cwd() if found == INSTALLED else found
+
+
+def make_absolute() -> None:
+    """Let the variables that name folders mean the same in a kernel, which works in another folder."""
+    for name in FOLDERS:
+        if chosen := os.environ.get(name):
+            os.environ[name] = str(Path(chosen).absolute())
+
+
+FOLDERS = tuple(f"ROUNDTRIP_{name}" for name in ("HOME", "RUNS", "SAMPLES", "EXECUTED", "ENVIRONMENTS", "FIGURES"))
 
 
 def runs() -> Path:
@@ -94,5 +106,7 @@ def for_sockets() -> str:
 
 def shown(path: Path) -> str:
     """Return a path as users read it best: relative to where they are, if it is inside the folder to write into."""
-    inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(workplace()))  # a loop of links is no error here
+    inside = Path(os.path.realpath(path)).is_relative_to(
+        os.path.realpath(workplace())
+    )  # a loop of links is no error here
     return os.path.relpath(path) if inside else str(path)

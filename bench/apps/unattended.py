@@ -37,6 +37,7 @@ def execute(
     ``parameters`` override those of a scenario. A plan of more than an hour has to be agreed to. ``say`` gets a line
     when a notebook begins, one when it ends, and one for each file of its figure.
     """
+    paths.make_absolute()
     subjects = [replace(one, parameters=one.parameters | parameters) for one in _chosen(names, every)]
     for subject in subjects:
         _check_before(subject.parameters)

@@ -59,7 +59,8 @@ def find(name: str) -> Folder:
     if name.startswith("reference/"):
         kept = ", ".join(sorted(file.parent.name for file in paths.reference().glob("*/manifest.json"))) or "none"
         raise DataError(
-            f"no run {quoted(name)}: there are those of {kept}; a checkout of Roundtrip has all: name it in ROUNDTRIP_HOME"
+            f"no run {quoted(name)}: {paths.shown(paths.reference())} holds the reference runs of {kept}; "
+            "a checkout of Roundtrip holds all of them: name it in ROUNDTRIP_HOME"
         )
     found = [folder for folder in all_runs() if name in ("", "latest") or name in folder.id]
     if not found:
