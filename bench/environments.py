@@ -40,7 +40,9 @@ def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
     folder = paths.environments() / name
     lock = _lock(name)
     if not lock.is_file():
-        raise NotInstalledError(f"there is no {paths.shown(lock)} to make the environment {name} from: use a checkout")
+        raise NotInstalledError(
+            f"there is no {paths.shown(lock)} to make the environment {name} from: name a checkout in ROUNDTRIP_HOME"
+        )
     wanted = _mark_for(lock)
     if not anew and _is_made(folder, wanted):
         return folder

@@ -11,6 +11,7 @@ BenchError
 Programs exit with ``exit_status``; notebooks show the message alone, without a traceback.
 """
 
+import sys
 from collections.abc import Iterable
 
 LONGEST = 100  # characters of a name that an error quotes
@@ -67,6 +68,15 @@ class TransportError(BenchError):
 
 class DataError(BenchError):
     """A run folder cannot be written, read or understood."""
+
+
+def without_package(missing: ModuleNotFoundError) -> str:
+    """Return a sentence on a package that this interpreter lacks: who lacks what, and what to do."""
+    package = (missing.name or str(missing)).partition(".")[0]
+    return (
+        f"{sys.executable} lacks the package {package}: activate the environment that Roundtrip is installed in "
+        "(in a checkout: . .venv/bin/activate), or run make in a checkout to create one"
+    )
 
 
 def unknown(what: str, name: object, known: Iterable[str]) -> UsageError:

@@ -6,31 +6,55 @@ from pathlib import Path
 
 from bench.errors import UsageError
 
+_PACKAGE = Path(__file__).parent
+INSTALLED = (
+    _PACKAGE / "laboratory"
+)  # in a wheel: what a checkout has beside the package (requirements/build_backend.py)
 LONGEST_TEMPORARY = 60  # bytes; a Unix socket's whole path holds at most 103
 
 
 def home() -> Path:
-    """Return the laboratory's folder: ``ROUNDTRIP_HOME``, else the checkout around here, else the current one."""
+    """Return the folder of notebooks, scenarios and reference runs: ``ROUNDTRIP_HOME``, a checkout, or the wheel's.
+
+    The checkout is the one around the current folder, or the one of this package. Without any of these: the current
+    folder.
+    """
     if chosen := os.environ.get("ROUNDTRIP_HOME"):
         return Path(chosen)
     try:
         here = Path.cwd()
     except OSError as reason:
         raise UsageError("the current folder does not exist any more: change to another one") from reason
-    for folder in (here, *here.parents, Path(__file__).parent.parent):
+    for folder in (here, *here.parents, _PACKAGE.parent, INSTALLED):
         if (folder / "papermill_params").is_dir():
             return folder
     return here
 
 
+def workplace() -> Path:
+    """Return the folder to write into: the laboratory's; the current one if that is the wheel's."""
+    found = home()
+    return Path.cwd() if found == INSTALLED else found
+
+
+def make_absolute() -> None:
+    """Let the variables that name folders mean the same in a kernel, which works in another folder."""
+    for name in FOLDERS:
+        if chosen := os.environ.get(name):
+            os.environ[name] = str(Path(chosen).absolute())
+
+
+FOLDERS = tuple(f"ROUNDTRIP_{name}" for name in ("HOME", "RUNS", "SAMPLES", "EXECUTED", "ENVIRONMENTS", "FIGURES"))
+
+
 def runs() -> Path:
     """Return the folder of your runs (``ROUNDTRIP_RUNS`` names another)."""
-    return Path(os.environ.get("ROUNDTRIP_RUNS") or home() / "data" / "runs")
+    return Path(os.environ.get("ROUNDTRIP_RUNS") or workplace() / "data" / "runs")
 
 
 def samples() -> Path:
     """Return the folder where this machine, as a host, keeps samples (``ROUNDTRIP_SAMPLES`` names another)."""
-    return Path(os.environ.get("ROUNDTRIP_SAMPLES") or home() / "data" / "samples")
+    return Path(os.environ.get("ROUNDTRIP_SAMPLES") or workplace() / "data" / "samples")
 
 
 def reference() -> Path:
@@ -40,12 +64,19 @@ def reference() -> Path:
 
 def executed() -> Path:
     """Return the folder of executed notebooks (``ROUNDTRIP_EXECUTED`` names another)."""
-    return Path(os.environ.get("ROUNDTRIP_EXECUTED") or home() / "data" / "executed")
+    return Path(os.environ.get("ROUNDTRIP_EXECUTED") or workplace() / "data" / "executed")
 
 
 def environments() -> Path:
-    """Return the folder of Python environments apart from this one (``ROUNDTRIP_ENVIRONMENTS`` names another)."""
-    return Path(os.environ.get("ROUNDTRIP_ENVIRONMENTS") or home() / ".environments")
+    """Return the folder of Python environments apart from this one (``ROUNDTRIP_ENVIRONMENTS`` names another).
+
+    Of an installed copy it is in the user's cache: no folder in which somebody works needs one of its own.
+    """
+    if chosen := os.environ.get("ROUNDTRIP_ENVIRONMENTS"):
+        return Path(chosen)
+    if (found := home()) != INSTALLED:
+        return found / ".environments"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "roundtrip" / "environments"
 
 
 def notebooks() -> Path:
@@ -55,7 +86,7 @@ def notebooks() -> Path:
 
 def figures() -> Path:
     """Return the folder of figures (``ROUNDTRIP_FIGURES`` names another)."""
-    return Path(os.environ.get("ROUNDTRIP_FIGURES") or home() / "figures")
+    return Path(os.environ.get("ROUNDTRIP_FIGURES") or workplace() / "figures")
 
 
 FIGURE_NAME = "ROUNDTRIP_FIGURE_NAME"  # NOTEBOOK or NOTEBOOK.SCENARIO, of the notebook that a kernel executes
@@ -74,6 +105,8 @@ def for_sockets() -> str:
 
 
 def shown(path: Path) -> str:
-    """Return a path as users read it best: relative to where they are, if it is inside the laboratory."""
-    inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(home()))  # a loop of links is no error here
+    """Return a path as users read it best: relative to where they are, if it is inside the folder to write into."""
+    inside = Path(os.path.realpath(path)).is_relative_to(
+        os.path.realpath(workplace())
+    )  # a loop of links is no error here
     return os.path.relpath(path) if inside else str(path)

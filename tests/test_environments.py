@@ -173,7 +173,7 @@ def test_the_makefiles_command_fills_the_environment_of_its_interpreter(home, mo
 
 
 def test_without_its_lock_it_cannot_be_made(home):
-    with pytest.raises(NotInstalledError, match=r"no .*requirements/large.txt .*use a checkout"):
+    with pytest.raises(NotInstalledError, match=r"no .*requirements/large.txt .*ROUNDTRIP_HOME"):
         environments.ensure("large")
 
 

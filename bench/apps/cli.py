@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from bench.apps import threads
-from bench.errors import BenchError, UsageError
+from bench.errors import BenchError, UsageError, without_package
 from bench.text import one_line, plainly
 
 PARAMETER = click.option(
@@ -309,6 +309,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def outside(error: BaseException) -> str:
     """Return a sentence on what this program did not raise: what the machine lacks, or an error of its own."""
+    if isinstance(error, ModuleNotFoundError) and not f"{error.name}.".startswith("bench."):
+        return without_package(error)
     seen, cause = set(), error
     while id(cause) not in seen:  # a library that cannot be imported for lack of files names that only as the cause
         seen.add(id(cause))

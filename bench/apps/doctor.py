@@ -96,7 +96,7 @@ def _placements() -> Finding:
 
 
 def _disk() -> Finding:
-    free = shutil.disk_usage(paths.home()).free / 1e9
+    free = shutil.disk_usage(paths.workplace()).free / 1e9
     return Finding("disk", f"{free:.1f} GB free", "" if free > 1 else "a long run needs more: free some space")
 
 

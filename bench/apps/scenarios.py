@@ -34,8 +34,12 @@ class Chosen:
 
 
 def notebooks() -> dict[str, Path]:
-    """Return the notebooks by name."""
-    return {file.stem: file for file in sorted(paths.notebooks().glob("[a-z]*.ipynb")) if file.stem != "out"}
+    """Return the notebooks by name; UsageError if the laboratory's folder has none."""
+    found = {file.stem: file for file in sorted(paths.notebooks().glob("[a-z]*.ipynb")) if file.stem != "out"}
+    if not found:
+        where = quoted(str(paths.notebooks()))
+        raise UsageError(f"there are no notebooks in {where}: name a checkout of Roundtrip in ROUNDTRIP_HOME")
+    return found
 
 
 def files() -> dict[str, Path]:

@@ -37,6 +37,7 @@ def execute(
     ``parameters`` override those of a scenario. A plan of more than an hour has to be agreed to. ``say`` gets a line
     when a notebook begins, one when it ends, and one for each file of its figure.
     """
+    paths.make_absolute()
     subjects = [replace(one, parameters=one.parameters | parameters) for one in _chosen(names, every)]
     for subject in subjects:
         _check_before(subject.parameters)
@@ -109,7 +110,10 @@ def _planned(notebook: Path, parameters: dict[str, Any]) -> tuple[Plan | None, o
         if name not in cell:
             raise unknown(f"parameter of {notebook.name}", name, cell)
     values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
-    if values.pop("source", None) != "measure":  # or it has no source: it looks at what others measured
+    source = values.pop("source", None)
+    if source == "reference":
+        stored.find(f"reference/{notebook.stem}")
+    if source != "measure":  # or it has no source: it looks at what others measured
         return None, None
     for name in ("resume", "predictions"):
         values.pop(name, None)
@@ -229,7 +233,7 @@ def _execute_one(subject: Chosen) -> Path:
                 str(subject.notebook),
                 str(target),
                 subject.parameters,
-                cwd=str(paths.home()),
+                cwd=str(paths.workplace()),
                 progress_bar=False,
                 # no port, no word about an open one, and no socket that a notebook run beside this one would take too
                 config=Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"}),

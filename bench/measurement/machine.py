@@ -73,14 +73,18 @@ def steal_s() -> float | None:
 
 
 def git_revision() -> dict[str, Any]:
-    """Return the checkout's revision and whether files differ from it; None outside a checkout."""
-    here = Path(__file__).parent
+    """Return the checkout's revision and whether files differ from it; None outside a checkout.
+
+    A repository around an environment that this package is installed in is no checkout of it.
+    """
+    here = Path(__file__)
 
     def git(*words: str) -> str:
-        answer = subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, check=True)
+        answer = subprocess.run(["git", "-C", str(here.parent), *words], capture_output=True, text=True, check=True)
         return answer.stdout.strip()
 
     try:
+        git("ls-files", "--error-unmatch", here.name)
         return {"revision": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain", "-uno"))}
     except (OSError, subprocess.CalledProcessError):
         return {"revision": None, "dirty": None}

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from bench import systems
+from bench import paths, systems
 
 _PACKAGE = Path(__file__).parents[1]
 _LENGTH = 12  # hexadecimal digits
@@ -19,12 +19,17 @@ def content() -> str:
 
 
 def of_folders(folders: Iterable[Path]) -> str:
-    """Return a hash of all files in folders by their relative paths; byte-code does not count."""
+    """Return a hash of all files in folders by their relative paths.
+
+    Byte-code does not count, nor does what only a wheel has in the package.
+    """
     found = hashlib.blake2b()
     for folder in folders:
         for file in sorted(folder.rglob("*")):
             parts = file.relative_to(folder).parts
-            if file.suffix in (".pyc", ".pyo") or any(part.startswith(".") for part in parts) or not file.is_file():
+            if file.is_relative_to(paths.INSTALLED) or file.suffix in (".pyc", ".pyo"):
+                continue
+            if any(part.startswith(".") for part in parts) or not file.is_file():
                 continue
             for text in (os.fsencode("/".join(parts)), file.read_bytes()):
                 found.update(len(text).to_bytes(8, "little") + text)

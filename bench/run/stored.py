@@ -56,6 +56,12 @@ def find(name: str) -> Folder:
         with contextlib.suppress(OSError):  # of a name too long, or in a folder that is closed to this user
             if name and (path / "manifest.json").is_file():
                 return Folder(path)
+    if name.startswith("reference/"):
+        kept = ", ".join(sorted(file.parent.name for file in paths.reference().glob("*/manifest.json"))) or "none"
+        raise DataError(
+            f"no run {quoted(name)}: {paths.shown(paths.reference())} holds the reference runs of {kept}; "
+            "a checkout of Roundtrip holds all of them: name it in ROUNDTRIP_HOME"
+        )
     found = [folder for folder in all_runs() if name in ("", "latest") or name in folder.id]
     if not found:
         where = paths.shown(paths.runs())

@@ -219,3 +219,10 @@ def test_output_that_is_no_terminal_has_lines_and_no_progress_bar(process):
     assert first == "1 notebook: latency" and whole.startswith("About ")
     assert begins.startswith("latency (1 of 1): about ") and ends.startswith("latency: took ")
     assert [line.rpartition("/")[2] for line in figures] == ["latency.png", "latency.svg"]
+
+
+def test_an_interpreter_without_the_packages_is_named():
+    command = [sys.executable, "-S", "-m", "bench", "list"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
+    assert all(fact in ended.stderr for fact in (sys.executable, "package click", "make"))
