@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from bench import paths
 from bench.analysis import checks, hosts
-from bench.experiments import alternative, words
+from bench.experiments import alternative, borrowed, words
 from bench.experiments.axes import style
 from bench.experiments.layout import settle
 from bench.experiments.registry import figure_of
@@ -142,10 +142,12 @@ def _hosts(run: Run) -> str:
 
 
 def missing(run: Run) -> str:
-    """Return the sentence that names the systems that were not measured, or nothing."""
+    """Return the sentences that name the systems that were not measured, and those drawn hollow, or nothing."""
     without = [name for case, name in enumerate(run.labels) if case not in run.numbers]
-    absent = [*(f"{name} (not installed)" for name in run.plan.absent), *without]
-    return f" Not measured: {listed(absent)}." if absent else ""
+    borrowed_systems = borrowed.systems(run)
+    absent = [f"{name} (not installed)" for name in run.plan.absent if name not in borrowed_systems]
+    named = [*absent, *without]
+    return (f" Not measured: {listed(named)}." if named else "") + borrowed.said(run)
 
 
 def provenance(run: Run) -> dict[str, str]:
