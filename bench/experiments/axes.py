@@ -335,7 +335,8 @@ def _empty(drawn: Any) -> None:
         if drawn.get_marker() in Line2D.filled_markers:
             drawn.set(markerfacecolor="white", markeredgecolor=drawn.get_color(), markeredgewidth=1.3)
         if drawn.get_linewidth() > BROAD:
-            drawn.set(linewidth=1.2, alpha=1)
+            drawn.set_alpha(1)
+        drawn.set_linewidth(min(THIN, drawn.get_linewidth()))
     elif isinstance(drawn, Patch):
         drawn.set(edgecolor=drawn.get_facecolor(), facecolor="white", linewidth=1.4)
     elif isinstance(drawn, PolyCollection):
@@ -344,7 +345,7 @@ def _empty(drawn: Any) -> None:
         drawn.set_color(GREY)
 
 
-BROAD = 3  # points: a line that is broader is the bar of a range
+THIN, BROAD = 1.2, 3  # points: a line of what is hollow; one that is broader than the second is the bar of a range
 
 
 def beside(axes: Axes, y: float, words: str, fontsize: float = 10) -> None:

@@ -49,7 +49,8 @@ def _asks_the_same(run: Run, reference: Run) -> bool:
 def systems(run: Run) -> list[str]:
     """Return the systems whose rows a run borrows."""
     part = borrowed(run)
-    return [] if part is None else list(dict.fromkeys(part.case(case).system for case in part.numbers))
+    known = set() if part is None else {part.case(case).system for case in part.numbers}
+    return [name for name in run.plan.absent if name in known]
 
 
 def marked(name: str, is_borrowed: bool) -> str:
@@ -62,6 +63,6 @@ def said(run: Run) -> str:
     names = systems(run)
     if not names:
         return ""
-    whose = "its values are" if len(names) == 1 else "their values are"
-    are = "is" if len(names) == 1 else "are"
-    return f" Hollow: {listed(names)} {are} not installed here; {whose} from the reference run, on another machine."
+    are, whose = ("is", "its") if len(names) == 1 else ("are", "their")
+    where = "from the reference run, measured on another machine"
+    return f" Hollow: {listed(names)} {are} not installed here; {whose} values are {where}."

@@ -37,7 +37,7 @@ def _subjects(run: Run) -> list[tuple[Run, str]]:
 
 
 def _label(run: Run, system: str, is_borrowed: bool) -> str:
-    return f"{system} ({'broker' if is_brokered(run, system) else 'direct'}{', reference' if is_borrowed else ''})"
+    return marked(system if is_brokered(run, system) else f"{system} (direct)", is_borrowed)
 
 
 def throughput(run: Run, axes: Axes) -> None:
@@ -125,7 +125,7 @@ def busy(run: Run, axes: Axes) -> None:
         axes.plot([], [], ROLE_MARKERS[role], color=ROLE_COLOURS[role], ms=7, label=word)
     axes.axvline(FULL, color="#6b6b6b", ls=":", lw=1.2, label=f"{FULL:.0%} of one CPU")
     linear_axis(axes.xaxis, quantity)
-    name_rows(axes, [_row(run, *row) for row in rows], small(len(rows)) if len(rows) > 10 else None)
+    name_rows(axes, [_row(run, *row) for row in rows])
     axes.set_xlim(left=0)
     axes.set_xlabel("CPUs; marker: median, bar: range over starts; rows: system, clients")
     axes.legend()
