@@ -24,11 +24,11 @@ from bench.experiments.axes import (
 from bench.experiments.borrowed import marked, shown
 from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.fanin.findings import ROLES, best, cpu_us, fewest, grown, is_brokered, most, of, systems
-from bench.run.frames import Run, column
+from bench.run.frames import Run
 from bench.text import duration, quantity
 
 TITLE = "How do brokers and servers perform with many clients?"
-P99 = column(0.99)
+MANY = 6  # lines whose legend needs smaller letters
 
 
 def _subjects(run: Run) -> list[tuple[Run, str]]:
@@ -69,7 +69,7 @@ def _against_clients(run: Run, axes: Axes, name: str, text: Callable[[float], st
     ticks_at(axes.xaxis, sorted(rows["connected"].unique()))
     linear_axis(axes.xaxis)
     axes.set_xlabel("clients, each with one call under way")
-    axes.legend()
+    axes.legend(fontsize=9 if len(_subjects(run)) > MANY else None)
 
 
 def cpu_by_role(run: Run, axes: Axes) -> None:
