@@ -29,6 +29,7 @@ ORIGINS = ("ZeroMQ", "Web, 2015", "WAMP, 2016", "gRPC lab, 2022", "Xmlrpc-c, 199
 LOOKS = dict(zip(ORIGINS, map(Look, SYSTEM_COLOURS, (*SYSTEM_MARKERS, "v")), strict=False))
 
 
+FEW = 14  # rows with letters so large that long names are wider than their place
 Row = tuple[Replica, bool]  # and whether it is borrowed from the reference run
 
 
@@ -38,7 +39,10 @@ def _replicas(run: Run) -> list[Row]:
 
 
 def _name(axes: Axes, rows: list[Row]) -> None:
-    name_rows(axes, [marked(one.name, is_borrowed) for one, is_borrowed in rows], small(len(rows)))
+    """Name the rows; where few of them have large letters, a borrowed one in two lines."""
+    gap = "\n" if len(rows) < FEW else " "
+    names = [marked(one.name, is_borrowed).replace(" (", f"{gap}(") for one, is_borrowed in rows]
+    name_rows(axes, names, small(len(rows)))
 
 
 def _key(axes: Axes, rows: Sequence[tuple[Any, bool]]) -> None:
