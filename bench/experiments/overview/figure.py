@@ -206,7 +206,8 @@ def two_clients(run: Run, axes: Axes) -> None:
     for each in shown(run):
         with hollow(axes, each is not run):
             _gains(run, each, axes)
-    axes.plot([], [], "o", ms=9, color=GREY, mfc="white", mew=2, label="one client")
+    smaller = "; reference: the smaller marker" if len(shown(run)) > 1 else ""
+    axes.plot([], [], "o", ms=9, color=GREY, mfc="white", mew=2, label=f"one client{smaller}")
     axes.plot([], [], "o", ms=9, color=GREY, label="two clients")
     _systems(run, axes)
     near(axes, quantity)
