@@ -7,6 +7,7 @@ import pyarrow as pa
 from conftest import ROOT
 
 from bench.plan.case import Case
+from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 from bench.run import schema, start_record, stored
 from bench.run.frames import Run, shared
@@ -43,14 +44,18 @@ def file_by_file(folder, starts):
 
 def handmade(
     cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=0.01, shape=None, hosts=(), write=finished,
-    **ledger,
+    absent=None, is_checked=True, **ledger,
 ):  # fmt: skip
     """Return a run in which call i of case c takes rtt_us[c] us plus i millionths, and a start adds its number in %.
 
     shape: factors of the calls of a start, from the number of the start and of calls. hosts: the rows of each start's
-    hosts. write: ``finished``, or ``file_by_file`` for tests of the files of a start.
+    hosts. write: ``finished``, or ``file_by_file`` for tests of the files of a start. absent: systems that could not be
+    measured, with the reason. is_checked: whether the systems of the cases must be here.
     """
-    plan = make_plan(notebook, cases, starts=starts, window_s=planned_s)
+    if is_checked:
+        plan = make_plan(notebook, cases, starts=starts, window_s=planned_s, absent=absent)
+    else:
+        plan = Plan(notebook, tuple(cases), starts, planned_s, 1, "class", absent or {})
     made = []
     for start, block, index in plan.order():
         rtt = np.rint(1000 * rtt_us[index] * (1 + block / 100 + np.arange(calls) / 1e6)).astype("i8")

@@ -10,6 +10,10 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, NullLocator
 
 from bench import stats
@@ -306,6 +310,44 @@ def nothing(axes: Axes, why: str) -> None:
     axes.text(0.5, 0.5, textwrap.fill(why, 60), ha="center", va="center", transform=axes.transAxes, color=GREY)
 
 
+@contextmanager
+def hollow(axes: Axes, is_hollow: bool = True) -> Iterator[None]:
+    """Draw what a ``with`` block draws hollow: markers and bars unfilled, ranges as thin lines, words in grey.
+
+    What already has an entry in the legend gets no second one.
+    """
+    before, known = set(axes.get_children()), set(axes.get_legend_handles_labels()[1])
+    containers = len(axes.containers)
+    yield
+    if not is_hollow:
+        return
+    drawn: list[Any] = [one for one in axes.get_children() if one not in before]
+    for one in drawn:
+        _empty(one)
+    for one in [*axes.containers[containers:], *drawn]:
+        if one.get_label() in known:
+            one.set_label("_nolegend_")
+
+
+def _empty(drawn: Any) -> None:
+    """Take the filling out of something drawn, and keep its colour as its outline."""
+    if isinstance(drawn, Line2D):
+        if drawn.get_marker() in Line2D.filled_markers:
+            drawn.set(markerfacecolor="white", markeredgecolor=drawn.get_color(), markeredgewidth=1.3)
+        if drawn.get_linewidth() > BROAD:
+            drawn.set_alpha(1)
+        drawn.set_linewidth(min(THIN, drawn.get_linewidth()))
+    elif isinstance(drawn, Patch):
+        drawn.set(edgecolor=drawn.get_facecolor(), facecolor="white", linewidth=1.4)
+    elif isinstance(drawn, PolyCollection):
+        drawn.set(edgecolor=drawn.get_facecolor(), facecolor="none", linewidth=0.8)
+    elif isinstance(drawn, Text):
+        drawn.set_color(GREY)
+
+
+THIN, BROAD = 1.2, 3  # points: a line of what is hollow; one that is broader than the second is the bar of a range
+
+
 def beside(axes: Axes, y: float, words: str, fontsize: float = 10) -> None:
     """Write words on the right of the axes, at the height of a row: the axis itself ends near the data."""
     at = axes.get_yaxis_transform()
@@ -330,6 +372,7 @@ def range_row(
     words: str = "",
     fontsize: float = 10,
     line: float = np.nan,
+    is_hollow: bool = False,
 ) -> None:
     """Draw one value of each start as markers, their range as a bar, their median as a line; beside it ``words``.
 
@@ -340,11 +383,12 @@ def range_row(
     values = np.asarray(each, float)
     middle, _, _ = stats.across_starts(list(values))
     on = values[(values >= within[0]) & (values <= within[1])]
-    if len(on):
-        axes.plot([on.min(), on.max()], [y, y], color=colour, lw=7, alpha=0.3, solid_capstyle="round")
-    axes.plot(on, [y] * len(on), marker, ms=5.5, mec="white", mew=0.6, color=colour)
-    axes.plot(line if line == line else middle, y, "|", ms=16, mew=2, color="black")
-    beside(axes, y, (words or text(middle)) + more + off_axis(axes, y, values, colour, text, within), fontsize)
+    with hollow(axes, is_hollow):
+        if len(on):
+            axes.plot([on.min(), on.max()], [y, y], color=colour, lw=7, alpha=0.3, solid_capstyle="round")
+        axes.plot(on, [y] * len(on), marker, ms=5.5, mec="white", mew=0.6, color=colour)
+        axes.plot(line if line == line else middle, y, "|", ms=16, mew=2, color="black")
+        beside(axes, y, (words or text(middle)) + more + off_axis(axes, y, values, colour, text, within), fontsize)
 
 
 def off_axis(
@@ -363,7 +407,8 @@ class RangeRow(NamedTuple):
     """One row of ``range_rows``: a value of each start, its colour and marker, and words behind its median.
 
     ``instead``: what is written in place of the values, where there are none to show. ``words``: what is written
-    beside the row in place of the median. ``line``: the estimate that they give, drawn in its place.
+    beside the row in place of the median. ``line``: the estimate that they give, drawn in its place. ``is_hollow``: it
+    was measured elsewhere.
     """
 
     each: Any
@@ -373,6 +418,7 @@ class RangeRow(NamedTuple):
     marker: str = "o"
     words: str = ""
     line: float = np.nan
+    is_hollow: bool = False
 
 
 def range_rows(
@@ -385,7 +431,8 @@ def range_rows(
         if row.instead:
             axes.text(0.02, y, row.instead, transform=axes.get_yaxis_transform(), va="center")
         else:
-            range_row(axes, y, row.each, row.colour, text, row.more, row.marker, within, row.words, line=row.line)
+            range_row(axes, y, row.each, row.colour, text, row.more, row.marker, within, row.words, line=row.line,
+                      is_hollow=row.is_hollow)  # fmt: skip
 
 
 def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:

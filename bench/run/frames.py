@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -66,6 +66,19 @@ class Run:
     def first(self, **factors: object) -> int | None:
         """Return the number of the first measured case with these factors, or None if it was not measured."""
         return next(iter(self.find(**factors)), None)
+
+    def part(self, cases: Sequence[int]) -> "Run":
+        """Return this run with some of its measured cases; the tables are the same. ``whole`` is this run."""
+        rows = self.cases.loc[list(cases)]
+        found = object.__new__(Run)
+        vars(found).update(vars(self) | {"cases": rows, "numbers": tuple(cases), "_whole": self.whole})
+        return found
+
+    @property
+    def whole(self) -> "Run":
+        """The run that this one is a part of, or itself."""
+        found: Run = vars(self).get("_whole", self)
+        return found
 
     def cases_with(self, **factors: object) -> pd.DataFrame:
         """Return the rows of ``cases`` with these factors; see ``find``."""

@@ -61,6 +61,19 @@ def test_options_are_those_of_their_system():
     assert [case.options.get("server_socket") for case in plan.cases] == [None, "router", None]
 
 
+def test_by_default_the_brokers_without_a_program_of_debian_are_measured_zenoh_through_its_router(monkeypatch):
+    from bench.plan import cases
+
+    debian = dict.fromkeys(["redis", "nats", "rabbitmq", "mqtt"], "install it")
+    monkeypatch.setattr(cases, "why_absent", debian.get)
+    plan = registry.plan("fanin")
+    assert list(dict.fromkeys(case.system for case in plan.cases))[:-1] == ["sockets", "wamp_crossbar", "zenoh"]
+    assert {case.options["router"] for case in plan.cases if case.system == "zenoh"} == {True}
+    assert plan.absent == debian
+    plan = registry.plan("fanin", system="zenoh", options="{zenoh: {router: false}}")
+    assert {case.options["router"] for case in plan.cases if case.system == "zenoh"} == {False}
+
+
 WRONG = [
     ({"system": "sokets"}, "did you mean sockets"),
     ({"clients": []}, "clients"),

@@ -72,6 +72,18 @@ def test_a_ratio_whose_interval_contains_1_is_not_called_reproduced():
     assert all(not line.startswith("- reproduced") for line in lines if any(claim in line for claim in crossing))
 
 
+def test_of_an_origin_all_that_is_installed_is_measured(monkeypatch):
+    from bench.plan import cases
+
+    monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "xmlrpc_c" else None)
+    plan = registry.plan("origins", origin="xmlrpc_c")
+    assert plan.absent == {"xmlrpc_c": "install it"}
+    assert [case.system for case in plan.cases] == ["xmlrpc_pstream", "xmlrpc_pstream", "loopback"]
+    monkeypatch.setattr(cases, "why_absent", lambda name: "install it")
+    with pytest.raises(UsageError, match="install it"):
+        registry.plan("origins", origin="wamp")
+
+
 def test_an_origin_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(UsageError, match="wamp, scaleup, zeromq, xmlrpc_c, grpc"):
         registry.plan("origins", origin="corba")

@@ -13,7 +13,6 @@ from bench.experiments import panels, registry
 from bench.experiments.axes import style
 from bench.experiments.overview import figure, findings, text
 from bench.plan.case import Case
-from bench.plan.plan import Plan
 
 NAMES = [
     *("sockets", "zeromq", "grpc_sync", "grpc_aio", "xmlrpc_pstream", "wamp_crossbar", "http_stdlib", "http_aiohttp"),
@@ -23,15 +22,11 @@ NAMES = [
 
 def many(names=NAMES, absent=None, **changed):
     """Return a run of systems that need not be here: nothing of them is checked."""
-
-    def unchecked(notebook, cases, starts, window_s):
-        return Plan(notebook, tuple(cases), starts, window_s, 1, "class", absent or {})
-
     cases = [*(Case(name, "ipc", 1000) for name in names), Case("loopback", "inproc", 1000)]
     each_us = [*(10 * 1.4**place for place in range(len(names))), 0.2]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(handmade, "make_plan", unchecked)
-        return handmade.handmade(cases, each_us, notebook="overview", starts=3, calls=2000, **changed)
+    return handmade.handmade(
+        cases, each_us, notebook="overview", starts=3, calls=2000, absent=absent, is_checked=False, **changed
+    )
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bench import systems
 from bench.errors import UsageError, unknown
 from bench.plan import parameters
 from bench.plan.case import Case
@@ -20,7 +21,7 @@ from bench.plan.profiles import make_plan
 
 
 def plan(
-    system: object = ("sockets", "redis", "nats", "rabbitmq", "mqtt"),
+    system: object = ("sockets", "wamp_crossbar", "zenoh", "redis", "nats", "rabbitmq", "mqtt"),
     clients: object = (1, 8, 64),
     processes: object = 2,
     payload_bytes: object = 100,
@@ -35,7 +36,8 @@ def plan(
     """Plan closed loops of each number of clients to one server of each system.
 
     A client is a caller with a connection of its own; they are spread evenly over client processes, of which there are
-    ``processes`` at most. options: for each system a mapping of its options.
+    ``processes`` at most. options: for each system a mapping of its options; one whose router is optional has it,
+    unless its options say otherwise.
     """
     chosen, counts, most = chosen_systems(system), client_counts(clients), client_count(processes, "processes")
     given = parameters.mapping(options, "options")
@@ -50,7 +52,7 @@ def plan(
         Case(
             name,
             one_transport(name, transport),
-            options=parameters.mapping(given.get(name), f"options of {name}"),
+            options=_through_router(name) | parameters.mapping(given.get(name), f"options of {name}"),
             clients=parts(count, most),
             callers=count // parts(count, most),
             **shared,
@@ -63,6 +65,12 @@ def plan(
         raise UsageError("; ".join(absent.values()))
     cases.append(instrument(shared["payload_bytes"], shared["placement"]))
     return make_plan("fanin", cases, profile, starts, window_s, seed, absent)
+
+
+def _through_router(system: str) -> dict[str, Any]:
+    """Return the option that sends a system's calls through its router, where that is a choice."""
+    option = systems.constant(system, "ROUTER_OPTION", None)
+    return {option: True} if option else {}
 
 
 def parts(count: int, most: int) -> int:

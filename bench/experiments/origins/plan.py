@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import instrument, why_absent
+from bench.plan.cases import absent_of, instrument
 from bench.plan.plan import Plan
 from bench.plan.profiles import make_plan
 
@@ -26,13 +27,12 @@ def plan(
     count = int(parameters.positive(workers, "workers", 64))
     makers = {"wamp": _wamp, "zeromq": _zeromq, "xmlrpc_c": _xmlrpc_c, "grpc": _grpc}
     cases: list[Case] = []
-    absent: dict[str, str] = {}
     for name in parameters.names(origin, "origin", ORIGINS):
-        system = {"wamp": "wamp_crossbar", "scaleup": "http_crossbar", "xmlrpc_c": "xmlrpc_c"}.get(name)
-        if system and (reason := why_absent(system)):
-            absent[system] = reason
-        else:
-            cases += _scaleup(count) if name == "scaleup" else makers[name]()
+        cases += _scaleup(count) if name == "scaleup" else makers[name]()
+    absent = absent_of(list(dict.fromkeys(case.system for case in cases)))
+    cases = [case for case in cases if case.system not in absent]
+    if not cases:
+        raise UsageError("; ".join(absent.values()))
     cases.append(instrument(100, "same"))
     return make_plan("origins", cases, profile, starts, window_s, seed, absent)
 

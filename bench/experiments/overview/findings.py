@@ -26,6 +26,7 @@ def ranked(run: Run) -> pd.DataFrame:
 
 WORDS = {"direct": "direct", "http": "HTTP", "broker": "brokered", "native": "native"}
 OTHERS = "others"
+GROUP_WORDS = (*(WORDS[name] for name in GROUPS if name in WORDS), OTHERS)  # in the order of their rows
 
 
 def group_of(run: Run, case: int) -> str:
@@ -44,9 +45,8 @@ def group_of(run: Run, case: int) -> str:
 def grouped(run: Run) -> pd.DataFrame:
     """Return the rows of ``ranked`` by group, each with its ``group``; the groups as ``bench.contract`` lists them."""
     found = ranked(run)
-    order = [WORDS[name] for name in GROUPS if name in WORDS]
     found = found.assign(group=[group_of(run, number_of(case)) for case in found.index])
-    place = found["group"].map({name: number for number, name in enumerate([*order, OTHERS])})
+    place = found["group"].map(GROUP_WORDS.index)
     return found.assign(place=place).sort_values(["place", P50]).drop(columns="place")
 
 
