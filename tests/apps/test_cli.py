@@ -195,6 +195,8 @@ def test_one_cpu_skips_placement_politely(tmp_path):
     finished = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / "executed" / "placement.ipynb").is_file() and not stored.all_runs()
+
+
 def test_output_that_is_no_terminal_has_lines_and_no_progress_bar(process):
     finished = process("run", "latency", "-p", "profile", "smoke", "-p", "transport", "ipc")
     assert finished.returncode == 0

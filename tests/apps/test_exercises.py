@@ -135,7 +135,7 @@ def test_connections_are_opened_and_acknowledgements_delayed_where_they_should_b
 
 
 def test_a_box_that_there_is_not_is_refused():
-    with pytest.raises(UsageError, match="box .*a, b, c, d, e, f, sound"):
+    with pytest.raises(UsageError, match=r"box .*a, b, c, d, e, f, sound"):
         checked(Case("mystery", "tcp", options={"box": "g"}))
 
 

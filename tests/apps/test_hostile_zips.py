@@ -198,6 +198,8 @@ def with_manifest(made) -> bytes:
     """Return a zip whose manifest is these bytes, or what a function makes, as JSON."""
     data = made if isinstance(made, bytes) else json.dumps(made()).encode()
     return zipped((f"{classes.real()[0]}/manifest.json", data), good()[1], kind=zipfile.ZIP_STORED)
+
+
 def test_a_manifest_of_before_means_persistent_connections_with_one_call_under_way():
     told = classes.manifest()
     for case in told["plan"]["cases"]:
@@ -320,6 +322,8 @@ def test_whatever_is_hostile_is_refused_with_its_reason():
     found = [(part, kind, reason, refusal(data)) for part, kind, data, reason in known]
     assert [one for one in found if one[2] not in one[3]] == []
     assert [one for one in found if one[0] == "zip" and one[3] != zips.plain(one[3], 300)] == []
+
+
 @pytest.mark.parametrize("make", [extension, for_pandas])
 def test_what_a_table_says_to_others_is_not_followed(make):
     (run,) = reading.read(classes.packed(rows=make()))

@@ -75,7 +75,7 @@ def test_required_predictions_are_asked_for_before_anything_is_measured():
         bench.require("latency", "required")
     bench.predict("latency q2", 1, 2, WHY)
     bench.require("latency", "required")
-    with pytest.raises(UsageError, match="'always'.*off, required"):
+    with pytest.raises(UsageError, match=r"'always'.*off, required"):
         bench.require("latency", "always")
 
 

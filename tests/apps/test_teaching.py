@@ -192,5 +192,3 @@ def test_the_plan_of_a_class_names_notebooks_that_there_are():
     text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
     weeks = text.partition("## Four weeks")[2].partition("## What should come out")[0]
     assert set(re.findall(r"`([a-z]+)`", weeks)) == {file.stem for file in copies.notebooks()}
-
-
