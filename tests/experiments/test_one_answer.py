@@ -44,17 +44,6 @@ def test_each_score_is_repeated_by_the_notebooks_sentences_or_tables(notebook, d
         assert f"{low} to {high}" in others or f"{low}, {high}" in others, answer["question"]
 
 
-@pytest.mark.parametrize("notebook", REPEATED)
-def test_the_teaching_table_reports_the_scores(notebook, drawn):
-    cells = nbformat.read(drawn(notebook) / "out.ipynb", 4).cells
-    (scores,) = [shown(cell) for cell in cells if "bench.score(" in cell.source]
-    teaching = (ROOT / "docs" / "teaching.md").read_text("utf-8")
-    rows = dict(re.findall(rf"^\| {notebook} \| (.*?) \| (.*? \| .*?) \|$", teaching, re.M))
-    for answer in SCORED.finditer(scores):
-        row = rows[answer["question"]]
-        assert row.startswith(answer["value"]) and row.endswith(answer["ends"])
-
-
 @pytest.mark.parametrize("question", ["nodelay q1", "nodelay q2", "keepalive q1"])
 def test_the_score_is_what_the_sentences_say(question):
     one = questions.find(question)

@@ -1,6 +1,5 @@
 """Figures: each knows where it comes from, and is large enough and labelled."""
 
-import re
 import threading
 import xml.etree.ElementTree as ElementTree
 
@@ -11,9 +10,11 @@ from drawings import whole
 from handmade import reference
 from PIL import Image
 
+from bench import stats
+from bench.analysis import checks
 from bench.apps import listing
 from bench.experiments import axes as house
-from bench.experiments import panels, words
+from bench.experiments import panels, registry, words
 from bench.text import duration, quantity
 
 RUNS = [
@@ -87,7 +88,8 @@ def test_a_reference_run_is_small_complete_and_of_enough_starts(run):
     folder = run.folder.path
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     assert size < (15_000_000 if folder.name == "overview" else 6_000_000)  # overview: every system
-    assert run.manifest["finished"] and re.search(r"\d", words.conclusion(run))
+    evidence = getattr(registry.text_of(folder.name), "evidence", words._fewest)(run)
+    assert run.manifest["finished"] and evidence >= stats.LEAST_STARTS and not checks.tally(run).is_invalid
     assert run.plan.notebook == folder.name
 
 
