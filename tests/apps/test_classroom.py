@@ -33,6 +33,12 @@ def room(tmp_path):
     return classroom.gather(str(classes.a_class(tmp_path / "zips", [1.0, 1.2, 1.4, 0.9])))
 
 
+@pytest.fixture(scope="module")
+def examples():
+    """Return the room of the project's own runs."""
+    return classroom.gather()
+
+
 def claim_of(room, label="zeromq ipc"):
     (found,) = [claim for claim in room.claims if claim.label == label]
     return found
@@ -100,7 +106,8 @@ def test_a_machine_counts_once_by_its_newest_run(tmp_path):
     assert list(found.rows) == ["00000000", "00000001", "00000002"]
     assert found.rows["00000001"].run.file == "again.zip"
     again = [one for one in room.refusals if "zeromq ipc" in one.what]
-    assert {one.file for one in again} == {"student01.zip", "copy.zip"} == set(telling.refusals(room).index)
+    assert {one.file for one in again} == {"student01.zip", "copy.zip"}
+    assert "copy.zip and student01.zip" in telling.refusals(room).index
 
 
 def test_without_its_own_baseline_a_submission_says_nothing(tmp_path):
@@ -122,7 +129,7 @@ def test_few_starts_say_nothing(tmp_path):
     (folder / "few.zip").write_bytes(classes.packed(classes.manifest(machine_id="0000000a"), classes.changed({}, few)))
     room = classroom.gather(str(folder))
     reasons = [one.reason for one in room.refusals if one.file == "few.zip"]
-    assert reasons and all(re.search(r"\b5\b.*\b6\b", reason) for reason in reasons)
+    assert any(re.search(r"\b5\b.*\b6\b", reason) for reason in reasons)
     assert "0000000a" not in claim_of(room).rows
 
 
@@ -130,8 +137,8 @@ def test_options_of_raw_sockets_as_they_come_are_a_baseline():
     assert all(ratios.PLAIN.get(name) == value for name, value in asdict(sockets.Options()).items())
 
 
-def test_placements_are_rows_where_there_is_one_machine():
-    room = classroom.gather()
+def test_placements_are_rows_where_there_is_one_machine(examples):
+    room = examples
     assert room.unit == "placement" and room.claims
     most = room.chosen
     assert {row.split()[1] for row in most.rows} == {"free", "same", "split"}
@@ -139,12 +146,12 @@ def test_placements_are_rows_where_there_is_one_machine():
     assert room.refusals  # of latency.zip inproc, and what placement.zip tells again
 
 
-def test_simulated_machines_are_five_have_no_measurement_and_say_so():
+def test_simulated_machines_are_five_have_no_measurement_and_say_so(examples):
     room = classroom.gather("simulated")
     assert room.machines == 5 and room.unit == "machine" and room.chosen.predicted is not None
     assert {run.facts["cpu_model"] for run in room.runs} == {f"simulated {letter}" for letter in "ABCDE"}
     for text in (telling.conclusion, forest.caption):
-        assert "simulated" in text(room) and "simulated" not in text(classroom.gather())
+        assert "simulated" in text(room) and "simulated" not in text(examples)
     assert {claim.verdict for claim in room.claims} <= {merging.HOLDS, merging.NOTHING, merging.DEPENDS, merging.OPEN}
     base = {round(float(one.starts["p50_rtt_us"].median()), 6) for one in room.runs}
     assert len(base) == 5  # machines of different speeds

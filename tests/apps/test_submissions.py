@@ -162,7 +162,7 @@ def test_a_file_that_is_there_is_kept(tmp_path):
     file = tmp_path / made.name
     file.write_bytes(b"mine")
     for place in (file, tmp_path / "none" / "x.zip"):
-        with pytest.raises(DataError, match=f"{place.name}.* -o"):
+        with pytest.raises(DataError, match="-o"):
             submitting.write(made, str(place))
     assert file.read_bytes() == b"mine"
 
