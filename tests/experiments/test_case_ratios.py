@@ -93,7 +93,7 @@ def test_fewer_than_six_blocks_give_a_ratio_without_an_interval():
 
 
 def test_systems_are_compared_with_raw_sockets_over_the_same_transport():
-    cases = [Case("sockets", "ipc"), Case("xmlrpc_c", "tcp"), Case("sockets", "tcp"), Case("zeromq", "ipc")]
+    cases = [Case("sockets", "ipc"), Case("xmlrpc_stdlib", "tcp"), Case("sockets", "tcp"), Case("zeromq", "ipc")]
     run = handmade(cases, [10, 200, 20, 40], notebook="overview")
     assert over_sockets(run, 1).base == 2 and over_sockets(run, 1).value == pytest.approx(10, rel=0.01)
     assert over_sockets(run, 3).base == 0 and over_sockets(run, 3).value == pytest.approx(4, rel=0.01)
