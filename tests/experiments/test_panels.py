@@ -29,27 +29,18 @@ def run(request):
     return reference(request.param)
 
 
-@pytest.fixture(scope="module")
-def saved(run, drawn):
-    """Return the run's figure as files, SVG and PNG, as its notebook drew it."""
-    return [drawn(run.plan.notebook) / "figures" / f"{run.plan.notebook}.{kind}" for kind in ("svg", "png")]
-
-
-def test_figures_carry_their_origin(run, saved):
-    svg, png = saved
+@pytest.mark.parametrize("notebook", ["latency", "mystery", "overview"])  # the last is taller
+def test_a_saved_figure_is_large_enough_and_carries_its_origin(notebook, drawn):
+    run, folder = reference(notebook), drawn(notebook) / "figures"
+    svg, png = folder / f"{notebook}.svg", folder / f"{notebook}.png"
     assert Image.open(png).text["Description"].startswith(f"run={run.id} data={run.folder.data_hash()}")
-    assert run.id in svg.read_text("utf-8")
-    for file in saved:
+    assert Image.open(png).size == (2100, 1560 + round(150 * panels.taller(run)))
+    assert run.id in svg.read_text("utf-8") and ElementTree.parse(svg).getroot().tag.endswith("svg")
+    for file in (svg, png):
         told = listing.figure_text(str(file))
         assert run.id in told and "CHANGED" not in told
-        assert f"python -m bench run {run.plan.notebook} -p source reference" in told
-
-
-def test_figures_are_large_enough_and_say_what_is_needed(run, saved):
-    svg, png = saved
-    assert Image.open(png).size == (2100, 1560 + round(150 * panels.taller(run)))
-    assert ElementTree.parse(svg).getroot().tag.endswith("svg")
-    caption = panels.caption(run)
+        assert f"python -m bench run {notebook} -p source reference" in told
+    caption = " ".join(panels.caption(run).split())
     assert run.id in caption and f"{run.cases['starts'].max():.0f} starts" in caption and "n = " in caption
 
 
