@@ -23,13 +23,12 @@ def test_a_line_without_deviations_is_found_and_predicts_exactly():
     text = conducting.described(FOUND)
     assert "| collect | 2.0 | 5.00 | 5.00 to 5.00 | 0.50 s (0.50 to 0.50) | 5.00 s (5.00 to 5.00) |" in text
     assert "| in all | 10.0 | 8.00 | 8.00 to 8.00 | 0.81 s (0.81 to 0.81) | 8.01 s (8.01 to 8.01) |" in text
-    assert "fitted to 8 starts with 2, 8, 32 and 64 hosts, 5,000 calls by each, on 2 CPUs (some CPU" in text
+    assert all(fact in text for fact in ("8 starts", "2, 8, 32 and 64 hosts", "5,000 calls", "2 CPUs", "some CPU"))
 
 
 def test_the_first_limit_is_where_samples_take_as_long_as_orders():
     limit = conducting.described(FOUND).rpartition("\n\n")[2]  # 25.6 MB in 256 ms; 8 ms are worth 800 kB, 50,000 calls
-    assert "at 100 MB/s: the median of 3 starts" in limit
-    assert "Up to 50.0 k calls by each host" in limit and "on each of 1,000 hosts they take 32.0 s to collect" in limit
+    assert all(fact in limit for fact in ("100 MB/s", "3 starts", "50.0 k calls", "1,000 hosts", "32.0 s"))
 
 
 def test_what_is_stored_has_all_that_is_quoted():

@@ -36,24 +36,23 @@ def test_the_right_answer_is_told_why_and_a_likely_slip_gets_its_hint(exercise):
 def test_other_numbers_are_told_their_side_and_rounding_is_forgiven(exercise):
     assert bench.check(exercise.name, 1.015 * exercise.answer)
     assert bench.check(exercise.name, str(exercise.answer))
-    assert f"too large. {exercise.hint}" in str(bench.check(exercise.name, 700 * exercise.answer))
-    assert f"too small. {exercise.hint}" in str(bench.check(exercise.name, exercise.answer / 700))
-    with pytest.raises(UsageError, match="asks for a number"):
+    high, low = (str(bench.check(exercise.name, factor * exercise.answer)) for factor in (700, 1 / 700))
+    assert high.endswith(exercise.hint) and low.endswith(exercise.hint) and high != low
+    with pytest.raises(UsageError, match="a lot"):
         bench.check(exercise.name, "a lot")
 
 
 @pytest.mark.parametrize("exercise", WORDS, ids=lambda one: one.name)
 def test_words_that_are_no_answer_are_refused_with_those_that_are(exercise):
     assert bench.check(exercise.name, f" {exercise.answer.upper()} ")
-    with pytest.raises(UsageError, match=f"there are .*{exercise.answer}"):
+    with pytest.raises(UsageError, match=f"perhaps.*{exercise.answer}"):
         bench.check(exercise.name, "perhaps")
 
 
 def test_an_open_exercise_asks_for_an_answer():
     for empty in (None, ""):
-        judged = bench.check("latency e1", empty)
-        assert not judged and "Not answered yet" in str(judged)
-    with pytest.raises(UsageError, match="did you mean latency e1"):
+        assert not bench.check("latency e1", empty)
+    with pytest.raises(UsageError, match=r"latency e1\?"):
         bench.check("latncy e1", 1)
 
 
@@ -90,9 +89,9 @@ def test_each_suspect_is_in_one_box_and_only_the_right_one_is_accepted():
 def test_suspects_have_other_names_and_others_are_refused():
     assert {mystery.suspect(word) for word in mystery.SYNONYMS} == mystery.EVIDENCE.keys()
     assert mystery.suspect("  Lock  Convoy ") == "lock convoy"
-    with pytest.raises(UsageError, match="unknown suspect 'the moon'"):
+    with pytest.raises(UsageError, match="'the moon'"):
         bench.check("mystery A", "the moon")
-    assert "Not answered yet" in str(bench.check("mystery A", None))
+    assert not bench.check("mystery A", None)
 
 
 def test_nothing_that_is_read_tells_which_box_has_what():
@@ -136,7 +135,7 @@ def test_connections_are_opened_and_acknowledgements_delayed_where_they_should_b
 
 
 def test_a_box_that_there_is_not_is_refused():
-    with pytest.raises(UsageError, match="box must be a, b, c, d, e, f, sound"):
+    with pytest.raises(UsageError, match=r"box .*a, b, c, d, e, f, sound"):
         checked(Case("mystery", "tcp", options={"box": "g"}))
 
 
@@ -163,4 +162,4 @@ def test_ranges_that_overlap_are_not_taught_to_decide():
     found = intervals.paired_shift(np.log(b / a))
     assert max(a) > min(b) and found.low > 0
     (exercise,) = [one for one in EXERCISES if one.name == "latency e2"]
-    assert exercise.answer == "yes" and "overlapping ranges show neither" in exercise.why
+    assert exercise.answer == "yes"

@@ -43,11 +43,13 @@ def measured(*cases, **amount):
 
 @pytest.mark.parametrize("name", systems.names())
 def test_every_option_of_every_system_has_an_input_that_holds_its_default(name):
+    if missing := systems.missing(name):
+        pytest.skip(str(missing))
     options = systems.load(name).Options
     made = inputs.of(options)
     assert {option: each.value for option, each in made.items()} == vars(options())
     for option, each in made.items():
-        assert each.tooltip, f"{option} of {name} is not explained in the docstring of its Options"
+        assert each.tooltip, (name, option)
 
 
 def test_the_kind_of_an_option_decides_its_input():
@@ -140,12 +142,12 @@ def test_a_case_is_spelled_as_it_was_given():
 @pytest.mark.parametrize(
     ("cases", "text"),
     [
-        ("[{system: sockets, rat: 5}]", "unknown part of a case 'rat'"),
-        ("[]", "cases is an empty list"),
-        ("[{system: sockets, rate: -1}]", "rate must be a number above 0"),
-        ("[{system: sockets, clients: 0}]", "clients must be a whole number above 0"),
-        ("[{transport: ipc}]", "a case names no system"),
-        ("[{system: zeromq, transport: inproc, clients: 2}]", "inproc is one process"),
+        ("[{system: sockets, rat: 5}]", r"'rat'.*rate\?"),
+        ("[]", "cases"),
+        ("[{system: sockets, rate: -1}]", "^rate .*-1"),
+        ("[{system: sockets, clients: 0}]", "^clients .*0"),
+        ("[{transport: ipc}]", "system"),
+        ("[{system: zeromq, transport: inproc, clients: 2}]", "inproc"),
     ],
 )
 def test_a_wrong_case_is_refused_with_what_there_is(cases, text):
@@ -172,7 +174,7 @@ def test_a_measurement_shows_each_start_when_it_is_on_disk():
     measurement = Measurement(of, lambda *told: said.append(told), lambda run: seen.append(len(run.ledger)), print)
     assert not finished(measurement).error and seen == [1, 2, 3]
     assert measurement.run.manifest["finished"] and len(measurement.run.ledger) == 3
-    assert any(text.startswith("Measuring: start 2 of 3") for text, _ in said)
+    assert any("2 of 3" in text for text, _ in said)
     shares = [share for _, share in said]
     assert shares == sorted(shares) and shares[0] >= 0 and shares[-1] <= 1
 
@@ -194,7 +196,7 @@ def test_a_measurement_that_fails_is_one_line(with_systems):
     with_systems()
     of = make_plan("explore", [Case("faulty", "tcp", 100, {"fault": "dies_at_once"})], starts=1, window_s=0.1)
     measurement = finished(Measurement(of, lambda *told: None, lambda run: None, lambda measurement: None))
-    assert "server exited with status 7" in measurement.error and "\n" not in showing.error(measurement.error)
+    assert "status 7" in measurement.error and "\n" not in showing.error(measurement.error)
     assert measurement.run is None and not measurement.is_stopped
 
 
@@ -231,13 +233,13 @@ def test_sentences_decide_by_the_interval_of_the_ratio():
         return Row(name, False, np.array(medians), nothing, nothing, nothing, 0, ())
 
     few = sentences([row("slow", 20.0, 22.0), row("quick", 9.0, 11.0)])
-    assert few.startswith("The shortest median is that of **quick**: 10.0 µs (range over starts 9.00 µs to 11.0 µs).")
-    assert "2.11 times the shortest (no 95 % CI from fewer than six blocks)." in few
+    facts = ("**quick**", "10.0 µs", "9.00 µs to 11.0 µs", "**slow**", "2.11 times")
+    assert [few.index(fact) for fact in facts] == sorted(few.index(fact) for fact in facts)
     quick, near = row("quick", 9, 10, 11, 9.5, 10.5, 10), row("near", 9.1, 10.1, 11.1, 9.6, 10.6, 10.1)
     unpaired = sentences([quick, near])  # six starts of each, whose ranges overlap
-    assert "1.01 times the shortest (95 % CI" in unpaired and unpaired.endswith("not distinguishable from it.")
+    assert "1.01 times" in unpaired and "not distinguishable" in unpaired
     paired = sentences([quick, near], {("quick", "near"): Interval(1.01, 1.005, 1.015, 0.95)})
-    assert "1.01 times the shortest (95 % CI 1.00 to 1.01)." in paired and "not distinguishable" not in paired
+    assert "1.01 times" in paired and "1.00 to 1.01" in paired and "not distinguishable" not in paired
     assert sentences([]) == ""
 
 
@@ -262,9 +264,8 @@ def test_results_pile_up_are_forgotten_and_saved(page, tmp_path):
     run_to_the_end(page)
     assert [entry.row.name for entry in page._entries] == ["sockets ipc", "sockets tcp"]
     assert "papermill explore.ipynb out.ipynb -p cases" in page._commands.value
-    assert wait_for(lambda: "No conclusion" in page._numbers.value)
     page._save.click()
-    assert wait_for(lambda: "Saved" in page._status.value, 30)
+    assert wait_for(lambda: "explore.svg" in page._status.value, 30)
     assert (tmp_path / "figures" / "explore.svg").is_file()
     page._list.children[0].children[1].click()
     assert [entry.row.name for entry in page._entries] == ["sockets tcp"]
@@ -275,9 +276,10 @@ def test_results_pile_up_are_forgotten_and_saved(page, tmp_path):
 def test_an_error_is_shown_and_nothing_is_measured(page, with_systems):
     page._choice.transport.value = "inproc"
     page._choice.clients.value = 2
-    assert "inproc is one process" in page._error.value and page._commands.value == ""
+    shown = page._error.value
+    assert "inproc" in shown and page._commands.value == ""
     page._run.click()
-    assert page._measurement is None and "inproc is one process" in page._error.value
+    assert page._measurement is None and page._error.value == shown
     assert not stored.all_runs()
 
 

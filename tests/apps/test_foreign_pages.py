@@ -42,30 +42,35 @@ def test_what_would_be_obeyed_is_found(text):
     assert live(page) != []
 
 
-@pytest.fixture(scope="module", params=HALVES, ids=["one", "other"])
-def executed(request, tmp_path_factory):
-    """Return a hostile run, and a notebook that was executed with it as its source."""
-    folder = tmp_path_factory.mktemp("executed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROUNDTRIP_RUNS", str(folder / "runs"))
-        patch.setenv("ROUNDTRIP_FIGURES", str(folder / "figures"))
-        run, file = hostile(request.param), folder / "latency.ipynb"
-        papermill_here("latency.ipynb", str(file), "-p", "source", run.id)
-    assert "alert" in file.read_text("utf-8") or "evil" in file.read_text("utf-8")  # it is shown, as text
-    return run, file
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """Return both hostile runs, each with a notebook that was executed with it as its source."""
+    made = []
+    for text in HALVES:
+        folder = tmp_path_factory.mktemp("executed")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ROUNDTRIP_RUNS", str(folder / "runs"))
+            patch.setenv("ROUNDTRIP_FIGURES", str(folder / "figures"))
+            run, file = hostile(text), folder / "latency.ipynb"
+            papermill_here("latency.ipynb", str(file), "-p", "source", run.id)
+        assert "alert" in file.read_text("utf-8") or "evil" in file.read_text("utf-8")  # it is shown, as text
+        made.append((run, file))
+    return made
 
 
 def test_an_executed_notebook_exported_to_html(executed):
-    page, _ = HTMLExporter().from_notebook_node(nbformat.read(executed[1], 4))
-    assert live(page) == []
+    for _, file in executed:
+        page, _ = HTMLExporter().from_notebook_node(nbformat.read(file, 4))
+        assert live(page) == []
 
 
 def test_slides(executed, tmp_path):
-    assert live(slides._convert(executed[1], tmp_path / "slides").read_text("utf-8")) == []
+    for place, (_, file) in enumerate(executed):
+        assert live(slides._convert(file, tmp_path / f"slides{place}").read_text("utf-8")) == []
 
 
 def test_the_site(executed, tmp_path, monkeypatch):
-    """A page of the notebook, and its part of the gallery, made by the site's own functions and by Sphinx."""
+    """A page of each notebook, and its part of the gallery, made by the site's own functions and by one Sphinx."""
     spec = importlib.util.spec_from_file_location("site_build", ROOT / "docs" / "site" / "build.py")
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
@@ -73,17 +78,21 @@ def test_the_site(executed, tmp_path, monkeypatch):
     (pages / "notebooks").mkdir(parents=True)
     (pages / "figures").mkdir()
     monkeypatch.setenv("ROUNDTRIP_FIGURES", str(pages / "figures"))
-    run, file = executed
-    monkeypatch.setattr(build, "_reference", lambda notebook: run)
-    made = (pages / "notebooks" / "latency.ipynb").write_bytes
-    monkeypatch.setattr(build, "execute", lambda *given: made(file.read_bytes()))
-    entry = build._page(ROOT / "notebooks" / "latency.ipynb", pages, None)
-    (pages / "index.md").write_text(f"# Gallery\n\n{entry}\n\n```{{toctree}}\nnotebooks/latency\n```\n", "utf-8")
+    stems, entries = ("latency", "clients"), []  # two names for two pages of the same notebook
+    for stem, (run, file) in zip(stems, executed, strict=True):
+        monkeypatch.setattr(build, "_reference", lambda notebook, run=run: run)
+        made = (pages / "notebooks" / f"{stem}.ipynb").write_bytes
+        monkeypatch.setattr(build, "execute", lambda *given, made=made, file=file: made(file.read_bytes()))
+        entries.append(build._page(ROOT / "notebooks" / f"{stem}.ipynb", pages, None))
+    listed = "\n".join(f"notebooks/{stem}" for stem in stems)
+    index = "\n\n".join(["# Gallery", *entries, f"```{{toctree}}\n{listed}\n```\n"])
+    (pages / "index.md").write_text(index, "utf-8")
     words = python("sphinx", "-q", "-c", str(build.SITE), str(pages), str(tmp_path / "site"))
     subprocess.run(words, check=True, capture_output=True)
-    for name in ("index.html", "notebooks/latency.html"):
-        page = (tmp_path / "site" / name).read_text("utf-8")
-        assert live(page) == [] and run.id in page
+    for stem, (run, _) in zip(stems, executed, strict=True):
+        for name in ("index.html", f"notebooks/{stem}.html"):
+            page = (tmp_path / "site" / name).read_text("utf-8")
+            assert live(page) == [] and run.id in page
 
 
 def strings(widget):

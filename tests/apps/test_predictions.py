@@ -17,7 +17,8 @@ WHY = "because I say so"
 
 
 def test_a_prediction_is_locked_and_kept_with_its_reason():
-    assert "Locked: 20 to 80 µs, because: because I say so" in str(bench.predict("latency q1", 20, 80, WHY))
+    said = str(bench.predict("latency q1", 20, 80, WHY))
+    assert "20 to 80 µs" in said and WHY in said
     (kept,) = json.loads((paths.runs() / "predictions" / "latency-q1.json").read_text("utf-8"))
     assert (kept["low"], kept["high"], kept["why"]) == (20, 80, WHY)
 
@@ -25,8 +26,8 @@ def test_a_prediction_is_locked_and_kept_with_its_reason():
 def test_a_second_prediction_is_not_taken_and_that_is_said():
     bench.predict("latency q1", 20, 80, WHY)
     said = str(bench.predict("latency q1", 30, 31, "I have seen it"))
-    assert "It stays: the new one is **not** taken" in said and "20 to 80" in said
-    assert "not** taken" not in str(bench.predict("latency q1", 20, 80, WHY))  # the same cell, run again
+    assert "`anew=True`" in said and "20 to 80" in said
+    assert "anew" not in str(bench.predict("latency q1", 20, 80, WHY))  # the same cell, run again
     assert len(predictions.locked(questions.find("latency q1"))) == 1
 
 
@@ -34,18 +35,18 @@ def test_a_prediction_for_the_next_run_stands_beside_the_first():
     bench.predict("latency q1", 20, 80, WHY)
     bench.predict("latency q1", 40, 50, "I have seen it", anew=True)
     assert [one.low for one in predictions.locked(questions.find("latency q1"))] == [20, 40]
-    assert "(prediction 2 of 2)" in str(scores.scores(reference("latency"), "q1")[0])
+    assert "2 of 2" in str(scores.scores(reference("latency"), "q1")[0])
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((80, 20, WHY), "give the smaller number first"),
-        ((20, 80, ""), "say why"),
-        ((20, 80, "a guess"), "say why"),
-        ((20, None, WHY), "high must be a number above 0"),
-        ((0, 80, WHY), "low must be a number above 0"),
-        (("many", 80, WHY), "low must be a number above 0"),
+        ((80, 20, WHY), "80.*20"),
+        ((20, 80, ""), "why"),
+        ((20, 80, "a guess"), "why"),
+        ((20, None, WHY), "high"),
+        ((0, 80, WHY), "low"),
+        (("many", 80, WHY), "low.*many"),
     ],
 )
 def test_what_cannot_be_scored_is_not_locked(words, said):
@@ -55,33 +56,33 @@ def test_what_cannot_be_scored_is_not_locked(words, said):
 
 
 def test_without_numbers_the_question_is_asked_and_nothing_is_locked():
-    assert "Nothing is predicted yet" in str(bench.predict("latency q1", low=None, high=None, why=""))
+    assert questions.find("latency q1").text in str(bench.predict("latency q1", low=None, high=None, why=""))
     assert not predictions.locked(questions.find("latency q1"))
 
 
 def test_unknown_questions_are_named_with_those_that_there_are():
-    with pytest.raises(UsageError, match="did you mean latency q1"):
+    with pytest.raises(UsageError, match=r"latency q1\?"):
         bench.predict("latncy q1", 1, 2, WHY)
 
 
 def test_required_predictions_are_asked_for_before_anything_is_measured():
     for off in ("off", False):  # the second is how YAML reads the first
         bench.require("latency", off)
-    with pytest.raises(UsageError, match="latency q1 and latency q2 have no prediction; fill in low, high and why"):
+    with pytest.raises(UsageError, match="latency q1 and latency q2"):
         bench.require("latency", "required")
     bench.predict("latency q1", 20, 80, WHY)
-    with pytest.raises(UsageError, match="latency q2 has no prediction"):
+    with pytest.raises(UsageError, match=" latency q2"):
         bench.require("latency", "required")
     bench.predict("latency q2", 1, 2, WHY)
     bench.require("latency", "required")
-    with pytest.raises(UsageError, match="there are off, required"):
+    with pytest.raises(UsageError, match=r"'always'.*off, required"):
         bench.require("latency", "always")
 
 
 def test_a_damaged_file_says_what_to_do():
     bench.predict("latency q1", 20, 80, WHY)
     (paths.runs() / "predictions" / "latency-q1.json").write_text("[{]")
-    with pytest.raises(DataError, match="move it away"):
+    with pytest.raises(DataError, match=r"latency-q1\.json"):
         bench.predict("latency q1", 20, 80, WHY)
 
 
@@ -102,7 +103,7 @@ def test_answers_are_quantities_of_the_run():
 def test_what_a_run_did_not_measure_is_not_answered():
     run = handmade([Case("zeromq", "ipc"), Case("loopback", "inproc")], [60, 1], notebook="latency")
     assert questions.measured(run, questions.find("latency q2")) is None
-    assert "Not measured in this run" in str(scores.scores(run, "q2")[0])
+    assert not scores.scores(run, "q2")[0].measured
 
 
 def test_the_score_is_the_log_of_the_middle_over_the_measured():
@@ -117,8 +118,8 @@ def test_a_score_says_whether_the_range_held_and_is_drawn_on_a_logarithmic_axis(
     bench.predict("latency q1", value / 2, value * 2, WHY)
     bench.predict("latency q2", 50, 60, WHY)
     first, second = scores.scores(reference("latency"))
-    assert "your range contains it" in str(first) and "(score 0.00; 0 is exact)" in str(first)
-    assert "does **not** contain it" in str(second) and f"Your reason: *{WHY}*" in str(second)
+    assert "0.00" in str(first) and "**not**" not in str(first)
+    assert "**not**" in str(second) and WHY in str(second)
     axes = Figure().subplots()
     scores.row(first, axes)
     assert axes.get_xscale() == "log" and axes.get_xlabel() == "µs"
@@ -129,11 +130,11 @@ def test_a_score_says_whether_the_range_held_and_is_drawn_on_a_logarithmic_axis(
 def test_what_is_predicted_after_the_run_is_not_scored(monkeypatch):
     bench.predict("latency q1", 20, 80, WHY)
     run = handmade([Case("zeromq", "ipc"), Case("loopback", "inproc")], [60, 1], notebook="latency")
-    assert "your range contains" in str(scores.scores(run, "q1")[0])
+    assert scores.scores(run, "q1")[0].made
     monkeypatch.setitem(run.manifest, "created", "2000-01-01T00:00:00+00:00")
-    assert "predicted only after this run was measured" in str(scores.scores(run, "q1")[0])
+    assert not scores.scores(run, "q1")[0].made
 
 
-def test_notebooks_without_questions_say_so():
-    with pytest.raises(UsageError, match="it asks no questions"):
+def test_notebooks_without_questions_are_refused():
+    with pytest.raises(UsageError, match=r"noise\.ipynb"):
         scores.scores(reference("noise"))

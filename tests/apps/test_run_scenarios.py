@@ -48,13 +48,13 @@ def test_a_notebooks_own_name_has_no_scenarios_parameters(name):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("explore.http_parser", "unknown scenario 'explore.http_parser'.*; did you mean explore.http_parsers[?]$"),
-        ("explore.nothing-like-it", "there are explore.grpc-servers, .*explore.http_parsers$"),
-        ("papermill_params/latency.payload.yaml", "unknown scenario 'latency.payload'.*did you mean latency.payloads"),
-        ("http_parsers", "unknown notebook 'http_parsers'.*; did you mean explore.http_parsers[?]"),
-        ("latncy", "did you mean latency[?] .scenarios are listed by: python -m bench list --scenarios"),
-        ("nosuch.payloads", "unknown notebook 'nosuch.payloads'.*did you mean .*latency.payloads"),
-        ("x" * 3000 + ".yaml", "unknown notebook 'xxx"),
+        ("explore.http_parser", r"scenario 'explore\.http_parser'.*explore\.http_parsers\?$"),
+        ("explore.nothing-like-it", r"explore\.grpc-servers, .*explore\.http_parsers$"),
+        ("papermill_params/latency.payload.yaml", r"scenario 'latency\.payload'.*latency\.payloads\?"),
+        ("http_parsers", r"notebook 'http_parsers'.*explore\.http_parsers\?"),
+        ("latncy", r"latency\?.*python -m bench list --scenarios"),
+        ("nosuch.payloads", r"notebook 'nosuch\.payloads'.*latency\.payloads.*\?"),
+        ("x" * 3000 + ".yaml", "notebook 'xxx"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest_ones(name, said):
@@ -68,7 +68,7 @@ def test_a_file_of_your_own_is_a_scenario_too(tmp_path):
     (tmp_path / "mine.yaml").write_text("payload_bytes: [7]\n")
     found = scenarios.chosen(str(tmp_path / "latency.mine.yaml"))
     assert (found.name, found.notebook.stem, found.parameters) == ("latency.mine", "latency", {"payload_bytes": [7]})
-    with pytest.raises(UsageError, match="names no notebook: call it NOTEBOOK"):
+    with pytest.raises(UsageError, match=r"mine\.yaml.*NOTEBOOK"):
         scenarios.chosen(str(tmp_path / "mine.yaml"))
 
 
@@ -82,9 +82,8 @@ def test_a_file_without_parameters_is_refused(content, tmp_path):
 
 def test_all_scenarios_are_listed_with_what_they_show():
     shown = scenarios.listed()
-    assert all(
-        f"{file.stem}\n  {file.read_text('utf-8').splitlines()[0][2:]}" in shown for file in FILE.parent.iterdir()
-    )
+    for file in FILE.parent.iterdir():
+        assert f"{file.stem}\n  {file.read_text('utf-8').splitlines()[0][2:]}" in shown
 
 
 def test_parameters_on_the_command_line_override_the_scenarios(executed, monkeypatch):
@@ -92,7 +91,7 @@ def test_parameters_on_the_command_line_override_the_scenarios(executed, monkeyp
     monkeypatch.setattr(unattended, "_execute_one", lambda subject: happened.append(subject) or subject.notebook)
     executed("latency.quick-lecture", window_s="0.1")
     assert [one.parameters for one in happened] == [{"transport": "ipc", "window_s": "0.1"}]
-    with pytest.raises(UsageError, match=r"unknown parameter of latency\.ipynb 'window'"):
+    with pytest.raises(UsageError, match=r"latency\.ipynb.*'window'.*window_s\?"):
         executed("latency.quick-lecture", window="0.1")
 
 
@@ -104,12 +103,12 @@ def test_notebook_and_figure_of_a_scenario_bear_its_name(executed):
     run = stored.all_runs()[-1]
     assert {(case.system, case.callers) for case in run.plan().cases} == {("loopback", 1)}
     text = papermilling.outputs(paths.executed() / "explore.http_parsers.ipynb")
-    assert "explore.http_parsers.svg and " in text and "profile smoke" in text
+    assert "explore.http_parsers.svg" in text
     assert f"run explore.http_parsers -p source {run.id}" in figure_text(
         str(paths.figures() / "explore.http_parsers.png")
     )
-    said = executed("explore.http_parsers", source=run.id)
-    assert "a stored run is drawn, with its own plan" in said and len(stored.all_runs()) == 1
+    executed("explore.http_parsers", source=run.id)
+    assert len(stored.all_runs()) == 1
     said = executed("explore", source=run.id)
-    assert "explore.png" in said and "explore.http_parsers" not in said and "own plan" not in said
+    assert "explore.png" in said and "explore.http_parsers" not in said
     assert (paths.figures() / "explore.svg").read_bytes() == (paths.figures() / "explore.http_parsers.svg").read_bytes()

@@ -106,13 +106,13 @@ def test_what_a_person_typed_is_not_told_and_an_address_refuses(kept):
     plan = kept.manifest()["plan"]
     plan["cases"][0]["target"] = "tcp://myhost.example:5555"
     kept.update(plan=plan)
-    with pytest.raises(DataError, match="address is not submitted"):
+    with pytest.raises(DataError, match=kept.manifest()["id"]):
         submitting.submission([str(kept.path)])
 
 
 def test_runs_of_several_machines_are_refused(kept):
     kept.update(id=kept.manifest()["id"][:-1] + "0", machine=kept.manifest()["machine"] | {"machine_id": "00000000"})
-    with pytest.raises(UsageError, match="runs of one machine"):
+    with pytest.raises(UsageError):
         submitting.submission([str(kept.path), "reference/latency"])
 
 
@@ -122,7 +122,7 @@ def test_an_invalid_run_is_refused(kept):
     rows[0]["server_calls"] = 1
     kept.write_all(tables | {"ledger": schema.make("ledger", rows)})
     kept.write_manifest(manifest | {"data_digest": integrity.of_folder(kept.path)})
-    with pytest.raises(DataError, match=r"is invalid \(answers\)"):
+    with pytest.raises(DataError, match=r"\(answers\)"):
         submitting.submission([str(kept.path)])
 
 
@@ -131,8 +131,8 @@ def test_it_is_shown_first_and_written_only_if_agreed(tmp_path):
     for answer, status in (("n", 1), ("y", 0)):
         shown, found = in_a_terminal(answer, "submit", "reference/latency", "-o", str(tmp_path / "mine.zip"))
         assert found == status and (tmp_path / "mine.zip").exists() == (answer == "y")
-        places = [shown.index(text) for text in ("A zip of", "starts.parquet", "machine_id", "Left out", "Write ")]
-        assert places == sorted(places) and "samples (" in shown and "load (" in shown
+        assert 0 < shown.index("starts.parquet") < shown.index("machine_id") < shown.index("samples (")
+        assert shown.index("samples (") < shown.index("mine.zip")
     assert len(reading.read((tmp_path / "mine.zip").read_bytes())) == 1
 
 
@@ -150,7 +150,7 @@ def in_a_terminal(answer: str, *words: str) -> tuple[str, int]:
 def test_without_a_terminal_it_asks_for_yes(command, process, tmp_path):
     file = tmp_path / "mine.zip"
     finished = process("submit", "reference/latency", "-o", str(file), stdin=subprocess.DEVNULL)
-    assert finished.returncode == 2 and "Confirm with --yes" in finished.stderr and not file.exists()
+    assert finished.returncode == 2 and "--yes" in finished.stderr and not file.exists()
     assert "starts.parquet" in finished.stdout
     finished = command("submit", "reference/latency", "-o", str(file), "--yes")
     assert finished.returncode == 0 and len(reading.read(file.read_bytes())) == 1
@@ -162,21 +162,21 @@ def test_a_file_that_is_there_is_kept(tmp_path):
     file = tmp_path / made.name
     file.write_bytes(b"mine")
     for place in (file, tmp_path / "none" / "x.zip"):
-        with pytest.raises(DataError, match="name another with -o"):
+        with pytest.raises(DataError, match="-o"):
             submitting.write(made, str(place))
     assert file.read_bytes() == b"mine"
 
 
 def test_runs_that_are_not_there(tmp_path):
-    with pytest.raises(DataError, match="no run"):
+    with pytest.raises(DataError, match="'nosuch'"):
         submitting.submission(["nosuch"])
-    with pytest.raises(UsageError, match="name runs of one machine"):
+    with pytest.raises(UsageError):
         submitting.submission([])
 
 
 def test_what_would_not_be_accepted_is_not_written(monkeypatch):
     monkeypatch.setattr(zips, "MOST_MEMBER_BYTES", 1000)
-    with pytest.raises(DataError, match="would not be accepted"):
+    with pytest.raises(DataError, match="1,000"):
         submitting.submission(["reference/latency"])
 
 
@@ -185,7 +185,7 @@ def test_a_zip_that_cannot_be_written_to_its_end_leaves_nothing_and_one_that_is_
     limited = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most))
     words = ("submit", "reference/latency", "--yes", "-o", str(tmp_path / "mine.zip"))
     ended = process(*words, preexec_fn=limited)
-    assert ended.returncode == 1 and "cannot write" in ended.stderr and len(ended.stderr.splitlines()) == 1
+    assert ended.returncode == 1 and "mine.zip" in ended.stderr and len(ended.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "mine.zip").write_text("another's")
     assert "File exists" in process(*words).stderr and (tmp_path / "mine.zip").read_text() == "another's"

@@ -1,5 +1,6 @@
 """Notebooks run unattended: what is said, and what is made when."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -38,7 +39,8 @@ def test_the_routers_environment_is_made_after_the_first_figure_and_before_it_is
     execute(events)
     runs = [event for event in events if event.startswith("run ")]
     made = events.index("make crossbar")
-    assert runs[0] == "run latency" and events.index("say latency: figure " + shown("latency.png")) < made
+    drawn = next(place for place, event in enumerate(events) if shown("latency.png") in event)
+    assert runs[0] == "run latency" and drawn < made
     assert not [event for event in events[: events.index("run latency")] if event.startswith(("make ", "prepare "))]
     assert made < min(events.index(f"run {name}") for name in ("overview", "origins", "wamp"))
 
@@ -56,12 +58,11 @@ def test_nothing_is_made_while_a_notebook_runs(events):
 def test_each_notebook_is_announced_and_ended_and_its_figure_named(events):
     execute(events, "latency", "calibration")
     said = [event.removeprefix("say ") for event in events if event.startswith("say ")]
-    assert said[0] == "2 notebooks: latency, calibration" and said[1].startswith("About ")
-    assert said[2].startswith("latency (1 of 2): about ") and said[3].startswith(
-        "latency: took 0 s; executed notebook "
-    )
-    assert said[4] == f"latency: figure {shown('latency.png')}"
-    assert said[5].startswith("calibration (2 of 2): about ")
+    begun = [re.match(r"(\w+) \((\d of 2)\)", line) for line in said]
+    assert [found.groups() for found in begun if found] == [("latency", "1 of 2"), ("calibration", "2 of 2")]
+    assert [name for name in ("latency", "calibration") if any(shown(f"{name}.png") in line for line in said)] == [
+        "latency", "calibration",
+    ]  # fmt: skip
 
 
 HOLDING = """

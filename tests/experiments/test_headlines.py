@@ -1,11 +1,9 @@
 """The reader computes the headline number from the samples, and it agrees with the table."""
 
-import json
 import re
 
 import nbformat
 import pytest
-from conftest import ROOT
 from handmade import reference
 
 from bench.analysis.comparison import effect
@@ -65,11 +63,3 @@ def test_plan_versions_and_source_are_shown(notebook, drawn):
     titles = [data["text/markdown"] for data in shown if "text/markdown" in data]
     assert any("child/timed_loops.py, line" in title for title in titles)
     assert any("systems/" in title for title in titles)
-
-
-@pytest.mark.parametrize("notebook", NOTEBOOKS)
-def test_an_exercise_works_on_the_readers_own_run(notebook):
-    cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))["cells"]
-    (why,) = ["".join(cell["source"]) for cell in cells if "## Exercises" in "".join(cell["source"])]
-    assert re.search(r"^\d\. On your own run: ", why, re.M)
-    assert "](../docs/reading-a-notebook.md)" in "".join(cells[0]["source"])

@@ -10,6 +10,7 @@ from bench.errors import UsageError
 from bench.experiments import registry, tables, words
 from bench.experiments.messages import findings, text
 from bench.plan.case import Case
+from bench.text import quantity
 
 KNOWN = {
     "request_encode_ns": 10_000, "request_decode_ns": 20_000, "reply_encode_ns": 30_000, "reply_decode_ns": 40_000,
@@ -58,14 +59,12 @@ def test_the_fastest_codec_comes_first_and_the_sizes_go_up():
     assert one.value == pytest.approx(400 / 150, rel=1e-4)
 
 
-def test_the_sentences_say_what_the_larger_part_is():
-    said = words.conclusion(message_run())
-    assert "**zeromq, json**" in said and "the fastest codec is **orjson**" in said
-    assert "everything else is the larger part (24% codec)" in said
-    assert "320 B with json" in said
-    assert "half of the call at about" in said and "a tenth of the call at about" in said
-    assert "the codec is the larger part" in words.conclusion(message_run(rtt_us=(2000, 150, 125, 120)))
-    assert "more than half at every size" in text.sizes(message_run(rtt_us=(150, 140, 130, 150)))
+def test_the_sentences_have_the_codecs_their_shares_and_their_sizes():
+    run = message_run()
+    said = words.conclusion(run)
+    assert all(fact in said for fact in ("**zeromq, json**", "**orjson**", "24%", "320 B"))
+    crossings = [findings.crossing_bytes(run, findings.sweeps(run)["json"], level) for level in (0.1, 0.5)]
+    assert all(quantity(at, "B") in text.sizes(run) for at in crossings)
 
 
 def test_the_table_shows_the_four_times():
@@ -97,19 +96,19 @@ def test_a_message_of_the_users_own_has_one_size_and_leaves_out_what_cannot_carr
     assert {case.payload_bytes for case in made.cases if case.message == "mine.json"} == {
         len('{"who":"me","tags":["a","b"]}')
     }
-    assert "codec protobuf needs declared types" in made.absent["zeromq protobuf"]
+    assert "protobuf" in made.absent["zeromq protobuf"]
     assert {case.options["codec"] for case in made.cases if case.message == "mine.json"} == {"json"}
 
 
 @pytest.mark.parametrize(
     ("parameters", "wanted"),
     [
-        ({"message": "bytes"}, "message bytes has no codec"),
-        ({"message": "itmes"}, "items"),
-        ({"codec": "jsn"}, "json"),
-        ({"carrier": "oracle"}, "oracle carries opaque bytes only"),
-        ({"system": "oracle"}, "oracle carries opaque bytes only"),
-        ({"payload_bytes": "[0]"}, "payload_bytes"),
+        ({"message": "bytes"}, "^message bytes .*record, items, tree, numbers"),
+        ({"message": "itmes"}, r"items\?"),
+        ({"codec": "jsn"}, r"json\?"),
+        ({"carrier": "oracle"}, "^oracle .*zeromq"),
+        ({"system": "oracle"}, "^oracle .*zeromq"),
+        ({"payload_bytes": "[0]"}, "^payload_bytes .*0"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(parameters, wanted):

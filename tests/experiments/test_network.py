@@ -1,5 +1,7 @@
 """network.ipynb: its plan, and what its figure, sentences and table say of runs whose answers are known."""
 
+import re
+
 import numpy as np
 import pytest
 from handmade import FACTS, finished
@@ -110,11 +112,11 @@ def test_hosts_add_the_link_between_machines_and_do_without_a_veth_pair_where_no
 
 
 WRONG = [
-    ({"system": "sokets"}, "did you mean sockets"),
-    ({"payload_bytes": 1000, "large_bytes": 1000}, "large_bytes must be more than payload_bytes"),
-    ({"rates_mbit": [0]}, "rates_mbit must be a whole number above 0"),
-    ({"sizes": []}, "sizes is an empty list"),
-    ({"stall_sizes": "[-1]"}, "stall_sizes must be"),
+    ({"system": "sokets"}, r"sockets\?"),
+    ({"payload_bytes": 1000, "large_bytes": 1000}, r"^large_bytes .*payload_bytes \(1,000 B\)"),
+    ({"rates_mbit": [0]}, "^rates_mbit .*0"),
+    ({"sizes": []}, "^sizes "),
+    ({"stall_sizes": "[-1]"}, "^stall_sizes .*-1"),
 ]
 
 
@@ -136,7 +138,7 @@ def test_systems_that_are_absent_are_left_out_with_their_remedy(monkeypatch):
 def test_where_no_namespace_can_be_made_the_reason_is_said(monkeypatch):
     measurable.why_not.cache_clear()
     monkeypatch.setattr(measurable, "_lacking", lambda status: ["CAP_SYS_ADMIN"])
-    assert "needs root (CAP_SYS_ADMIN)" in str(registry.why_not("network", system="sockets"))
+    assert "CAP_SYS_ADMIN" in str(registry.why_not("network", system="sockets"))
     measurable.why_not.cache_clear()
 
 
@@ -153,10 +155,7 @@ def test_what_the_veth_pair_adds(run):
     assert (sockets.value, zeromq.value) == (pytest.approx(1.5, rel=1e-3), pytest.approx(1.2, rel=1e-3))
     assert findings.added_us(run, zeromq).median() == pytest.approx(12.3, rel=1e-2)
     assert findings.added_to(run, "zeromq") == zeromq and findings.added_to(run, "nats") is None
-    assert "zeromq**: the median RTT is 61.5 µs over loopback and 73.8 µs over the veth pair, 1.20 times" in text.links(
-        run
-    )
-    assert "the link adds 12.3 µs" in text.links(run)
+    assert re.search(r"\*\*zeromq\*\*: .*61\.5 µs.*73\.8 µs.*1\.20 times.*12\.3 µs", text.links(run))
 
 
 def test_hosts_are_compared_with_loopback():
@@ -165,7 +164,7 @@ def test_hosts_are_compared_with_loopback():
         [*SYSTEMS[:2], *((Case(name, "tcp", 1000, **far), us, 0) for name, us in (("sockets", 80), ("zeromq", 120)))]
     )
     assert [one.value for one in findings.added(run, findings.FAR)] == [pytest.approx(4), pytest.approx(2)]
-    assert "20.5 µs over loopback and 82.0 µs between the hosts, 4.00 times" in text.links(run)
+    assert re.search(r"20\.5 µs.*82\.0 µs.*4\.00 times", text.links(run))
     assert [one.other.link for one in findings.orders(run)] == ["hosts"]
 
 
@@ -175,8 +174,8 @@ def test_the_law_of_the_bandwidth(run):
     assert large.packets_us == pytest.approx(2 * 8 * (100_000 + 70 * 66) / 100)
     assert findings.over_law(run, large) == pytest.approx(1.05 * 1.025, rel=1e-3)
     said = text.bandwidths(run)
-    assert "**100 Mbit/s**: a call with 100 kB each way takes 17.2 ms, 1.08 times 2 × payload / bandwidth" in said
-    assert "(0.51 times with 1.00 kB each way). 2 × payload / bandwidth is 16.0 ms, and 16.7 ms with the head" in said
+    facts = ("100 kB", "17.2 ms", "1.08 times", "0.51 times", "1.00 kB", "16.0 ms", "16.7 ms")
+    assert re.search(r"\*\*100 Mbit/s\*\*.*" + ".*".join(map(re.escape, facts)), said)
 
 
 def test_pairs_of_systems_keep_their_order_reverse_it_or_are_no_longer_distinguishable(run):
@@ -185,9 +184,7 @@ def test_pairs_of_systems_keep_their_order_reverse_it_or_are_no_longer_distingui
     assert (limited.same, limited.unclear) == ((), (("sockets", "zeromq"),))
     other = by_hand([*SYSTEMS[:2], (SYSTEMS[2][0], 90, 0), SYSTEMS[3]])
     assert findings.orders(other)[0].reversed == (("sockets", "zeromq"),)
-    assert "Of these, over this link: 0 in the same order and 1 in the reverse order (sockets / zeromq)." in text.order(
-        other
-    )
+    assert re.search(r"\b0 .*\b1 .*sockets / zeromq", text.order(other))
     assert findings.limited(run, "zeromq").value == pytest.approx(1)
     assert findings.limited(other, "zeromq") is None
 
@@ -198,16 +195,13 @@ def test_the_stall_ends_at_a_full_segment(run):
     ]  # fmt: skip
     assert set(findings.acks_per_call(run, findings.stalls(run)[1])) == {2.0}
     said = text.stall(run)
-    assert "with 100 B a call takes 90.2 ms, and the kernel counts 2.00 delayed ACKs per call" in said
-    assert "with 1,500 B it takes 154 µs" in said and "A full segment of this link holds 1,448 B." in said
+    assert re.search(r"\b100 B .*90\.2 ms.*2\.00.*1,500 B .*154 µs.*1,448 B", said)
 
 
 def test_the_table_ranks_the_systems_under_each_condition(run):
     shown = tables.ranking(run)
     assert list(shown.index) == ["loopback", "veth", "loopback", "veth 100 Mbit/s"]
-    assert shown.iloc[0]["sockets"] == "1. 20.5 µs" and shown.iloc[0]["zeromq"].startswith(
-        "2. 3.00 times (95 % CI 3.00"
-    )
+    assert shown.iloc[0]["sockets"] == "1. 20.5 µs" and shown.iloc[0]["zeromq"].startswith("2. 3.00 times")
     assert len(tables.ratios(run)) == 2 + 4
 
 

@@ -13,6 +13,7 @@ from bench.experiments import panels, registry
 from bench.experiments.axes import style
 from bench.experiments.overview import figure, findings, text
 from bench.plan.case import Case
+from bench.text import duration
 
 NAMES = [
     *("sockets", "zeromq", "grpc_sync", "grpc_aio", "xmlrpc_pstream", "wamp_crossbar", "http_stdlib", "http_aiohttp"),
@@ -44,9 +45,9 @@ def words(axes):
 def test_all_systems_of_the_groups_are_planned_and_no_others():
     planned = {case.system for case in registry.plan("overview", groups="native").cases} - {"loopback", "sockets"}
     assert planned and {systems.group(name) for name in planned} == {"native"}
-    with pytest.raises(UsageError, match="unknown group 'fast': there are direct, broker, http, native"):
+    with pytest.raises(UsageError, match=r"'fast'.*direct, broker, http, native"):
         registry.plan("overview", groups="fast")
-    with pytest.raises(UsageError, match="groups choose among all systems"):
+    with pytest.raises(UsageError, match=r"^groups "):
         registry.plan("overview", system="zeromq", groups="direct")
 
 
@@ -54,7 +55,7 @@ def test_all_systems_of_the_groups_are_planned_and_no_others():
 def test_a_second_client_is_measured_for_few_systems_or_as_asked(asked, most):
     plan = registry.plan("overview", system="[sockets, zeromq]", two_clients=asked)
     assert max(case.clients for case in plan.cases) == most
-    with pytest.raises(UsageError, match="two_clients must be true, false or auto"):
+    with pytest.raises(UsageError, match=r"^two_clients .*'often'"):
         registry.plan("overview", system="sockets", two_clients="often")
 
 
@@ -71,14 +72,14 @@ def test_a_system_that_does_not_carry_the_payload_is_left_out_with_its_limit(tmp
     )
     with_systems(tmp_path)
     plan = registry.plan("overview", system="[tiny, sockets]")
-    assert "it carries 100 B at most" in plan.absent["tiny"]
+    assert "100 B" in plan.absent["tiny"]
     assert {case.system for case in plan.cases} == {"sockets", "loopback"}
 
 
 def test_rows_are_in_groups_and_each_system_has_one(run):
     cases, rows = findings.grouped(run), figure.rows_of(run)
     assert set(cases["system"]) == set(NAMES) and len(rows.places) == 26
-    assert list(rows.headings.values()) == ["direct", "brokered", "HTTP", "native", "others"]
+    assert len(rows.headings) == 5
     assert sorted([*rows.places.values(), *rows.headings]) == list(range(31))
     assert cases.groupby("group", sort=False)[findings.P50].apply(lambda each: each.is_monotonic_increasing).all()
 
@@ -125,7 +126,7 @@ def test_what_is_missing_is_named_with_one_line_that_installs_it():
     line = "python -m pip install aiomqtt nats-py && apt-get install redis-server"
     assert findings.to_install(run) == line
     said = text.conclusion(run)
-    assert f"All of them: `{line}`." in said and all(f"**{name}** was not measured" in said for name in reasons)
+    assert f"`{line}`" in said and all(f"**{name}**" in said for name in reasons)
     assert all(name in panels.caption(run) for name in reasons)
 
 
@@ -148,7 +149,7 @@ def test_a_distribution_ends_where_a_thousand_times_the_median_is():
         house.curve(axes, [100.0] * 50 + [1e9] * 3, "a", "black")
         house.distribution_axes(axes)
     assert axes.get_xlim()[1] < 1e6
-    assert any("off the axis: up to 1" in one.get_text() for one in axes.get_legend().get_texts())
+    assert any(duration(1e9) in one.get_text() for one in axes.get_legend().get_texts())
 
 
 def test_one_call_of_minutes_stretches_no_axis_of_every_call_and_is_named():
@@ -160,4 +161,4 @@ def test_one_call_of_minutes_stretches_no_axis_of_every_call_and_is_named():
     run = handmade.handmade(handmade.PAIR, [100, 50], starts=2, calls=1000, shape=once)
     (axes,) = panels.panel(run, "calls_in_order").axes
     assert axes.get_ylim()[1] < 1e6
-    assert "off the axis: up to 500 s" in axes.get_title(loc="left").replace("\n", " ")
+    assert "500 s" in axes.get_title(loc="left")

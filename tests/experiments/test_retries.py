@@ -63,7 +63,6 @@ RETRIED = [
 def test_outcomes_are_counted_from_the_attempts():
     run = run_of([case(), case(retries=3)], [GIVEN_UP, RETRIED])
     first, second = findings.outcomes(run)
-    assert (first.name, second.name) == ("no retries", "retries at once")
     assert set(first.attempts_per_request) == {1.0} and set(second.attempts_per_request) == {8 / 5}
     assert set(first.met) == {3 / 5} and set(first.goodput_per_s) == {3.0}
     assert set(second.met) == {3 / 5}  # the retry of request 3 is answered after 48 ms
@@ -78,7 +77,7 @@ def test_the_freeze_is_found_from_the_order_of_the_replies():
     assert set(findings.freezes_ns(run_of([case()], [later]), 0)) == {25.0 * MS}  # it waited for the reply before
     none = run_of([case()], [GIVEN_UP[:2]])
     assert findings.freezes_ns(none, 0).isna().all() and math.isnan(findings.outcomes(none)[0].recovery_s.iloc[0])
-    assert "did not freeze" in text.storm(none)
+    assert text.storm(none) != text.storm(run)
 
 
 @pytest.mark.parametrize(
@@ -103,20 +102,18 @@ def test_the_prediction_is_utilization_times_attempts():
     run = run_of([case(), case(retries=3), case(retries=3, budget=0.1), case(retries=9)], [GIVEN_UP] * 4)
     assert findings.utilization(run) == pytest.approx(0.2)
     said = text.predicted(run)
-    assert "| retries at once | 4 | 80% | below 100 %" in said and "| retry budget | 1.1 | 22% |" in said
-    assert "| 10 | 200% | above 100 %: once late" in said
+    rows = [line.strip("|").split(" | ")[1:] for line in said.splitlines()[2:]]
+    assert [row[:2] for row in rows] == [["1", "20%"], ["4", "80%"], ["1.1", "22%"], ["10", "200%"]]
+    assert rows[0][2] == rows[1][2] == rows[2][2] != rows[3][2]
 
 
-def test_sentences_and_table_say_whether_the_load_recovered():
+def test_the_table_says_whether_the_load_recovered():
     stuck = [(0, 0, 0, 2, 0), (1, 0, 10, 12, 10), (2, 0, 20, 122, 20)]
     stuck += [(3 + n, 0, 130 + n, 0, 130 + n) for n in range(0, 860, 5)]
     calm = [*GIVEN_UP[:4], *((4 + n, 0, 130 + n, 132 + n, 130 + n) for n in range(0, 860, 5))]
     run = run_of([case(), case(retries=3)], [calm, stuck])
-    table = tables.retries(run)
-    assert table.loc["no retries", "recovery after the freeze"].startswith("0.0 s")
-    assert table.loc["retries at once", "recovery after the freeze"] == "not within the window"
-    said = text.conclusion(run)
-    assert "retries at once**" in said and said.count("**not recover**") == 1
+    table = tables.retries(run)["recovery after the freeze"]
+    assert table.iloc[0].startswith("0.0 s") and not any(letter.isdigit() for letter in table.iloc[1])
 
 
 def test_a_start_that_does_not_recover_counts_as_the_longest():
@@ -170,11 +167,10 @@ def test_impossible_cases_are_refused(changed, words):
 
 def test_the_plan_differs_in_the_policy_alone():
     plan = planned()
-    assert labels(plan.cases)[1:] == [f"oracle tcp 250/s {one}" for one in
-                                      ("retries at once", "backoff with jitter", "retry budget")]  # fmt: skip
+    assert len(set(labels(plan.cases))) == 4
     alike = [{**vars(one), "retry": None} for one in plan.cases]
     assert all(one == alike[0] for one in alike) and len({str(one.retry) for one in plan.cases}) == 4
-    with pytest.raises(UsageError, match="exceed the capacity"):
+    with pytest.raises(UsageError, match=r"^600 requests/s .*rate"):
         planned(rate=600)
 
 
@@ -187,6 +183,6 @@ def test_a_real_server_that_freezes_is_asked_again_by_a_real_run():
         assert rows.loc[rows["number"] == 0, "request"].nunique() == ledger["scheduled"] == rows["request"].nunique()
         assert ledger["calls"] == rows["rtt_ns"].notna().sum() and (rows["number"] <= one.policy.retries).all()
         assert (rows["t_send_ns"] >= rows["due_ns"]).all() and (rows["rtt_ns"].dropna() > 0).all()
-        assert (rows["number"] > 0).any() == (one.name != "no retries")  # the freeze outlasts the timeout
+        assert (rows["number"] > 0).any() == (one.policy.retries > 0)  # the freeze outlasts the timeout
         assert 0 < one.wasted.iloc[0] <= 1 and one.met.iloc[0] < 1  # the busier the machine, the fewer are met
     assert isinstance(findings.over_time(run, 0), pd.DataFrame)

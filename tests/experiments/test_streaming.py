@@ -13,6 +13,7 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
+from bench.text import duration
 
 SHARED = {"load": "reply_stream", "payload_bytes": 100, "replies": 5, "reply_bytes": 50}
 GAP_US = 1000
@@ -92,9 +93,8 @@ def test_streams_that_broke_are_counted_and_in_no_quantile():
 
 def test_replies_that_the_server_sent_into_streams_that_broke_are_no_contradiction():
     one = streamed([paced("sockets")], [100], [20], [30], broken=1, server_calls=500)
-    assert "failed requests" in checks.answers(one).found
     other = streamed([paced("sockets")], [100], [20], [30], broken=1, server_calls=502)
-    assert "differ" in checks.answers(other).found
+    assert checks.answers(one).found != checks.answers(other).found and "502" in checks.answers(other).found
 
 
 def test_where_replies_are_late():
@@ -102,7 +102,7 @@ def test_where_replies_are_late():
     one = findings.lateness(run, 1)
     assert one.pacing[0] == pytest.approx(91.8) and one.transit[0] == pytest.approx(30.6)  # the lower median of six
     assert one.pacing_share == pytest.approx(0.75) and findings.common(run) == 1
-    assert "the timer is 75% of the sum" in text.where(run)
+    assert "75%" in text.where(run)
 
 
 def test_the_steps_of_the_origin_change_one_factor_each():
@@ -112,13 +112,8 @@ def test_the_steps_of_the_origin_change_one_factor_each():
         paced("zeromq", 10, {"token_codec": "protobuf"}, "ipc"),
     ]
     run = streamed(stacks, [400, 90, 110, 100, 50], [10] * 5, [20] * 5)
-    found = {one.change: one.ratio for one in findings.steps(run) if one.what == "time to first message"}
-    assert {change: round(ratio.value, 6) for change, ratio in found.items()} == {
-        "ZeroMQ instead of gRPC": 0.25,
-        "protobuf instead of pickle": round(100 / 110, 6),
-        "pickle instead of bytes": round(110 / 90, 6),
-        "ZeroMQ: ipc instead of tcp": 0.5,
-    }
+    found = [one.ratio.value for one in findings.steps(run) if one.what == findings.QUANTITIES[findings.FIRST]]
+    assert sorted(found) == pytest.approx([0.25, 0.5, 100 / 110, 110 / 90], rel=1e-4)
     assert "0.25 times" in text.origin(run) and "450 ms" in text.origin(run)
 
 
@@ -140,11 +135,11 @@ def test_how_many_streams_there_are_at_once_depends_on_the_profile_unless_they_a
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"streams": 0, "system": "http_stdlib", "unpaced_streams": 1}, "no streams of replies"),
-        ({"gap_us": 0}, "gap_us must be"),
-        ({"options": "{stream_by: sse}"}, "name it"),
-        ({"transport": "inproc"}, "transport"),
-        ({"streams": 3000}, "at most 2,000"),
+        ({"streams": 0, "system": "http_stdlib", "unpaced_streams": 1}, "^http_stdlib .*sockets"),
+        ({"gap_us": 0}, "^gap_us .*0"),
+        ({"options": "{stream_by: sse}"}, "^options .* -p system "),
+        ({"transport": "inproc"}, "transport 'inproc'.*ipc, tcp"),
+        ({"streams": 3000}, "^streams .*2,000.*3000"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(given, words):
@@ -157,5 +152,5 @@ def test_a_run_of_one_system_is_drawn_and_concluded():
         [paced("sockets", 1), paced("sockets", 10), paced("sockets", 10, gap_us=0)], [100] * 3, [20] * 3, [30] * 3
     )
     panels.whole(run).draw_without_rendering()
-    assert "With 1 stream, the median time to first message is" in words.conclusion(run)
-    assert "up to 10 streams on schedule" in words.conclusion(run)
+    said = words.conclusion(run)
+    assert said.index("1 stream") < said.index(duration(run.cases.loc[0, "p50_first_us"])) < said.index("10 streams")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -35,19 +36,19 @@ def test_every_effect_is_found():
         assert found[level].middle == pytest.approx(added, rel=0.04)  # a start adds its number in %
         assert found[level].low <= found[level].middle <= found[level].high
         assert len(found[level].us) == 6
-    assert found["websocket"].name == "framing: websocket instead of rawsocket"
+    assert (found["websocket"].factor, found["websocket"].level) == ("framing", "websocket")
     assert found["websocket"].ratio == pytest.approx(np.mean([1.38]), abs=0.05)
 
 
 def test_the_interval_of_an_effect_decides_and_not_the_sign_in_one_block():
     made = effects(factorial_run())[0]
     one = dataclasses.replace(made, us=np.array([-1.0, *range(10, 29)]), low=-1.0, high=28.0)
-    assert one.is_certain and "not distinguishable" not in wamp_text._effect(one)
+    assert one.is_certain and "distinguishable" not in wamp_text._effect(one)
     other = dataclasses.replace(one, us=one.us - np.array([-2.0] + 19 * [3.0]))
     assert findings.is_larger(one, other) and not findings.is_larger(other, one)
     for us in (np.array([-1.0, 2, 3, 4, 5, 6]), np.arange(1.0, 6)):  # six blocks with one below zero; five blocks
         unknown = dataclasses.replace(made, us=us)
-        assert not unknown.is_certain and "not distinguishable from zero" in wamp_text._effect(unknown)
+        assert not unknown.is_certain and "distinguishable" in wamp_text._effect(unknown)
 
 
 def test_a_block_with_a_gap_is_left_out():
@@ -66,14 +67,10 @@ def test_a_factor_of_one_level_has_no_effect():
 
 
 def test_the_conclusion_names_the_factor_that_makes_the_difference():
-    text = words.conclusion(factorial_run())
-    assert "Three factors changed at once" in text
-    assert "The largest effect is **framing**, " in text and "framing: websocket instead of rawsocket: +" in text
-    framing, json = (one for one in effects(factorial_run()) if one.level in ("websocket", "json"))
+    run = factorial_run()
+    text = words.conclusion(run)
+    framing, json = (one for one in effects(run) if one.level in ("websocket", "json"))
+    assert "**framing**" in text and "**serializer**" not in text and f"{framing.name}: +" in text
     assert findings.is_larger(framing, json) and not findings.is_larger(json, framing)
-    assert wamp_text._near(framing, [json], 2 * framing.middle) == (
-        "The largest median effect is **framing**, 50% of the sum of the three effects, but it is not "
-        "distinguishable from that of **serializer**."
-    )
-    assert "the router uses 150 µs (83%), its controller none" in text
-    assert "sockets ipc is 20.5 µs; the routed call takes 24.0 times (95 % CI 24.0 to 24.0) as long" in text
+    assert re.search(r"\*\*framing\*\*, 50%.*\*\*serializer\*\*", wamp_text._near(framing, [json], 2 * framing.middle))
+    assert "150 µs (83%)" in text and re.search(r"sockets ipc .*20\.5 µs.*24\.0 times", text)
