@@ -12,7 +12,7 @@ from bench.measurement.remote import connected
 def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(NotInstalledError, match="install it: make hosts"),
+        pytest.raises(NotInstalledError, match="make hosts"),
         connected({"scheduler": "tcp://127.0.0.1:1"}),
     ):
         pass
@@ -30,7 +30,7 @@ def test_addresses():
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "tcp://0.0.0.0:8786", "tcp://example:1"])
 def test_plain_tcp_beyond_this_machine_is_asked_for_by_name(address):
-    with pytest.raises(UsageError, match="is not encrypted"):
+    with pytest.raises(UsageError, match=address):
         engine.check_plain(address, False)
     engine.check_plain(address, True)
     engine.check_plain(address.replace("tcp", "tls"), False)

@@ -114,9 +114,7 @@ def test_the_system_in_python_speaks_with_the_native_server(serve, name):
 @twins
 def test_the_native_client_makes_closed_loads_only(name):
     case = Case(name, "ipc", load="open", offered_per_s=200)
-    with pytest.raises(
-        UsageError, match=f"the native client of {name} makes closed loads only: give the option client"
-    ):
+    with pytest.raises(UsageError, match=f"{name} .*closed .*option client"):
         checked(case)
     options = {"client": "python"}
     ledger = measure(checked(Case(name, "ipc", options=options, load="open", offered_per_s=200)), 0.2, seed=1).ledger
@@ -125,7 +123,7 @@ def test_the_native_client_makes_closed_loads_only(name):
 
 @twins
 def test_what_the_native_client_cannot_do_the_one_in_python_can(name):
-    with pytest.raises(UsageError, match="own client library in Python"):
+    with pytest.raises(UsageError, match="Python"):
         checked(Case(name, "ipc", calls_per_connection=5))
     case = checked(Case(name, "ipc", options={"client": "python"}, calls_per_connection=5, max_calls=20))
     assert measure(case, 5.0, seed=1).ledger["calls"] == 20
@@ -133,7 +131,7 @@ def test_what_the_native_client_cannot_do_the_one_in_python_can(name):
 
 @twins
 def test_a_side_that_does_not_exist_is_refused(name):
-    with pytest.raises(UsageError, match=r"option server of .* must be c or python"):
+    with pytest.raises(UsageError, match=r"option server .*c or python"):
         checked(Case(name, "ipc", options={"server": "rust"}))
 
 
@@ -142,7 +140,7 @@ def test_a_native_server_that_is_killed_is_explained(serve, name):
     child, _ = serve(name)
     (program,) = psutil.Process(child.pid).children()
     program.kill()
-    with pytest.raises(SystemFailedError, match=f"the {name} program ended with status -9"):
+    with pytest.raises(SystemFailedError, match=f"{name} program .*status -9"):
         collect("never", [child], 5)
 
 
@@ -158,7 +156,7 @@ def test_the_program_ends_with_the_server_that_started_it(serve, name):
 def test_an_address_in_use_is_named(serve, name):
     _, address = serve(name)
     child = Child("server", "bench.child.server", server_spec(name, "tcp", bind=address))
-    with pytest.raises(SystemFailedError, match=r"cannot listen at tcp://127\.0\.0\.1:\d+: Address already in use"):
+    with pytest.raises(SystemFailedError, match=f"{address}: Address already in use"):
         collect(Listening, [child], 20)
     child.stop()
 
@@ -170,7 +168,7 @@ def test_a_native_client_whose_server_ends_says_so_and_leaves_nothing(serve, nam
     (pid,) = load.pids
     threading.Timer(0.2, lambda: os.kill(child.pid, 9)).start()
     with pytest.raises(
-        TransportError, match=f"the {name} program failed: .*(closed|reset|Broken pipe|status 14)"
+        TransportError, match=f"{name} program .*(closed|reset|Broken pipe|status 14)"
     ) as caught:
         load.load(0, 2**62)
     assert "\n" not in str(caught.value) and is_gone(pid)
@@ -190,7 +188,7 @@ def test_a_server_that_does_not_echo_is_found_out(name, serve):
 
     library = systems.load(TWINS[name])
     address = begin(library, library.Options(), Binding("tcp", ""), answer=lambda payload: payload + b"!")
-    with pytest.raises(TransportError, match=r"request 0 was answered with other bytes \(6\)"):
+    with pytest.raises(TransportError, match=r"request 0 .*\(6\)"):
         load_of(name, address)
 
 
@@ -261,7 +259,7 @@ def test_a_proto_that_protoc_refuses_is_quoted_and_nothing_is_left(folder, tmp_p
     source.write_text("int main() {}")
     proto.write_text('syntax = "proto3"; message Payload { nothing data = 1; }')
     with pytest.raises(
-        NotInstalledError, match=r'small\.cpp could not be compiled: .*"nothing" is not defined'
+        NotInstalledError, match=r'small\.cpp .*"nothing"'
     ) as caught:
         programs.ensure(source, (), lambda line: None, protos=(proto,))
     assert "\n" not in str(caught.value) and not list(folder.glob("*/*"))
@@ -270,7 +268,7 @@ def test_a_proto_that_protoc_refuses_is_quoted_and_nothing_is_left(folder, tmp_p
 def test_what_is_missing_is_named_with_the_packages(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "grpc_cpp_plugin" else f"/usr/bin/{name}")
     with pytest.raises(
-        NotInstalledError, match="there is no grpc_cpp_plugin; install it: apt-get install g\\+\\+ a-package"
+        NotInstalledError, match="grpc_cpp_plugin.*apt-get install g\\+\\+ a-package"
     ):
         programs.need((), "g++ a-package", ["protoc", "grpc_cpp_plugin"])
 
@@ -299,7 +297,7 @@ def test_a_program_that_is_killed_in_the_window_is_one_sentence_and_leaves_nothi
     systems.prepare(name)
     threading.Thread(target=kill, daemon=True).start()
     with pytest.raises(
-        SystemFailedError, match=f"the {name} program .*(status -9|closed|reset|Broken pipe|status 14)"
+        SystemFailedError, match=f"{name} program .*(status -9|closed|reset|Broken pipe|status 14)"
     ) as caught:
         measure(case, 5.0, seed=1)
     assert "\n" not in str(caught.value) and killed
