@@ -119,7 +119,7 @@ def test_wrong_answers_end_the_start():
         connection.sendall(framed(next(asked)))
         connection.sendall(framed(next(asked)[::-1]))
 
-    with served(behave) as address, pytest.raises(SystemFailedError, match="request 0 .*100 bytes"):
+    with served(behave) as address, pytest.raises(SystemFailedError, match=r"request 0 .*100 bytes"):
         callers(sockets, address)
 
 

@@ -202,7 +202,7 @@ def test_an_answer_to_an_earlier_request_is_noticed_though_its_bytes_are_known()
 
         answering(answer)(connection, asked)
 
-    with served(stale) as address, pytest.raises(SystemFailedError, match="request 38 .*100 bytes"):
+    with served(stale) as address, pytest.raises(SystemFailedError, match=r"request 38 .*100 bytes"):
         grpc_load(address, max_calls=100)
 
 

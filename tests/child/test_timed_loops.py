@@ -47,7 +47,7 @@ def test_the_reply_to_an_earlier_request_is_noticed():
         late.append(payload)
         return late[-2] if len(late) > 10 else payload
 
-    with pytest.raises(SystemFailedError, match="request 9 .*100 bytes"):
+    with pytest.raises(SystemFailedError, match=r"request 9 .*100 bytes"):
         run_closed(call)
 
 
@@ -64,7 +64,7 @@ def test_a_wrong_answer_ends_the_async_loop_too():
     async def call(payload):
         return payload + b"x"
 
-    with pytest.raises(SystemFailedError, match="9 bytes .*8"):
+    with pytest.raises(SystemFailedError, match=r"9 bytes .*8"):
         asyncio.run(timed_loops.closed_async(call, [bytes(8)], timed_loops.zeros(3), timed_loops.zeros(3), FOREVER))
 
 

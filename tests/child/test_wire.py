@@ -208,7 +208,7 @@ def test_a_response_to_an_earlier_request_is_noticed():
             connection.sendall(framed(earlier or payload))
             earlier = payload
 
-    with served(stale) as address, pytest.raises(SystemFailedError, match="request 1 .*100 bytes"):
+    with served(stale) as address, pytest.raises(SystemFailedError, match=r"request 1 .*100 bytes"):
         load_of(address)
 
 

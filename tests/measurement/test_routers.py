@@ -165,7 +165,7 @@ def test_a_router_that_is_not_there_is_an_error(monkeypatch):
 
 def test_a_serializer_that_is_not_installed_names_its_package(monkeypatch):
     monkeypatch.delitem(wamp_crossbar.SERID_TO_SER, "cbor")
-    with pytest.raises(UsageError, match="cbor.*python -m pip install cbor2"):
+    with pytest.raises(UsageError, match=r"cbor.*python -m pip install cbor2"):
         checked(Case(NAME, "ipc", options={"serializer": "cbor"}))
     for wrong in ({"serializer": "xml"}, {"framing": "pigeon"}):
         with pytest.raises(UsageError, match=r"'(xml|pigeon)'"):

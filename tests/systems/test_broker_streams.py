@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_contract import check_stream
+from test_contract import check_stream, installed
 
 from bench import systems
 from bench.contract import Binding, parse_address
@@ -50,7 +50,7 @@ async def connected(module, options, binding):
         await receiver.close()
 
 
-@pytest.mark.parametrize(("name", "options"), CAREFUL)
+@pytest.mark.parametrize(("name", "options"), installed(CAREFUL))
 def test_messages_that_are_acknowledged_arrive_whole(name, options, routers):
     measured = measure(Case(name, "tcp", 1000, options, load="stream"), 0.05, 1, routers)
     check_stream(measured)

@@ -304,5 +304,5 @@ def test_nothing_is_left_when_an_experiment_with_a_broker_is_killed(name, privat
 
 def test_a_missing_program_names_its_package(monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
-    with pytest.raises(systems.NotInstalledError, match="no-such-broker.*apt-get install some"):
+    with pytest.raises(systems.NotInstalledError, match=r"no-such-broker.*apt-get install some"):
         _broker.Program("no-such-broker", "some-package", (1,), "", "").path()

@@ -332,7 +332,7 @@ def test_a_worker_that_dies_ends_the_server_and_is_named(serve):
     child, _ = serve(workers=3)
     pids = workers_of(child)
     os.kill(pids[1], 9)
-    with pytest.raises(SystemFailedError, match="worker 2 of 3 .*-9"):
+    with pytest.raises(SystemFailedError, match=r"worker 2 of 3 .*-9"):
         collect(Closed, [child], 10)
     assert wait_for(lambda: all(map(is_gone, pids)))
 
@@ -356,7 +356,7 @@ def test_a_worker_that_cannot_begin_is_quoted_and_none_is_left():
 
 
 def test_workers_need_a_port():
-    with pytest.raises(SystemFailedError, match="2 workers .*tcp"):
+    with pytest.raises(SystemFailedError, match=r"2 workers .*tcp"):
         measure(Case("http_aiohttp", "ipc", options={"workers": 2}), 0.1, seed=1)
 
 

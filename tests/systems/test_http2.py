@@ -155,7 +155,10 @@ WRONG = {  # what comes, and what the error names of it
     "malformed header block: InvalidTableIndex": (frame(HEADERS, END_HEADERS, 1, b"\xfe"), "InvalidTableIndex"),
     "interrupted by another frame": (frame(HEADERS, 0, 1, b"\x88") + frame(PING, 0, 0, bytes(8)), ""),
     "a header block without end": (frame(HEADERS, 0, 1, b"") + frame(CONTINUATION, 0, 1, b"") * 200, "65,536 bytes"),
-    "a header block without end again": (frame(HEADERS, 0, 1, bytes(16_000)) + frame(CONTINUATION, 0, 1, bytes(16_000)) * 5, "65,536 bytes"),
+    "a header block that is too large": (
+        frame(HEADERS, 0, 1, bytes(16_000)) + frame(CONTINUATION, 0, 1, bytes(16_000)) * 5,
+        "65,536 bytes",
+    ),
     "CONTINUATION of no header block": (frame(CONTINUATION, END_HEADERS, 1, b"\x88"), "CONTINUATION"),
     "pushes": (frame(PUSH_PROMISE, END_HEADERS, 1, b"\0\0\0\2\x88"), ""),
     "PING has 4 bytes instead of 8": (frame(PING, 0, 0, b"1234"), "PING"),
@@ -169,7 +172,10 @@ WRONG = {  # what comes, and what the error names of it
     "a window of stream 9": (frame(WINDOW_UPDATE, 0, 9, b"\0\0\0\1"), "stream 9"),
     "GOAWAY of 3 bytes": (frame(GOAWAY, 0, 0, b"123"), "GOAWAY"),
     "GOAWAY NO_ERROR": (frame(GOAWAY, 0, 0, struct.pack("!II", 0, 0)), "GOAWAY NO_ERROR"),
-    "GOAWAY ENHANCE_YOUR_CALM: too_many_pings": (frame(GOAWAY, 0, 0, struct.pack("!II", 1, 11) + b"too_many_pings"), "GOAWAY ENHANCE_YOUR_CALM: too_many_pings"),
+    "GOAWAY and why": (
+        frame(GOAWAY, 0, 0, struct.pack("!II", 1, 11) + b"too_many_pings"),
+        "GOAWAY ENHANCE_YOUR_CALM: too_many_pings",
+    ),
     "RST_STREAM REFUSED_STREAM": (frame(RST_STREAM, 0, 1, struct.pack("!I", 7)), "RST_STREAM REFUSED_STREAM"),
     "RST_STREAM error 99": (frame(RST_STREAM, 0, 1, struct.pack("!I", 99)), "RST_STREAM error 99"),
     "a frame after the response": (grpc_response(hpack.Encoder(), 1, b"x") + frame(DATA, 0, 1, b"y"), "stream 1"),

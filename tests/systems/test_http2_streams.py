@@ -144,7 +144,7 @@ def test_no_more_calls_are_begun_than_the_server_takes():
     talk.receive_all(settings({3: 2}))
     for number in range(2):
         talk.begin(0, b"abc", number)
-    with pytest.raises(TransportError, match="2 calls .*outstanding"):
+    with pytest.raises(TransportError, match=r"2 calls .*outstanding"):
         talk.begin(0, b"abc", 2)
 
 

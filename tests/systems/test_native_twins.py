@@ -26,19 +26,20 @@ from bench.plan.validation import checked
 TWINS = {"sockets_c": "sockets", "zeromq_c": "zeromq", "grpc_cpp": "grpc_sync"}
 
 
-def modules():
-    """Return the twins as parameters; those whose compiler or library is missing are skipped with the reason."""
-    rows = []
-    for name in TWINS:
-        try:
-            systems.load(name)
-            rows.append(pytest.param(name))
-        except NotInstalledError as missing:
-            rows.append(pytest.param(name, marks=pytest.mark.skip(reason=str(missing))))
-    return pytest.mark.parametrize("name", rows)
+def skipped_without(name):
+    """Return the marks of a system's tests: they are skipped with the reason if its compiler or library is missing."""
+    reason = systems.missing(name)
+    return [pytest.mark.skip(reason=str(reason))] if reason else []
 
 
-twins = modules()
+def modules(names):
+    """Return systems as parameters."""
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=skipped_without(name)) for name in names])
+
+
+twins = modules(TWINS)
+noticing = modules(["sockets_c", "grpc_cpp"])  # the client of zeromq_c connects again for ever
+only_sockets = modules(["sockets_c"])
 sides = pytest.mark.parametrize("server", ["c", "python"])
 
 
@@ -161,20 +162,18 @@ def test_an_address_in_use_is_named(serve, name):
     child.stop()
 
 
-@pytest.mark.parametrize("name", [name for name in ("sockets_c", "grpc_cpp") if name in TWINS])
+@noticing
 def test_a_native_client_whose_server_ends_says_so_and_leaves_nothing(serve, name):
     child, address = serve(name)
     load = load_of(name, address, calls=5_000_000)
     (pid,) = load.pids
     threading.Timer(0.2, lambda: os.kill(child.pid, 9)).start()
-    with pytest.raises(
-        TransportError, match=f"{name} program .*(closed|reset|Broken pipe|status 14)"
-    ) as caught:
+    with pytest.raises(TransportError, match=f"{name} program .*(closed|reset|Broken pipe|status 14)") as caught:
         load.load(0, 2**62)
     assert "\n" not in str(caught.value) and is_gone(pid)
 
 
-@pytest.mark.parametrize("name", [name for name in ("sockets_c", "grpc_cpp") if name in TWINS])
+@noticing
 def test_nobody_there_is_said(name):
     with pytest.raises(TransportError, match=r"[Rr]efused"):
         load_of(name, "tcp://127.0.0.1:1")
@@ -195,8 +194,9 @@ def test_a_server_that_does_not_echo_is_found_out(name, serve):
 # ---- raw sockets
 
 
-def test_requests_that_come_before_their_replies_are_answered_in_order(serve):
-    _, address = serve("sockets_c")
+@only_sockets
+def test_requests_that_come_before_their_replies_are_answered_in_order(serve, name):
+    _, address = serve(name)
     where = parse_address(address)
     payloads = [os.urandom(size) for size in (0, 1, 70_000, 5, 65_532)]
     with socket.create_connection((where.host, where.port)) as connection:
@@ -207,19 +207,21 @@ def test_requests_that_come_before_their_replies_are_answered_in_order(serve):
             assert replies.read() == sent
 
 
-def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(serve):
-    _, address = serve("sockets_c")
+@only_sockets
+def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(serve, name):
+    _, address = serve(name)
     where = parse_address(address)
     with socket.create_connection((where.host, where.port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert connection.recv(100) == b""
-    client = client_of("sockets_c", address)
+    client = client_of(name, address)
     assert client.call(b"hello") == b"hello"
     client.close()
 
 
-def test_the_wire_speaks_with_the_native_server():
-    ledger = measure(checked(Case("sockets_c", "tcp", 100, engine="wire", callers=3)), 0.1, seed=1).ledger
+@only_sockets
+def test_the_wire_speaks_with_the_native_server(name):
+    ledger = measure(checked(Case(name, "tcp", 100, engine="wire", callers=3)), 0.1, seed=1).ledger
     assert ledger["calls"] == ledger["server_calls"] > 3
 
 
@@ -235,14 +237,20 @@ def folder(tmp_path, monkeypatch):
     programs.ensure.cache_clear()
 
 
-needs_protoc = pytest.mark.skipif(
-    not (shutil.which("protoc") and shutil.which("grpc_cpp_plugin")),
-    reason="install protoc: apt-get install protobuf-compiler protobuf-compiler-grpc",
+def needs(*names, packages):
+    """Skip a test with the command that installs what it runs."""
+    missing = [name for name in names if not shutil.which(name)]
+    return pytest.mark.skipif(bool(missing), reason=f"there is no {', '.join(missing)}: apt-get install {packages}")
+
+
+needs_compiler = needs(programs.COMPILER, packages="g++")
+needs_protoc = needs(
+    programs.COMPILER, "protoc", "grpc_cpp_plugin", packages="g++ protobuf-compiler protobuf-compiler-grpc"
 )
 
 
+@needs_compiler
 def test_a_program_is_made_anew_when_a_header_differs(folder, tmp_path):
-    programs.need((), "g++")
     source, header = tmp_path / "small.cpp", tmp_path / "small.hpp"
     source.write_text('#include "small.hpp"\nint main() { return STATUS; }')
     made = []
@@ -258,18 +266,14 @@ def test_a_proto_that_protoc_refuses_is_quoted_and_nothing_is_left(folder, tmp_p
     source, proto = tmp_path / "small.cpp", tmp_path / "small.proto"
     source.write_text("int main() {}")
     proto.write_text('syntax = "proto3"; message Payload { nothing data = 1; }')
-    with pytest.raises(
-        NotInstalledError, match=r'small\.cpp .*"nothing"'
-    ) as caught:
+    with pytest.raises(NotInstalledError, match=r'small\.cpp .*"nothing"') as caught:
         programs.ensure(source, (), lambda line: None, protos=(proto,))
     assert "\n" not in str(caught.value) and not list(folder.glob("*/*"))
 
 
 def test_what_is_missing_is_named_with_the_packages(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "grpc_cpp_plugin" else f"/usr/bin/{name}")
-    with pytest.raises(
-        NotInstalledError, match="grpc_cpp_plugin.*apt-get install g\\+\\+ a-package"
-    ):
+    with pytest.raises(NotInstalledError, match=r"grpc_cpp_plugin.*apt-get install g\+\+ a-package"):
         programs.need((), "g++ a-package", ["protoc", "grpc_cpp_plugin"])
 
 

@@ -66,7 +66,7 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
 
 @pytest.mark.parametrize("load", [{"load": "stream"}, {"load": "reply_stream", "replies": 2, "reply_bytes": 100}])
 def test_a_queue_that_would_not_hold_the_sender_up_is_refused(load):
-    with pytest.raises(UsageError, match="redis: .*option queue list"):
+    with pytest.raises(UsageError, match=r"redis: .*option queue list"):
         checked(Case("redis", "tcp", 100, {"queue": "stream"}, **load))
 
 

@@ -16,7 +16,7 @@ from test_brokers import is_open
 from bench import replies, systems
 from bench.channel import Count, Counted, Listening
 from bench.child.reply_streams import done
-from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
+from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement.child_process import Child, collect
 from bench.measurement.received_streams import MOST_KEPT
 from bench.measurement.start import measure
@@ -49,10 +49,8 @@ WAYS = [
 
 def case_of(name, transport, options, **more):
     """Return the case of three streams of five replies, 2 ms apart, unless ``more`` says otherwise."""
-    try:
-        systems.load(name)
-    except NotInstalledError as missing:
-        pytest.skip(str(missing))
+    if reason := systems.missing(name):
+        pytest.skip(str(reason))
     usual = {"callers": 3, "replies": 5, "reply_bytes": 50, "gap_us": 2000, "load": "reply_stream"}
     return checked(Case(name, transport, 100, options, "free", **usual | more))
 

@@ -56,7 +56,7 @@ def load_of(address, protocol, payload=b"hello", **options):
 
 
 def test_options_that_do_not_exist():
-    with pytest.raises(UsageError, match="protocol of xmlrpc_c .*http or pstream"):
+    with pytest.raises(UsageError, match=r"protocol of xmlrpc_c .*http or pstream"):
         checked(Case("xmlrpc_c", "tcp", options={"protocol": "soap"}))
 
 
@@ -81,7 +81,7 @@ def test_either_side_is_native_or_in_python(protocol, client, server):
 @protocols
 def test_the_open_load_is_made_by_the_client_in_python(protocol):
     case = Case("xmlrpc_c", "tcp", options={"protocol": protocol}, load="open", offered_per_s=100)
-    with pytest.raises(UsageError, match="xmlrpc_c .*closed .*option client"):
+    with pytest.raises(UsageError, match=r"xmlrpc_c .*closed .*option client"):
         checked(case)
     with_python = dataclasses.replace(case, options={"protocol": protocol, "client": "python"})
     ledger = measure(checked(with_python), 0.2, seed=1).ledger
@@ -148,7 +148,7 @@ def test_a_server_that_dies_is_explained(serve):
     child, _ = serve("http")
     (program,) = psutil.Process(child.pid).children()
     program.kill()
-    with pytest.raises(SystemFailedError, match="Xmlrpc-c program .*status -9"):
+    with pytest.raises(SystemFailedError, match=r"Xmlrpc-c program .*status -9"):
         collect("never", [child], 5)
 
 
