@@ -260,4 +260,4 @@ def test_windows_in_which_nothing_was_due_are_complete_and_said():
     assert run.labels == ["sockets ipc 0.01/s", "sockets ipc"]
     (found,) = [one for one in checks.check(run) if one.name == "pacing"]
     assert found.verdict == checks.INVALID and found.found and found.advice
-    assert tables.loads(run)["response time p50"].iloc[0] == "n/a (needs 6 samples, has 0)"
+    assert tables.loads(run).filter(like="p50").iloc[0, 0].startswith("n/a")

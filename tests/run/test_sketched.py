@@ -238,7 +238,7 @@ def _changed(name, change, is_signed=True):
     return act, name
 
 
-FIRST = "sketches/00000|start 0"
+FIRST = "sketch|start 0"
 NOTHING = {"calls": 0, "sampled": 0, "replies": 0, "replies_by_part": [0] * 20, "rtt_counts": [], "rtt_zeros": 0}
 DAMAGED = {
     "cut off": (_cut, "sketches/00000.parquet"),
