@@ -50,8 +50,13 @@ def test_the_carriers_are_known():
     assert [name for name in carriers() if name != "oracle"] == [name for name in CARRIERS if name in importable]
 
 
-@pytest.mark.parametrize("kind", ["items", "tree"])
-@pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[0] in CARRIERS))
+CARRIED = [
+    *((name, transport, "items") for name, transport in PAIRS if name in CARRIERS),
+    *((name, systems.constant(name, "TRANSPORTS")[-1], "tree") for name in CARRIERS),
+]
+
+
+@pytest.mark.parametrize(("name", "transport", "kind"), installed(CARRIED))
 def test_messages_are_answered_verified_and_counted(name, transport, kind, routing):  # noqa: F811
     options = {"codec": "json"} if (name, kind) == ("arrow_flight", "tree") else {}  # a tree is no table
     measured = measure(checked(Case(name, transport, 500, options, message=kind, max_calls=5)), 2.0, 1, routing)
