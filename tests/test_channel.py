@@ -45,23 +45,23 @@ def test_what_is_sent_is_what_is_read_whatever_the_pieces():
 def test_every_kind_says_which_field_it_lacks_or_does_not_know(kind):
     whole = dict.fromkeys(kind._fields, ())
     assert vars(kind(**whole)) == whole
-    with pytest.raises(SystemFailedError, match=f"message {kind.__name__} has an unknown field 'colour'.*one version"):
+    with pytest.raises(SystemFailedError, match=f"{kind.__name__} .*'colour'"):
         kind(**whole, colour="red")
     for name in kind._fields:
         if not hasattr(kind, name):
-            with pytest.raises(SystemFailedError, match=f"message {kind.__name__} lacks its field '{name}'"):
+            with pytest.raises(SystemFailedError, match=f"{kind.__name__} .*'{name}'"):
                 kind(**{other: value for other, value in whole.items() if other != name})
 
 
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        (b'{"kind": "Nonsense"}', "no message 'Nonsense'"),
-        (b'{"kind": "Counted", "sizes": []}', "Counted lacks its field 'count'"),
-        (b'{"kind": "Listening", "sizes": [], "address": "x", "port": 5}', "unknown field 'port'"),
-        (b"[1, 2]", "is no message"),
-        (b"Traceback (most recent call last):", "is no message"),
-        (b"\xff\xfe", "is no message"),
+        (b'{"kind": "Nonsense"}', "'Nonsense'"),
+        (b'{"kind": "Counted", "sizes": []}', "Counted .*'count'"),
+        (b'{"kind": "Listening", "sizes": [], "address": "x", "port": 5}', "'port'"),
+        (b"[1, 2]", r"\[1, 2\]"),
+        (b"Traceback (most recent call last):", "Traceback"),
+        (b"\xff\xfe", r"\\xff"),
     ],
 )
 def test_what_is_no_message_is_one_sentence(line, text):
@@ -72,7 +72,7 @@ def test_what_is_no_message_is_one_sentence(line, text):
 
 def test_a_message_cannot_be_changed():
     message = Listening(address="tcp://127.0.0.1:5")
-    with pytest.raises(AttributeError, match="Listening cannot be changed"):
+    with pytest.raises(AttributeError, match="Listening"):
         message.address = "tcp://127.0.0.1:6"
 
 
@@ -97,4 +97,4 @@ def test_a_child_of_another_version_is_told_so():
         process.stdin.flush()
         (failed,) = Reader().feed(process.stdout.readline())
         assert process.wait(10) == 1  # by itself: its input is still open
-    assert "unknown field 'colour'" in failed.text
+    assert "'colour'" in failed.text

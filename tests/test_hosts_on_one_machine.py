@@ -140,13 +140,13 @@ def test_the_reason_is_given_where_there_can_be_no_hosts(monkeypatch):
     try:
         with monkeypatch.context() as patch:
             patch.setattr(os, "geteuid", lambda: 1000)
-            with pytest.raises(pytest.skip.Exception, match="namespaces need root"), bed(0):
+            with pytest.raises(pytest.skip.Exception, match="root"), bed(0):
                 pass
         namespaces.missing.cache_clear()
         with monkeypatch.context() as patch:
             patch.setattr(os, "geteuid", lambda: 0)
             patch.setattr(namespaces, "NEEDED", ("no-such-program",))
-            with pytest.raises(pytest.skip.Exception, match="the program no-such-program is not installed"), bed(0):
+            with pytest.raises(pytest.skip.Exception, match="no-such-program"), bed(0):
                 pass
     finally:
         namespaces.missing.cache_clear()

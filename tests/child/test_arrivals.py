@@ -32,8 +32,8 @@ def test_the_instant_is_that_of_the_arrival_and_not_of_the_read():
             time.sleep(0.01)
             began = time.perf_counter_ns()
             data, arrived = Arrivals().read(connection, 100)
-    assert data == b"answer" and sent[0][0] <= arrived + 1_000_000, "the clocks are compared"
-    assert arrived < began, "the process slept after it"
+    assert data == b"answer" and sent[0][0] <= arrived + 1_000_000  # the clocks are compared
+    assert arrived < began  # the process slept after it
 
 
 def test_where_the_kernel_reports_nothing_the_read_counts():

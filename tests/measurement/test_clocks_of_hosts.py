@@ -55,7 +55,7 @@ def test_a_host_whose_clock_is_set_in_the_window_is_named(assignment, monkeypatc
         return replace(reading, offset_ns=reading.offset_ns + late_ns)
 
     monkeypatch.setattr(loading, "clock", stepped)
-    with pytest.raises(SystemFailedError, match=rf"^the clock of host {loading.name} changed by \+1,000\.0 ms in the"):
+    with pytest.raises(SystemFailedError, match=rf"host {loading.name} .*\+1,000\.0 ms"):
         measure(Case("sockets", "tcp", placement="free"), WINDOW_S, 1)
     assert len(readings) == 2
 
@@ -70,9 +70,7 @@ def test_a_run_keeps_the_readings_and_resumes_after_a_step_without_measuring_a_s
         return reading if next(number) != 3 else replace(reading, offset_ns=reading.offset_ns - 10**9)
 
     monkeypatch.setattr(loading, "clock", stepped)
-    with pytest.raises(
-        SystemFailedError, match=rf"the clock of host {loading.name} changed by -1,000\.0 ms .*1 starts"
-    ):
+    with pytest.raises(SystemFailedError, match=rf"host {loading.name} .*-1,000\.0 ms .*\b1 starts"):
         runner.run(plan)
     folder = stored.unfinished(plan)
     assert folder.done() == {0} and (first := Run(folder).ledger.loc[0, "utc"])

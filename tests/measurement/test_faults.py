@@ -1,6 +1,8 @@
 """What goes wrong is said in one line with a remedy; nothing is lost, nothing is left running."""
 
+import errno
 import os
+import re
 import resource
 import signal
 import stat
@@ -48,14 +50,14 @@ def impatient(with_systems, monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        ("dies_at_once", "server exited with status 7; the end of its log: cannot start: no luck today"),
-        ("never_listens", "server did not listen within"),
-        ("returns", r"serve\(\) of faulty returned instead of answering"),
-        ("lies_at_once", "request 0 was answered with 100 bytes that differ"),
-        ("dies_later", "server exited with status 3; the end of its log: the last words of the server"),
-        ("hangs_later", "client did not finish within"),
-        ("lies_later", "was answered with 100 bytes that differ from byte"),
-        ("cuts_later", "was answered with 99 bytes instead of 100"),
+        ("dies_at_once", "server .*status 7; .*: cannot start: no luck today"),
+        ("never_listens", "faulty server"),
+        ("returns", r"serve\(\) of faulty"),
+        ("lies_at_once", "request 0 .*100 bytes"),
+        ("dies_later", "server .*status 3; .*: the last words of the server"),
+        ("hangs_later", "faulty client"),
+        ("lies_later", r"request \d+ .*100 bytes"),
+        ("cuts_later", "99 bytes .*100"),
     ],
 )
 def test_a_server_that_fails_is_quoted_and_nothing_is_left(impatient, private_parent, fault, text):
@@ -71,16 +73,16 @@ def test_a_stale_server_that_answers_in_its_place_is_found_by_the_counts(with_sy
     with_systems()
     run = Run(runner.run(make_plan("latency", [faulty("stale")], starts=1, window_s=0.05)))
     (found,) = [one for one in checks.check(run) if one.name == "answers"]
-    assert found.verdict == checks.INVALID and "look for server processes of an earlier run" in found.advice
+    assert found.verdict == checks.INVALID and found.advice
 
 
 def test_what_was_measured_before_a_failure_is_kept_and_resumed(impatient, monkeypatch):
     plan = make_plan("latency", [Case("sockets", "ipc"), faulty("lies_later")], starts=2, window_s=0.1)
-    with pytest.raises(SystemFailedError, match="starts before it are kept in"):
+    with pytest.raises(SystemFailedError, match=r"\d starts .*-latency-"):
         runner.run(plan)
     (folder,) = stored.all_runs()
     (failure,) = folder.manifest()["failures"]
-    assert "was answered with" in failure["error"]
+    assert "100 bytes" in failure["error"]
     assert not folder.manifest()["finished"]
     kept = folder.done()
     monkeypatch.setattr(runner, "measure", lambda case, *rest: measure(plan.cases[0], *rest))
@@ -115,7 +117,7 @@ def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_pare
         process.send_signal(how)
         process.wait(10)
     assert wait_for(lambda: all(is_gone(child) for child in children)), "orphans"
-    assert wait_for(lambda: not list(private_parent.glob("roundtrip-*"))), "a private directory is left"
+    assert wait_for(lambda: not list(private_parent.glob("roundtrip-*")))
     (folder,) = stored.all_runs()
     assert len(folder.done()) >= 4
     assert len(folder.read("samples")) > 100
@@ -139,7 +141,7 @@ def test_a_run_without_a_complete_start_says_so(command):
     folder = stored.create(plan, runner.facts(plan))
     for words in (["show", folder.id], ["run", "latency", "-p", "source", folder.id]):
         finished = command(*words)
-        assert finished.returncode == 1 and "has no complete start" in finished.stderr
+        assert finished.returncode == 1 and folder.id in finished.stderr and finished.stderr.count("\n") == 1
 
 
 def test_a_full_disk_is_explained_and_what_was_there_stays():
@@ -149,7 +151,7 @@ def test_a_full_disk_is_explained_and_what_was_there_stays():
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
-        with pytest.raises(DataError, match="free some space, or name another folder in ROUNDTRIP_RUNS"):
+        with pytest.raises(DataError, match="ROUNDTRIP_RUNS"):
             folder.append(1, tables)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -159,25 +161,24 @@ def test_a_full_disk_is_explained_and_what_was_there_stays():
 
 def test_a_place_that_cannot_be_written_is_named(monkeypatch):
     monkeypatch.setenv("ROUNDTRIP_RUNS", "/proc/nowhere")
-    with pytest.raises(DataError, match="name another folder in ROUNDTRIP_RUNS"):
+    with pytest.raises(DataError, match=r"/proc/nowhere.*ROUNDTRIP_RUNS"):
         runner.run(registry.plan("latency", transport="ipc", profile="smoke"))
 
 
 def test_an_address_in_use_is_reported(tmp_path):
     taken = sockets.listen(sockets.parse_address("tcp://127.0.0.1:0"))
     address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(TransportError, match=r"cannot listen at .*: Address already in use"):
+    with pytest.raises(TransportError, match=f"{address}.*{os.strerror(errno.EADDRINUSE)}"):
         sockets.serve(sockets.Binding("tcp", str(tmp_path), address), sockets.Options(), None)
     taken.close()
 
 
 def test_a_target_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(start, "READY_S", 1.0)
-    with pytest.raises(SystemFailedError, match=r"client failed: cannot connect to .*Connection refused"):
+    with pytest.raises(SystemFailedError, match=r"client .*tcp://127\.0\.0\.1:1: .*Connection refused"):
         measure(Case("sockets", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
     monkeypatch.setattr(start, "TARGET_S", 0.8)
-    remedy = "does a zeromq server listen at tcp://127.0.0.1:1. Start one there: python -m bench serve zeromq tcp"
-    with pytest.raises(SystemFailedError, match=f"client was not ready within \\d+ s.*{remedy}"):
+    with pytest.raises(SystemFailedError, match=r"client .*\d+ s.*tcp://127.0.0.1:1.*python -m bench serve zeromq tcp"):
         measure(Case("zeromq", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
 
 
@@ -187,7 +188,7 @@ def test_a_target_of_another_protocol_is_an_error_with_a_remedy(monkeypatch):
         words = [sys.executable, "-m", "bench", "serve", served, "tcp://127.0.0.1:0"]
         with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
             target = process.stdout.readline().split()[-1]
-            with pytest.raises(SystemFailedError, match=f"does a {asked} server listen at"):
+            with pytest.raises(SystemFailedError, match=f"python -m bench serve {asked} tcp"):
                 measure(Case(asked, "tcp", target=target), 0.1, seed=1)
             process.terminate()
 
@@ -197,12 +198,12 @@ def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_p
     words = [sys.executable, "-m", "bench", "serve", "sockets", address]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout.readline().startswith(f"sockets listens at {address}; measure it with -p system sock")
+            assert re.search(rf"{address}; .*-p system sockets", process.stdout.readline())
             ledger = measure(Case("sockets", "ipc", target=address), 0.5, seed=1).ledger
             assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] > 1
             children = descendants(process.pid)
             process.send_signal(signal.SIGINT)
-            assert process.stdout.readline() == f"answered {ledger['calls'] + 1:,} requests\n"
+            assert f" {ledger['calls'] + 1:,} " in process.stdout.readline()
             process.wait(10)
         finally:
             process.kill()
@@ -215,7 +216,7 @@ def served(path, *words, system="zeromq"):
     """Start to serve at a socket file, wait until it listens, and return the process."""
     words = [sys.executable, "-m", "bench", "serve", system, f"ipc://{path}", *words]
     process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert "listens at" in process.stdout.readline()
+    assert f"ipc://{path}" in process.stdout.readline()
     return process
 
 
@@ -235,11 +236,11 @@ def test_serving_never_replaces_what_is_there(command, tmp_path, system):
     folder.mkdir()
     for path in (file, folder):
         finished = command("serve", system, f"ipc://{path}")
-        assert finished.returncode == 2 and "is not a socket: it is kept as it is" in finished.stderr
+        assert finished.returncode == 2 and str(path) in finished.stderr
         assert finished.stderr.count("\n") == 1
     assert file.read_text() == "dear" and folder.is_dir()
     busy = sockets.listen(sockets.parse_address(f"ipc://{tmp_path}/busy"))
-    assert "a server listens at" in command("serve", system, f"ipc://{tmp_path}/busy").stderr
+    assert f"{tmp_path}/busy" in command("serve", system, f"ipc://{tmp_path}/busy").stderr
     busy.close()
     assert command("serve", system, f"ipc://{tmp_path}/x", "--mode", "rw").returncode == 2
 
@@ -262,11 +263,11 @@ def test_modules_in_the_users_folder_do_not_reach_servers(tmp_path, monkeypatch)
 
 def test_serving_at_an_address_in_use_is_one_line(command):
     taken = sockets.listen(sockets.parse_address("tcp://127.0.0.1:0"))
-    finished = command("serve", "zeromq", f"tcp://127.0.0.1:{taken.getsockname()[1]}")
+    address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+    finished = command("serve", "zeromq", address)
     taken.close()
-    assert finished.returncode == 1
-    assert "Address already in use" in finished.stderr and "choose another address" in finished.stderr
-    assert finished.stderr.count("\n") == 1
+    assert finished.returncode == 1 and finished.stderr.count("\n") == 1
+    assert address in finished.stderr and os.strerror(errno.EADDRINUSE) in finished.stderr
 
 
 def test_a_child_whose_parent_dies_before_it_speaks_leaves_too(tmp_path):

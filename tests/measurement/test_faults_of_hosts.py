@@ -1,5 +1,6 @@
 """Faults that need a network between hosts: a cable that is pulled, a firewall, a full disk; each names its host."""
 
+import errno
 import os
 import threading
 import time
@@ -75,7 +76,7 @@ def test_a_cable_that_stays_out_is_a_host_that_does_not_answer(made, monkeypatch
     monkeypatch.setattr(remote, "ANSWER_S", 2.0)
     hosts, scheduler = made
     pulling = in_window(hosts, lambda: hosts.hosts[1].plug(False))
-    with pytest.raises(SystemFailedError, match=r"^the host host2 has not answered for 4 s: it hangs, or the network"):
+    with pytest.raises(SystemFailedError, match=r"host2 .*\b4 s"):
         measure(case(scheduler), 3.0, 1)
     pulling.join()
     assert wait_for(lambda: not children(hosts), 40)  # also those beyond the cable: nobody asks for them
@@ -86,9 +87,7 @@ def test_a_firewall_between_load_host_and_server_is_suspected(made, monkeypatch)
     hosts, scheduler = made
     serving, loading = hosts.hosts
     serving.ip(f"route add blackhole {loading.address}/32")  # answers to it are dropped
-    with pytest.raises(
-        SystemFailedError, match=r"^the sockets client on host2 .*is there a firewall between"
-    ) as caught:
+    with pytest.raises(SystemFailedError, match=r"sockets client on host2 .*firewall") as caught:
         measure(case(scheduler), 0.2, 1)
     assert f"tcp://{serving.address}:" in str(caught.value) and "\n" not in str(caught.value)
     assert wait_for(lambda: not children(hosts))
@@ -99,7 +98,7 @@ def test_a_full_disk_there_is_said(made):
     folder = os.environ["TMPDIR"]
     hosts.hosts[0].run("mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder)
     hosts.hosts[0].run("dd", "if=/dev/zero", f"of={folder}/all", "bs=4k", "count=9", check=False)
-    with pytest.raises(SystemFailedError, match=r"on host1 failed: .*No space left on device") as caught:
+    with pytest.raises(SystemFailedError, match=f"host1 .*{os.strerror(errno.ENOSPC)}") as caught:
         measure(case(scheduler, options={"tls": True}), 0.2, 1)
     assert "\n" not in str(caught.value)
     assert wait_for(lambda: not children(hosts))

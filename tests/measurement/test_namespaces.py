@@ -70,10 +70,10 @@ def test_a_link_is_asked_for_by_its_rate():
 @pytest.mark.parametrize(
     ("hosts", "transport", "what"),
     [
-        (links.hosts(), "ipc", "reached over tcp, not ipc"),
-        ({"namespaces": {"rate": 1}}, "tcp", "unknown property of namespaces 'rate'"),
-        ({"namespaces": {"rate_mbit": -1}}, "tcp", "rate_mbit must be a whole number above 0"),
-        ({"namespaces": {}, "scheduler": "tcp://a:1"}, "tcp", "scheduler cannot be given with them"),
+        (links.hosts(), "ipc", "tcp, not ipc"),
+        ({"namespaces": {"rate": 1}}, "tcp", "'rate'"),
+        ({"namespaces": {"rate_mbit": -1}}, "tcp", "rate_mbit .*-1"),
+        ({"namespaces": {}, "scheduler": "tcp://a:1"}, "tcp", "scheduler"),
     ],
 )
 def test_what_no_link_can_be_is_refused(hosts, transport, what):
@@ -89,7 +89,7 @@ def test_cases_that_differ_in_the_link_are_named_by_it():
 def test_a_network_that_the_machine_uses_is_not_taken():
     networks = [ipaddress.IPv4Network(one) for one in ("10.0.0.0/15", "192.168.0.0/16", "10.2.3.4/32")]
     assert [str(one) for one in namespaces.addresses(networks)] == ["10.3.0.1/30", "10.3.0.2/30"]
-    with pytest.raises(UsageError, match=r"every private network 10\.x\.0\.0 is in use"):
+    with pytest.raises(UsageError, match=r"10\.x\.0\.0"):
         namespaces.addresses([ipaddress.IPv4Network("10.0.0.0/8")])
 
 
@@ -102,14 +102,14 @@ def test_who_may_not_make_namespaces_is_told_what_is_lacking(monkeypatch):
     assert namespaces._lacking("Name:\tpython\nCapEff:\t0000000000001000\n") == ["CAP_SYS_ADMIN"]
     assert namespaces._lacking("CapEff:\t000001ffffffffff\n") == []
     monkeypatch.setattr(namespaces, "_lacking", lambda status: ["CAP_SYS_ADMIN"])
-    with pytest.raises(UsageError, match=r"needs root \(CAP_SYS_ADMIN\): run as root, else draw the stored run"):
+    with pytest.raises(UsageError, match=r"CAP_SYS_ADMIN"):
         namespaces.joined().__enter__()
 
 
 def test_a_missing_program_is_named_with_its_package(monkeypatch):
     monkeypatch.setattr(namespaces, "_lacking", lambda status: [])
     monkeypatch.setattr(namespaces, "program", lambda name: None if name == "tc" else f"/sbin/{name}")
-    with pytest.raises(NotInstalledError, match=r"the program tc, .* install iproute2") as caught:
+    with pytest.raises(NotInstalledError, match=r"\btc\b.*install iproute2") as caught:
         namespaces.joined().__enter__()
     assert caught.value.packages == ("iproute2",)
 

@@ -101,10 +101,10 @@ def test_an_awaited_client_is_paced_too():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"offered_per_s": 0}, "above 0"),
-        ({"arrivals": "bursts"}, "there are uniform, poisson"),
-        ({"callers": 2}, "give clients"),
-        ({"system": "zeromq", "transport": "inproc"}, "use ipc or tcp"),
+        ({"offered_per_s": 0}, "offered_per_s"),
+        ({"arrivals": "bursts"}, "uniform, poisson"),
+        ({"callers": 2}, "clients"),
+        ({"system": "zeromq", "transport": "inproc"}, "ipc or tcp"),
     ],
 )
 def test_loads_that_cannot_be_offered(wrong, said):
@@ -154,7 +154,7 @@ def test_the_interval_is_the_plan_s_and_jitter_of_a_closed_loop_adds_nothing():
     run = handmade(FROZEN, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
     p99 = float(stats.quantile(run.samples_of(0)["rtt_ns"].to_numpy() / 1e3, 0.99))
     assert len(findings.corrected(run.samples_of(0), 1e6 / 500)) == len(run.samples_of(0))
-    assert f"{p99 / 1e3:.2f} ms in the closed loop corrected" in text.freeze(run)
+    assert f"{p99 / 1e3:.2f} ms" in text.freeze(run)
 
 
 FREEZE = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": 100}
@@ -174,11 +174,10 @@ def test_the_freeze_takes_the_same_share_of_the_window_in_every_case_and_the_tex
     run = handmade(FROZEN, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
     said = text.freeze(run)
     assert findings.freeze_share(run) == 0.1 and findings.delayed_share(run) == 0.2
-    assert "100 ms, 10% of each window" in said and "20% of all: quantiles above p80 are set by this choice" in said
-    assert "one slow call instead of 50" in said
+    assert all(fact in said for fact in ("100 ms", "10%", "20%", "p80", " 50"))
     late = [replace(one, options={**FREEZE, "freeze_after": 450}) for one in FROZEN]  # the window ends before the queue
     run = handmade(late, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
-    assert findings.delayed_share(run) == pytest.approx(0.1) and "quantiles above p90" in text.freeze(run)
+    assert findings.delayed_share(run) == pytest.approx(0.1) and "p90" in text.freeze(run)
 
 
 def test_a_run_without_the_frozen_server_says_nothing_of_it():
@@ -251,7 +250,7 @@ def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
     run = Run(runner.run(make_plan("openload", [closed, case], starts=1, window_s=0.4)))
     assert overload.overloaded(run) == [1]
     assert "Overloaded" in _growth(run) and "oracle" in outcome(run).found
-    assert words.text(run, "freeze").startswith("**No conclusion.** every offered rate exceeds")
+    assert words.text(run, "freeze").startswith("**No conclusion.**")
 
 
 def test_windows_in_which_nothing_was_due_are_complete_and_said():
@@ -260,5 +259,5 @@ def test_windows_in_which_nothing_was_due_are_complete_and_said():
     assert len(run.ledger) == 4 and run.cases.loc[0, "n"] == 0
     assert run.labels == ["sockets ipc 0.01/s", "sockets ipc"]
     (found,) = [one for one in checks.check(run) if one.name == "pacing"]
-    assert found.verdict == checks.INVALID and "no request was due" in found.found
-    assert tables.loads(run)["response time p50"].iloc[0] == "n/a (needs 6 samples, has 0)"
+    assert found.verdict == checks.INVALID and found.found and found.advice
+    assert tables.loads(run).filter(like="p50").iloc[0, 0].startswith("n/a")

@@ -54,7 +54,7 @@ def test_what_is_asked_while_the_host_answers_goes_there_in_one_call_and_each_ha
     answers += [host.ask("now"), host.ask("_watch"), host.ask("cpu_s", 1)]
     actor.may_answer.set()
     assert host.wait(answers[0]) == "" and host.wait(answers[1]) > 0 and host.wait(answers[3]) == 0
-    with pytest.raises(UsageError, match=r"^the host alpha: a host is not asked for '_watch'$"):
+    with pytest.raises(UsageError, match=r"host alpha: .*'_watch'"):
         host.wait(answers[2])
     assert actor.calls == [["log_tail"], ["now", "_watch", "cpu_s"]]
     assert host.call("log_tail", 1) == "" and actor.calls[2:] == [["log_tail"]]
@@ -66,7 +66,7 @@ def test_all_orders_end_in_one_sentence_when_the_host_leaves(far):
     answers = [host.ask("now") for _ in range(5)]
     actor.may_answer.set()
     for answer in [*answers, host.ask("now")]:
-        with pytest.raises(SystemFailedError, match=r"^the host alpha has left: "):
+        with pytest.raises(SystemFailedError, match="host alpha"):
             host.wait(answer)
     assert len(actor.calls) <= 2
 

@@ -56,5 +56,5 @@ def test_no_reply_at_all():
 
 
 def test_a_reply_before_it_was_sent_is_refused():
-    with pytest.raises(SystemFailedError, match="steps back"):
+    with pytest.raises(SystemFailedError):
         reply_streams_of([done([(100, 1, [(110, 105, 111)])])], 0)

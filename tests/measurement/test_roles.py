@@ -32,10 +32,10 @@ def test_roles(asked, hosts, server, load, latency):
 @pytest.mark.parametrize(
     ("asked", "text"),
     [
-        ({"server": "d"}, "no host is called 'd', which server names: there are a, b and c"),
-        ({"load": ["a", "x"]}, "no host is called 'x', which load names"),
-        ({"server": "here"}, "no host is called 'here'"),
-        ({"load": ["a", "b"], "latency": "c"}, "no host is left for the server"),
+        ({"server": "d"}, "'d'.* server .*a, b and c"),
+        ({"load": ["a", "x"]}, "'x'.* load "),
+        ({"server": "here"}, "'here'"),
+        ({"load": ["a", "b"], "latency": "c"}, "server"),
     ],
 )
 def test_a_role_that_nobody_can_have_is_an_error(asked, text):
@@ -77,8 +77,8 @@ def test_clocks_of_few_hosts_are_read_with_more_exchanges_each_than_those_of_man
 
 def test_a_clock_that_does_not_answer_is_an_error_among_many_too():
     def silent(times):
-        raise SystemFailedError("it does not answer")
+        raise SystemFailedError("silent")
 
     hosts = [*(SimpleNamespace(clock=int) for _ in range(9)), SimpleNamespace(clock=silent)]
-    with pytest.raises(SystemFailedError, match="it does not answer"):
+    with pytest.raises(SystemFailedError, match="silent"):
         clocks_of(hosts)

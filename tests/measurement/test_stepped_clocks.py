@@ -46,7 +46,7 @@ def readings(*offsets_ns):
 )
 def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch, after_ns, shown):
     loads_on(Read(readings(0, after_ns)), monkeypatch)
-    with pytest.raises(SystemFailedError, match=rf"^the clock of host far changed by {shown} in the window") as failed:
+    with pytest.raises(SystemFailedError, match=rf"host far .*{shown}") as failed:
         measure(CASE, 0.05, 1)
     assert "\n" not in str(failed.value) and "-p resume true" in str(failed.value)
 
@@ -59,7 +59,7 @@ def test_a_clock_that_drifts_as_clocks_do_is_measured(monkeypatch):
 def test_the_run_is_resumed_and_no_start_is_measured_twice(monkeypatch):
     plan = make_plan("latency", [CASE], starts=3, window_s=0.05)
     loads_on(Read(readings(0, 0, 0, SECOND)), monkeypatch)
-    with pytest.raises(SystemFailedError, match=r"host far .* \(1 starts before it are kept in"):
+    with pytest.raises(SystemFailedError, match=r"host far .*\b1 starts"):
         runner.run(plan)
     folder = stored.unfinished(plan)
     assert folder.done() == {0}
@@ -74,5 +74,5 @@ def test_a_clock_of_another_time_namespace_after_the_window_is_a_step(monkeypatc
         before, after = (clocks.enter_context(clock_of(host)) for host in made.hosts)
         loads_on(Read(compare(address) for address in (before, after)), monkeypatch)
         # its clients run by this machine's clock: the order to go comes 50 ms late, which changes nothing here
-        with pytest.raises(SystemFailedError, match=r"the clock of host far changed by \+(999\.9|1,000\.\d) ms"):
+        with pytest.raises(SystemFailedError, match=r"host far .*\+(999\.9|1,000\.\d) ms"):
             measure(CASE, 0.05, 1)

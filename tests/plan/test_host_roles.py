@@ -39,13 +39,13 @@ def test_what_was_asked_is_asked_again_with_the_same_answer():
 
 
 WRONG = {
-    "udp://a:1": "hosts must be the address of a scheduler",
-    "a": "hosts must be the address of a scheduler",
-    "tcp://a": "is no address: write tcp://HOST:PORT",
-    "tcp://:8786": "is no address",
-    "tls://a:99999": "is no address",
-    "tcp://a:1/x": "is no address",
-    "absent.yaml": "cannot be read: No such file",
+    "udp://a:1": "hosts .*udp://a:1",
+    "a": "hosts .*'a'",
+    "tcp://a": "tcp://HOST:PORT",
+    "tcp://:8786": "'tcp://:8786'",
+    "tls://a:99999": "'tls://a:99999'",
+    "tcp://a:1/x": "'tcp://a:1/x'",
+    "absent.yaml": r"absent\.yaml.*No such file",
 }
 
 
@@ -56,17 +56,17 @@ def test_what_is_neither_is_refused(value):
 
 
 CONTENTS = {
-    "[": "is no YAML",
-    "- a": "must hold lines like scheduler",
-    "server: a": "names no scheduler",
-    f"scheduler: {SCHEDULER}\nclients: a": "unknown role .* did you mean latency|unknown role .* there are scheduler",
-    f"scheduler: {SCHEDULER}\nload: []": "load in .* is empty",
-    f"scheduler: {SCHEDULER}\nload: [a, {{}}]": "a list of names of hosts",
-    f"scheduler: {SCHEDULER}\nserver: [a, b]": "the name of one host",
-    f"scheduler: {SCHEDULER}\nserver: a b": "the name of one host",
-    f"scheduler: {SCHEDULER}\nserver: a\nload: [b, a]": "names a twice: a host has one role",
-    f"scheduler: {SCHEDULER}\nload: [b, b]": "names b twice",
-    "scheduler: 8786": "names no scheduler",
+    "[": "YAML",
+    "- a": "scheduler",
+    "server: a": "scheduler",
+    f"scheduler: {SCHEDULER}\nclients: a": "'clients'.*(latency|scheduler)",
+    f"scheduler: {SCHEDULER}\nload: []": "load",
+    f"scheduler: {SCHEDULER}\nload: [a, {{}}]": "load",
+    f"scheduler: {SCHEDULER}\nserver: [a, b]": "server",
+    f"scheduler: {SCHEDULER}\nserver: a b": "server.*'a b'",
+    f"scheduler: {SCHEDULER}\nserver: a\nload: [b, a]": r"\ba\b",
+    f"scheduler: {SCHEDULER}\nload: [b, b]": r"\bb\b",
+    "scheduler: 8786": "scheduler",
 }
 
 
@@ -75,16 +75,16 @@ def test_a_file_that_is_wrong_is_refused_with_one_sentence(content, tmp_path):
     (tmp_path / "h.yaml").write_text(content)
     with pytest.raises(UsageError, match=CONTENTS[content]) as error:
         hosts.asked(str(tmp_path / "h.yaml"))
-    assert "\n" not in str(error.value)
+    assert "h.yaml" in str(error.value) and "\n" not in str(error.value)
 
 
 REFUSED = {
-    "give transport tcp": {"transport": "ipc"},
-    "give placement free": {"placement": "same"},
-    "closed and open loads": {"load": "stream"},
+    "transport tcp": {"transport": "ipc"},
+    "placement free": {"placement": "same"},
+    "stream": {"load": "stream"},
     "engine library or wire": {"system": "http_stdlib", "engine": "wrk"},
-    "leave out the role server": {"target": "tcp://10.0.0.9:1", "hosts": ROLES},
-    "names no scheduler": {"hosts": {"server": "a"}},
+    "role server": {"target": "tcp://10.0.0.9:1", "hosts": ROLES},
+    "scheduler": {"hosts": {"server": "a"}},
 }
 
 
@@ -117,5 +117,5 @@ def test_one_more_process_measures_latency():
 
 
 def test_the_roles_are_said_as_far_as_they_are_known():
-    assert hosts.described(ROLES) == f"hosts of {SCHEDULER}: server a; load b and c; latency d"
-    assert "the first host that is free" in hosts.described({"scheduler": SCHEDULER})
+    assert hosts.described(ROLES).endswith(f"{SCHEDULER}: server a; load b and c; latency d")
+    assert SCHEDULER in hosts.described({"scheduler": SCHEDULER})

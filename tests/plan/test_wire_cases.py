@@ -17,11 +17,10 @@ ALL = (*WIRED, "http_aiohttp", "grpc_sync", "grpc_aio")
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
-@pytest.mark.parametrize("callers", [1, 8])
-def test_the_servers_count_is_the_clients(name, transport, callers):
-    measured = measure(Case(name, transport, 1000, engine="wire", callers=callers), 0.1, 1)
+def test_the_servers_count_is_the_clients(name, transport):
+    measured = measure(Case(name, transport, 1000, engine="wire", callers=8), 0.1, 1)
     ledger = measured.ledger
-    assert len(measured.calls) == callers and all(times.shape[1] >= 1 for times in measured.calls)
+    assert len(measured.calls) == 8 and all(times.shape[1] >= 1 for times in measured.calls)
     assert sum(times.shape[1] for times in measured.calls) == ledger["calls"] == ledger["server_calls"]
     assert ledger["client_cpu_ns"] > 0 and ledger["first_rtt_ns"] > 0
 
@@ -62,16 +61,16 @@ def test_limits_and_large_payloads(name):
         (
             "zeromq",
             {},
-            "has no engine wire: .*grpc_aio, .*grpc_sync, http_aiohttp, .*http_crossbar, http_stdlib, oracle, sockets, "
-            ".*xmlrpc_stdlib have one",
+            "wire: .*grpc_aio, .*grpc_sync, http_aiohttp, .*http_crossbar, http_stdlib, oracle, sockets, "
+            ".*xmlrpc_stdlib",
         ),
-        ("zeromq", {"transport": "inproc"}, "zeromq over inproc has no engine wire"),
-        ("sockets", {"engine": "wires"}, "there are library, wire, wrk, h2load; did you mean wire"),
-        ("sockets", {"options": {"writes": 2}}, "sockets: .* give writes 1, or engine library"),
-        ("xmlrpc_pstream", {"options": {"writes": 3}}, "give writes 1"),
-        ("xmlrpc_stdlib", {"options": {"http": "1.0"}}, 'give http "1.1" and gzip false, or engine library'),
-        ("xmlrpc_stdlib", {"options": {"gzip": True}}, 'give http "1.1" and gzip false'),
-        ("zeromq", {"load": "stream"}, "makes calls, and a stream has none"),
+        ("zeromq", {"transport": "inproc"}, "zeromq .*inproc .*wire"),
+        ("sockets", {"engine": "wires"}, "library, wire, wrk, h2load"),
+        ("sockets", {"options": {"writes": 2}}, "sockets: .* writes 1, or engine library"),
+        ("xmlrpc_pstream", {"options": {"writes": 3}}, "writes 1"),
+        ("xmlrpc_stdlib", {"options": {"http": "1.0"}}, 'http "1.1" and gzip false, or engine library'),
+        ("xmlrpc_stdlib", {"options": {"gzip": True}}, 'http "1.1" and gzip false'),
+        ("zeromq", {"load": "stream"}, "wire .*stream"),
     ],
 )
 def test_what_has_no_wire_is_refused(system, rest, text):
@@ -102,7 +101,7 @@ def test_a_message_that_is_only_sent_back_is_a_wrong_answer():
     for name in ("sockets", "grpc_aio"):
         with served(echo if name == "sockets" else answering(grpc_echo)) as address:
             case = checked(Case(name, "tcp", 500, target=address, **given))
-            with pytest.raises(SystemFailedError, match=r"answered with a message with .* was expected"):
+            with pytest.raises(SystemFailedError, match=r"request 0 "):
                 measure(case, 1.0, 1)
 
 
@@ -126,14 +125,14 @@ def test_retries_are_made_over_an_encrypted_connection_too(name):
 
 @pytest.mark.parametrize("tls", [False, True])
 def test_retries_are_not_made_over_http_2(tls):
-    with pytest.raises(UsageError, match="the engine wire makes the load retry without HTTP/2"):
+    with pytest.raises(UsageError, match=r"load retry .*HTTP/2"):
         checked(Case("grpc_sync", "tcp", 100, {"tls": tls}, engine="wire", load="retry", offered_per_s=10.0))
 
 
 def test_open_loads_take_callers_only_by_wire():
     shared = {"load": "open", "offered_per_s": 100.0, "callers": 4}
     assert Case("sockets", "ipc", engine="wire", **shared).callers == 4
-    with pytest.raises(UsageError, match="give clients, not callers"):
+    with pytest.raises(UsageError, match="clients, not callers"):
         checked(Case("sockets", "ipc", **shared))
 
 

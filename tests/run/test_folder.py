@@ -76,7 +76,7 @@ def test_samples_of_a_start_that_was_never_finished_do_not_count(folder):
 def test_a_truncated_file_is_named_and_the_rest_loads_without_it(folder, table):
     file = folder.files(table)[0]
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(DataError, match=r"00000\.parquet: it is truncated or not Parquet .* move it away"):
+    with pytest.raises(DataError, match=rf"{table}/00000\.parquet"):
         folder.read(table)
     file.unlink()
     assert len(folder.read(table)) > 0
@@ -84,10 +84,10 @@ def test_a_truncated_file_is_named_and_the_rest_loads_without_it(folder, table):
 
 def test_a_foreign_parquet_file_is_named(folder):
     pq.write_table(pa.table({"x": [1]}), folder.path / "ledger" / "00009.parquet")
-    with pytest.raises(DataError, match="is not a ledger table of this project"):
+    with pytest.raises(DataError, match=r"00009\.parquet"):
         folder.read("ledger")
     shutil.copy(folder.files("samples")[0], folder.path / "ledger" / "00009.parquet")
-    with pytest.raises(DataError, match="is not a ledger table"):
+    with pytest.raises(DataError, match=r"00009\.parquet"):
         folder.read("ledger")
 
 
@@ -96,24 +96,24 @@ def test_a_newer_version_is_refused_and_an_older_one_is_completed(folder):
     table = pq.ParquetFile(file).read()
     newer = table.replace_schema_metadata(table.schema.metadata | {b"roundtrip.version": b"999"})
     pq.write_table(newer, file)
-    with pytest.raises(DataError, match="newer than this program"):
+    with pytest.raises(DataError, match=r"00000\.parquet"):
         folder.read("ledger")
     older = table.drop_columns(["gc_collections"])
     pq.write_table(older, file)
     assert Folder(folder.path, is_verified=False).read("ledger")["gc_collections"].to_pylist()[0] is None
     wrong = table.set_column(0, "start", pa.array(["zero"]))
     pq.write_table(wrong.replace_schema_metadata(table.schema.metadata), file)
-    with pytest.raises(DataError, match="its column start is string, not int32"):
+    with pytest.raises(DataError, match=r"column start .*string.*int32"):
         folder.read("ledger")
 
 
 @pytest.mark.parametrize(
     ("name", "column", "value", "text"),
     [
-        ("samples", "rtt_ns", -5, "its column rtt_ns is negative: a clock that stepped back"),
-        ("samples", "t_send_ns", None, "its column t_send_ns has gaps"),
-        ("ledger", "window_s", float("nan"), "its column window_s has gaps"),
-        ("ledger", "calls", -1, "its column calls is negative"),
+        ("samples", "rtt_ns", -5, "column rtt_ns .*negative"),
+        ("samples", "t_send_ns", None, "column t_send_ns "),
+        ("ledger", "window_s", float("nan"), "column window_s "),
+        ("ledger", "calls", -1, "column calls .*negative"),
     ],
 )
 def test_times_that_cannot_be_are_refused(folder, name, column, value, text):
@@ -134,14 +134,14 @@ def test_a_value_that_cannot_be_is_found_in_files_that_are_as_they_were_written(
     folder.write_manifest(
         json.loads((folder.path / "manifest.json").read_text()) | {"data_digest": of_folder(folder.path)}
     )
-    with pytest.raises(DataError, match=r"ledger/00001\.parquet: its column calls is negative"):
+    with pytest.raises(DataError, match=r"ledger/00001\.parquet: .*column calls "):
         Folder(folder.path).read("ledger")
 
 
 def test_a_clock_that_steps_back_ends_the_start(monkeypatch):
     calls = np.array([[5, 6, 7], [6, 5, 8]])
     monkeypatch.setattr(np, "stack", lambda arrays: calls)
-    with pytest.raises(SystemFailedError, match="the clock of this machine steps back"):
+    with pytest.raises(SystemFailedError, match="clock"):
         start.measure(Case("loopback", "inproc", max_calls=100), 0.05, 1)
 
 
@@ -150,7 +150,7 @@ def test_a_run_that_is_being_measured_is_left_alone(folder):
     assert unfinished(small_plan()) is not None
     with folder.measuring():
         assert unfinished(small_plan()) is None
-        with pytest.raises(DataError, match="is being measured by another process"):
+        with pytest.raises(DataError, match=folder.id):
             runner.run(small_plan(), Folder(folder.path))
     assert unfinished(small_plan()) is not None
     assert not (folder.path / "measuring.lock").exists()
@@ -159,14 +159,14 @@ def test_a_run_that_is_being_measured_is_left_alone(folder):
 @pytest.mark.parametrize("content", ["{", "[]", "{}"])
 def test_a_damaged_manifest_is_named(folder, content):
     (folder.path / "manifest.json").write_text(content)
-    with pytest.raises(DataError, match=r"manifest\.json is missing or damaged"):
+    with pytest.raises(DataError, match=r"manifest\.json"):
         folder.manifest()
 
 
 def test_runs_are_found_by_id_part_path_and_latest(folder):
     assert find("latest").path == find(folder.id).path == find(str(folder.path)).path
     assert find(folder.id[:12]).path == folder.path
-    with pytest.raises(DataError, match="`python -m bench runs` lists"):
+    with pytest.raises(DataError, match="python -m bench runs"):
         find("nosuch")
 
 
@@ -203,8 +203,8 @@ def test_questions_across_runs(folder, capsys):
         int(calls.set_index("run").loc[folder.id, "calls"])
         == Run(folder).ledger.query("system == 'sockets'")["calls"].sum()
     )
-    assert "left out" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="the SQL query failed"):
+    assert broken.id in capsys.readouterr().err
+    with pytest.raises(UsageError, match="nonsense"):
         query.query("select nonsense from ledger")
     assert duckdb.__version__
 

@@ -26,7 +26,7 @@ def run():
 def test_a_question_reads_no_file_but_the_runs(run, tmp_path, sql):
     file = tmp_path / "secret.csv"
     file.write_text("a,b\n1,2\n")
-    with pytest.raises(UsageError, match=r"disabled by configuration; to let a question use other files: external"):
+    with pytest.raises(UsageError, match=r"external"):
         bench.query(sql.format(file=file, folder=tmp_path))
 
 
@@ -46,7 +46,7 @@ def test_a_question_reads_no_file_but_the_runs(run, tmp_path, sql):
 def test_a_question_writes_nothing(run, tmp_path, sql):
     (ledger, *_) = run.folder.files("ledger")
     before, target = ledger.read_bytes(), tmp_path / "out.parquet"
-    with pytest.raises(UsageError, match="one SELECT statement"):
+    with pytest.raises(UsageError, match="SELECT"):
         bench.query(sql.format(target=target, ledger=ledger))
     assert ledger.read_bytes() == before and not target.exists()
 

@@ -31,14 +31,14 @@ class Client(sockets.Client):
     def __init__(self, address, options):
         super().__init__(address, sockets.Options())
 '''
-BROKEN = {  # name: what replaces what, and how the error ends
-    "b_syntax": (("def serve(", "def serve("), ("class Client", "class Client Client"), "line 12: invalid syntax"),
-    "b_no_options": (("class Options", "class Settings"), "defines no dataclass Options"),
-    "b_no_transports": (("TRANSPORTS", "WAYS"), "defines no TRANSPORTS"),
-    "b_no_requires": (("REQUIRES", "NEEDS"), "defines no REQUIRES"),
-    "b_computed": (('("ipc", "tcp")', "sockets.TRANSPORTS"), "line 5: write TRANSPORTS as a literal"),
-    "b_fails_inside": (("@dataclass", "import zmq.nothing\n@dataclass"), "line 7: ModuleNotFoundError: No module"),
-    "b_name_error": (("@dataclass", "undefined\n@dataclass"), "line 7: NameError: name 'undefined' is not defined"),
+BROKEN = {  # name: what replaces what, and what the error names
+    "b_syntax": (("def serve(", "def serve("), ("class Client", "class Client Client"), "line 12: "),
+    "b_no_options": (("class Options", "class Settings"), "Options"),
+    "b_no_transports": (("TRANSPORTS", "WAYS"), "TRANSPORTS"),
+    "b_no_requires": (("REQUIRES", "NEEDS"), "REQUIRES"),
+    "b_computed": (('("ipc", "tcp")', "sockets.TRANSPORTS"), "line 5: "),
+    "b_fails_inside": (("@dataclass", "import zmq.nothing\n@dataclass"), "line 7: ModuleNotFoundError"),
+    "b_name_error": (("@dataclass", "undefined\n@dataclass"), "line 7: NameError"),
 }  # fmt: skip
 
 
@@ -61,11 +61,10 @@ def write(folder, name, text):
 def test_each_broken_file_is_one_line_of_the_list(folder, command):
     listed = command("list")
     assert listed.returncode == 0 and listed.stderr == ""
-    assert "sockets: Raw sockets" in listed.stdout and "pip install pyzmq" not in listed.stdout
+    assert "\nsockets: " in listed.stdout and "pip install pyzmq" not in listed.stdout
     for name, (*_, why) in BROKEN.items():
         (line,) = [line for line in listed.stdout.splitlines() if line.startswith(f"{name}: ")]
-        assert line.startswith(f"{name}: cannot be used: {folder}/{name}.py") and why in line
-        assert line.endswith((": correct the file", "must define", "without an import"))
+        assert f"{folder}/{name}.py" in line and why in line
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -90,25 +89,25 @@ def test_what_is_missing_is_named_with_one_command_for_all_programs(folder, comm
     write(folder, "b_second", WHOLE + '\nPROGRAMS = {"no-such-program": "its-package"}\n')
     said = command("list", "--missing").stdout
     assert "b_library, " in said and "b_program, " in said and "python -m pip install no-such-package\n" in said
-    (line,) = [line for line in said.splitlines() if line.startswith("  their programs: apt-get install ")]
+    (line,) = [line for line in said.splitlines() if "apt-get install " in line]
     assert line.split().count("its-package") == 1 and "its-package" not in before
-    assert re.search(r"^  b_syntax cannot be used: .*line 12: invalid syntax", said, re.M)
+    assert re.search(r"^  b_syntax .*line 12: ", said, re.M)
 
 
 def test_a_file_without_server_is_listed_but_not_measured(folder, command):
     write(folder, "begun", WHOLE[: WHOLE.index("def serve")])
-    assert "begun: A file: sockets under another name." in command("list").stdout
-    with pytest.raises(SystemFileError, match=r"begun.py defines no serve: bench/contract.py lists"):
+    assert "\nbegun: " in command("list").stdout
+    with pytest.raises(SystemFileError, match=r"begun\.py .*serve.*bench/contract\.py"):
         checked(Case("begun", "ipc"))
 
 
 def test_a_folder_that_is_not_there_is_said(command, monkeypatch):
     monkeypatch.setattr(systems, "OWN", ["/no/such/folder"])
-    words = "ROUNDTRIP_SYSTEMS names /no/such/folder, where no folder is: give the path of a folder"
-    assert words in command("list").stdout
+    words = re.compile("ROUNDTRIP_SYSTEMS .*/no/such/folder")
+    assert words.search(command("list").stdout)
     for error in (command("run", "latency", "-p", "system", "mine"), command("serve", "mine", "tcp://127.0.0.1:0")):
-        assert error.returncode == 2 and words in error.stderr
-    with pytest.raises(UsageError, match=r"unknown system 'mine': .*; ROUNDTRIP_SYSTEMS names /no/such/folder"):
+        assert error.returncode == 2 and words.search(error.stderr)
+    with pytest.raises(UsageError, match=r"'mine'.*ROUNDTRIP_SYSTEMS .*/no/such/folder"):
         systems.file_of("mine")
 
 
@@ -118,9 +117,7 @@ def test_a_server_that_does_not_announce_is_told_so(folder, monkeypatch):
     write(
         folder, "silent", WHOLE.replace("    sockets.serve(", "    import time\n    time.sleep(60)\n    sockets.serve(")
     )
-    with pytest.raises(
-        SystemFailedError, match=r"did not listen .*: serve\(\) has not called service.announce\(address\)"
-    ):
+    with pytest.raises(SystemFailedError, match=r"silent server .*service\.announce\(address\)"):
         measure(Case("silent", "ipc"), 0.05, 1)
 
 
@@ -130,5 +127,5 @@ def test_a_server_that_answers_without_the_service_is_told_so(folder):
     write(folder, "around", WHOLE.replace("    sockets.serve(binding, sockets.Options(), service)", uncounted))
     run = Run(runner.run(make_plan("latency", [Case("around", "ipc", max_calls=20)], starts=1, window_s=0.1)))
     found = next(one for one in checks.check(run) if one.name == "answers")
-    assert found.verdict == checks.INVALID and "20 calls, the server counted none" in found.found
-    assert "does serve() of around answer with service.answer(payload), which counts?" in found.advice
+    assert found.verdict == checks.INVALID and "20 calls" in found.found
+    assert "around" in found.advice and "service.answer(payload)" in found.advice

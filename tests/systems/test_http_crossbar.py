@@ -106,8 +106,8 @@ def test_a_node_ends_with_its_servers_process():
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"workers": 0}, "workers must be 1 to"),
-        ({"backlog": 65536}, "backlog must be 1 to 65535"),
+        ({"workers": 0}, "workers"),
+        ({"backlog": 65536}, "backlog .*65535"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options, why):
@@ -116,11 +116,11 @@ def test_options_that_cannot_be_are_refused(options, why):
 
 
 def test_workers_need_a_port_and_a_port_must_be_free(tmp_path):
-    with pytest.raises(TransportError, match="use tcp"):
+    with pytest.raises(TransportError, match="tcp"):
         http_crossbar.serve(Binding("ipc", str(tmp_path)), http_crossbar.Options(workers=2), None)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(TransportError, match="in use"):
+        with pytest.raises(TransportError, match=f"{address}.*Address already in use"):
             http_crossbar.serve(Binding("tcp", str(tmp_path), address), http_crossbar.Options(), None)
 
 
@@ -130,5 +130,5 @@ def test_a_node_that_cannot_start_is_an_error_with_its_log(monkeypatch, tmp_path
     program.write_text("#!/bin/sh\necho no node today\nexit 3\n")
     program.chmod(0o755)
     monkeypatch.setattr(systems, "environment", lambda system: str(tmp_path))
-    with pytest.raises(SystemFailedError, match=r"ended with status 3.*no node today"):
+    with pytest.raises(SystemFailedError, match=r"status 3.*no node today"):
         measure(Case(NAME, "tcp"), 0.1, seed=1)

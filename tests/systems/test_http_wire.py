@@ -75,41 +75,42 @@ def test_anything_at_all_is_read_as_an_error_or_not_there(stream, cuts):
 
 
 @pytest.mark.parametrize(
-    ("stream", "text"),
+    ("stream", "fact"),
     [
-        (b"SSH-2.0-x", "no HTTP/1.1 response"),
-        (b"HTTP/2 200 OK\r\n", "no HTTP/1.1 response"),
-        (b"HTTP/1.1 200 OK\nContent-Length: 0\n\n", "no HTTP/1.1 response"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n", "unexpected HTTP status line"),
-        (b"HTTP/1.1 20 OK\r\n\r\n", "malformed or unexpected HTTP status line"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", "not clear: none is given"),
-        (http(b"", fields=[b"Content-Length: 5"]), "not clear"),
-        (http(b"", fields=[b"Transfer-Encoding: chunked"]), "not clear"),
-        (http(b"", fields=[b"Transfer-Encoding: gzip"], sizes=[]), "not clear"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", "not clear"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n", "larger than"),
-        (http(b"", fields=[b"a b: c"]), "malformed HTTP header field"),
-        (http(b"", fields=[b" folded"]), "malformed HTTP header field"),
-        (http(b"", fields=[b"a: \x01"]), "malformed HTTP header field"),
-        (http(b"abc", sizes=[]).replace(b"3;", b"2;"), "does not end where it says"),
-        (http(b"abc", sizes=[]).replace(b"3;", b"-3;"), "malformed HTTP chunk"),
-        (http(b"abc", sizes=[]).replace(b"3;", b"FFFFFFFFFF;"), "larger than"),
-        (http(b"abc", sizes=[]).replace(b"3;", b"3" + b" " * 2000), "longer than"),
-        (http(b"abc", sizes=[], trailers=[b"not a field"]), "malformed HTTP header field"),
-        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000, "larger than"),
-        (http(b"abc", sizes=[], trailers=[b"a: b"] * 20_000), "longer than"),
+        (b"SSH-2.0-x", "SSH-2.0-x"),
+        (b"HTTP/2 200 OK\r\n", "HTTP/2 200 OK"),
+        (b"HTTP/1.1 200 OK\nContent-Length: 0\n\n", "Content-Length: 0"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "100 Continue"),
+        (b"HTTP/1.1 20 OK\r\n\r\n", "20 OK"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "length"),
+        (http(b"", fields=[b"Content-Length: 5"]), "5"),
+        (http(b"", fields=[b"Transfer-Encoding: chunked"]), "chunked"),
+        (http(b"", fields=[b"Transfer-Encoding: gzip"], sizes=[]), "gzip"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", "-5"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n", f"{_http_wire.MOST_BODY:,}"),
+        (http(b"", fields=[b"a b: c"]), "a b: c"),
+        (http(b"", fields=[b" folded"]), " folded"),
+        (http(b"", fields=[b"a: \x01"]), r"a: \x01"),
+        (http(b"abc", sizes=[]).replace(b"3;", b"2;"), "chunk"),
+        (http(b"abc", sizes=[]).replace(b"3;", b"-3;"), "-3;"),
+        (http(b"abc", sizes=[]).replace(b"3;", b"FFFFFFFFFF;"), f"{_http_wire.MOST_BODY:,}"),
+        (http(b"abc", sizes=[]).replace(b"3;", b"3" + b" " * 2000), "bytes"),
+        (http(b"abc", sizes=[], trailers=[b"not a field"]), "not a field"),
+        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000, f"{_http_wire.MOST_HEAD:,}"),
+        (http(b"abc", sizes=[], trailers=[b"a: b"] * 20_000), "bytes"),
     ],
 )
-def test_what_is_malformed_or_too_large_is_refused(stream, text):
-    with pytest.raises(TransportError, match=text):
+def test_what_is_malformed_or_too_large_is_refused(stream, fact):
+    with pytest.raises(TransportError) as caught:
         _http_wire.Responses().end(bytearray(stream), len(stream))
+    assert fact in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_many_small_chunks_are_too_much_together(monkeypatch):
     monkeypatch.setattr(_http_wire, "MOST_BODY", 1000)
     reader = _http_wire.Responses()
     stream = http(bytes(2000), sizes=[10] * 199)
-    with pytest.raises(TransportError, match="larger than"):
+    with pytest.raises(TransportError):
         gathered(reader, stream, range(len(stream)))
 
 
@@ -135,9 +136,9 @@ def test_a_request_is_what_a_server_reads():
 
 
 def test_a_status_that_is_no_success_is_told():
-    with pytest.raises(TransportError, match=r"answered with HTTP status 503 Busy$"):
+    with pytest.raises(TransportError, match=r"503 Busy$"):
         _http_wire.content(http(b"no", b"503 Busy"))
-    with pytest.raises(TransportError, match="no whole response"):
+    with pytest.raises(TransportError):
         _http_wire.content(b"HTTP/1.1 200")
 
 
@@ -179,9 +180,9 @@ def test_anything_at_all_is_an_error_or_not_there_or_has_an_end(name, stream, cu
 
 def test_faults_and_sizes_that_nobody_sends_are_errors():
     fault = _xmlrpc.response(_xmlrpc.request(b"x").replace(b"echo", b"other"), bytes)
-    with pytest.raises(TransportError, match="answered with fault 1"):
+    with pytest.raises(TransportError, match="fault 1"):
         wire_of("xmlrpc_stdlib").body(http(fault), b"x")
-    with pytest.raises(TransportError, match="answered with fault 1"):
+    with pytest.raises(TransportError, match="fault 1"):
         wire_of("xmlrpc_pstream").body(xmlrpc_pstream.pack(fault), b"x")
-    with pytest.raises(TransportError, match="larger than"):
+    with pytest.raises(TransportError):
         wire_of("sockets").end(bytearray(b"HTTP/1.1"), 8)

@@ -76,16 +76,10 @@ def test_the_engine_wire_keeps_several_calls_under_way_on_each_connection(name, 
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        (
-            Case("http_aiohttp", "tcp"),
-            "one call at a time by the engine wire: .*share one in grpc_aio, grpc_.*sockets",
-        ),
-        (Case("sockets", "tcp", options={"tls": True}), "an encrypted connection carries one call at a time"),
-        (Case("grpc_sync", "tcp", options={"tls": True}), "an encrypted connection carries one call at a time"),
-        (
-            Case("sockets", "tcp", load="open", offered_per_s=9),
-            "in closed loads by the engine wire, not with load open",
-        ),
+        (Case("http_aiohttp", "tcp"), "engine wire: .*grpc_aio, grpc_.*sockets"),
+        (Case("sockets", "tcp", options={"tls": True}), "encrypted"),
+        (Case("grpc_sync", "tcp", options={"tls": True}), "encrypted"),
+        (Case("sockets", "tcp", load="open", offered_per_s=9), "engine wire.*load open"),
     ],
 )
 def test_what_the_engine_wire_does_not_keep_under_way_is_refused(case, words):

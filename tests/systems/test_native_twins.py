@@ -26,19 +26,20 @@ from bench.plan.validation import checked
 TWINS = {"sockets_c": "sockets", "zeromq_c": "zeromq", "grpc_cpp": "grpc_sync"}
 
 
-def modules():
-    """Return the twins as parameters; those whose compiler or library is missing are skipped with the reason."""
-    rows = []
-    for name in TWINS:
-        try:
-            systems.load(name)
-            rows.append(pytest.param(name))
-        except NotInstalledError as missing:
-            rows.append(pytest.param(name, marks=pytest.mark.skip(reason=str(missing))))
-    return pytest.mark.parametrize("name", rows)
+def skipped_without(name):
+    """Return the marks of a system's tests: they are skipped with the reason if its compiler or library is missing."""
+    reason = systems.missing(name)
+    return [pytest.mark.skip(reason=str(reason))] if reason else []
 
 
-twins = modules()
+def modules(names):
+    """Return systems as parameters."""
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=skipped_without(name)) for name in names])
+
+
+twins = modules(TWINS)
+noticing = modules(["sockets_c", "grpc_cpp"])  # the client of zeromq_c connects again for ever
+only_sockets = modules(["sockets_c"])
 sides = pytest.mark.parametrize("server", ["c", "python"])
 
 
@@ -114,9 +115,7 @@ def test_the_system_in_python_speaks_with_the_native_server(serve, name):
 @twins
 def test_the_native_client_makes_closed_loads_only(name):
     case = Case(name, "ipc", load="open", offered_per_s=200)
-    with pytest.raises(
-        UsageError, match=f"the native client of {name} makes closed loads only: give the option client"
-    ):
+    with pytest.raises(UsageError, match=f"{name} .*closed .*option client"):
         checked(case)
     options = {"client": "python"}
     ledger = measure(checked(Case(name, "ipc", options=options, load="open", offered_per_s=200)), 0.2, seed=1).ledger
@@ -125,7 +124,7 @@ def test_the_native_client_makes_closed_loads_only(name):
 
 @twins
 def test_what_the_native_client_cannot_do_the_one_in_python_can(name):
-    with pytest.raises(UsageError, match="own client library in Python"):
+    with pytest.raises(UsageError, match="Python"):
         checked(Case(name, "ipc", calls_per_connection=5))
     case = checked(Case(name, "ipc", options={"client": "python"}, calls_per_connection=5, max_calls=20))
     assert measure(case, 5.0, seed=1).ledger["calls"] == 20
@@ -133,7 +132,7 @@ def test_what_the_native_client_cannot_do_the_one_in_python_can(name):
 
 @twins
 def test_a_side_that_does_not_exist_is_refused(name):
-    with pytest.raises(UsageError, match=r"option server of .* must be c or python"):
+    with pytest.raises(UsageError, match=r"option server .*c or python"):
         checked(Case(name, "ipc", options={"server": "rust"}))
 
 
@@ -142,7 +141,7 @@ def test_a_native_server_that_is_killed_is_explained(serve, name):
     child, _ = serve(name)
     (program,) = psutil.Process(child.pid).children()
     program.kill()
-    with pytest.raises(SystemFailedError, match=f"the {name} program ended with status -9"):
+    with pytest.raises(SystemFailedError, match=f"{name} program .*status -9"):
         collect("never", [child], 5)
 
 
@@ -158,25 +157,23 @@ def test_the_program_ends_with_the_server_that_started_it(serve, name):
 def test_an_address_in_use_is_named(serve, name):
     _, address = serve(name)
     child = Child("server", "bench.child.server", server_spec(name, "tcp", bind=address))
-    with pytest.raises(SystemFailedError, match=r"cannot listen at tcp://127\.0\.0\.1:\d+: Address already in use"):
+    with pytest.raises(SystemFailedError, match=f"{address}: Address already in use"):
         collect(Listening, [child], 20)
     child.stop()
 
 
-@pytest.mark.parametrize("name", [name for name in ("sockets_c", "grpc_cpp") if name in TWINS])
+@noticing
 def test_a_native_client_whose_server_ends_says_so_and_leaves_nothing(serve, name):
     child, address = serve(name)
     load = load_of(name, address, calls=5_000_000)
     (pid,) = load.pids
     threading.Timer(0.2, lambda: os.kill(child.pid, 9)).start()
-    with pytest.raises(
-        TransportError, match=f"the {name} program failed: .*(closed|reset|Broken pipe|status 14)"
-    ) as caught:
+    with pytest.raises(TransportError, match=f"{name} program .*(closed|reset|Broken pipe|status 14)") as caught:
         load.load(0, 2**62)
     assert "\n" not in str(caught.value) and is_gone(pid)
 
 
-@pytest.mark.parametrize("name", [name for name in ("sockets_c", "grpc_cpp") if name in TWINS])
+@noticing
 def test_nobody_there_is_said(name):
     with pytest.raises(TransportError, match=r"[Rr]efused"):
         load_of(name, "tcp://127.0.0.1:1")
@@ -190,15 +187,16 @@ def test_a_server_that_does_not_echo_is_found_out(name, serve):
 
     library = systems.load(TWINS[name])
     address = begin(library, library.Options(), Binding("tcp", ""), answer=lambda payload: payload + b"!")
-    with pytest.raises(TransportError, match=r"request 0 was answered with other bytes \(6\)"):
+    with pytest.raises(TransportError, match=r"request 0 .*\(6\)"):
         load_of(name, address)
 
 
 # ---- raw sockets
 
 
-def test_requests_that_come_before_their_replies_are_answered_in_order(serve):
-    _, address = serve("sockets_c")
+@only_sockets
+def test_requests_that_come_before_their_replies_are_answered_in_order(serve, name):
+    _, address = serve(name)
     where = parse_address(address)
     payloads = [os.urandom(size) for size in (0, 1, 70_000, 5, 65_532)]
     with socket.create_connection((where.host, where.port)) as connection:
@@ -209,19 +207,21 @@ def test_requests_that_come_before_their_replies_are_answered_in_order(serve):
             assert replies.read() == sent
 
 
-def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(serve):
-    _, address = serve("sockets_c")
+@only_sockets
+def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(serve, name):
+    _, address = serve(name)
     where = parse_address(address)
     with socket.create_connection((where.host, where.port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert connection.recv(100) == b""
-    client = client_of("sockets_c", address)
+    client = client_of(name, address)
     assert client.call(b"hello") == b"hello"
     client.close()
 
 
-def test_the_wire_speaks_with_the_native_server():
-    ledger = measure(checked(Case("sockets_c", "tcp", 100, engine="wire", callers=3)), 0.1, seed=1).ledger
+@only_sockets
+def test_the_wire_speaks_with_the_native_server(name):
+    ledger = measure(checked(Case(name, "tcp", 100, engine="wire", callers=3)), 0.1, seed=1).ledger
     assert ledger["calls"] == ledger["server_calls"] > 3
 
 
@@ -237,14 +237,20 @@ def folder(tmp_path, monkeypatch):
     programs.ensure.cache_clear()
 
 
-needs_protoc = pytest.mark.skipif(
-    not (shutil.which("protoc") and shutil.which("grpc_cpp_plugin")),
-    reason="install protoc: apt-get install protobuf-compiler protobuf-compiler-grpc",
+def needs(*names, packages):
+    """Skip a test with the command that installs what it runs."""
+    missing = [name for name in names if not shutil.which(name)]
+    return pytest.mark.skipif(bool(missing), reason=f"there is no {', '.join(missing)}: apt-get install {packages}")
+
+
+needs_compiler = needs(programs.COMPILER, packages="g++")
+needs_protoc = needs(
+    programs.COMPILER, "protoc", "grpc_cpp_plugin", packages="g++ protobuf-compiler protobuf-compiler-grpc"
 )
 
 
+@needs_compiler
 def test_a_program_is_made_anew_when_a_header_differs(folder, tmp_path):
-    programs.need((), "g++")
     source, header = tmp_path / "small.cpp", tmp_path / "small.hpp"
     source.write_text('#include "small.hpp"\nint main() { return STATUS; }')
     made = []
@@ -260,18 +266,14 @@ def test_a_proto_that_protoc_refuses_is_quoted_and_nothing_is_left(folder, tmp_p
     source, proto = tmp_path / "small.cpp", tmp_path / "small.proto"
     source.write_text("int main() {}")
     proto.write_text('syntax = "proto3"; message Payload { nothing data = 1; }')
-    with pytest.raises(
-        NotInstalledError, match=r'small\.cpp could not be compiled: .*"nothing" is not defined'
-    ) as caught:
+    with pytest.raises(NotInstalledError, match=r'small\.cpp .*"nothing"') as caught:
         programs.ensure(source, (), lambda line: None, protos=(proto,))
     assert "\n" not in str(caught.value) and not list(folder.glob("*/*"))
 
 
 def test_what_is_missing_is_named_with_the_packages(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "grpc_cpp_plugin" else f"/usr/bin/{name}")
-    with pytest.raises(
-        NotInstalledError, match="there is no grpc_cpp_plugin; install it: apt-get install g\\+\\+ a-package"
-    ):
+    with pytest.raises(NotInstalledError, match=r"grpc_cpp_plugin.*apt-get install g\+\+ a-package"):
         programs.need((), "g++ a-package", ["protoc", "grpc_cpp_plugin"])
 
 
@@ -299,7 +301,7 @@ def test_a_program_that_is_killed_in_the_window_is_one_sentence_and_leaves_nothi
     systems.prepare(name)
     threading.Thread(target=kill, daemon=True).start()
     with pytest.raises(
-        SystemFailedError, match=f"the {name} program .*(status -9|closed|reset|Broken pipe|status 14)"
+        SystemFailedError, match=f"{name} program .*(status -9|closed|reset|Broken pipe|status 14)"
     ) as caught:
         measure(case, 5.0, seed=1)
     assert "\n" not in str(caught.value) and killed

@@ -142,7 +142,7 @@ def test_nothing_is_left_behind_however_the_server_ends(serve, number):
 def test_a_program_that_dies_is_an_error_that_says_so(serve):
     child, _ = serve()
     os.kill(program_of(child), signal.SIGKILL)
-    with pytest.raises(SystemFailedError, match="the oracle's program ended with status -9"):
+    with pytest.raises(SystemFailedError, match=r"oracle's program .*status -9"):
         collect(Counted, [child], 10)
 
 
@@ -160,7 +160,7 @@ def test_without_a_compiler_python_serves_and_the_run_says_so(monkeypatch):
 
 def test_a_compiler_that_fails_is_no_reason_to_stop(monkeypatch):
     def broken(*_):
-        raise NotInstalledError("it could not be compiled")
+        raise NotInstalledError("broken")
 
     monkeypatch.setattr(programs, "ensure", broken)
     assert oracles.oracle_server() == "python"
@@ -169,7 +169,7 @@ def test_a_compiler_that_fails_is_no_reason_to_stop(monkeypatch):
 
 
 def test_a_server_that_does_not_exist_is_refused():
-    with pytest.raises(UsageError, match="server of oracle must be python or c"):
+    with pytest.raises(UsageError, match=r"server of oracle .*python or c"):
         checked(Case("oracle", "ipc", options={"server": "rust"}))
 
 
@@ -180,5 +180,5 @@ def test_bytes_add_what_they_are_told_to_to_a_service_time(server):
     for size in (1, 1000, 5000):
         sent, received = measure(Case("oracle", "ipc", size, options, max_calls=4), 5.0, 1).calls[0]
         assert np.all(received - sent >= 100_000 + 2000 * size)
-    with pytest.raises(UsageError, match="ns_per_byte must be from 0 to 100 000"):
+    with pytest.raises(UsageError, match=r"ns_per_byte .*100 000"):
         checked(Case("oracle", "ipc", options={"ns_per_byte": -1.0}))

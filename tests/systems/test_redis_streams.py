@@ -66,7 +66,7 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
 
 @pytest.mark.parametrize("load", [{"load": "stream"}, {"load": "reply_stream", "replies": 2, "reply_bytes": 100}])
 def test_a_queue_that_would_not_hold_the_sender_up_is_refused(load):
-    with pytest.raises(UsageError, match="redis: streams need the option queue list: the sender waits while a list is"):
+    with pytest.raises(UsageError, match=r"redis: .*option queue list"):
         checked(Case("redis", "tcp", 100, {"queue": "stream"}, **load))
 
 
@@ -77,5 +77,5 @@ def test_a_message_that_cannot_be_sent_is_an_error(ends, monkeypatch):
         raise redis.redis.ConnectionError("Connection closed by server.")
 
     monkeypatch.setattr(sender._redis, "rpush", gone)
-    with pytest.raises(TransportError, match=r"^a message could not be sent: Connection closed by server"):
+    with pytest.raises(TransportError, match=r"Connection closed by server"):
         sender.send(b"x")

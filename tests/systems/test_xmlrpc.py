@@ -65,9 +65,9 @@ def post(address, document):
 @pytest.mark.parametrize(
     ("name", "wrong", "text"),
     [
-        ("xmlrpc_stdlib", {"http": "2"}, "option http of xmlrpc_stdlib must be"),
-        ("xmlrpc_stdlib", {"gzip": 1}, "gzip of xmlrpc_stdlib must be true or false"),
-        ("xmlrpc_pstream", {"writes": 4}, "option writes of xmlrpc_pstream must be 1, 2 or 3"),
+        ("xmlrpc_stdlib", {"http": "2"}, "option http of xmlrpc_stdlib"),
+        ("xmlrpc_stdlib", {"gzip": 1}, "gzip of xmlrpc_stdlib"),
+        ("xmlrpc_pstream", {"writes": 4}, "option writes of xmlrpc_pstream .*1, 2 or 3"),
     ],
 )
 def test_options_that_do_not_exist(name, wrong, text):
@@ -136,7 +136,7 @@ def test_gzip_compresses_what_is_large_both_ways(monkeypatch, gzip):
 def test_a_gzipped_request_beyond_the_librarys_limit_is_an_error():
     address = begin(xmlrpc_stdlib, xmlrpc_stdlib.Options(gzip=True), Binding("tcp", ""))
     client = client_of(xmlrpc_stdlib, address, gzip=True)
-    with pytest.raises(TransportError, match="HTTP status 400"):
+    with pytest.raises(TransportError, match="400"):
         client.call(bytes(21_000_000))
 
 
@@ -157,7 +157,7 @@ def test_entities_are_refused_whatever_the_encoding(served, encoding):
     with pytest.raises(TransportError, match="DOCTYPE"):
         _xmlrpc.read(document)
     if module is xmlrpc_stdlib:
-        assert b"DOCTYPE) is not accepted" in post(address, document)
+        assert b"DOCTYPE" in post(address, document)
     else:
         with raw(address) as connection:
             connection.sendall(pack(document))
@@ -170,11 +170,11 @@ def test_entities_are_refused_whatever_the_encoding(served, encoding):
 @pytest.mark.parametrize("name", BOTH)
 def test_what_cannot_be_reached_or_bound_is_said(name, private_parent):
     module = systems.load(name)
-    with pytest.raises(TransportError, match=r"cannot connect to ipc:///.*No such file"):
+    with pytest.raises(TransportError, match=r"ipc:///.*/nobody: .*No such file"):
         client_of(module, f"ipc://{private_parent}/nobody")
-    with pytest.raises(TransportError, match="cannot listen at ipc:///nowhere/at/all"):
+    with pytest.raises(TransportError, match="ipc:///nowhere/at/all"):
         module.serve(Binding("ipc", "", "ipc:///nowhere/at/all"), module.Options(), None)
-    with pytest.raises(SystemFailedError, match=f"does a {name} server listen at"):
+    with pytest.raises(SystemFailedError, match=f"python -m bench serve {name} tcp"):
         measure(Case(name, "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
 
 

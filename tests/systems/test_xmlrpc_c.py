@@ -56,7 +56,7 @@ def load_of(address, protocol, payload=b"hello", **options):
 
 
 def test_options_that_do_not_exist():
-    with pytest.raises(UsageError, match="protocol of xmlrpc_c must be http or pstream"):
+    with pytest.raises(UsageError, match=r"protocol of xmlrpc_c .*http or pstream"):
         checked(Case("xmlrpc_c", "tcp", options={"protocol": "soap"}))
 
 
@@ -81,7 +81,7 @@ def test_either_side_is_native_or_in_python(protocol, client, server):
 @protocols
 def test_the_open_load_is_made_by_the_client_in_python(protocol):
     case = Case("xmlrpc_c", "tcp", options={"protocol": protocol}, load="open", offered_per_s=100)
-    with pytest.raises(UsageError, match="the native client of xmlrpc_c makes closed loads only: give the option"):
+    with pytest.raises(UsageError, match=r"xmlrpc_c .*closed .*option client"):
         checked(case)
     with_python = dataclasses.replace(case, options={"protocol": protocol, "client": "python"})
     ledger = measure(checked(with_python), 0.2, seed=1).ledger
@@ -132,13 +132,13 @@ def test_more_calls_on_one_connection_than_the_servers_own_limit(serve):
 def test_a_server_that_does_not_echo_is_found_out(protocol):
     module = PYTHON[protocol]
     address = begin(module, module.Options(), Binding("tcp", ""), answer=lambda payload: payload + b"!")
-    with pytest.raises(TransportError, match=r"request 0 was answered with other bytes \(6\)"):
+    with pytest.raises(TransportError, match=r"request 0 .*\(6\)"):
         load_of(address, protocol)
 
 
 @protocols
 def test_nobody_there_is_said_and_ends_the_program(protocol):
-    with pytest.raises(TransportError, match=r"refused|connect"):
+    with pytest.raises(TransportError):
         load_of("tcp://127.0.0.1:1", protocol)
 
 
@@ -148,7 +148,7 @@ def test_a_server_that_dies_is_explained(serve):
     child, _ = serve("http")
     (program,) = psutil.Process(child.pid).children()
     program.kill()
-    with pytest.raises(SystemFailedError, match="Xmlrpc-c program ended with status -9"):
+    with pytest.raises(SystemFailedError, match=r"Xmlrpc-c program .*status -9"):
         collect("never", [child], 5)
 
 
@@ -213,21 +213,21 @@ def test_two_at_once_compile_it_once(folder, tmp_path):
         thread.start()
     for thread in both:
         thread.join()
-    assert sum("Compiling small.cpp" in line for line in said) == 1
+    assert sum("small.cpp" in line for line in said) == 1
     assert [file.name for file in folder.glob("*/*")] == ["program"]
 
 
 def test_a_compiler_that_fails_is_quoted_and_nothing_counts_as_made(folder, tmp_path):
     for _ in range(2):
-        with pytest.raises(NotInstalledError, match=r"could not be compiled: .*nothing_of_this_name.*try it: g\+\+"):
+        with pytest.raises(NotInstalledError, match=r"small\.cpp .*nothing_of_this_name.*g\+\+ "):
             programs.ensure(small(tmp_path, "int main() { return nothing_of_this_name; }"), ())
     assert not list(folder.glob("*/*"))
 
 
 def test_what_is_missing_is_named_with_the_command_that_installs_it(monkeypatch, process):
-    with pytest.raises(NotInstalledError, match=r"no nowhere/at_all\.hpp; install it: apt-get install some-package"):
+    with pytest.raises(NotInstalledError, match=r"nowhere/at_all\.hpp.*apt-get install some-package"):
         programs.need(["nowhere/at_all.hpp"], "some-package")
     assert shutil.which(programs.COMPILER)
     monkeypatch.setenv("PATH", "/nowhere")
     finished = process("list")
-    assert "no: there is no g++; install it: apt-get install g++ libxmlrpc-c++8-dev" in finished.stdout
+    assert "apt-get install g++ libxmlrpc-c++8-dev" in finished.stdout

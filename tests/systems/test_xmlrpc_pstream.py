@@ -29,15 +29,15 @@ def test_a_packet_server_closes_on_what_is_malformed(bad):
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (b"", "closed the connection instead of answering"),
-        (b"\x1bPKT<?xml", "closed the connection instead of answering"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "outside packets"),
-        (b"\x1bNOP\x1bEND", "control word b'END' cannot stand there"),
-        (pack(b"no xml"), "malformed XML-RPC: ExpatError"),
+        (b"", "closed"),
+        (b"\x1bPKT<?xml", "closed"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "packet"),
+        (b"\x1bNOP\x1bEND", "b'END'"),
+        (pack(b"no xml"), "ExpatError"),
         (pack(LAUGHS.encode()), "DOCTYPE"),
-        (pack(xmlrpc.client.dumps((1, 2), "two").encode()), "2 values instead of one"),
+        (pack(xmlrpc.client.dumps((1, 2), "two").encode()), "2 values"),
         (pack(xmlrpc.client.dumps(xmlrpc.client.Fault(7, "no luck")).encode()), "fault 7: no luck"),
-        (pack(b"") * 2, "more came than one reply"),
+        (pack(b"") * 2, "one reply"),
     ],
 )
 def test_a_packet_client_says_what_is_wrong_with_an_answer(answer, text):
@@ -75,11 +75,11 @@ def test_any_bytes_are_packets_or_an_error_and_cuts_make_no_difference(stream, c
     def outcome(where):
         try:
             return fed(stream, where)
-        except TransportError as error:
-            return "malformed" in str(error)
+        except TransportError:
+            return TransportError
 
     assert outcome(cuts) == outcome([])
-    if outcome([]) is not True:
+    if outcome([]) is not TransportError:
         packets, whole = outcome([])
         assert not whole or stream.replace(b"\x1bNOP", b"") == b"".join(map(pack, packets))
 
@@ -96,7 +96,7 @@ def test_what_is_larger_than_allowed_is_refused_before_it_is_held(size, cuts):
     if size <= 30:
         assert fed(pack(bytes(size)), cuts, most_bytes=30) == ([bytes(size)], True)
     else:
-        with pytest.raises(TransportError, match="larger than 30 bytes"):
+        with pytest.raises(TransportError, match="30 bytes"):
             fed(pack(bytes(size)), cuts, most_bytes=30)
 
 
