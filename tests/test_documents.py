@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 BLOCK = re.compile(r"(?:`(?P<file>\S+)`:\n\n)?```(?P<kind>python|sh|text)\n(?P<text>.*?)```\n", re.S)
 SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

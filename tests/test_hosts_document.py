@@ -15,6 +15,8 @@ from namespaces import ROOT, bed
 
 from bench.run import stored
 
+pytestmark = pytest.mark.slow
+
 TEXT = (ROOT / "docs" / "hosts.md").read_text("utf-8")
 NEEDED = {"/usr/sbin/sshd": "openssh-server", "/usr/bin/ssh": "openssh-client", "/usr/bin/scp": "openssh-client"}
 
@@ -68,7 +70,6 @@ def with_ssh(folder: Path, host) -> dict[str, str]:
 
 @pytest.mark.timeout(300)
 def test_two_machines_step_by_step_and_over_ssh(tmp_path, monkeypatch):
-    pytest.importorskip("distributed", reason="not installed: make hosts")
     for program, package in NEEDED.items():
         if not Path(program).exists():
             pytest.skip(f"{program} is not installed: apt-get install {package}")

@@ -14,6 +14,8 @@ from namespaces import bed, inside
 
 from bench.process import program
 
+pytestmark = pytest.mark.slow
+
 CLOCK = "import time; print(time.perf_counter_ns())"
 
 

@@ -22,7 +22,7 @@ for needed in ("sphinx", "myst_nb", "furo"):
     pytest.importorskip(needed, reason=f"the site is made by {needed}: python -m pip install -r requirements/lab.txt")
 BeautifulSoup = pytest.importorskip("bs4").BeautifulSoup
 
-pytestmark = pytest.mark.timeout(600)  # whoever comes first builds it
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # whoever comes first builds it
 
 NOTEBOOKS = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
 DRAWN = [stem for stem in NOTEBOOKS if (ROOT / "data" / "reference" / stem).is_dir()]

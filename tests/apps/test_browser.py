@@ -26,6 +26,7 @@ from bench.run.frames import Run
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no browser; install it: apt-get install chromium"),
     pytest.mark.timeout(300),
 ]

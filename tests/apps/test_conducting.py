@@ -7,6 +7,8 @@ from conftest import ROOT
 
 from bench.apps.documents import conducting
 
+pytestmark = pytest.mark.slow
+
 STARTS = [
     {"hosts": n, "collect": 2.0 + 5 * n, conducting.WHOLE: 10.0 + 8 * n} for n in (2, 8, 32, 64) for _ in range(2)
 ]

@@ -18,7 +18,7 @@ from bench.apps.exploring.screen import Page
 from bench.apps.teaching import slides
 from bench.process import python
 
-pytestmark = pytest.mark.filterwarnings("ignore:Glyph")  # of characters that no font has
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Glyph")]  # of characters that no font has
 BOTH = pytest.mark.parametrize("text", HALVES, ids=["one", "other"])
 NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")

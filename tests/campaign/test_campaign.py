@@ -24,6 +24,8 @@ from bench.plan.profiles import make_plan
 from bench.run.frames import Run
 from bench.text import one_line
 
+pytestmark = pytest.mark.slow
+
 SEED = 7
 
 

@@ -62,6 +62,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(360)  # the longest has some fifty starts, on CPUs that other tests use too
 @pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
 def test_every_notebook_measures(notebook, tmp_path):
@@ -122,6 +123,7 @@ def test_it_works_from_the_root_too(tmp_path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notebook", ["latency", "throughput"])
 def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_path):
     with subprocess.Popen(

@@ -10,6 +10,8 @@ from bench.errors import SystemFailedError
 from bench.measurement.clock_offset import compare
 from bench.stats import clock_offsets
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("offset_s", [0.05, 10, -0.05])
 def test_an_offset_is_recovered_within_its_bound_in_100_of_100_tries(offset_s):

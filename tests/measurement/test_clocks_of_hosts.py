@@ -17,7 +17,8 @@ from bench.plan.profiles import make_plan
 from bench.run import stored
 from bench.run.frames import Run
 
-pytest.importorskip("distributed", reason="make hosts installs it")
+pytestmark = pytest.mark.slow
+
 WINDOW_S = 0.2
 
 

@@ -11,12 +11,11 @@ from conftest import wait_for
 from namespaces import bed, registered
 
 from bench.errors import SystemFailedError
-from bench.measurement import start
+from bench.measurement import remote, start
 from bench.measurement.start import measure
 from bench.plan.case import Case
 
-remote = pytest.importorskip("bench.measurement.remote")
-pytest.importorskip("distributed", reason="make hosts installs it")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

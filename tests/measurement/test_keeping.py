@@ -1,7 +1,6 @@
 """Hosts that keep their samples: all of them are in a file there, and the run has sketches and a random sample."""
 
 import errno
-import importlib.util
 import os
 import re
 import resource
@@ -32,11 +31,10 @@ from bench.run.frames import Run, column
 from bench.run.start_record import StartRecord
 from bench.stats.sketches import ACCURACY
 
+pytestmark = pytest.mark.slow
+
 SENT = 100  # samples of a process
 COLUMNS = ["t_send_ns", "lag_ns", "rtt_ns"]
-has_engine = pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None, reason="Dask distributed is not installed: make hosts"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +58,6 @@ def cases(hosts, **more):
     return [closed, replace(closed, load="open", offered_per_s=2500.0)]
 
 
-@has_engine
 def test_all_samples_are_on_the_host_and_the_run_has_sketches_and_some_of_them(bed, tmp_path):
     hosts, folder = bed
     run = Run(runner.run(make_plan("latency", cases(hosts), starts=1, window_s=0.4)))
@@ -92,7 +89,6 @@ def test_all_samples_are_on_the_host_and_the_run_has_sketches_and_some_of_them(b
     assert wait_for(lambda: not any(map(descendants, (one.pid for one in hosts.hosts.values()))))
 
 
-@has_engine
 def test_a_full_disk_there_is_said_and_the_run_can_be_resumed(bed):
     if not hasattr(resource, "prlimit"):
         pytest.skip("a limit of another process can be set on Linux only")

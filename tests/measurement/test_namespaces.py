@@ -22,6 +22,8 @@ from bench.plan.labels import labels
 from bench.plan.validation import checked
 from bench.process import program
 
+pytestmark = pytest.mark.slow
+
 WHY_NOT = namespaces.why_not()
 needed = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 

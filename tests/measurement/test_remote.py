@@ -1,7 +1,6 @@
 """Hosts as processes of this machine, on loopback: a start runs there as it runs here; failures name the host."""
 
 import errno
-import importlib.util
 import os
 import re
 import resource
@@ -25,9 +24,7 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import stored
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None, reason="Dask distributed is not installed: make hosts"
-)
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

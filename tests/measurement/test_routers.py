@@ -24,6 +24,8 @@ from bench.plan.validation import checked
 from bench.run import stored
 from bench.systems import _crossbar, _ports, wamp_crossbar
 
+pytestmark = pytest.mark.slow
+
 NAME = "wamp_crossbar"
 LEVELS = [  # each pair of a transport, a framing and a serializer
     (transport, framing, serializer)

@@ -15,6 +15,8 @@ from bench.plan.profiles import make_plan
 from bench.run import stored
 from bench.run.frames import Run
 
+pytestmark = pytest.mark.slow
+
 CASE = Case("sockets", "tcp", placement="free")
 SECOND = 10**9
 

@@ -17,6 +17,8 @@ from bench.plan.case import Case
 from bench.replies import END
 from bench.systems import _broker, _one_way
 
+pytestmark = pytest.mark.slow
+
 AHEAD = 100  # messages
 CAREFUL = [
     ("mqtt", {"qos": 1}),

@@ -28,6 +28,8 @@ from bench.plan.validation import checked
 from bench.run import stored
 from bench.systems import _broker, _ports
 
+pytestmark = pytest.mark.slow
+
 MISSING = {name: why for name in ("redis", "nats", "mqtt", "rabbitmq") if (why := str(systems.missing(name) or ""))}
 BROKERS = [
     pytest.param(name, marks=pytest.mark.skipif(name in MISSING, reason=MISSING.get(name, "")))

@@ -19,6 +19,8 @@ from bench.plan.carrying import carriers
 from bench.plan.case import Case
 from bench.plan.validation import checked
 
+pytestmark = pytest.mark.slow
+
 CARRIERS = [
     "arrow_flight",
     "connect",

@@ -29,6 +29,8 @@ from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked, encrypted_transports
 
+pytestmark = pytest.mark.slow
+
 ROUTED = "wamp_crossbar"
 
 

@@ -16,6 +16,8 @@ from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
 
+pytestmark = pytest.mark.slow
+
 
 def case_of(name, *given, **named):
     """Return a checked case; skip where the system's library is missing."""

@@ -21,6 +21,8 @@ from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.systems import _http, http_crossbar
 
+pytestmark = pytest.mark.slow
+
 NAME = "http_crossbar"
 
 

@@ -14,6 +14,8 @@ from bench.plan.case import Case
 from bench.plan.validation import checked
 from bench.systems import grpc_aio, sockets
 
+pytestmark = pytest.mark.slow
+
 LARGE = 300_000
 CASES = [
     ("sockets", "tcp", {}),

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from conftest import wait_for
 
 from bench.child import clocks
@@ -12,6 +13,8 @@ from bench.child.client import Meter
 from bench.child.server import Echo
 from bench.measurement.start import measure
 from bench.plan.case import Case
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_load_of_the_systems_own_is_used_and_counts_from_elsewhere_are_summed(with_systems):

@@ -23,6 +23,8 @@ from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.validation import checked
 
+pytestmark = pytest.mark.slow
+
 TWINS = {"sockets_c": "sockets", "zeromq_c": "zeromq", "grpc_cpp": "grpc_sync"}
 
 

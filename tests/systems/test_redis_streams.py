@@ -19,6 +19,8 @@ if reason := systems.missing("redis"):
 
 from bench.systems import _one_way, redis
 
+pytestmark = pytest.mark.slow
+
 AHEAD = 500  # messages that wait, before the sender does
 
 

@@ -25,6 +25,8 @@ from bench.plan.validation import checked
 from bench.replies import Ask
 from bench.systems import _ports, _tokens, oracle
 
+pytestmark = pytest.mark.slow
+
 WAYS = [
     *(("sockets", by, {}) for by in ("ipc", "tcp")),
     ("sockets", "tcp", {"writes": 2}),
