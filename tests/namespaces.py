@@ -26,7 +26,7 @@ from bench.process import program
 HOLDER = Path(__file__).with_name("namespace_holder.py")
 ROOT = HOLDER.parents[1]
 NEWNET = 0x40000000
-NEEDED = ("ip", "nsenter", "tc", "mount")
+NEEDED = {"ip": "iproute2", "nsenter": "util-linux", "tc": "iproute2", "mount": "mount"}  # program: its Debian package
 
 
 def _own_network(pid: int) -> int:
@@ -221,7 +221,7 @@ def missing() -> str:
     if os.geteuid():
         return "namespaces need root"
     if absent := [name for name in NEEDED if program(name) is None]:
-        return f"the program {absent[0]} is not installed"
+        return f"the program {absent[0]} is not installed: apt-get install {NEEDED[absent[0]]}"
     if not Path("/proc/self/timens_offsets").exists():
         return "the kernel has no time namespaces"
     try:

@@ -147,8 +147,11 @@ def test_the_reason_is_given_where_there_can_be_no_hosts(monkeypatch):
         namespaces.missing.cache_clear()
         with monkeypatch.context() as patch:
             patch.setattr(os, "geteuid", lambda: 0)
-            patch.setattr(namespaces, "NEEDED", ("no-such-program",))
-            with pytest.raises(pytest.skip.Exception, match="no-such-program"), bed(0):
+            patch.setattr(namespaces, "NEEDED", {"no-such-program": "no-such-package"})
+            with (
+                pytest.raises(pytest.skip.Exception, match=r"no-such-program .*apt-get install no-such-package"),
+                bed(0),
+            ):
                 pass
     finally:
         namespaces.missing.cache_clear()
