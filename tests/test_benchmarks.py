@@ -4,7 +4,10 @@ import os
 import subprocess
 import sys
 
+import pytest
 from conftest import ROOT
+
+pytestmark = pytest.mark.slow
 
 PARTS = ("loops", "readiness", "storing", "loading")
 

@@ -14,6 +14,8 @@ from bench import environments, installer
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement.routers import start
 
+pytestmark = pytest.mark.slow
+
 
 def wheel(folder: Path, name: str) -> str:
     """Write a wheel of one module that is empty; return its line in a lock."""

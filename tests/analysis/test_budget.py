@@ -76,6 +76,7 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path):
     assert not stored.all_runs()
 
 
+@pytest.mark.slow
 def test_a_budget_is_kept_by_a_real_run_and_gone_on_with(capsys):
     run = bench.measure("latency", budget_s=12, system="sockets", transport="ipc")
     said = capsys.readouterr().out

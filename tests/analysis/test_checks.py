@@ -141,6 +141,7 @@ def exponential(chance, calls):
     return 1 + chance.exponential(size=calls // 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("series", [independent, correlated, switching, exponential])
 def test_stationary_runs_raise_no_more_alarms_than_the_checks_state(series):
     runs = [stationary(series, number) for number in range(20)]

@@ -25,6 +25,8 @@ from bench.run import stored
 from bench.systems import sockets
 from lint.words import found
 
+pytestmark = pytest.mark.slow
+
 P50 = "p50_rtt_us"
 
 

@@ -137,6 +137,7 @@ def test_files_called_like_libraries_are_not_taken_for_them(private_parent):
     assert finished.returncode == 0 and b"zeromq: ZeroMQ" in finished.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_units_can_be_read_in_any_letters(encoding):
     finished = shell("BENCH show reference/nodelay", PYTHONIOENCODING=encoding)
@@ -191,6 +192,7 @@ def test_a_folder_that_cannot_be_made_is_named_with_its_variable(command, monkey
     assert finished.returncode == 1 and variable in finished.stderr and finished.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_one_cpu_skips_placement_politely(tmp_path):
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})

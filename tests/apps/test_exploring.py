@@ -30,6 +30,8 @@ from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import listed
 
+pytestmark = pytest.mark.slow
+
 NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
 
 

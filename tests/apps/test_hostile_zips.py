@@ -29,6 +29,8 @@ from bench.apps import classroom
 from bench.apps.classroom import manifests, merging, ratios, reading, starts, survival, zips
 from bench.apps.classroom.zips import RefusedError
 
+pytestmark = pytest.mark.slow
+
 RUN = "20260101T000000.000Z-latency-00000000"
 
 

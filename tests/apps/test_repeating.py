@@ -14,6 +14,8 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run.folder import Folder
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"starts": 2, "window_s": 0.05}
 FILE = '''"""Gone: sockets under another name."""
 from dataclasses import dataclass

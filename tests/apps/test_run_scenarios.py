@@ -95,6 +95,7 @@ def test_parameters_on_the_command_line_override_the_scenarios(executed, monkeyp
         executed("latency.quick-lecture", window="0.1")
 
 
+@pytest.mark.slow
 def test_notebook_and_figure_of_a_scenario_bear_its_name(executed):
     said = executed("explore.http_parsers", cases=LOOPBACK, profile="smoke")
     names = {"explore.http_parsers.ipynb", "explore.http_parsers.svg", "explore.http_parsers.png"}

@@ -26,6 +26,8 @@ from bench.plan.case import Case
 from bench.plan.profiles import make_plan
 from bench.run import integrity, schema, stored
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def kept(tmp_path):

@@ -67,7 +67,7 @@ def values(kind, usual):
 
 def test_every_option_of_every_system_is_accepted():
     tried = 0
-    for name in systems.names():
+    for name in (each for each in systems.names() if not systems.missing(each)):
         for one in fields(options := systems.load(name).Options):
             for value in {one.default, *values(typing.get_type_hints(options)[one.name], one.default)}:
                 plan = registry.plan("latency", system="sockets", transport="ipc")

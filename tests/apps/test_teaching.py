@@ -135,6 +135,7 @@ def test_slides_need_no_network(tmp_path, monkeypatch):
     assert not re.search(r"@import|url\(['\"]?http|from ['\"]http", text) and len(slides.reveal().read_text()) > 100_000
 
 
+@pytest.mark.slow
 def test_slides_are_drawn_of_what_was_not_executed_even_without_a_run_of_its_own(tmp_path):
     (page,) = slides.make(["classroom"], tmp_path / "slides", print)
     assert 'src="data:image/png' in page.read_text("utf-8")

@@ -14,6 +14,8 @@ from bench.run import manifest, schema
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def run():

@@ -24,6 +24,8 @@ from bench.plan.profiles import make_plan
 from bench.plan.validation import checked
 from bench.run.frames import Run
 
+pytestmark = pytest.mark.slow
+
 GET = {"resource": "bytes"}
 
 

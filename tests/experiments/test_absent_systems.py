@@ -28,6 +28,8 @@ MEASURED = {  # cases that are measured here; systems that are not installed
     "origins": ([Case("zeromq", by, 1000) for by in ("inproc", "ipc", "tcp")], ["wamp_crossbar"]),
 }
 
+NOTEBOOKS = ["fanin", *(pytest.param(name, marks=pytest.mark.slow) for name in MEASURED if name != "fanin")]
+
 
 def measured(notebook, **changed):
     cases, names = MEASURED[notebook]
@@ -64,7 +66,7 @@ def no_reference(monkeypatch):
     return lambda: monkeypatch.setattr(borrowed.stored, "find", find)
 
 
-@pytest.mark.parametrize("notebook", MEASURED)
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_their_rows_are_hollow_and_marked_in_every_panel_and_named_in_the_caption(notebook):
     run, alone = measured(notebook), measured(notebook, absent={})
     for panel in registry.figure_of(notebook).PANELS:
@@ -82,7 +84,7 @@ def test_their_rows_are_hollow_and_marked_in_every_panel_and_named_in_the_captio
     assert "Not measured" not in said and "Hollow" not in caption(alone)
 
 
-@pytest.mark.parametrize("notebook", MEASURED)
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_nothing_is_computed_with_them(notebook, no_reference):
     run = measured(notebook)
     assert borrowed.systems(run) == MEASURED[notebook][1]
@@ -95,7 +97,7 @@ def test_nothing_is_computed_with_them(notebook, no_reference):
     assert computed(Run(run.folder)) == found
 
 
-@pytest.mark.parametrize("notebook", MEASURED)
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_a_reference_run_borrows_nothing(notebook):
     run = reference(notebook)
     assert borrowed.shown(run) == [run] and borrowed.systems(run) == []

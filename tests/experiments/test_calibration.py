@@ -18,6 +18,7 @@ from bench.stats import intervals, steady_state
 LAW = {"law": "exponential", "mean_us": 1000}
 
 
+@pytest.mark.slow
 def test_the_certificate_passes():
     lines = list(certificate.certificate(40))
     assert [str(line) for line in lines if not line.passed] == []
@@ -51,6 +52,7 @@ def test_a_broken_instrument_gets_no_certificate(name, monkeypatch):
     assert not any(one.passed for one in (found if isinstance(found, list) else [found]))
 
 
+@pytest.mark.slow
 def test_broken_verdicts_get_no_certificate(monkeypatch):
     monkeypatch.setattr(
         intervals, "paired_shift", lambda d: intervals.Interval(float(np.median(d)), d.min(), d.min() + 1e-9, 0.95)

@@ -14,6 +14,8 @@ from bench.plan import estimate
 from bench.plan.case import Case
 from bench.run import stored
 
+pytestmark = pytest.mark.slow
+
 SCHEDULER = "tcp://10.0.0.1:8786"
 ASKED = {
     "latency": {},

@@ -85,6 +85,7 @@ def test_every_notebook_draws_its_reference_run(notebook, drawn):
     assert (folder / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
 
 
+@pytest.mark.slow
 def test_papermill_draws_a_reference_run(tmp_path):
     finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), "-p", "source", "reference")
     assert finished.returncode == 0, finished.stderr
@@ -106,7 +107,11 @@ LATENCY = [
 ]
 
 
-@pytest.mark.parametrize(("words", "cases"), LATENCY, ids=range(len(LATENCY)))
+@pytest.mark.parametrize(
+    ("words", "cases"),
+    [LATENCY[0], *(pytest.param(*row, marks=pytest.mark.slow) for row in LATENCY[1:])],
+    ids=range(len(LATENCY)),
+)
 def test_parameters_as_users_type_them(words, cases, tmp_path):
     papermill_here("latency.ipynb", str(tmp_path / "out.ipynb"), *words, "-p", "profile", "smoke")
     run = Run(stored.find("latest"))

@@ -174,6 +174,7 @@ def test_the_plan_differs_in_the_policy_alone():
         planned(rate=600)
 
 
+@pytest.mark.slow
 def test_a_real_server_that_freezes_is_asked_again_by_a_real_run():
     plan = registry.plan("retries", profile="smoke", starts=1, window_s=0.8, rate=150, freeze_ms=200)
     run = Run(runner.run(plan))

@@ -141,6 +141,7 @@ def test_what_cannot_be_planned_is_refused(given, why):
         registry.plan("tls", **given)
 
 
+@pytest.mark.slow
 def test_a_run_is_measured_stored_and_drawn():
     plan = registry.plan("tls", system="sockets", payload_bytes="[100, 5000]", connections=3, calls=4, starts=2)
     run = Run(runner.run(plan))

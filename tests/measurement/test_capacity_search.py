@@ -88,6 +88,7 @@ def test_objectives_that_are_none(text):
         objective(text)
 
 
+@pytest.mark.slow
 def test_a_server_of_known_law_is_found_below_its_capacity(command):
     systems.prepare("oracle")  # its program may have to be compiled, which is said
     words = [

@@ -10,6 +10,8 @@ from bench.errors import SystemFailedError
 from bench.measurement import child_process
 from bench.measurement.child_process import Child, collect, stop_all
 
+pytestmark = pytest.mark.slow
+
 BUSY = """
 import time
 from bench.channel import Listening, run_child

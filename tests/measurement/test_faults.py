@@ -27,6 +27,8 @@ from bench.run import stored
 from bench.run.frames import Run
 from bench.systems import sockets
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENT = """
 from bench.experiments import registry
 from bench.measurement import runner

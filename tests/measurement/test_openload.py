@@ -29,6 +29,8 @@ from bench.run.frames import Run
 from bench.stats import queueing
 from bench.systems import oracle
 
+pytestmark = pytest.mark.slow
+
 
 @given(some.floats(10, 5000), some.floats(0.05, 2), some.sampled_from(["uniform", "poisson"]), some.integers(0, 1000))
 def test_schedules_lie_in_the_window_in_order_and_are_repeatable(rate, window_s, arrivals, seed):

@@ -27,6 +27,8 @@ from bench.run.merging import POOLED
 from bench.stats import sketches
 from bench.stats.sketches import Sketch
 
+pytestmark = pytest.mark.slow
+
 BOUND = sketches.ACCURACY * (1 + 1e-9)
 WINDOW_NS = 1_000_000_000
 

@@ -181,6 +181,7 @@ def server():
 DIRECT = [pair for pair in PAIRS if pair[1] != "inproc" and not systems.is_routed(pair[0], {})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "transport"), installed(DIRECT))
 def test_servers_listen_on_loopback_only(name, transport, server):
     child, _ = server(name, transport)
