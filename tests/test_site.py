@@ -25,8 +25,7 @@ BeautifulSoup = pytest.importorskip("bs4").BeautifulSoup
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # whoever comes first builds it
 
 NOTEBOOKS = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
-DRAWN = [stem for stem in NOTEBOOKS if (ROOT / "data" / "reference" / stem).is_dir()]
-EXECUTED = "latency"  # the one that is executed here; all are drawn
+EXECUTED = ("latency", "compare")  # the others are shown as they are written
 BUILD = [sys.executable, str(ROOT / "docs" / "site" / "build.py")]
 CHROMIUM = Path("/usr/bin/chromium")
 
@@ -36,7 +35,7 @@ def site(tmp_path_factory):
     """Return the folder of a site that all tests share, whichever process they run in."""
     with made_once(tmp_path_factory, "site") as (target, is_made):
         if not is_made:
-            words = [*BUILD, str(target), "--only", EXECUTED]
+            words = [*BUILD, str(target), "--only", *EXECUTED]
             built = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=580)
             assert built.returncode == 0, built.stdout + built.stderr
             assert f"Open it: {(target / 'index.html').as_uri()}" in built.stdout
@@ -100,10 +99,13 @@ def test_every_notebook_is_a_page(site, stem):
     note = shown.select_one(".admonition.note")
     assert shown.select(".cell_input") and note.select_one("a.download")
     pictures = shown.select(".cell_output img")
-    if stem == EXECUTED:
+    if stem in EXECUTED:
         run = reference(stem)
         assert run.id in note.get_text()
-        assert pictures[-1]["alt"] == panels.described(stem, run=reference(stem)) and len(pictures) == 5
+        assert (
+            pictures[-1]["alt"] == panels.described(stem, run=reference(stem))
+            and len(pictures) == len(figure_of(stem).PANELS) + 1
+        )
         assert 'source = "reference"' in shown.get_text()
     else:
         assert not pictures
@@ -125,7 +127,7 @@ def alt_of_figure(executed):
     return [one.metadata["image/png"]["alt"] for one in outputs if "image/png" in one.get("data", {})][-1]
 
 
-@pytest.mark.parametrize("stem", DRAWN)
+@pytest.mark.parametrize("stem", EXECUTED)
 def test_the_gallery_has_figure_claim_trust_card_and_command(site, drawn, stem):
     title = figure_of(stem).TITLE
     section = entry(site, title)
@@ -140,7 +142,7 @@ def test_the_gallery_has_figure_claim_trust_card_and_command(site, drawn, stem):
     assert section.find("a", href=f"notebooks/{stem}.html")
 
 
-@pytest.mark.parametrize("stem", DRAWN)
+@pytest.mark.parametrize("stem", EXECUTED)
 def test_the_same_run_gives_the_same_bytes_in_any_process(site, drawn, stem):
     for kind in ("svg", "png"):
         name = Path("figures") / f"{stem}.{kind}"
@@ -148,8 +150,8 @@ def test_the_same_run_gives_the_same_bytes_in_any_process(site, drawn, stem):
 
 
 def test_claim_and_card_are_computed_from_the_reference_run(site):
-    run = reference(EXECUTED)
-    title = figure_of(EXECUTED).TITLE
+    run = reference(EXECUTED[0])
+    title = figure_of(EXECUTED[0]).TITLE
     section = entry(site, title)
     words = re.sub(r"[*`]", "", conclusion(run)).split()
     assert section.select_one(".claim").get_text().split() == words
@@ -163,7 +165,7 @@ def test_the_gallery_keeps_the_order_of_the_readme(site):
     links = [link["href"] for link in page(site / "gallery.html").select("article a[href^='notebooks/']")]
     shown = [Path(link).stem for link in links]
     assert [stem for stem in shown if stem in order] == [stem for stem in order if stem in shown]
-    assert sorted(shown) == DRAWN
+    assert sorted(shown) == sorted(EXECUTED)
 
 
 def test_the_docstrings_are_there(site):
@@ -200,7 +202,7 @@ def test_a_browser_opens_it_from_disk(site, width):
         view.on("request", lambda request: asked.append(request.url))
         view.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         view.on("pageerror", lambda error: errors.append(str(error)))
-        for name in ("index", "gallery", f"notebooks/{EXECUTED}", "api", "docs/adding-a-system"):
+        for name in ("index", "gallery", f"notebooks/{EXECUTED[0]}", "api", "docs/adding-a-system"):
             view.goto((site / f"{name}.html").as_uri())
             assert view.evaluate("document.documentElement.scrollWidth") <= width, name
         browser.close()

@@ -83,7 +83,7 @@ Drawn from {origin}.
 
 
 def build(target: Path, only: list[str] | None = None) -> None:
-    """Make the site in ``target``; with ``only`` the other notebooks are shown as they are written."""
+    """Make the site in ``target``; with ``only`` the others are shown as they are written, without a figure."""
     pages = target.with_name(f"{target.name}-pages")
     _remove(target, holding=".doctrees")
     _remove(pages, holding="gallery.md")
@@ -164,7 +164,8 @@ def _page(notebook: Path, pages: Path, only: list[str] | None) -> str:
     """Write a notebook's page, executed if it can be, and return its part of the gallery."""
     stem, run, target = notebook.stem, _reference(notebook), pages / "notebooks" / notebook.name
     drawable = run is not None or "source" not in papermill.inspect_notebook(str(notebook))
-    if drawable and (only is None or stem in only):
+    is_shown = only is None or stem in only
+    if drawable and is_shown:
         execute([stem], False, {"source": "reference"} if run else {}, lambda text: None)
     else:
         shutil.copy(notebook, target)
@@ -176,7 +177,7 @@ def _page(notebook: Path, pages: Path, only: list[str] | None) -> str:
             cell.metadata.tags.append("hide-cell")
     made.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{note}}\n{note.replace('STEM', stem)}\n:::"))
     nbformat.write(made, target)
-    return _entry(stem, made.cells[0].source.splitlines()[0].removeprefix("# "), run, pages)
+    return _entry(stem, made.cells[0].source.splitlines()[0].removeprefix("# "), run, pages, is_shown)
 
 
 def _reference(notebook: Path) -> Run | None:
@@ -204,12 +205,14 @@ def _put_pictures_into_files(made: nbformat.NotebookNode, folder: Path, stem: st
         output.data = {"text/markdown": f"![{alt}]({file.name})"}
 
 
-def _entry(stem: str, title: str, run: Run | None, pages: Path) -> str:
+def _entry(stem: str, title: str, run: Run | None, pages: Path, is_shown: bool) -> str:
     """Return a figure with its claim, its trust card, and the commands that repeat it; nothing without a figure."""
     drawn = (pages / "figures" / f"{stem}.png").is_file()
     if run is None:
         return (FIGURE + WHERE).format(stem=stem, title=title, alt=title, origin=_origin(run)) if drawn else ""
     if not drawn:
+        if not is_shown:
+            return ""
         panels.save(run)
     texts = {"claim": words.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
     text, alt = FIGURE + CLAIM + WHERE, panels.described(stem, run=run)
@@ -226,7 +229,9 @@ def main() -> None:
     """Read the arguments, build, and print where the site is."""
     parser = argparse.ArgumentParser(description="Build the site from stored runs; nothing is measured.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "site", help="default: build/site")
-    parser.add_argument("--only", nargs="*", metavar="NOTEBOOK", help="execute these; show the others as written")
+    parser.add_argument(
+        "--only", nargs="*", metavar="NOTEBOOK", help="execute and draw these; show the others as written"
+    )
     given, began = parser.parse_args(), time.monotonic()
     target = given.folder.resolve()
     try:
