@@ -85,13 +85,6 @@ def test_every_notebook_draws_its_reference_run(notebook, drawn):
     assert (folder / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
 
 
-@pytest.mark.slow
-def test_papermill_draws_a_reference_run(tmp_path):
-    finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), "-p", "source", "reference")
-    assert finished.returncode == 0, finished.stderr
-    assert "Nothing is measured" in outputs(tmp_path / "out.ipynb") and not stored.all_runs()
-
-
 LATENCY = [
     (["-p", "transport", "inproc"], {("zeromq", "inproc", 1000), ("loopback", "inproc", 1000)}),
     (
@@ -102,8 +95,6 @@ LATENCY = [
         ["-p", "system", "sockets", "-p", "transport", "[ipc, tcp]"],
         {("sockets", "ipc", 1000), ("sockets", "tcp", 1000)},
     ),
-    (["-y", "transport: [ipc]\npayload_bytes: [64]"], {("zeromq", "ipc", 64), ("sockets", "ipc", 64)}),
-    (["-f", "../papermill_params/latency.quick-lecture.yaml", "-p", "profile", "smoke"], {("zeromq", "ipc", 1000)}),
 ]
 
 
