@@ -271,7 +271,9 @@ def test_the_placement_is_recorded(placement):
 
 
 def test_load_and_memory_are_recorded_for_each_role():
-    measured = measure(Case("sockets", "tcp"), window_s=0.5, seed=1)
+    measured = measure(
+        Case("sockets", "tcp"), window_s=2.0, seed=1
+    )  # of 0.5 s a crowded machine may miss all but one sample
     roles = {role for role, *_ in measured.load}
     assert roles == {"client", "server"}
     assert measured.ledger["client_rss_bytes"] > 1e6 and measured.ledger["server_rss_bytes"] > 1e6
