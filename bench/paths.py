@@ -7,9 +7,7 @@ from pathlib import Path
 from bench.errors import UsageError
 
 _PACKAGE = Path(__file__).parent
-INSTALLED = (
-    _PACKAGE / "laboratory"
-)  # in a wheel: what a checkout has beside the package (requirements/build_backend.py)
+INSTALLED = _PACKAGE / "laboratory"  # of a wheel: what a checkout has beside it (requirements/build_backend.py)
 LONGEST_TEMPORARY = 60  # bytes; a Unix socket's whole path holds at most 103
 
 
@@ -106,7 +104,5 @@ def for_sockets() -> str:
 
 def shown(path: Path) -> str:
     """Return a path as users read it best: relative to where they are, if it is inside the folder to write into."""
-    inside = Path(os.path.realpath(path)).is_relative_to(
-        os.path.realpath(workplace())
-    )  # a loop of links is no error here
-    return os.path.relpath(path) if inside else str(path)
+    whole, around = (os.path.realpath(each) for each in (path, workplace()))  # a loop of links is no error here
+    return os.path.relpath(path) if Path(whole).is_relative_to(around) else str(path)

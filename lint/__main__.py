@@ -18,10 +18,10 @@ CHECKS = (
 )
 
 
-def findings(files: tree.Tree) -> Iterator[tree.Finding]:
-    """Yield what each check finds."""
+def findings(checkout: tree.Tree) -> Iterator[tree.Finding]:
+    """Yield what each check finds in a checkout."""
     for check in CHECKS:
-        yield from check(files)
+        yield from check(checkout)
 
 
 def main() -> int:
