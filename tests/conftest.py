@@ -262,6 +262,19 @@ def process():
     return run
 
 
+def planned(notebook: str, **parameters):
+    """Return a notebook's plan; skip the test, with the command, where none of the systems asked for is installed."""
+    from bench.errors import NotInstalledError, UsageError
+    from bench.experiments import registry
+
+    try:
+        return registry.plan(notebook, **parameters)
+    except (NotInstalledError, UsageError) as refused:
+        if "apt-get install" not in str(refused):
+            raise
+        pytest.skip(str(refused))
+
+
 CALM = {"load": "open", "offered_per_s": 100.0}  # of a case: its windows leave the CPUs to other tests
 
 

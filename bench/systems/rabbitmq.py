@@ -27,7 +27,7 @@ ROUTER_S = 10.0
 REQUIRES = ("aio-pika",)
 GROUP = "broker"
 LARGEST_BYTES = 64_000_000
-PROGRAMS = {"rabbitmq-server": "rabbitmq-server"}
+PROGRAMS = {"rabbitmq-server": "rabbitmq-server", "epmd": "erlang-base"}
 VERSION_COMMANDS = {"rabbitmq-server": "dpkg-query -W rabbitmq-server"}  # its own program starts a broker
 
 SERVER = _broker.Program(

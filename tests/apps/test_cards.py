@@ -9,7 +9,6 @@ from conftest import ROOT
 from bench.apps.teaching import questions
 from bench.apps.teaching.course import EXERCISES
 from bench.experiments import registry
-from bench.plan import placement
 from bench.plan.estimate import expected_s
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
@@ -24,7 +23,7 @@ def test_no_plan_takes_longer_than_its_card_says():
     for notebook in NOTEBOOKS:
         (said,) = re.findall(r"^\| Minutes \|.* (\d+) to measure", cells(notebook)[0].source, re.M)
         is_planned = (ROOT / "bench" / "experiments" / notebook.stem).exists()
-        if is_planned and not (notebook.stem == "placement" and placement.why_not()):
+        if is_planned and not registry.why_not(notebook.stem):
             minutes = expected_s(registry.plan(notebook.stem)) / 60
             if minutes - int(said) > 0.75:
                 late[notebook.stem] = minutes

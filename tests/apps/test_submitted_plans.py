@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import papermill
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, planned
 from handmade import handmade
 
 from bench import systems
@@ -41,7 +41,7 @@ def test_the_plans_of_a_notebook_are_accepted_in_each_profile_and_with_a_budget(
     cell = papermill.inspect_notebook(str(ROOT / "notebooks" / f"{notebook}.ipynb"))
     usual = {name: ast.literal_eval(one["default"]) for name, one in cell.items() if name not in OTHERS}
     for profile in PROFILES:
-        plan = registry.plan(notebook, **usual | {"profile": profile})
+        plan = planned(notebook, **usual | {"profile": profile})
         assert refusals(plan) == []
         for words in ("pilot", "budget 12 s", "budget 0.5 s", "budget 86400 s"):
             assert refusals(replace(plan, profile=words)) == []
@@ -49,7 +49,7 @@ def test_the_plans_of_a_notebook_are_accepted_in_each_profile_and_with_a_budget(
 
 @pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)
 def test_the_plan_of_a_scenario_is_accepted(file):
-    plan = registry.plan(file.stem.partition(".")[0], **yaml.safe_load(file.read_text("utf-8")))
+    plan = planned(file.stem.partition(".")[0], **yaml.safe_load(file.read_text("utf-8")))
     assert refusals(plan) == []
 
 

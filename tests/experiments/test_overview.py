@@ -43,8 +43,8 @@ def words(axes):
 
 
 def test_all_systems_of_the_groups_are_planned_and_no_others():
-    planned = {case.system for case in registry.plan("overview", groups="native").cases} - {"loopback", "sockets"}
-    assert planned and {systems.group(name) for name in planned} == {"native"}
+    planned = {case.system for case in registry.plan("overview", groups="http").cases} - {"loopback", "sockets"}
+    assert planned and {systems.group(name) for name in planned} == {"http"}
     with pytest.raises(UsageError, match=r"'fast'.*direct, broker, http, native"):
         registry.plan("overview", groups="fast")
     with pytest.raises(UsageError, match=r"^groups "):

@@ -2,10 +2,8 @@
 
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, planned
 
-from bench.errors import NotInstalledError
-from bench.experiments import registry
 from bench.plan.estimate import expected_s
 
 FOLDER = ROOT / "papermill_params"
@@ -16,10 +14,7 @@ SCENARIOS = sorted(FOLDER.iterdir())
     "file", [one for one in SCENARIOS if not one.stem.startswith("classroom")], ids=lambda f: f.stem
 )
 def test_a_scenario_can_be_planned(file):
-    try:
-        plan = registry.plan(file.stem.partition(".")[0], **yaml.safe_load(file.read_text("utf-8")))
-    except NotInstalledError as missing:
-        pytest.skip(str(missing))
+    plan = planned(file.stem.partition(".")[0], **yaml.safe_load(file.read_text("utf-8")))
     assert plan.cases and expected_s(plan) > 0
     is_long = any(word in file.stem for word in ("night", "48", "ping_pong"))  # as long as they are defined to be
     assert is_long or expected_s(plan) < 600  # a person waits for the others
