@@ -31,12 +31,10 @@ class Message:
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        """Register a kind of message, with its own fields after those of its base."""
         cls._fields = (*cls._fields, *vars(cls).get("__annotations__", ()))
         Message.kinds[cls.__name__] = cls
 
     def __init__(self, **values: Any) -> None:
-        """Set the fields; SystemFailedError for a missing or an unknown one."""
         if unknown := [name for name in values if name not in self._fields]:
             raise _foreign(f"the message {type(self).__name__} has an unknown field {unknown[0]!r}")
         if missing := [name for name in self._fields if name not in values and not hasattr(type(self), name)]:
@@ -44,7 +42,6 @@ class Message:
         vars(self).update(values)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Raise AttributeError: a message is immutable."""
         raise AttributeError(f"{type(self).__name__} cannot be changed")
 
 
@@ -86,7 +83,6 @@ class Reader:
     """Decoder of messages from a byte stream that arrives in pieces of any size."""
 
     def __init__(self) -> None:
-        """Start with an empty buffer."""
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
@@ -142,7 +138,6 @@ class Channel:
     """The child's end: receives commands and sends reports; ``on_count`` answers ``Count`` at once, from its thread."""
 
     def __init__(self) -> None:
-        """Take over standard input and output, and start reading messages."""
         self._input = open(os.dup(0), "rb")  # noqa: SIM115, PTH123 - lives as long as the process
         self._output = open(os.dup(1), "wb")  # noqa: SIM115, PTH123
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123

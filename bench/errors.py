@@ -40,7 +40,6 @@ class NotInstalledError(BenchError):
     """
 
     def __init__(self, text: str, packages: Iterable[str] = ()) -> None:
-        """Keep the sentence and the names of packages."""
         super().__init__(text)
         self.packages = tuple(packages)
 
@@ -61,7 +60,6 @@ class TransportError(BenchError):
     """
 
     def __init__(self, text: str, kind: str = "call") -> None:
-        """Keep the words, and the kind."""
         super().__init__(text)
         self.kind = kind
 

@@ -64,7 +64,6 @@ class Process:
     """
 
     def __init__(self, words: Sequence[str], **options: Any) -> None:
-        """Start it."""
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
         assert self._process.stdin and self._process.stdout
         self._input, self.output = self._process.stdin, self._process.stdout

@@ -29,7 +29,6 @@ class Light(Reported):
     clock = ""
 
     def __init__(self, name: str, module: str, spec: Message) -> None:
-        """Begin."""
         super().__init__(name)
         self.pid = os.getpid()
         self._mine, self._theirs = socket.socketpair()

@@ -25,7 +25,6 @@ class Finding(NamedTuple):
     what: str
 
     def __str__(self) -> str:
-        """Return it as a line that editors understand."""
         return f"{self.file}:{self.line}: {self.what}"
 
 

@@ -54,7 +54,6 @@ class Tally:
         return bool(self.invalid)
 
     def __str__(self) -> str:
-        """Return the tally as a caption shows it: 11/12 (not: settled)."""
         names = f" (not: {listed(self.others)})" if self.others else ""
         return f"{self.passed}/{len(self.verdicts)}{names}"
 

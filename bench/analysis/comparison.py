@@ -69,7 +69,6 @@ class Comparison:
         return max(0.0, worse) if self.verdict == DIFFERENT else 0.0
 
     def __str__(self) -> str:
-        """Return the comparison as one line: ratio, interval, verdict, starts that would decide, A/A ratio."""
         interval = f"[{self.low:.2f}, {self.high:.2f}]" if self.low == self.low else "(no interval: too few starts)"
         more = f"; about {self.more_starts} starts would decide" if self.more_starts else ""
         itself = f" (A/A ratio: {self.floor:.1%})" if self.floor == self.floor else ""

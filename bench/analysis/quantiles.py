@@ -33,7 +33,6 @@ class Quantile:
     by: str = ""
 
     def __str__(self) -> str:
-        """Return the quantile with its interval, or how many samples it lacks."""
         if self.by and not self.over:
             return f"n/a ({self.by} reports none)"
         if not self.over:

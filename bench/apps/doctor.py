@@ -23,7 +23,6 @@ class Finding:
     advice: str = ""
 
     def __str__(self) -> str:
-        """Return one line, and a second with the advice."""
         mark = "caution" if self.advice else "ok"
         return f"{mark:8}{self.subject}: {self.found}" + (f"\n{'':8}-> {self.advice}" if self.advice else "")
 

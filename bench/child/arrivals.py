@@ -41,7 +41,6 @@ class Arrivals:
     """Reader of connections that ``watch`` returned True for, with the clocks' offset."""
 
     def __init__(self) -> None:
-        """Compare the clocks."""
         self._offset_ns, self._until_ns = offset_ns(), time.perf_counter_ns() + EVERY_NS
 
     def read(self, connection: Any, most: int) -> tuple[bytes, int]:

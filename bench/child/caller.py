@@ -25,7 +25,6 @@ class Failures:
     """Failed calls of a window, counted by kind."""
 
     def __init__(self) -> None:
-        """Start without failures."""
         self.kinds: Counter[str] = Counter()
 
     def add(self, error: TransportError) -> None:
@@ -88,7 +87,6 @@ class Caller:
     """A client and its buffers; ``run`` executes the coroutines of an asynchronous client."""
 
     def __init__(self, make: Callable[[], Any], payloads: list[Any], size: int, run: Callable[[Any], Any]) -> None:
-        """Create a client with ``make``, and buffers for the times of ``size`` calls."""
         self._make, self._payloads, self._run = make, payloads, run
         self._client = make()
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)

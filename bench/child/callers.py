@@ -28,7 +28,6 @@ class Callers:
     kind: Any = Caller  # what makes one of the callers
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the clients and the buffers."""
         self._due = schedule(spec) if spec.load == "open" else None
         size = spec.max_calls if self._due is None else max(1, len(self._due))
         self._scheduled = len(self._due or ())

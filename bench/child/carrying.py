@@ -62,7 +62,6 @@ class _Around:
     """A system's client, and how it carries messages."""
 
     def __init__(self, client: Any, how: Carried) -> None:
-        """Keep the system's client."""
         self._client, self._how = client, how
         self.call: Callable[[messages.Exchange], Any]
 

@@ -34,7 +34,6 @@ class ChurnCaller(Caller):
         size: int,
         run: Callable[[Any], Any],
     ) -> None:
-        """Prepare a client, and room for the times of ``size`` calls."""
         super().__init__(make, payloads, size, run)
         self._each = calls_per_connection
         self._turns = itertools.cycle(payloads)  # goes on from one connection to the next
@@ -109,7 +108,6 @@ class Churn(Callers):
     """The closed load of a process whose callers do not keep their connections."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the clients and the buffers."""
         self.kind = functools.partial(ChurnCaller, spec.calls_per_connection)
         super().__init__(system, options, address, spec)
 

@@ -27,7 +27,6 @@ class Inside(threading.Thread):
     """The server (or a stream's receiver) as a thread of this process, for the transport ``inproc``."""
 
     def __init__(self, channel: Channel, spec: ClientSpec, system: Any, options: Any) -> None:
-        """Prepare; ``start`` serves."""
         super().__init__(name="server", daemon=True)
         self.outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         apply = application(carried(system, options, spec.message))
@@ -67,7 +66,6 @@ class Meter:
     """
 
     def __init__(self, inside: Inside | None, pids: Sequence[int] = ()) -> None:
-        """Read the slow counters before the window; ``pids``: further processes of the client."""
         self._inside = inside if inside is not None and inside.is_alive() else None
         self._pids = pids
         self._collections = self._collected()

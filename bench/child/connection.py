@@ -42,7 +42,6 @@ class Script:
         expected: list[Any] | None = None,
         decode: Callable[[bytes], Any] | None = None,
     ) -> None:
-        """Prepare the requests; without ``expected``, an echo."""
         self.payloads, self.expected, self.decode = payloads, expected or payloads, decode
         self.requests = [wire.request(payload) for payload in payloads]
         self.verified: list[bytes | None] = [None] * len(payloads)
@@ -64,7 +63,6 @@ class Connection:
     began: "array[int] | None" = None
 
     def __init__(self, make: Callable[[], Wire], script: Script, poller: Epoll | Selector) -> None:
-        """Keep the arguments; ``make`` returns the ``Wire`` of one connection; ``open`` connects."""
         self._make = make
         self._wire = make()
         self._script = script

@@ -23,7 +23,6 @@ class Framed:
     """A wire without a state of its own as a ``Conversation``: its responses are found in the bytes that come."""
 
     def __init__(self, wire: Wire, script: Script) -> None:
-        """Keep the wire, and the verified responses of all connections."""
         self._wire, self._script = wire, script
         self.outgoing = bytearray()  # stays empty
         self._buffer = bytearray()
@@ -74,7 +73,6 @@ class Conversing(Connection):
         calls_per_connection: int = 0,
         size: int = 0,
     ) -> None:
-        """Keep the arguments; ``size``: how many calls there may be."""
         super().__init__(make, script, poller)
         self._each = calls_per_connection
         self._had = 0  # bytes that came of the response under way

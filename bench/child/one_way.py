@@ -14,7 +14,6 @@ class Sending:
     """The sender, a load as ``bench.child.callers.Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the sender."""
         self._sender = system.Sender(address, options)
         self._run = runner_of(system.Sender.send)
         is_async = inspect.iscoroutinefunction(system.Sender.send)
@@ -44,7 +43,6 @@ class Receiving:
     """The receiver."""
 
     def __init__(self, system: Any, binding: Binding, options: Any) -> None:
-        """Bind, or subscribe; ``address`` is where messages are to be sent."""
         self._receiver = system.Receiver(binding, options)
         self._run = runner_of(system.Receiver.receive)
         is_async = inspect.iscoroutinefunction(system.Receiver.receive)

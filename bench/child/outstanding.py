@@ -44,7 +44,6 @@ class SharedClient:
     """A client of an asynchronous library on which several calls are awaited at once; ``client`` is renewed."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
-        """Prepare the client that ``make`` returns."""
         self._make = make
         self.client = make()
         self._lock = asyncio.Lock()
@@ -66,7 +65,6 @@ class AwaitedSlot(Caller):
     """A slot whose client is shared with the other slots of its connection."""
 
     def __init__(self, shared: SharedClient, payloads: list[Any], size: int, run: Callable[[Any], Any]) -> None:
-        """Prepare room for the times of ``size`` calls."""
         super().__init__(lambda: shared.client, payloads, size, run)
         self._shared = shared
 
@@ -80,7 +78,6 @@ class Awaited:
     """The load of a process with an asynchronous library: a task for each slot, on the client of its connection."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the clients and the buffers."""
         self._runner = asyncio.Runner()
         kind = system.Multiplexed if spec.outstanding > 1 else system.Client
         make: Callable[[], Any] = functools.partial(kind, address, options)
@@ -121,7 +118,6 @@ class PipelinedSlot:
     """A slot of a connection whose calls are sent and received apart."""
 
     def __init__(self, payloads: list[Any], size: int) -> None:
-        """Prepare room for the times of ``size`` calls."""
         self._turns = itertools.cycle(payloads)
         self.payload: Any = b""  # of the call under way; none: b""
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
@@ -143,7 +139,6 @@ class Pipeline:
     """A connection of a blocking library and its slots; one thread sends and receives for all of them."""
 
     def __init__(self, make: Callable[[], Any], slots: Sequence[PipelinedSlot]) -> None:
-        """Prepare the connection that ``make`` returns."""
         self._make = make
         self._connection = make()
         self._slots = slots
@@ -218,7 +213,6 @@ class OneByOne:
     """
 
     def __init__(self, client: Any) -> None:
-        """Keep the client, which is not open."""
         self.open, self.close = client.open, client.close
         self._client = client
         self._waiting: tuple[int, bytes] = (0, b"")
@@ -237,7 +231,6 @@ class Pipelined:
     """The load of a process with a blocking library: a thread for each connection, which has all its slots."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the connections and the buffers."""
         self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
         self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
         self._slots = [PipelinedSlot(payloads, spec.max_calls) for payloads in payloads_of(spec, self._carried)]

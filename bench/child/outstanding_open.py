@@ -26,7 +26,6 @@ class Schedule:
     """When requests are due, and the slots that are idle; ``due`` in ns of ``perf_counter_ns``."""
 
     def __init__(self, due: "array[int]", limit_ns: int) -> None:
-        """Begin with the first request; what is unsent at ``limit_ns`` is dropped."""
         self.due, self._limit_ns = due, limit_ns
         self._ahead = 0  # the next request
         self._idle: deque[asyncio.Future[int | None]] = deque()
@@ -76,7 +75,6 @@ class OpenSlot:
     """
 
     def __init__(self, shared: SharedClient, payloads: list[Any], sent: "array[int]", received: "array[int]") -> None:
-        """Prepare the payloads."""
         self._shared, self._turns = shared, itertools.cycle(payloads)
         self._sent, self._received = sent, received
         self.failures = Failures()
@@ -106,7 +104,6 @@ class OpenOutstanding:
     """The open load of a process with an asynchronous library: ``callers`` connections, some slots on each."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the clients and the buffers."""
         self._runner = asyncio.Runner(loop_factory=event_loop.make)
         self._due = schedule(spec)
         kind = system.Multiplexed if spec.outstanding > 1 else system.Client

@@ -13,7 +13,6 @@ class Epoll:
     """epoll (Linux): ``poll(timeout_s, most)`` returns (file descriptor, READ | ENDED | WRITE) of each ready one."""
 
     def __init__(self) -> None:
-        """Begin with no connections."""
         self._epoll = select.epoll()
         self.poll = self._epoll.poll
 
@@ -42,7 +41,6 @@ class Selector:
     """The same interface for systems without epoll."""
 
     def __init__(self) -> None:
-        """Begin with no connections."""
         self._selector = selectors.DefaultSelector()
 
     def poll(self, timeout_s: float | None, most: int) -> Events:

@@ -16,7 +16,6 @@ class Reconnects:
     """The load of a process that opens connections one at a time, with the methods of ``Callers``."""
 
     def __init__(self, system: Any, options: Any, spec: ClientSpec, server: Connect) -> None:
-        """Prepare the payloads and buffers, and the loop of the client's kind."""
         self._make: Any = functools.partial(system.Client, server.address, options)
         self._pids = server.pids, server.router_pids
         self._plan = [(calls, payload_bytes) for calls, payload_bytes in spec.sessions]

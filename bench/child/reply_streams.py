@@ -35,7 +35,6 @@ class Record:
     """
 
     def __init__(self) -> None:
-        """Begin without any."""
         self.sent, self.complete, self.sizes = array("q"), array("q"), array("q")
         self.received, self.due, self.handed = array("q"), array("q"), array("q")
 
@@ -100,7 +99,6 @@ class Streams:
     """One caller: a client, its requests, what they brought, and its failures."""
 
     def __init__(self, make: Callable[[], Any], requests: list[bytes], ask: Ask) -> None:
-        """Prepare a client that ``make`` returns."""
         self._make, self._requests, self._ask = make, requests, ask
         self.client = make()
         self.record, self.failures = Record(), Failures()
@@ -142,7 +140,6 @@ class ReplyStreams:
     """The streams of a process, ``spec.callers`` at once."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the clients."""
         allow_many_files()
         ask = Ask(spec.replies, spec.reply_bytes, 1000 * spec.gap_us)
         fillers = timed_loops.make_payloads(spec.payload_bytes, spec.seed)

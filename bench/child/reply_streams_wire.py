@@ -30,7 +30,6 @@ class Flow:
     """One connection: one stream at a time, and what all of its streams brought."""
 
     def __init__(self, wire: Any, requests: list[bytes], arrivals: Arrivals) -> None:
-        """Keep what reads this connection's bytes, and the requests as the wire writes them."""
         self._wire, self._requests, self._arrivals = wire, itertools.cycle(requests), arrivals
         self._tls = getattr(wire, "tls", None)
         self.record, self.failures = Record(), Failures()
@@ -113,7 +112,6 @@ class WireStreams:
     """The streams of a process on bare connections, ``spec.callers`` at once."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the connections."""
         allow_many_files()
         self._ask = Ask(spec.replies, spec.reply_bytes, 1000 * spec.gap_us)
         fillers = timed_loops.make_payloads(spec.payload_bytes, spec.seed)

@@ -37,7 +37,6 @@ class RetryPolicy:
     burst: float = 10.0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be carried out, with ValueError."""
         if not 0 < self.timeout_ms <= self.deadline_ms <= 60_000:
             raise ValueError("timeout_ms must be above 0, and deadline_ms at least timeout_ms and at most 60 000")
         if not 0 <= self.retries <= 100:
@@ -70,7 +69,6 @@ class Requests:
     """
 
     def __init__(self, due: "array[int]", policy: RetryPolicy, seed: int) -> None:
-        """Prepare the requests that are due at these times, in ns, on the clock of all other times."""
         self._due, self._policy, self._chance = due, policy, random.Random(seed)
         self._timeout_ns, self._deadline_ns = int(policy.timeout_ms * 1e6), int(policy.deadline_ms * 1e6)
         most = max(1, len(due) * (1 + policy.retries))

@@ -25,7 +25,6 @@ class RetryLoad:
     """The load of a process, with the methods of ``Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the connection, the payloads and the requests."""
         self._wire = system.Wire(address, options)
         self._tls = getattr(self._wire, "tls", None)
         self._payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)

@@ -17,7 +17,6 @@ class Held:
     """Argument of a system's ``route``; see ``bench.contract.RouterService``."""
 
     def __init__(self, channel: Channel) -> None:
-        """Keep the channel to report to."""
         self._channel = channel
         self.adopt = channel.adopt
 

@@ -51,7 +51,6 @@ class Sessions:
     """The load of a process that runs client processes one at a time, with the methods of ``Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec, server_pids: Sequence[int]) -> None:
-        """Keep their specification, and the processes whose CPU time is the server's."""
         self._system, self._options, self._address, self._spec = system, options, address, spec
         self._server_pids = server_pids
         self._done: list[Session] = []

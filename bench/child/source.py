@@ -19,7 +19,6 @@ class Source:
     """Makes the replies of each request, and counts them."""
 
     def __init__(self, count: Callable[[], object]) -> None:
-        """Keep what counts a reply."""
         self._count = count
 
     def replies(self, payload: bytes, gaps_ns: Iterator[int] | None = None) -> Iterator[bytes]:

@@ -184,7 +184,6 @@ class Marks:
     """A progress record of a stream: at a time (ns), this many messages had passed."""
 
     def __init__(self) -> None:
-        """Begin without marks."""
         self.times = array("q")
         self.messages = array("q")
 

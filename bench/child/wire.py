@@ -70,7 +70,6 @@ class Talks:
             )
 
     def __len__(self) -> int:
-        """Return the number of talks that have not ended."""
         return len(self._steps)
 
     def _end(self, fd: int) -> None:
@@ -141,7 +140,6 @@ class WireLoad:
     """The load of a process, closed or open, with the methods of ``Callers``; ``connections``: a caller each."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare connections, requests and buffers."""
         make = functools.partial(system.Wire, address, options)
         wire = make()
         self._is_plain = getattr(options, "tls", None) is False

@@ -28,7 +28,6 @@ class Slot:
     """One of the calls under way on a connection: its requests in turn, and the times of its calls."""
 
     def __init__(self, script: Script, number: int, size: int) -> None:
-        """Prepare room for the times of ``size`` calls."""
         self.turns = itertools.cycle(from_place(list(enumerate(script.requests)), number))
         self.place = -1  # of the payload of the call under way; -1: none is
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
@@ -42,7 +41,6 @@ class InOrder:
     last = False
 
     def __init__(self, wire: Any, script: Script) -> None:
-        """Keep the wire, and the verified responses of all connections."""
         self._wire, self._script = wire, script
         self.outgoing = bytearray()  # stays empty
         self._rest = bytearray()
@@ -89,7 +87,6 @@ class Connection:
     def __init__(
         self, make: Callable[[], Any], script: Script, poller: Epoll | Selector, slots: Sequence[Slot]
     ) -> None:
-        """Keep the arguments; ``make`` returns the wire of one connection."""
         self._make, self._script, self._poller, self.slots = make, script, poller, slots
         self._socket: Any = None
 
@@ -186,7 +183,6 @@ class WireOutstanding:
     """The closed load of a process, with the methods of ``bench.child.callers.Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare connections, requests and buffers."""
         make = functools.partial(system.MultiplexedWire, address, options)
         self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
         self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []

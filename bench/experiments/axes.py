@@ -137,7 +137,6 @@ class RoundTicks(Locator):
     SIZE = 11  # of a label, in points
 
     def __init__(self, choices: Callable[[float, float], Iterable[Iterable[float]]]) -> None:
-        """Keep what to choose from."""
         self._choices = choices
 
     def __call__(self) -> list[float]:

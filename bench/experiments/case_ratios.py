@@ -45,7 +45,6 @@ class Ratio:
         return confidence(self.interval)
 
     def __str__(self) -> str:
-        """Return the ratio with its interval: 1.53 times (95 % CI 1.41 to 1.66)."""
         return times(self.interval)
 
 

@@ -88,7 +88,6 @@ class Agent:
     _claiming = threading.Lock()
 
     def __init__(self) -> None:
-        """Begin without children."""
         self._changed = threading.Condition()
         self._children: dict[int, Child] = {}
         self._arrived: list[Output] = []

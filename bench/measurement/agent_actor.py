@@ -15,7 +15,6 @@ class AgentActor:
     """An agent that a Dask worker holds; it ends its children when the worker releases it."""
 
     def __init__(self) -> None:
-        """Make an agent."""
         self._agent = Agent()
 
     def call(self, number: int, orders: bytes) -> bytes:
@@ -27,6 +26,5 @@ class AgentActor:
         return pickle.dumps(await asyncio.to_thread(self._agent.poll, *pickle.loads(words)))
 
     def __del__(self) -> None:
-        """End all children, beside whatever releases this: nobody can call any more."""
         with contextlib.suppress(Exception):  # while the interpreter ends, so do the children
             threading.Thread(target=self._agent.close, name="release").start()

@@ -48,7 +48,6 @@ class Prober:
     """Measures a start at each rate asked for, and stores it."""
 
     def __init__(self, folder: Folder, plan: Plan, goal: Objective, routers: Routers, say: Say) -> None:
-        """Begin without probes."""
         self._folder, self._plan, self._goal, self._routing, self._say = folder, plan, goal, routers, say
         self._cases: list[Case] = []
         self._tried: list[int] = []  # the case of each probe

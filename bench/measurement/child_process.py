@@ -66,7 +66,6 @@ class Reported:
     pid: int
 
     def __init__(self, name: str) -> None:
-        """Begin without reports."""
         self.name = name
         self._has_failed = False
         self._reader = Reader()
@@ -140,7 +139,6 @@ class Child(Process, Reported):
     """One server, client or router of this machine: a fresh interpreter that leaves when this process does."""
 
     def __init__(self, name: str, module: str, spec: Message) -> None:
-        """Start ``python -m MODULE`` and hand it its specification."""
         Reported.__init__(self, name)
         self._directory: str | None = getattr(spec, "directory", None)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, so nothing can be left over

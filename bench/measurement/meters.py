@@ -31,7 +31,6 @@ class LoadMeter:
     """CPU load and memory of each role over time, read from the parent with psutil at 5 Hz or less."""
 
     def __init__(self, roles: Mapping[str, list[int]]) -> None:
-        """Begin; nothing is read yet."""
         self._roles = {role: list(_running(pids)) for role, pids in roles.items()}
         self._last: dict[str, tuple[int, float]] = {}
         self.rows: list[tuple[str, int, float | None, int]] = []

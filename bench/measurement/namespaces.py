@@ -44,7 +44,6 @@ class Namespace:
     """A network namespace with nothing but a loopback device, and a thread in it."""
 
     def __init__(self) -> None:
-        """Make it; UsageError if the kernel refuses."""
         self._thread = ThreadPoolExecutor(1, "namespace")
         try:
             self.task = self.run(_enter)
@@ -78,7 +77,6 @@ class NamespaceHost(Here):
     """This machine's processes in a network of their own; its clock and its CPUs are the machine's."""
 
     def __init__(self, name: str, address: str, namespace: Namespace) -> None:
-        """Keep its name, its address, and the namespace, which it closes."""
         self.name, self.address, self._namespace = name, address, namespace
         self.network = namespace.counters
 

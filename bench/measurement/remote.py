@@ -41,7 +41,6 @@ class RemoteChild(Reported):
     """A child process on another machine."""
 
     def __init__(self, host: "RemoteHost", number: int, name: str) -> None:
-        """Begin without a process: it is asked for meanwhile."""
         super().__init__(f"{name} on {host.name}")
         self.host, self.number = host, number
         self._socket, self.far_end = socket.socketpair()
@@ -150,7 +149,6 @@ class RemoteMeter:
     """The meter of a window on another machine; it ticks there."""
 
     def __init__(self, host: "RemoteHost", number: int, pids: Mapping[str, list[int]]) -> None:
-        """Begin."""
         self._host, self._number = host, number
         self._begun = host.ask("meter_start", number, {role: list(mine) for role, mine in pids.items()})
 
@@ -174,7 +172,6 @@ class RemoteHost:
     """One other machine, as a conductor sees it; ``on_loop`` runs a coroutine on the loop that carries the calls."""
 
     def __init__(self, name: str, address: str, actor: Any, on_loop: Callable[..., Any]) -> None:
-        """Take an agent's actor; it is polled from now on."""
         self.name, self.address = name, address
         self._actor, self._on_loop = actor, on_loop
         self._numbers = itertools.count(1)

@@ -85,18 +85,15 @@ class Routers:
     """A context in which cases of one system share a router, and all cases credentials and hosts; all end with it."""
 
     def __init__(self) -> None:
-        """Begin without routers."""
         self._routers: dict[tuple[str, int, bool], Router] = {}  # by system, host, and whether it encrypts alone
         self._credentials: dict[str, dict[str, str]] = {}  # by the address of the server's host
         self._hosts: dict[str, Assignment] = {}
         self._connected = ExitStack()
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """End all routers, and release the hosts."""
         with self._connected:
             for key in list(self._routers):
                 self._end(key)

@@ -98,15 +98,12 @@ class Exchange:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, request: Any, reply: Any) -> None:
-        """Keep both."""
         self.request, self.reply = request, reply
 
     def __eq__(self, reply: object) -> bool:
-        """Return whether this is the expected reply."""
         return not self != reply
 
     def __ne__(self, reply: object) -> bool:
-        """Return whether this is not the expected reply."""
         return bool(self.reply != reply)
 
     def difference(self, reply: Any) -> str:

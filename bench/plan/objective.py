@@ -14,7 +14,6 @@ class Objective:
     limit_us: float
 
     def __str__(self) -> str:
-        """Return the objective as users type it."""
         return f"p{100 * self.p:g}<={self.limit_us / 1000:g}ms"
 
 

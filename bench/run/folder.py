@@ -29,7 +29,6 @@ class Folder:
     """
 
     def __init__(self, path: Path, is_verified: bool = True) -> None:
-        """Name the folder; nothing is read or written yet."""
         self.path = path
         self.is_verified = is_verified
         self.altered: list[str] = []

@@ -43,13 +43,11 @@ class Run:
     plan: Plan
 
     def __init__(self, folder: Folder) -> None:
-        """Read the manifest; what others may have written into it is made harmless before anybody shows it."""
         manifest = all_harmless(folder.manifest())
         plan = Plan.from_dict(manifest["plan"])
         vars(self).update(folder=folder, manifest=manifest, id=manifest.get("id", folder.id), plan=plan)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: a run is read-only."""
         raise AttributeError(f"a run is read-only: its {name} cannot be set")
 
     def case(self, number: object) -> Case:

@@ -28,7 +28,6 @@ class Times:
     sum_us: float
 
     def __len__(self) -> int:
-        """Return how many calls there are."""
         return self.sketch.samples
 
     def quantile(self, p: float) -> float:
@@ -68,7 +67,6 @@ class SketchedStarts:
         return cls(rows, dict(iter(mine.groupby("start"))), warm_up_ns)
 
     def __contains__(self, start: object) -> bool:
-        """Return whether some process of a start kept its samples."""
         return start in self.rows
 
     def hosts(self, start: int) -> list[str]:

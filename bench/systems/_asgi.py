@@ -34,7 +34,6 @@ class Resources:
     """What the applications answer: the body of each resource; each is counted."""
 
     def __init__(self, service: Service) -> None:
-        """Keep what answers."""
         self.echo, self._replies = service.answer, service.replies_async if service.is_streaming else None
 
     def some_bytes(self, count: str) -> bytes | None:

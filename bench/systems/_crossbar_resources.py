@@ -81,7 +81,6 @@ class Echo(Resource):
     isLeaf = True  # noqa: N815
 
     def __init__(self, extra: dict[str, Any]) -> None:
-        """Need nothing."""
         super().__init__()
 
     def render_POST(self, request: server.Request) -> bytes:  # noqa: N802

@@ -38,7 +38,6 @@ class Options:
     tls: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         if not 0 < self.max_message_bytes < 2**31:
             raise ValueError("max_message_bytes must be above 0 and below 2 GiB")
 

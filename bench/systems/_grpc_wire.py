@@ -22,7 +22,6 @@ class Wire(_http2.Conversation):
     """Unary calls on a connection; it offers what ``contract.Conversation`` and ``SeveralConversation`` ask for."""
 
     def __init__(self, address: str, options: _grpc.Options) -> None:
-        """Keep where to connect; ValueError for options that the load generator ``wire`` does not support."""
         if options.rpc != "unary":
             raise ValueError("the engine wire makes unary calls: give rpc unary")
         if options.connections != "own":
@@ -89,7 +88,6 @@ class MultiplexedWire(Wire):
     """Unary calls side by side on a connection, each on a stream of its own."""
 
     def __init__(self, address: str, options: _grpc.Options) -> None:
-        """Keep where to connect; ValueError for options that cannot be carried out this way."""
         if options.tls:
             raise ValueError("an encrypted connection carries one call at a time by the engine wire: give tls false")
         super().__init__(address, options)

@@ -48,7 +48,6 @@ class Wire(_http_wire.Responses):
     """Requests for a resource and their responses, for the load generator ``wire``; one instance per connection."""
 
     def __init__(self, address: str, resource: str) -> None:
-        """Keep the address and the resource."""
         super().__init__()
         self._where, self._resource, self._fault = parse_address(address), resource, fault_of(resource)
 

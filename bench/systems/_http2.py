@@ -108,7 +108,6 @@ class Stream:
     parts: list[bytes]
 
     def __init__(self, number: int, call: int, room: int) -> None:
-        """Begin a stream of this number, for the call of that number."""
         self.number, self.call, self.room = number, call, room
         self.expected = b""
         self.is_new = True
@@ -127,7 +126,6 @@ class Conversation:
     """
 
     def __init__(self, fields: list[tuple[str, str]], most_body: int) -> None:
-        """Keep the request's header fields, and how many bytes a body may have; NotInstalledError without hpack."""
         try:
             import hpack
         except ImportError as missing:

@@ -144,7 +144,6 @@ class Responses:
     """
 
     def __init__(self) -> None:
-        """Begin between two responses."""
         self.last = False
         self._head: Head | None = None
         self._at = 0  # where the first chunk begins that was not all there

@@ -9,7 +9,6 @@ class Buffer:
     """What came of a stream and was not taken out of it yet."""
 
     def __init__(self, came: bytes = b"") -> None:
-        """Begin with what came already."""
         self._data = bytearray(came)
         self._begin = 0  # of the first message that was not taken out
 

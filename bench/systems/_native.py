@@ -17,7 +17,6 @@ class Source:
     """The source of a program, and how it is compiled."""
 
     def __init__(self, name: str, library: str, flags: Sequence[str], protos: Sequence[str] = ()) -> None:
-        """Name the files in this folder, what messages call the program, and the compiler's flags for libraries."""
         here = Path(__file__)
         self.library = library
         self._file, self._flags = here.with_name(name), tuple(flags)
@@ -39,7 +38,6 @@ class Program(Process):
     """A program in one of its roles; it ends when its input, or this process, ends."""
 
     def __init__(self, source: Source, words: Sequence[object], connections: Sequence[socket.socket]) -> None:
-        """Start it; ``connections`` are handed on to it."""
         self._library = source.library
         command = [str(source.program()), *map(str, words)]
         super().__init__(command, pass_fds=[one.fileno() for one in connections])
@@ -79,7 +77,6 @@ class Load:
     """
 
     def __init__(self, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        """Keep the program's arguments."""
         self._payloads = payloads
         self._callers = callers
         self._words = ["client", callers, most_calls, len(payloads), len(payloads[0])]

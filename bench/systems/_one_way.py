@@ -24,7 +24,6 @@ class _Count:
     """How many messages have passed one end, and after which of them a report is due."""
 
     def __init__(self) -> None:
-        """Begin before the first message."""
         self.messages = 0
         self._half = 1
 
@@ -44,7 +43,6 @@ class Ahead:
     """What a sender knows of its receiver."""
 
     def __init__(self) -> None:
-        """Begin before the first message."""
         self._sent, self._read = _Count(), 0
         self._news = asyncio.Event()
         self._error: TransportError | None = None
@@ -83,7 +81,6 @@ class Behind:
     """What a receiver has read, and reports."""
 
     def __init__(self, report: Callable[[bytes], Awaitable[object]]) -> None:
-        """Begin before the first message; ``report(count)`` sends a report."""
         self._read, self._report = _Count(), report
 
     async def took(self, payload: bytes) -> None:

@@ -124,7 +124,6 @@ class Layer:
     """
 
     def __init__(self, where: Address, tls_session: str = "new", protocol: str = "") -> None:
-        """Keep whom to expect; ``protocol``: what both sides have to agree to speak (ALPN), "" if they need not."""
         self._where, self._is_resuming, self._protocol = where, tls_session == "resumed", protocol
         self._ssl: ssl.SSLObject | None = None
         self.is_ready = False

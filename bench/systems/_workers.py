@@ -86,11 +86,9 @@ class Workers:
         raise self._ended.get()
 
     def __enter__(self) -> "Workers":
-        """Return the workers, which accept already."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """End all workers."""
         for worker in self._workers:
             worker.end()
 

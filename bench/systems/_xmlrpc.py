@@ -18,7 +18,6 @@ class Parser(xmlrpc.client.ExpatParser):
     _parser: Any  # missing in the library's types
 
     def __init__(self, target: Any) -> None:
-        """Pass parsed elements to the target, an ``xmlrpc.client.Unmarshaller``."""
         super().__init__(target)
         self._parser.StartDoctypeDeclHandler = _refuse
 

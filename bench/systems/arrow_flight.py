@@ -183,7 +183,6 @@ class Client:
     """One connection; the first call makes it."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._where, self._options = parse_address(address), options
 
     def open(self) -> None:

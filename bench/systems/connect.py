@@ -150,7 +150,6 @@ class Client:
     """One client with a connection that is kept; the first call connects it."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._where, self._options = parse_address(address), options
 
     async def open(self) -> None:

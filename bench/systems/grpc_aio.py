@@ -76,7 +76,6 @@ class Client:
     """One channel; the first call connects it."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._target = _grpc.place(address)
         self._options = options
         self._own: Any = None
@@ -139,7 +138,6 @@ class Multiplexed(Client):
     """One channel on which several calls are awaited at once."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; ValueError for options that cannot be carried out this way."""
         if options.rpc != "unary":
             raise ValueError("a stream of requests is one call here: give rpc unary for several under way")
         super().__init__(address, options)

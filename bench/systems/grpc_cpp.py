@@ -36,7 +36,6 @@ class Options:
     max_message_bytes: int = 4 * 1024 * 1024
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         in_python(self)
 
 
@@ -69,7 +68,6 @@ class Load(_native.Load):
     """The closed load by the program, which connects."""
 
     def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        """Keep where to connect, and the program's arguments."""
         super().__init__(payloads, callers, most_calls)
         self._own = [options.max_message_bytes, _grpc.place(address)]
 
@@ -81,7 +79,6 @@ class Client(grpc_sync.Client):
     """The client of the system grpc_sync, in Python."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; ``open`` connects."""
         super().__init__(address, in_python(options))
 
 
@@ -89,7 +86,6 @@ class Wire(_grpc_wire.Wire):
     """Unary calls as bytes, for the load generator ``wire``; the options are the server's."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect."""
         super().__init__(address, in_python(options))
 
 
@@ -97,5 +93,4 @@ class MultiplexedWire(_grpc_wire.MultiplexedWire):
     """Unary calls side by side on a connection; the options are the server's."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; ValueError for options that cannot be carried out this way."""
         super().__init__(address, in_python(options))

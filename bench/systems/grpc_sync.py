@@ -32,7 +32,6 @@ class Options(_grpc.Options):
     threads: int = 10
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         super().__post_init__()
         if not 1 <= self.threads <= 1000:
             raise ValueError("threads must be from 1 to 1000")
@@ -94,7 +93,6 @@ class Client:
     """One channel; the first call connects it."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._target = _grpc.place(address)
         self._options = options
         self._end: Callable[[], object] = lambda: None
@@ -156,7 +154,6 @@ class Multiplexed:
     """One channel on which calls are begun before earlier ones are answered: the library's own futures."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; ValueError for options that cannot be carried out this way."""
         if options.rpc != "unary":
             raise ValueError("a stream of requests is one call here: give rpc unary for several under way")
         self._target, self._options = _grpc.place(address), options

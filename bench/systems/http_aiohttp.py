@@ -63,7 +63,6 @@ class Options:
     pool: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         _tls.refuse_session(self.tls, self.tls_session)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
@@ -84,7 +83,6 @@ class Resources:
     """
 
     def __init__(self, respond: Callable[[bytes], bytes] | None) -> None:
-        """Start with a count of zero."""
         self.calls = 0
         self._respond = respond
 
@@ -190,7 +188,6 @@ class Client:
     """One session with at most one connection at a time; the first call connects it."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address and the resource."""
         self._address = address
         self._options = options
         self._is_echo = options.resource == "echo"
@@ -287,7 +284,6 @@ class Multiplexed(Client):
     """A session whose calls wait in turn for its few connections: HTTP/1.1 carries one call at a time on each."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; ValueError for options with which calls never share a connection."""
         if not options.pool:
             raise ValueError(
                 "HTTP/1.1 carries one call at a time on a connection: give callers (a connection each), or pool 1 "
@@ -325,7 +321,6 @@ class Wire(_http.Wire):
     """The same requests for the load generator ``wire``."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if not options.keep_alive:
             raise ValueError("the engine wire keeps its connections: give keep_alive true")
         super().__init__(address, options.resource)

@@ -44,7 +44,6 @@ class Options:
     tls: bool = False
 
     def __post_init__(self) -> None:
-        """Raise NotInstalledError for an event loop that is not installed."""
         if self.event_loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
             raise NotInstalledError("uvloop is not installed; install it: python -m pip install uvloop")
 
@@ -104,7 +103,6 @@ class Client:
     """One client of the library's with a connection that is kept; the first call connects it."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address and the resource."""
         self._inner: Any = (_Httpx if options.client == "httpx" else _aiohttp)(address, options)
 
     async def open(self) -> None:
@@ -218,6 +216,5 @@ class Wire(_http.Wire):
     """The same requests for the load generator ``wire``."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address."""
         super().__init__(address, options.resource)
         self.tls = _tls.Layer(parse_address(address)) if options.tls else None

@@ -43,7 +43,6 @@ class Options:
     keep_alive: bool = True
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 1 <= self.backlog <= 65535:
@@ -61,7 +60,6 @@ class Client(http_aiohttp.Client):
     """The client of http_aiohttp."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect, and what to ask for."""
         super().__init__(address, _of_client(options))
 
 
@@ -69,7 +67,6 @@ class Wire(http_aiohttp.Wire):
     """The requests of http_aiohttp for the load generator ``wire``."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         super().__init__(address, _of_client(options))
 
 

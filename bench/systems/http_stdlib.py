@@ -34,7 +34,6 @@ class Options:
     tls_session: Literal["new", "resumed"] = "new"
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         _tls.refuse_session(self.tls, self.tls_session)
 
 
@@ -83,7 +82,6 @@ class Client:
     """One persistent connection."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._where = parse_address(address)
         self._options = options
 
@@ -126,7 +124,6 @@ class Wire(_http_wire.Responses):
     """The same requests for the load generator ``wire``; one instance for each connection: it keeps its position."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         super().__init__()
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")

@@ -208,7 +208,6 @@ class Client:
     """One connection to the broker, and a topic of its own for replies."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where the broker is, and the server's topic."""
         self._where, self._topic = _broker.split(address)
         self._options, self._qos = options, options.qos
 
@@ -300,7 +299,6 @@ class Sender:
     """The sending end of a one-way stream: a publisher, which waits for its receiver's reports."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where the broker is, and the receiver's topic."""
         self._where, self._topic = _broker.split(address)
         self._options, self._qos = options, options.qos
 
@@ -337,7 +335,6 @@ class Receiver:
     """The receiving end of a one-way stream: a subscriber."""
 
     def __init__(self, binding: Binding, options: Options) -> None:
-        """Keep where the broker is; ``address`` names it and the topic."""
         self.address = _broker.announced(binding, options.tls)
         self._options = options
 

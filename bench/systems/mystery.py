@@ -47,7 +47,6 @@ class Options:
     box: str = "sound"
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an unknown box."""
         if self.box not in BOXES:
             raise ValueError(f"box must be {', '.join(BOXES)}, not {self.box!r}")
 
@@ -128,7 +127,6 @@ class Client:
     """The client of a box; it knows only the protocol details that it needs."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address."""
         self._where, self._way = parse_address(address), way(options.box)
 
     def open(self) -> None:

@@ -166,7 +166,6 @@ class Client:
     """One connection to the broker; replies come to an inbox that it subscribes to with the first call."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where the broker is, and the server's subject."""
         self._where, self._subject = _broker.split(address)
         self._options = options
 
@@ -213,7 +212,6 @@ class Sender:
     """The sending end of a one-way stream: a publisher, which waits for its receiver's reports."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where the broker is, and the receiver's subject."""
         self._where, self._subject = _broker.split(address)
         self._options = options
 
@@ -245,7 +243,6 @@ class Receiver:
     """The receiving end of a one-way stream: a subscriber, whose callback fills a queue."""
 
     def __init__(self, binding: Binding, options: Options) -> None:
-        """Keep where the broker is; ``address`` names it and the subject."""
         self.address = _broker.announced(binding, options.tls)
         self._options = options
 

@@ -20,7 +20,6 @@ class Client:
     """One REQ socket: send, then receive. The library sends a request again when a minute passes without its reply."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._address, self._options = address, options
 
     def open(self) -> None:
@@ -45,7 +44,6 @@ class Sender:
     """The sending end of a one-way stream: a PUSH socket, without a queue of its own beyond one message."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._address, self._options = address, options
 
     def open(self) -> None:
@@ -68,7 +66,6 @@ class Receiver:
     """The receiving end of a one-way stream: a PULL socket."""
 
     def __init__(self, binding: Binding, options: Options) -> None:
-        """Bind; ``address`` is where senders connect."""
         self._socket, self.address = _nng.bound(pynng.Pull0, binding, options)
         self._receive: Any = self._socket.recv
 

@@ -31,7 +31,6 @@ class Client:
     """One REQ socket; each of its waits is ended by a thread of the library that wakes the event loop."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._address, self._options = address, options
 
     async def open(self) -> None:

@@ -55,7 +55,6 @@ class Options:
     ns_per_byte: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError for times out of range."""
         if not 1 <= self.mean_us <= 10_000_000:
             raise ValueError("mean_us must be from 1 to 10 000 000")
         if self.freeze_after < 0 or not 0 <= self.freeze_ms <= 60_000:
@@ -213,7 +212,6 @@ class Client(sockets.Client):
     """The client of raw sockets."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; the options are the server's."""
         super().__init__(address, sockets.Options())
 
 
@@ -221,7 +219,6 @@ class Wire(sockets.Wire):
     """Requests and responses of raw sockets, as bytes."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; the options are the server's."""
         super().__init__(address, sockets.Options())
 
 

@@ -39,7 +39,6 @@ class Options:
     beside: Literal["nobody", "same", "others"] = "nobody"
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a time out of range."""
         if not 1 <= self.us <= 10_000_000:
             raise ValueError("us must be from 1 to 10 000 000")
 
@@ -53,7 +52,6 @@ class Client:
     """A client whose call waits, and returns its argument."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Accept the arguments of every client."""
         self._options = options
         self._wait = self._spin if options.way == "spin" else self._sleep
         self._neighbours: list[subprocess.Popen[bytes]] = []

@@ -43,7 +43,6 @@ class Options:
     tls: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         if not 4 <= self.threads <= 1000:
             raise ValueError(f"threads must be 4 to 1000, not {self.threads}")
 
@@ -116,7 +115,6 @@ class Client:
     """One proxy, with its connection."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._address, self._options = address, options
 
     def open(self) -> None:

@@ -65,7 +65,6 @@ class Options:
     tls: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         if not 0 <= self.prefetch < 65536:
             raise ValueError(f"prefetch must be 0 to 65535, not {self.prefetch}")
         if self.prefetch and not self.acknowledge:
@@ -272,7 +271,6 @@ class Client(_Connected):
     """One connection with one channel; several calls may be awaited at once, each with a correlation id."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where the broker is, and the server's queue."""
         self._where, self._name = _broker.split(address)
         self._options = options
         self._waiting: dict[str, asyncio.Future[bytes]] = {}
@@ -370,7 +368,6 @@ class Sender(_Connected):
     """The sending end of a one-way stream: it publishes to the receiver's queue, and waits for its reports."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where the broker is, and the receiver's queue."""
         self._where, self._name = _broker.split(address)
         self._options = options
 
@@ -403,7 +400,6 @@ class Receiver(_Connected):
     """The receiving end of a one-way stream: a queue and its consumer."""
 
     def __init__(self, binding: Binding, options: Options) -> None:
-        """Keep where the broker is; ``address`` names it and the queue."""
         self.address = _broker.announced(binding, options.tls)
         self._options = options
 

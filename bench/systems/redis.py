@@ -239,7 +239,6 @@ class Client:
     """One connection to the broker, and a list or stream of its own for replies."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where the broker is, and the server's name."""
         self._where, self._name = _broker.split(address)
         self._options = options
 
@@ -324,7 +323,6 @@ class Multiplexed:
     """One connection with several calls under way: each has a list of its own for its reply."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where the broker is; ValueError for options that carry one call at a time."""
         if options.queue != "list":
             raise ValueError("a connection waits for replies in several lists at once: give queue list")
         self._where, self._name = _broker.split(address)
@@ -364,7 +362,6 @@ class Sender:
     """The sending end of a one-way stream: it pushes messages to the receiver's list, and waits where it is long."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where the broker is, and the receiver's name."""
         self._where, self._name = _broker.split(address)
         self._options = options
         self._waiting: list[bytes] = []
@@ -399,7 +396,6 @@ class Receiver:
     """The receiving end of a one-way stream: it takes messages from its list, one by one or as many as are there."""
 
     def __init__(self, binding: Binding, options: Options) -> None:
-        """Connect to the broker; ``address`` names it and the list."""
         self.address = _broker.announced(binding, options.tls)
         where, self._name = _broker.split(self.address)
         self._redis = _connect(where, options)

@@ -48,7 +48,6 @@ class Options:
     tls: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         if not 1 <= self.threads <= 1000:
             raise ValueError(f"threads must be 1 to 1000, not {self.threads}")
 
@@ -95,7 +94,6 @@ class Client:
     """One connection."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._where, self._options = parse_address(address), options
 
     def open(self) -> None:
@@ -150,7 +148,6 @@ class Multiplexed(Client):
     """One connection on which calls are begun before earlier ones are answered; a thread receives the replies."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; ValueError for options that cannot be carried out this way."""
         if not options.keep_method:
             raise ValueError("several calls under way use one method that was looked up: give keep_method true")
         super().__init__(address, options)

@@ -48,7 +48,6 @@ class Options:
     tls_session: Literal["new", "resumed"] = "new"
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
         _tls.refuse_session(self.tls, self.tls_session)
 
 
@@ -126,7 +125,6 @@ class SeveralError(TransportError):
     """More came than one message; ``data`` is all that came."""
 
     def __init__(self, data: bytes) -> None:
-        """Keep what came."""
         super().__init__("more bytes came than one message holds: the peer does not speak this protocol")
         self.data = data
 
@@ -278,7 +276,6 @@ class Client:
     """One connection to the server."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ``open`` connects and makes ``call``."""
         self._address = parse_address(address)
         self._options = options
 
@@ -330,7 +327,6 @@ class Wire:
     has_streams = True
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
         self._where, self._options = parse_address(address), options
@@ -364,7 +360,6 @@ class MultiplexedWire(Wire):
     """Requests that leave before earlier ones are answered; responses come in order."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ValueError for options that cannot be carried out this way."""
         if options.tls:
             raise ValueError("an encrypted connection carries one call at a time here: give tls false")
         super().__init__(address, options)
@@ -381,7 +376,6 @@ class Multiplexed:
     """One connection on which requests leave before earlier ones are answered (pipelining); replies come in order."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; ValueError for options that cannot be carried out this way."""
         if options.writes != 1:
             raise ValueError("several calls under way on one connection leave in one write each: give writes 1")
         if options.tls:

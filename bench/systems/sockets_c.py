@@ -52,7 +52,6 @@ class Load(_native.Load):
     """The closed load by the program, over connections that are made here."""
 
     def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        """Keep where to connect, and the program's arguments."""
         super().__init__(payloads, callers, most_calls)
         self._where = parse_address(address)
 
@@ -65,7 +64,6 @@ class Client(sockets.Client):
     """The client of the system sockets, in Python."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ``open`` connects."""
         super().__init__(address, sockets.Options())
 
 
@@ -73,5 +71,4 @@ class Wire(sockets.Wire):
     """Requests and responses of the system sockets, as bytes."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; the options are those of the server and of the library."""
         super().__init__(address, sockets.Options())

@@ -173,7 +173,6 @@ class Client:
     """One connection."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._where, self._options = parse_address(address), options
 
     def open(self) -> None:

@@ -47,7 +47,6 @@ class Options:
     tls: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a serializer whose package is missing."""
         if self.serializer not in SERID_TO_SER:
             package = PACKAGES[self.serializer]
             raise ValueError(f"serializer {self.serializer} needs a package: python -m pip install {package}")
@@ -208,7 +207,6 @@ class Client:
     """One WAMP session that calls the procedure; an address may name another procedure after "#"."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the router's address and the procedure's name."""
         self._router, _, procedure = address.partition("#")
         self._procedure = procedure or PROCEDURE
         self._options = options

@@ -73,7 +73,6 @@ class Load(_native.Load):
     """The closed load by the program."""
 
     def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        """Keep where to connect, and the program's arguments."""
         super().__init__(payloads, callers, most_calls)
         self._where, self._options = parse_address(address), options
 
@@ -93,7 +92,6 @@ class Client:
     """The client in Python that speaks the same protocol."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Choose by protocol."""
         system, its_options = _in_python(options)
         self._client = system.Client(address, its_options)
 

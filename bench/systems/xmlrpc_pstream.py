@@ -54,7 +54,6 @@ class Unpacker:
     """Decoder of packets from a byte stream; ``feed`` raises TransportError for malformed input."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        """Begin between two packets; packets larger than ``most_bytes`` are refused before they are stored."""
         self._most_bytes = most_bytes
         self._tail = b""  # ESC and up to two bytes: an incomplete control word
         self._packet = bytearray()
@@ -152,7 +151,6 @@ class Client:
     """One connection to the server."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._address = address
         self._options = options
         self._unpacker = Unpacker()
@@ -193,7 +191,6 @@ class Wire:
     last = False
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
         self._where, self._options = parse_address(address), options

@@ -136,7 +136,6 @@ class Client:
     """One client of the library's, with its connection."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._address = address
         self._options = options
 
@@ -170,7 +169,6 @@ class Wire(_http_wire.Responses):
     """Calls and their replies over HTTP/1.1; one instance for each connection: it keeps its position."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ValueError for options that the load generator ``wire`` does not support."""
         super().__init__()
         if options.http != "1.1" or options.gzip:
             raise ValueError(

@@ -90,7 +90,6 @@ class _End:
     """One session that is connected to the server's, or to the router."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep address and options."""
         self._address, self._options, self._key = address, options, _key(address)
 
     def _connect(self) -> None:
@@ -152,7 +151,6 @@ class Receiver:
     """The receiving end of a one-way stream: a subscriber, whose queue of 256 messages holds the sender up."""
 
     def __init__(self, binding: Binding, options: Options) -> None:
-        """Listen, or connect to the router; ``address`` is where senders connect."""
         self._session, self.address = _ready(binding, options)
         self._subscriber: Any = self._session.declare_subscriber(_key(self.address), zenoh.handlers.FifoChannel(256))
 

@@ -48,7 +48,6 @@ class Options:
     server_socket: Literal["rep", "router"] = "rep"
 
     def __post_init__(self) -> None:
-        """Raise ValueError for 0, which means "unlimited" to the library."""
         if self.high_water_mark < 1:
             raise ValueError("high_water_mark must be at least 1")
 
@@ -222,7 +221,6 @@ class StreamClient:
     """One DEALER socket: a request, its replies, an empty message behind the last."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect."""
         self._address, self._options = address, options
 
     async def open(self) -> None:
@@ -266,7 +264,6 @@ class Receiver:
     """The receiving end of a one-way stream: a PULL socket."""
 
     def __init__(self, binding: Binding, options: Options) -> None:
-        """Bind; ``address`` is where senders connect."""
         self._socket = _socket(zmq.PULL, options, binding.endpoint())
         if options.curve:
             _serve_encrypted(self._socket, binding.credentials)
@@ -287,7 +284,6 @@ class Multiplexed:
     """One DEALER socket: requests leave before earlier ones are answered, each with its number in the envelope."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep where to connect; ValueError for options that cannot be carried out this way."""
         if options.high_water_mark < MOST_OUTSTANDING:
             raise ValueError(f"calls under way at once need a high_water_mark of {MOST_OUTSTANDING:,} or more")
         self._address, self._options = address, options

@@ -47,7 +47,6 @@ class Load(_native.Load):
     """The closed load by the program, which connects."""
 
     def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        """Keep where to connect, and the program's arguments."""
         super().__init__(payloads, callers, most_calls)
         self._address = address
 
@@ -59,5 +58,4 @@ class Client(zeromq.Client):
     """The client of the system zeromq, in Python."""
 
     def __init__(self, address: str, options: Options) -> None:
-        """Keep the address; ``open`` connects."""
         super().__init__(address, zeromq.Options())

@@ -26,7 +26,6 @@ class Submission:
     name: str
 
     def __str__(self) -> str:
-        """Return its contents, what it reports about the machine, and what is left out."""
         sizes = [f"  {name:75} {quantity(len(data), 'B')}" for name, data in sorted(self.members.items())]
         lines = [f"A zip of {quantity(len(self.data), 'B')} with {len(sizes)} files:", *sizes]
         lines += ["What it reports about this machine:", f"  {json.dumps(manifests.report(self.runs[-1])['machine'])}"]

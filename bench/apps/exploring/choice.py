@@ -23,7 +23,6 @@ class Choice:
     """The inputs, and the case that they spell."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
-        """Make the inputs; ``on_change`` is called after each change."""
         self._on_change = on_change
         self._is_changing = False
         names = systems.names()

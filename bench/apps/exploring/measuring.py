@@ -33,7 +33,6 @@ class Measurement:
     def __init__(
         self, plan: Plan, say: Say, on_start: Callable[[Run], None], on_end: "Callable[[Measurement], None]"
     ) -> None:
-        """Prepare; nothing is started yet."""
         self.plan = plan
         self.error = ""
         self.is_stopped = False

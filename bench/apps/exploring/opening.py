@@ -30,7 +30,6 @@ class Still:
     """The results without a page, where nobody can click (papermill)."""
 
     def __init__(self, run: Run) -> None:
-        """Show the picture of a run."""
         self.run = run
         notebook.show(run, "medians", "distributions")
 

@@ -32,7 +32,6 @@ class Page:
     _latest: "Page | None" = None
 
     def __init__(self, source: object, amount: dict[str, Any]) -> None:
-        """Show the page, with the results of a stored run if a ``source`` names one."""
         if Page._latest:
             Page._latest.stop()  # a cell that is run again makes the page anew
         Page._latest = self

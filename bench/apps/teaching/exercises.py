@@ -18,7 +18,6 @@ class Judgement(Note):
     right: bool
 
     def __bool__(self) -> bool:
-        """Return whether the answer is right."""
         return self.right
 
 

@@ -76,7 +76,6 @@ class Note:
         return self.text
 
     def __str__(self) -> str:
-        """Return the words."""
         return self.text
 
 

@@ -26,7 +26,6 @@ class Score(NamedTuple):
     measured: tuple[float, float, float] | None
 
     def __str__(self) -> str:
-        """Return the score in a sentence or two."""
         text = f"**{self.asked.text}** "
         if self.measured is None:
             return f"{text}Not measured in this run."

@@ -42,7 +42,6 @@ class Lines:
     """The lines of a report, taken one after the other; SystemFailedError for one that is not as expected."""
 
     def __init__(self, program: str, text: str) -> None:
-        """Begin at the first."""
         self._program = program
         self._lines = text.split("\n")
         self._at = 0

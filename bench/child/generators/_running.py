@@ -22,7 +22,6 @@ class Program(Process):
     """A program that starts on demand, and prints a report."""
 
     def __init__(self, words: list[str]) -> None:
-        """Have it wait; ``words`` are the program's file and its arguments."""
         self._name = os.path.basename(words[0])  # noqa: PTH119 - pathlib is slow to import
         super().__init__(
             ["/bin/sh", "-c", 'read -r go && exec "$@"', "sh", *words],
@@ -50,7 +49,6 @@ class GeneratorLoad:
     """The closed load of one generator, with the methods of ``Callers``; it has a report, and no samples."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        """Prepare the program, and the calls that try the server before it, which the system's own means make."""
         self._generator = generators.module(spec.engine)
         self._connections = spec.callers
         trial = WireLoad if hasattr(system, "Wire") else Callers

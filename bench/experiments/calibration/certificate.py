@@ -35,7 +35,6 @@ class Line:
     passed: bool
 
     def __str__(self) -> str:
-        """Return the line as the certificate prints it."""
         return f"{'pass' if self.passed else 'FAIL'}  {self.tried:76}{self.found:>18}   wanted {self.wanted}"
 
 

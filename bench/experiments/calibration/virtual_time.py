@@ -102,7 +102,6 @@ class InMemory(Folder):
     """A run's folder that was never written."""
 
     def __init__(self, name: str, plan: Plan, starts: list[dict[str, pa.Table]]) -> None:
-        """Keep the plan and the tables of each start."""
         super().__init__(Path(name))
         self._name, self._plan, self._starts = name, plan, starts
 
