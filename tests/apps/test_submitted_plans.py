@@ -14,8 +14,8 @@ from handmade import handmade
 from bench import systems
 from bench.apps.classroom import manifests, reading, submitting
 from bench.experiments import registry
-from bench.plan import cases
 from bench.plan.case import Case
+from bench.validation import cases
 
 SCHEMA = manifests.VALIDATOR.evolve(schema=manifests.SCHEMA["properties"]["plan"])
 NOTEBOOKS = sorted(file.stem for file in (ROOT / "notebooks").glob("[a-z]*.ipynb") if file.stem != "classroom")

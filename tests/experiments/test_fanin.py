@@ -9,11 +9,11 @@ from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
 from bench.experiments.fanin import figure, findings, text
 from bench.experiments.fanin.plan import parts
-from bench.experiments.words import limit_of
+from bench.experiments.sentences import limit_of
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
+from bench.validation.profiles import make_plan
 
 DIRECT = [Case("sockets", "tcp", 100), Case("sockets", "tcp", 100, clients=2, callers=2)]
 BROKERED = [Case("wamp_crossbar", "tcp", 100), Case("wamp_crossbar", "tcp", 100, clients=2, callers=2)]
@@ -63,7 +63,7 @@ def test_options_are_those_of_their_system():
 
 
 def test_by_default_the_brokers_without_a_program_of_debian_are_measured_zenoh_through_its_router(monkeypatch):
-    from bench.plan import cases
+    from bench.validation import cases
 
     debian = dict.fromkeys(["redis", "nats", "rabbitmq", "mqtt"], "install it")
     monkeypatch.setattr(cases, "why_absent", debian.get)
@@ -92,7 +92,7 @@ def test_a_wrong_parameter_is_one_sentence(given, why):
 
 
 def test_systems_that_are_absent_are_left_out_with_their_remedy(monkeypatch):
-    from bench.plan import cases
+    from bench.validation import cases
 
     monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "zeromq" else None)
     plan = registry.plan("fanin", system="[sockets, zeromq]", clients=1)

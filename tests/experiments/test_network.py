@@ -11,12 +11,12 @@ from bench.apps.teaching import questions
 from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
 from bench.experiments.network import figure, findings, text
-from bench.measurement import namespaces as measurable
+from bench.measurement.hosts import namespaces as measurable
 from bench.plan.case import Case
 from bench.plan.namespaces import hosts
-from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
+from bench.validation.profiles import make_plan
 
 TWO_WRITES = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
 BOTH = TWO_WRITES | {"client_nodelay": True, "server_nodelay": True}
@@ -127,7 +127,7 @@ def test_a_wrong_parameter_is_one_sentence(given, why):
 
 
 def test_systems_that_are_absent_are_left_out_with_their_remedy(monkeypatch):
-    from bench.plan import cases
+    from bench.validation import cases
 
     monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "zeromq" else None)
     assert registry.plan("network", system="[sockets, zeromq]").absent == {"zeromq": "install it"}

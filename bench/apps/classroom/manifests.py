@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 
-from bench.analysis import card, checks
+from bench.analysis import checks, trust_card
 from bench.apps.classroom.zips import RefusedError, plain
 from bench.plan.case import Case
 from bench.plan.plan import Plan
@@ -72,7 +72,7 @@ SCHEMA = _fields(
             "type": "object",
             "maxProperties": 50,
             "propertyNames": NAME,
-            "additionalProperties": {"enum": [card.PASS, card.CAUTION, card.INVALID]},
+            "additionalProperties": {"enum": [trust_card.PASS, trust_card.CAUTION, trust_card.INVALID]},
         },
         "plan": _fields(PLAN | {"cases": CASES, "profile": PROFILE}),
     }
@@ -131,7 +131,7 @@ def read(data: bytes) -> dict[str, Any]:
         raise RefusedError("in its manifest created has no zone, or is yet to come")
     if top["submission"] != VERSION or not re.fullmatch("[0-9a-f]{8}", str(facts["machine_id"])):
         raise RefusedError(f"its manifest is not of version {VERSION}, or its machine has no salted name")
-    if card.Tally(top["checks"]).is_invalid:
+    if trust_card.Tally(top["checks"]).is_invalid:
         raise RefusedError(f"run {top['id']} is invalid by its own checks")
     shown = {name: "not known" if value is None else plain(value) for name, value in facts.items()}
     about = {"id": top["id"], "created": created, "checks": top["checks"], "facts": shown}
