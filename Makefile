@@ -55,7 +55,7 @@ calibrate: $(READY)
 	@$(BIN)/python -P -m bench calibrate
 
 REFERENCE := overview:0.6 $(addsuffix :0.25,explore latency throughput placement clients wamp compare noise) \
-  messages streaming tls connections:0.2 retries keepalive openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.2 \
+  messages streaming tls connections:0.2 retries openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.2 \
   scaleup:0.25 mystery:0.25 origins:0.5 marginal fanin languages network
 
 # The committed runs behind `-p source reference`: measured anew on this machine.

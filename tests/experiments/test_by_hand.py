@@ -13,7 +13,7 @@ from bench.run.frames import Run
 
 NOTEBOOKS = [
     *("openload", "calibration", "scaleup", "nodelay", "marginal", "capacity", "noise", "origins", "mystery"),
-    *("retries", "keepalive", "streaming", "tls", "messages", "connections", "fanin", "languages", "network"),
+    *("retries", "streaming", "tls", "messages", "connections", "fanin", "languages", "network"),
 ]
 
 

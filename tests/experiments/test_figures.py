@@ -32,7 +32,7 @@ from bench.plan.case import Case
 RUNS = [
     *("latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise"),
     *("calibration", "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore"),
-    *("retries", "keepalive", "streaming", "tls", "messages", "connections", "fanin", "languages", "network"),
+    *("retries", "streaming", "tls", "messages", "connections", "fanin", "languages", "network"),
 ]
 
 RETIRED = re.compile(

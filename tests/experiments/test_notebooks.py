@@ -53,7 +53,6 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
     "fanin": ["-p", "system", "[sockets, redis]", "-p", "clients", "[1, 4]"],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
     "languages": ["-p", "system", "[sockets_c]", "-p", "callers", "2"],
-    "keepalive": ["-p", "system", "xmlrpc_stdlib", "-p", "transport", "tcp"],
     "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],
     "calibration": ["-p", "rates", "300", "-p", "clients", "2"],
     "throughput": ["-p", "payload_bytes", "[100, 10000]", "-p", "clients", "[1, 2]"],

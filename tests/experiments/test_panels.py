@@ -19,7 +19,7 @@ from bench.text import duration, quantity
 
 RUNS = [
     "latency", "throughput", "placement", "clients", "wamp", "overview", "openload", "compare", "noise", "calibration",
-    "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore", "retries", "keepalive",
+    "capacity", "nodelay", "scaleup", "marginal", "origins", "mystery", "explore", "retries",
     "streaming", "tls", "messages", "connections", "fanin", "languages", "network",
 ]  # fmt: skip
 

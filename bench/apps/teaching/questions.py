@@ -12,7 +12,6 @@ from bench.experiments.case_ratios import RATE, Ratio
 from bench.experiments.clients.findings import best, gain, grown
 from bench.experiments.connections import findings as connections
 from bench.experiments.fanin import findings as fanin
-from bench.experiments.keepalive.findings import CLIENT, SERVER, Pair, differences, pairs
 from bench.experiments.languages import findings as languages
 from bench.experiments.messages import findings as carried
 from bench.experiments.network import findings as network
@@ -27,7 +26,7 @@ from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
 from bench.text import quantity
 
-P50 = column(0.5)
+P50, SERVER_CPU = column(0.5), "server_cpu_us_per_call"
 RATIO = "times"  # the unit of a ratio of two cases
 
 Answer = tuple[float, float, float]  # a value, and the low and high end of its interval or range
@@ -161,14 +160,6 @@ def _layer(run: Run, system: str) -> Answer:
     return found.value, found.interval.low, found.interval.high
 
 
-def _pair(run: Run) -> Pair:
-    """Return the pair of XML-RPC over tcp: a connection that is reused, and a new one for each call."""
-    found = [one for one in pairs(run) if (one.system, one.transport) == ("xmlrpc_stdlib", "tcp")]
-    if not found:
-        raise LookupError("no xmlrpc_stdlib over tcp in this run")
-    return found[0]
-
-
 def _cross(run: Run, system: str) -> languages.Cross:
     """Return the cases of a system with one caller, client and server in either language."""
     found = [one for one in languages.single(run) if one.system == system]
@@ -285,18 +276,6 @@ ALL = (
         lambda run: _of_fastest(run, "json"),
     ),
     Question(
-        "keepalive q1",
-        "How many times as long is the median RTT of xmlrpc_stdlib over tcp with a new connection for each call?",
-        "times",
-        lambda run: _times(run, _pair(run).reused, _pair(run).new, P50),
-    ),
-    Question(
-        "keepalive q2",
-        "And how many microseconds of CPU time does it add to a call, client and server together?",
-        "µs",
-        lambda run: _over_starts(sum((differences(run, _pair(run), name) for name in (CLIENT, SERVER)), start=0.0)),
-    ),
-    Question(
         "languages q1",
         "How many times as long is the median RTT of raw sockets with both sides in Python as with both native?",
         "times",
@@ -306,7 +285,9 @@ ALL = (
         "languages q2",
         "How many times the CPU time per call of a native gRPC server does the one in Python need?",
         "times",
-        lambda run: _times(run, _cross(run, "grpc_cpp").server, _cross(run, "grpc_cpp").python, SERVER),
+        lambda run: _times(
+            run, _cross(run, "grpc_cpp").server, _cross(run, "grpc_cpp").python, "server_cpu_us_per_call"
+        ),
     ),
     Question(
         "tls q1",

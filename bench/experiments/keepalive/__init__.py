@@ -1,1 +1,0 @@
-"""keepalive.ipynb: What does a new connection per call cost?"""
