@@ -1,33 +1,33 @@
 """The source code behind a number: the loop that timed it, and the call that was timed."""
 
-import ast
+import importlib
 import inspect
 import itertools
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench import paths, systems
-from bench.child.structured_messages import carried
+from bench.child import outstanding, reply_streams, reply_streams_wire, structured_messages, timed_loops, wire
+from bench.child import wire_outstanding as several_on_wire
+from bench.child.retry_attempts import Requests
+from bench.child.retry_load import RetryLoad
 from bench.contract import Binding
-from bench.errors import BenchError, SystemFileError, UsageError
+from bench.errors import BenchError
 from bench.message_types import BYTES
 from bench.plan.case import Case
 from bench.run.frames import Run
 
-CHILD = Path(__file__).parent.parent / "child"
-NATIVE = Path(__file__).parent.parent / "systems" / "_native.hpp"
-CODECS = Path(__file__).parent.parent / "codecs"
-WIRE = {"closed": "Talks.advance", "open": "pace"}  # what the wire runs, in child/wire.py
+NATIVE = Path(systems.__file__).with_name("_native.hpp")
 WIRE_VERBS = ("request", "begin", "end", "receive", "body")  # of a system's ``Wire``, as a call uses them
-PLAIN = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed", "reconnect": "closed"}
-AWAITED = {load: f"{loop}_async" for load, loop in PLAIN.items()}
+LOOPS = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed", "reconnect": "closed"}
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A function or method as it is written: its file, its first line there, and its text."""
+    """A function, method or class as it is written: its file, its first line there, and its text."""
 
     file: Path
     line: int
@@ -47,18 +47,15 @@ class Piece:
 def of_run(run: Run, system: str = "") -> list[Piece]:
     """Return the loops that timed a run's calls (one for each kind of load), then the timed calls, each once.
 
-    With structured messages also what is put around a call.
-
-    Of the first system, or of the one named.
+    Of the first system, or of the one named; nothing if its file cannot be imported here.
     """
     cases, first = run.plan.cases, _first(run, system)
     if absent(run, system):
         return []
     subjects = [case for case in cases if case.system == first] or [cases[0]]
-    kinds = {(case.load, case.message == BYTES, _program(case)): case for case in reversed(subjects)}
-    pieces = [of_case(case) for case in kinds.values()]
-    loops, calls = [found[:1] for found in reversed(pieces)], [found[1:] for found in reversed(pieces)]
-    return list(dict.fromkeys(itertools.chain(*loops, *calls)))
+    kinds = {(case.load, case.message == BYTES, str(case.options.get("client"))): case for case in reversed(subjects)}
+    pieces = [of_case(case) for case in reversed(kinds.values())]
+    return list(dict.fromkeys(itertools.chain(*(shown[:1] for shown in pieces), *(shown[1:] for shown in pieces))))
 
 
 def _first(run: Run, system: str) -> str:
@@ -67,11 +64,12 @@ def _first(run: Run, system: str) -> str:
 
 
 def absent(run: Run, system: str = "") -> str:
-    """Return the name of a run's first system, or of the one named, if its file is not here; else ""."""
+    """Return the name of a run's first system, or of the one named, if its file cannot be imported here; else ""."""
     name = _first(run, system)
     try:
-        systems.tree_of(name)
-    except (UsageError, SystemFileError):
+        systems.tree_of(name)  # the file can have changed since it was imported
+        systems.load(name)
+    except BenchError:
         return name
     return ""
 
@@ -82,154 +80,94 @@ def of_case(case: Case) -> list[Piece]:
     The engine wire calls no library: behind its loop is what the system's ``Wire`` does. Of an external load generator
     nothing is returned.
     """
+    module: Any = systems.load(case.system)
     if case.generator:
         return []
+    if case.engine == "library" and case.load in ("closed", "session") and systems.makes_calls(module, case.options):
+        program = Path(systems.file_of(case.system)).with_name(f"_{case.system}.cpp")
+        return [_native(NATIVE, "void closed("), _native(program, "Reply call(")]
+    return [_piece(function) for function in _functions(case, module)]
+
+
+def _functions(case: Case, module: Any) -> Iterator[Any]:
+    """Yield the loop, what is put around the call of a structured message, and the call."""
     if case.load == "retry":
-        policy = piece(CHILD / "retry_attempts.py", "Requests.next_attempt")
-        return [piece(CHILD / "retry_load.py", "RetryLoad.load"), policy, *_wire(case)]
-    if case.engine == "wire" and case.load == "reply_stream":
-        return [piece(CHILD / "reply_streams_wire.py", "Flow.read"), *_wire(case)]
-    if case.engine == "wire" and case.outstanding > 1:
-        return [piece(CHILD / "wire_outstanding.py", "Connection.advance"), *_wire(case)]
-    if case.engine == "wire":
-        return [piece(CHILD / "wire.py", WIRE[case.load]), *_wire(case)]
-    if case.load == "reply_stream":
-        calls = calls_of(case.system, "stream")
-        loop = "receive_async" if calls and calls[0].text.lstrip().startswith("async ") else "receive"
-        return [piece(CHILD / "reply_streams.py", loop), *calls]
-    if program := _program(case):
-        return [_native_piece(NATIVE, "void closed("), _native_piece(program, "Reply call(")]
-    calls = calls_of(case.system, "send" if case.load == "stream" else "call")
-    if case.outstanding > 1 and case.load == "closed" and not (calls and calls[0].text.lstrip().startswith("async ")):
-        return [piece(CHILD / "outstanding.py", "Pipeline._run"), *_several(case.system)]
-    is_async = bool(calls) and calls[0].text.lstrip().startswith("async ")
-    loops = AWAITED if is_async else PLAIN
-    return [piece(CHILD / "timed_loops.py", loops[case.load]), *_carrying(case, is_async), *calls]
+        yield from (RetryLoad.load, Requests.next_attempt, *_wire(case, module))
+    elif case.engine == "wire":
+        load = wire.Talks.advance if case.load == "closed" else getattr(wire, "pace", None)
+        if case.load == "reply_stream":
+            load = reply_streams_wire.Flow.read
+        elif case.outstanding > 1:
+            load = several_on_wire.Connection.advance
+        yield from (load, *_wire(case, module))
+    elif case.load == "reply_stream":
+        calls = list(_calls(module, "StreamClient" if hasattr(module, "StreamClient") else "Client", "stream"))
+        is_async = inspect.isasyncgenfunction(calls[0]) or inspect.iscoroutinefunction(calls[0])
+        yield from (reply_streams.receive_async if is_async else reply_streams.receive, *calls)
+    else:
+        role, verb = ("Sender", "send") if case.load == "stream" else ("Client", "call")
+        calls = list(_calls(module, role, verb))
+        is_async = inspect.iscoroutinefunction(calls[0])
+        if case.outstanding > 1 and case.load == "closed" and not is_async:
+            yield from (outstanding.Pipeline._run, module.Multiplexed.send, module.Multiplexed.receive)
+            return
+        yield getattr(timed_loops, f"{LOOPS[case.load]}_async" if is_async else LOOPS[case.load])
+        yield from (*_around(case, module, is_async), *calls)
 
 
-def _wire(case: Case) -> list[Piece]:
-    """Return how a system's ``Wire`` writes a request and reads a response; nothing where it cannot be imported."""
+def _calls(module: Any, role: str, verb: str) -> Iterator[Any]:
+    """Yield the method that makes a call; where it is built when the client connects, its builder and the class."""
+    client = getattr(module, role)
+    method = inspect.getattr_static(client, verb)
+    if inspect.isfunction(method):
+        yield method
+        return
+    owner = next(kind for kind in client.__mro__ if verb in vars(kind))
+    home = importlib.import_module(owner.__module__)
+    functions = (
+        value for value in vars(home).values() if inspect.isfunction(value) and value.__module__ == home.__name__
+    )
+    yield from (function for function in functions if f"    def {verb}(" in inspect.getsource(function))
+    yield owner
+
+
+def _wire(case: Case, module: Any) -> list[Any]:
+    """Return how a system's ``Wire`` writes a request and reads a response."""
     try:
-        module: Any = systems.load(case.system)
         kind = type(module.Wire(Binding(case.transport, "").endpoint(), module.Options(**case.options)))
-    except (BenchError, AttributeError, TypeError, ValueError):  # a stored run can be of another version of the file
+    except (BenchError, TypeError, ValueError):  # a stored run can be of another version of the file
         return []
     verbs = (getattr(kind, name, None) for name in WIRE_VERBS)
-    return [_imported(verb) for verb in verbs if inspect.isfunction(verb)]
+    return [verb for verb in verbs if inspect.isfunction(verb)]
 
 
-def _imported(function: Any) -> Piece:
-    lines, first = inspect.getsourcelines(function)
-    return Piece(Path(inspect.getfile(function)), first, textwrap.dedent("".join(lines)).rstrip())
-
-
-def _program(case: Case) -> Path | None:
-    """Return the source of the system's own program if it makes a case's calls; see ``systems.makes_calls``."""
-    file = Path(systems.file_of(case.system)).with_name(f"_{case.system}.cpp")
-    makes_calls = any(getattr(node, "name", "") == "Load" for node in systems.tree_of(case.system).body)
-    is_made = case.load in ("closed", "session") and case.engine == "library" and case.options.get("client") != "python"
-    return file if makes_calls and is_made and file.exists() else None
-
-
-def _native_piece(file: Path, begin: str) -> Piece:
-    """Return a function of a C++ file, from the line with its name to the brace that is indented alike."""
-    lines = file.read_text("utf-8").splitlines()
-    first = next(place for place, line in enumerate(lines) if begin in line)
-    indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
-    last = next(place for place in range(first, len(lines)) if lines[place] == f"{indent}}}")
-    return Piece(file, first + 1, textwrap.dedent("\n".join(lines[first : last + 1])))
-
-
-def _carrying(case: Case, is_async: bool) -> list[Piece]:
+def _around(case: Case, module: Any, is_async: bool) -> list[Any]:
     """Return what is put around the call for a structured message: the codec's functions, and what they are.
 
     Of a system that encodes values itself, its own codec.
     """
     if case.message == BYTES:
         return []
-    if _encodes_itself(case):
-        return [piece(Path(systems.file_of(case.system)), "coder")]
-    file = CODECS / f"{case.options.get('codec')}.py"
-    around = "AsyncCarrier.open" if is_async else "Carrier.open"
-    return [piece(CHILD / "structured_messages.py", around), piece(file, "coder")] if file.exists() else []
-
-
-def _encodes_itself(case: Case) -> bool:
-    """Return whether a system carries a case's message by a codec of its own; of one that cannot be imported, no."""
     try:
-        module: Any = systems.load(case.system)
-        how = carried(module, module.Options(**case.options), case.message)
-    except (BenchError, AttributeError, TypeError, ValueError):  # a stored run can be of another version of the file
-        return False
-    return how is not None and how.is_native
+        how = structured_messages.carried(module, module.Options(**case.options), case.message)
+        if how is not None and how.is_native:
+            return [module.coder]
+        codec = importlib.import_module(f"bench.codecs.{case.options.get('codec')}")
+    except (BenchError, ImportError, TypeError, ValueError):  # a stored run can be of another version of the file
+        return []
+    carrier = structured_messages.AsyncCarrier if is_async else structured_messages.Carrier
+    return [carrier.open, codec.coder]
 
 
-def _several(system: str) -> list[Piece]:
-    """Return how a system's file sends and receives where several calls are under way on a connection."""
-    file, tree = Path(systems.file_of(system)), systems.tree_of(system)
-    found = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Multiplexed"), None)
-    body = found.body if found else []
-    return [_piece(file, node) for node in body if getattr(node, "name", "") in ("send", "receive")]
+def _piece(function: Any) -> Piece:
+    lines, first = inspect.getsourcelines(function)
+    return Piece(Path(inspect.getfile(function)), first, textwrap.dedent("".join(lines)).rstrip())
 
 
-def calls_of(system: str, verb: str = "call") -> list[Piece]:
-    """Return what a system's client does for a call, as its file defines it.
-
-    A method is returned alone. Where the client builds the function when it connects, its class is returned, and the
-    function of the file that builds it.
-    """
-    file, tree = Path(systems.file_of(system)), systems.tree_of(system)
-    wanted, classes = (
-        {"send": "Sender"}.get(verb, "Client"),
-        [node for node in tree.body if isinstance(node, ast.ClassDef)],
-    )
-    if verb == "stream" and any(node.name == "StreamClient" for node in classes):
-        wanted = "StreamClient"
-    client = next((node for node in classes if node.name == wanted), None)
-    if client is None:
-        return [piece for value in _assigned(tree, wanted) for piece in _inherited(value, verb)]
-    methods = {node.name: node for node in client.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    if verb in methods and not methods[verb].decorator_list:
-        return [_piece(file, methods[verb])]
-    if verb in methods:
-        builders = [node for node in tree.body if isinstance(node, ast.FunctionDef) and _defines(node, verb)]
-        return [_piece(file, node) for node in (*builders, client)]
-    return [piece for base in client.bases for piece in _inherited(base, verb)]
-
-
-def _assigned(tree: ast.Module, name: str) -> list[ast.expr]:
-    """Return what a file assigns to a name at top level, alone or in a tuple: ``Client, url = sockets.Client, x``."""
-    pairs: list[tuple[ast.expr, ast.expr]] = []
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target, value = node.targets[0], node.value
-            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-                pairs += zip(target.elts, value.elts, strict=False)
-            else:
-                pairs.append((target, value))
-    return [value for target, value in pairs if isinstance(target, ast.Name) and target.id == name]
-
-
-def _inherited(base: ast.expr, verb: str) -> list[Piece]:
-    """Return the call of a class that another system's file defines: ``sockets.Client``."""
-    if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name) and base.value.id in systems.names():
-        return calls_of(base.value.id, verb)
-    return []
-
-
-def _defines(function: ast.FunctionDef, name: str) -> bool:
-    return any(isinstance(node, ast.FunctionDef) and node.name == name for node in function.body)
-
-
-def piece(file: Path, name: str) -> Piece:
-    """Return a function of a file, or a method as ``Class.method``."""
-    body = ast.parse(file.read_text("utf-8")).body
-    for part in name.split("."):
-        found = next(node for node in body if getattr(node, "name", "") == part)
-        body = getattr(found, "body", [])
-    return _piece(file, found)
-
-
-def _piece(file: Path, node: ast.stmt) -> Piece:
-    lines = file.read_text("utf-8").splitlines()[node.lineno - 1 : node.end_lineno]
-    return Piece(file, node.lineno, textwrap.dedent("\n".join(lines)))
+def _native(file: Path, begin: str) -> Piece:
+    """Return a function of a C++ file, from the line with its name to the brace that is indented alike."""
+    lines = file.read_text("utf-8").splitlines()
+    first = next(place for place, line in enumerate(lines) if begin in line)
+    indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+    last = next(place for place in range(first, len(lines)) if lines[place] == f"{indent}}}")
+    return Piece(file, first + 1, textwrap.dedent("\n".join(lines[first : last + 1])))
