@@ -138,16 +138,16 @@ def whole(room: Room) -> Figure:
 def caption(room: Room) -> str:
     """Return what the reader must know to judge the figure."""
     fewest = min((len(ratio.floor) for claim in room.claims for ratio in claim.rows.values()), default=0)
-    zips, machines = counted(len({run.file for run in room.runs}), "zip"), counted(room.machines, "machine")
+    files, machines = counted(len({run.file for run in room.runs}), "submission"), counted(room.machines, "machine")
     return (
-        f"{zips} of {machines} ({room.source}); {counted(len(room.refusals), 'part')} not used; data {room.data_hash}. "
-        f"Each row: one {room.unit}, at least {fewest} starts of each case,\n"
+        f"{files} of {machines} ({room.source}); {counted(len(room.refusals), 'part')} not used; "
+        f"data {room.data_hash}. Each row: one {room.unit}, at least {fewest} starts of each case,\n"
         "ratio to its own raw sockets block by block, 95 % interval by signed ranks. "
         f"Pooled by random effects (DerSimonian-Laird; interval by Hartung-Knapp, from {LEAST_MACHINES} rows on)."
     )
 
 
 def save(room: Room) -> list[Path]:
-    """Write the figure as SVG and PNG into ``figures/``; the same zips give the same bytes."""
+    """Write the figure as SVG and PNG into ``figures/``; the same submissions give the same bytes."""
     metadata = panels.origin("classroom", TITLE, "submissions", room.data_hash, machine.git_revision())
     return panels.write(whole(room), "classroom", metadata)

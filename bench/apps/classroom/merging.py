@@ -10,14 +10,13 @@ from pathlib import Path
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME
 from bench.apps.classroom import reading, simulated, submitting
 from bench.apps.classroom.ratios import Ratio, key, ratios
-from bench.apps.classroom.reading import Refusal, Submitted
-from bench.apps.classroom.zips import plain
+from bench.apps.classroom.reading import Refusal, SubmittedRun
 from bench.errors import unknown
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.stats.meta_analysis import LEAST_MACHINES, Pool, pool
-from bench.text import few
+from bench.text import few, harmless
 
 REFERENCE, SIMULATED = "reference", "simulated"
 SIMULATED_SOURCE = "a generator of simulated machines"
@@ -69,7 +68,7 @@ class Room:
 
     source: str
     unit: str
-    runs: tuple[Submitted, ...]
+    runs: tuple[SubmittedRun, ...]
     refusals: tuple[Refusal, ...]
     claims: tuple[Claim, ...]
     chosen: Claim | None
@@ -81,22 +80,22 @@ class Room:
 
     @property
     def data_hash(self) -> str:
-        """Return a hash that names exactly the zips that were used."""
+        """Return a hash that names exactly the files that were used."""
         return hashlib.sha256("".join(sorted({run.digest for run in self.runs})).encode()).hexdigest()[:16]
 
 
 def gather(folder: object, row: object, quantity: object, claim: object) -> Room:
-    """Return what the zips of a folder say.
+    """Return what the submissions of a folder say.
 
-    ``reference``: zips made of the project's own runs. ``simulated``: generated zips of five simulated machines.
+    ``reference``: the project's own runs. ``simulated``: generated submissions of five simulated machines.
 
-    UsageError for a parameter that cannot be used; a zip that cannot be used is refused with its reason.
+    UsageError for a parameter that cannot be used; a file that cannot be used is refused with its reason.
     """
     wanted = parameters.names(quantity, "quantity", [words for words, _ in QUANTITIES.values()])
     columns = [name for name, (words, _) in QUANTITIES.items() if words in wanted]
     unit = parameters.one_name(row, "row", ["default", MACHINE, PLACEMENT])
     made = {REFERENCE: examples, SIMULATED: simulated.machines}.get(str(folder))
-    runs, refusals = (made(), []) if made else reading.folder(Path(str(folder)))
+    runs, refusals = (made(), []) if made else reading.read_folder(Path(str(folder)))
     spoken: list[Ratio] = []
     for run in runs:
         found, silent = ratios(run, columns)
@@ -106,16 +105,16 @@ def gather(folder: object, row: object, quantity: object, claim: object) -> Room
         unit = MACHINE if several else PLACEMENT
     kept, replaced = newest(spoken, unit)
     claims = sorted(claims_of(kept, unit), key=lambda one: (columns.index(one.quantity), -len(one.rows)))
-    name = plain(Path(str(folder)).resolve().name)  # alone: a figure does not show where on a disk it is
+    name = harmless(Path(str(folder)).resolve().name)  # alone: a figure does not show where on a disk it is
     words = {REFERENCE: "the project's own reference runs", SIMULATED: SIMULATED_SOURCE}
     source = words.get(str(folder), f"folder {name}")
     return Room(source, unit, tuple(runs), (*refusals, *replaced), tuple(claims), _chosen(claims, str(claim).strip()))
 
 
-def examples() -> list[Submitted]:
+def examples() -> list[SubmittedRun]:
     """Return reference runs as submissions, through the same bytes and the same checks as any others."""
     made = {name: submitting.submission([f"{REFERENCE}/{name}"]) for name in EXAMPLES}
-    return [run for name, one in made.items() for run in reading.read(one.data, f"{name}.zip")]
+    return [run for name, one in made.items() for run in reading.read(one.data, f"{name}.json")]
 
 
 def newest(spoken: list[Ratio], unit: str) -> tuple[Kept, list[Refusal]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench.analysis.comparison import MARGIN, QUANTITIES, judge
-from bench.apps.classroom.reading import Refusal, Submitted
+from bench.apps.classroom.reading import Refusal, SubmittedRun
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.stats import Array, intervals
@@ -37,7 +37,7 @@ class Ratio:
     ``verdict`` what every comparison of this laboratory would say of it.
     """
 
-    run: Submitted
+    run: SubmittedRun
     case: Case
     quantity: str
     effect: Interval
@@ -46,11 +46,11 @@ class Ratio:
     verdict: str
 
 
-def ratios(run: Submitted, columns: Iterable[str]) -> tuple[list[Ratio], list[Refusal]]:
+def ratios(run: SubmittedRun, columns: Iterable[str]) -> tuple[list[Ratio], list[Refusal]]:
     """Return a run's ratios, and why there are none of some cases; of equal cases the first speaks."""
     found: dict[tuple[str, str], Ratio] = {}
     silent: dict[str, list[str]] = defaultdict(list)
-    cases, by_case = run.plan.cases, dict(iter(run.starts.set_index("block").groupby("case")))
+    cases, by_case = run.cases, dict(iter(run.starts.set_index("block").groupby("case")))
     floors = {str(factors(case)): by_case.get(i) for i, case in reversed([*enumerate(cases)]) if is_floor(case)}
     for (index, case), label in zip(enumerate(cases), labels(cases), strict=True):
         for name in () if case.system == "loopback" or is_floor(case) else columns:
@@ -67,7 +67,7 @@ def is_floor(case: Case) -> bool:
     return case.system == "sockets" and all(PLAIN.get(name) == value for name, value in case.options.items())
 
 
-def _ratio(run: Submitted, case: Case, name: str, mine: Any, floors: Any) -> Ratio | str:
+def _ratio(run: SubmittedRun, case: Case, name: str, mine: Any, floors: Any) -> Ratio | str:
     """Return the ratio of a case by a quantity from its starts and those of raw sockets, or why there is none."""
     if floors is None:
         return "no raw sockets under the same factors in this run: no baseline, so no ratio"

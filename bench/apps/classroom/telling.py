@@ -73,7 +73,7 @@ def heterogeneity(room: Room) -> str:
 
 
 def submissions(room: Room) -> pd.DataFrame:
-    """Return one row for each accepted run: its machine, zip, number of starts, checks passed, and its digest.
+    """Return one row for each accepted run: its machine, file, number of starts, checks passed, and its digest.
 
     The digest is the beginning of the one that `python -m bench show RUN` prints where the run was measured.
     """
@@ -86,7 +86,7 @@ def submissions(room: Room) -> pd.DataFrame:
 
 
 def refusals(room: Room) -> pd.DataFrame:
-    """Return what is not used and why; equal parts of several zips, refused for the same reason, in one row."""
+    """Return what is not used and why; equal parts of several files, refused for the same reason, in one row."""
     refused: dict[tuple[str, str], list[str]] = {}
     for one in room.refusals:
         refused.setdefault((one.what, one.reason), []).append(one.file)
