@@ -19,7 +19,7 @@ from PIL import Image
 
 from bench.analysis import comparison
 from bench.apps import classroom, listing
-from bench.apps.classroom import forest, merging, ratios, simulated, submitting, telling
+from bench.apps.classroom import forest, merging, ratios, reading, simulated, submitting, telling
 from bench.errors import UsageError
 from bench.run import stored
 from bench.systems import sockets
@@ -35,12 +35,6 @@ def room(tmp_path):
     return classroom.gather(str(classes.a_class(tmp_path / "class", [1.0, 1.2, 1.4, 0.9])))
 
 
-@pytest.fixture(scope="module")
-def examples():
-    """Return the room of the project's own runs."""
-    return classroom.gather()
-
-
 def claim_of(room, label="zeromq ipc"):
     (found,) = [claim for claim in room.claims if claim.label == label]
     return found
@@ -50,7 +44,7 @@ def test_a_machine_says_what_compare_says_of_its_run():
     run = reference("latency")
     labels = run.labels
     expected = comparison.compare_cases(run, labels.index("sockets ipc"), labels.index("zeromq ipc"))[0]
-    (submitted,) = [run for run in merging.examples() if run.file == "latency.json"]
+    (submitted,) = reading.read(submitting.submission(["reference/latency"]).data)
     found = {ratio.case.transport: ratio for ratio in ratios.ratios(submitted, [P50])[0]}["ipc"]
     assert math.exp(found.effect.middle) == pytest.approx(expected.ratio)
     assert (math.exp(found.effect.low), math.exp(found.effect.high)) == pytest.approx((expected.low, expected.high))
@@ -64,7 +58,7 @@ def test_speed_of_a_machine_is_divided_out(room):
     middle = {row: math.exp(ratio.effect.middle) for row, ratio in found.rows.items()}
     assert middle["00000001"] / middle["00000000"] == pytest.approx(1.2, rel=0.06)
     assert middle["00000002"] / middle["00000000"] == pytest.approx(1.4, rel=0.06)
-    assert room.unit == "machine" and room.machines == 4 and found.predicted is not None
+    assert room.machines == 4 and found.pool.predicted is not None
 
 
 def test_a_claim_holds_where_every_machine_agrees(room):
@@ -91,8 +85,8 @@ def test_no_difference_and_no_decision(tmp_path):
 
 @pytest.mark.parametrize("factors", [[1.0], [1.0, 1.1]])
 def test_with_fewer_than_three_machines_nothing_is_concluded_about_machines(tmp_path, factors):
-    room = classroom.gather(str(classes.a_class(tmp_path / "class", factors)), "machine")
-    assert all(claim.verdict == merging.FEW and claim.predicted is None for claim in room.claims)
+    room = classroom.gather(str(classes.a_class(tmp_path / "class", factors)))
+    assert all(claim.verdict == merging.FEW and claim.pool.predicted is None for claim in room.claims)
     assert not any(claim.label in telling.conclusion(room) for claim in room.claims)
 
 
@@ -146,26 +140,16 @@ def test_options_of_raw_sockets_as_they_come_are_a_baseline():
     assert all(ratios.PLAIN.get(name) == value for name, value in asdict(sockets.Options()).items())
 
 
-def test_placements_are_rows_where_there_is_one_machine(examples):
-    room = examples
-    assert room.unit == "placement" and room.claims
-    most = room.chosen
-    assert {row.split()[1] for row in most.rows} == {"free", "same", "split"}
-    assert most.machines > 1 or most.predicted is None
-    assert room.refusals  # of latency.json inproc, and what placement.json repeats
-
-
-def test_simulated_machines_are_five_have_no_measurement_and_say_so(examples):
-    room = classroom.gather("simulated")
-    assert room.machines == 5 and room.unit == "machine" and room.chosen.predicted is not None
-    assert {run.facts["cpu_model"] for run in room.runs} == {f"simulated {letter}" for letter in "ABCDE"}
+def test_simulated_machines_are_five_have_no_measurement_and_say_so(room):
+    generated = classroom.gather("simulated")
+    assert generated.machines == 5 and generated.chosen.pool.predicted is not None
+    assert {run.facts["cpu_model"] for run in generated.runs} == {f"simulated {letter}" for letter in "ABCDE"}
     for text in (telling.conclusion, forest.caption):
-        assert "simulated" in text(room) and "simulated" not in text(examples)
-    assert {claim.verdict for claim in room.claims} <= {merging.HOLDS, merging.NOTHING, merging.DEPENDS, merging.OPEN}
-    base = {round(float(one.starts["p50_rtt_us"].median()), 6) for one in room.runs}
+        assert "simulated" in text(generated) and "simulated" not in text(room)
+    base = {round(float(run.starts["p50_rtt_us"].median()), 6) for run in generated.runs}
     assert len(base) == 5  # machines of different speeds
     again = classroom.gather("simulated")
-    assert room.data_hash == again.data_hash and telling.claims(room).equals(telling.claims(again))
+    assert generated.data_hash == again.data_hash and telling.claims(generated).equals(telling.claims(again))
 
 
 def test_a_simulated_machine_keeps_the_rate_times_the_time_of_each_start():
@@ -178,12 +162,12 @@ def test_a_simulated_machine_keeps_the_rate_times_the_time_of_each_start():
 
 def test_quantities_and_claims_are_chosen_by_name(room, tmp_path):
     folder = str(tmp_path / "class")
-    every = classroom.gather(folder, "default", "all")
+    every = classroom.gather(folder, "all")
     assert {claim.quantity for claim in every.claims} == set(comparison.QUANTITIES)
     (rate,) = [one for one in every.claims if one.quantity == "rate_per_s" and one.label == "zeromq ipc"]
     assert rate.pool.high < 0 and rate.verdict == merging.HOLDS
     assert classroom.gather(folder, claim="zeromq t").chosen.label == "zeromq tcp"
-    for wrong in ({"claim": "nosuch"}, {"row": "mahcine"}, {"quantity": "speed"}, {"folder": folder + "/none"}):
+    for wrong in ({"claim": "nosuch"}, {"quantity": "speed"}, {"folder": folder + "/none"}):
         with pytest.raises(UsageError):
             classroom.gather(**({"folder": folder} | wrong))
 
@@ -207,7 +191,7 @@ def test_an_empty_folder_is_no_error(tmp_path):
 
 @pytest.mark.parametrize("machines", [1, 30])
 def test_the_figure_is_whole_for_any_class(machines, tmp_path):
-    room = classroom.gather(str(classes.a_class(tmp_path / "class", [1 + n / 20 for n in range(machines)])), "machine")
+    room = classroom.gather(str(classes.a_class(tmp_path / "class", [1 + n / 20 for n in range(machines)])))
     figure = forest.whole(room)
     for axes in figure.axes:
         assert axes.get_title(loc="left")

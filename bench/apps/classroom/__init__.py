@@ -10,16 +10,14 @@ from bench.apps.classroom.merging import Room
 from bench.text import counted
 
 
-def gather(
-    folder: object = merging.REFERENCE, row: object = "default", quantity: object = "p50 RTT", claim: object = ""
-) -> Room:
+def gather(folder: object = merging.SIMULATED, quantity: object = "p50 RTT", claim: object = "") -> Room:
     """Return the claims of a folder of submissions, and print how many are used; see ``merging``."""
-    room = merging.gather(folder, row, quantity, claim)
+    room = merging.gather(folder, quantity, claim)
     files = {run.file for run in room.runs}
     refused = len({refusal.file for refusal in room.refusals} - files)
     print(
         f"Nothing is measured: {counted(len(files), 'submission')} of {counted(room.machines, 'machine')} from "
-        f"{room.source}, {refused} refused; {counted(len(room.claims), 'claim')}; a row is a {room.unit}"
+        f"{room.source}, {refused} refused; {counted(len(room.claims), 'claim')}"
     )
     return room
 

@@ -14,7 +14,7 @@ from bench.apps.classroom import reading
 from bench.errors import DataError, UsageError
 from bench.plan import hosts
 from bench.plan.case import Case
-from bench.run import schema, stored
+from bench.run import stored
 from bench.run.frames import Run, number_of, shared
 from bench.text import counted, listed, quantity, quoted
 
@@ -23,31 +23,24 @@ from bench.text import counted, listed, quantity, quoted
 class Submission:
     """A file that is not written yet; ``name`` is its usual name."""
 
-    runs: tuple[Run, ...]
     content: dict[str, Any]
     data: bytes
     name: str
 
     def __str__(self) -> str:
-        rows = []
-        for run, reported in zip(self.runs, self.content["runs"], strict=True):
-            starts, cases = counted(len(reported["starts"]), "start"), counted(len(reported["cases"]), "case")
-            rows.append(f"  {run.id}: {starts} of {cases}; left out: {_left_out(run)}")
+        rows = [
+            f"  {run['id']}: {counted(len(run['starts']), 'start')} of {counted(len(run['cases']), 'case')}"
+            for run in self.content["runs"]
+        ]
         return "\n".join(
             [
                 f"A file of {quantity(len(self.data), 'B')}. What it reports about this machine:",
                 f"  {json.dumps(self.content['machine'])}",
                 "Of each run: digest, date, packages, revision, checks and cases; of each start: calls, p50 and p99 of "
-                "the RTT, rate and CPU time per call:",
+                "the RTT, rate and CPU time per call. Single calls are not in it.",
                 *rows,
             ]
         )
-
-
-def _left_out(run: Run) -> str:
-    rows = {name: len(run.folder.read(name)) for name in schema.TABLES if name != "ledger"}
-    size = sum(file.stat().st_size for name in rows for file in run.folder.files(name))
-    return f"{listed(f'{name} ({count:,} rows)' for name, count in rows.items() if count)}, {quantity(size, 'B')}"
 
 
 def submission(names: Sequence[str]) -> Submission:
@@ -71,7 +64,7 @@ def submission(names: Sequence[str]) -> Submission:
         reading.read(data)
     except reading.RefusedError as reason:
         raise DataError(f"such a file would not be accepted: {reason}; submit fewer or other runs") from reason
-    return Submission(runs, content, data, f"roundtrip-{content['machine']['machine_id']}-{runs[-1].id[:15]}.json")
+    return Submission(content, data, f"roundtrip-{content['machine']['machine_id']}-{runs[-1].id[:15]}.json")
 
 
 def report(runs: Sequence[Run]) -> dict[str, Any]:
