@@ -53,7 +53,7 @@ def test_a_machine_says_what_compare_says_of_its_run():
 
 def test_speed_of_a_machine_is_divided_out(room):
     found = claim_of(room)
-    base = {row: float(sorted(ratio.floor)[3]) for row, ratio in found.rows.items()}
+    base = {row: float(sorted(ratio.baseline)[3]) for row, ratio in found.rows.items()}
     assert base["00000003"] > 1.5 * base["00000000"]  # machines are 1, 4/3, 5/3, 2 times as slow
     middle = {row: math.exp(ratio.effect.middle) for row, ratio in found.rows.items()}
     assert middle["00000001"] / middle["00000000"] == pytest.approx(1.2, rel=0.06)

@@ -77,7 +77,9 @@ def claims(room: Room, axes: Axes) -> None:
             axes.plot(_ends(claim.pool.low, claim.pool.high), [y, y], color=POOLED, lw=7, alpha=0.25)
         beside(axes, y, f"{verdict(claim)} ({len(claim.rows)})", 9)
     _ratio_axis(axes, *shown)
-    names = [one.label if one.quantity == first else f"{one.label}, {QUANTITIES[one.quantity][0]}" for one in shown]
+    names = [
+        claim.label if claim.quantity == first else f"{claim.label}, {QUANTITIES[claim.quantity][0]}" for claim in shown
+    ]
     name_rows(axes, names, fontsize=10 if len(names) < 12 else 8.5)
     more = f"; {len(room.claims) - len(shown)} more in the table" if len(room.claims) > len(shown) else ""
     axes.set_title(f"All claims: every machine a dot{more}")
@@ -93,9 +95,9 @@ def baselines(room: Room, axes: Axes) -> None:
     """Draw each start of raw sockets in each row: the baseline that the ratios divide by."""
     claim = room.chosen or room.claims[0]
     text = quantity if claim.quantity == "rate_per_s" else duration
-    within = reach(ratio.floor for ratio in claim.rows.values())
+    within = reach(ratio.baseline for ratio in claim.rows.values())
     for y, ratio in enumerate(claim.rows.values()):
-        range_row(axes, y, ratio.floor, GREY, text if len(claim.rows) < 20 else lambda _: "", within=within)
+        range_row(axes, y, ratio.baseline, GREY, text if len(claim.rows) < 20 else lambda _: "", within=within)
     near(axes, text)
     name_rows(axes, claim.rows, fontsize=10 if len(claim.rows) < 15 else 6.5)
     axes.set_xlabel(f"{QUANTITIES[claim.quantity][0]} of raw sockets under the same factors; a dot is a start")
@@ -108,7 +110,7 @@ def _ends(low: float, high: float) -> list[float]:
 
 def _ratio_axis(axes: Axes, *shown: Claim) -> None:
     """Draw a logarithmic axis of ratios that contains 1 and every interval."""
-    ends = [(one.low, one.high) for claim in shown for one in (ratio.effect for ratio in claim.rows.values())]
+    ends = [(ratio.effect.low, ratio.effect.high) for claim in shown for ratio in claim.rows.values()]
     ends += [(claim.pool.low, claim.pool.high) for claim in shown if claim.pool.k >= LEAST_MACHINES]
     low, high = min(0.0, *(low for low, _ in ends)) - 0.05, max(0.0, *(high for _, high in ends)) + 0.05
     axes.set_xscale("log")
@@ -135,7 +137,7 @@ def whole(room: Room) -> Figure:
 
 def caption(room: Room) -> str:
     """Return what the reader must know to judge the figure."""
-    fewest = min((len(ratio.floor) for claim in room.claims for ratio in claim.rows.values()), default=0)
+    fewest = min((len(ratio.baseline) for claim in room.claims for ratio in claim.rows.values()), default=0)
     files, machines = counted(len({run.file for run in room.runs}), "submission"), counted(room.machines, "machine")
     return (
         f"{files} of {machines} ({room.source}); {counted(len(room.refusals), 'part')} not used; "

@@ -78,10 +78,10 @@ def gather(folder: object, quantity: object, claim: object) -> Room:
     """
     wanted = parameters.names(quantity, "quantity", [words for words, _ in QUANTITIES.values()])
     columns = [name for name, (words, _) in QUANTITIES.items() if words in wanted]
+    path, refusals = Path(str(folder)), list[Refusal]()
     if folder == SIMULATED:
-        runs, refusals, source = simulated.machines(), [], SIMULATED_SOURCE
+        runs, source = simulated.machines(), SIMULATED_SOURCE
     else:
-        path = Path(str(folder))
         runs, refusals = reading.read_folder(path)
         source = f"folder {harmless(path.resolve().name)}"  # alone: a figure does not show where on a disk it is
     measured: list[Ratio] = []

@@ -85,8 +85,8 @@ def submissions(room: Room) -> pd.DataFrame:
 def refusals(room: Room) -> pd.DataFrame:
     """Return what is not used and why; equal parts of several files, refused for the same reason, in one row."""
     refused: dict[tuple[str, str], list[str]] = {}
-    for one in room.refusals:
-        refused.setdefault((one.what, one.reason), []).append(one.file)
+    for refusal in room.refusals:
+        refused.setdefault((refusal.what, refusal.reason), []).append(refusal.file)
     rows = [{"file": few(files), "not used": what, "because": why} for (what, why), files in refused.items()]
     return pd.DataFrame(rows).set_index("file") if rows else pd.DataFrame()
 
