@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import mutations
 import pytest
-import yaml
-from conftest import ROOT, planned
+from conftest import ROOT
 
 from bench.errors import DataError
-from bench.plan import cases
 from bench.plan.estimate import described
 from bench.run import manifest, schema
 from bench.run.folder import Folder
@@ -64,17 +62,6 @@ REFERENCES = sorted((ROOT / "data" / "reference").glob("*/manifest.json"))
 @pytest.mark.parametrize("file", REFERENCES, ids=lambda file: file.parent.name)
 def test_the_manifests_of_all_reference_runs_can_be_used(file):
     assert manifest.problem(json.loads(file.read_text())) == ""
-
-
-SCENARIOS = [file for file in sorted((ROOT / "papermill_params").iterdir()) if not file.stem.startswith("classroom")]
-
-
-@pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)
-def test_the_plan_of_a_scenario_can_be_stored(file):
-    with cases.all_present():
-        plan = planned(file.stem.partition(".")[0], **yaml.safe_load(file.read_text("utf-8")))
-    whole = json.loads((ROOT / "data" / "reference" / "latency" / "manifest.json").read_text())
-    assert manifest.problem(whole | {"plan": replace(plan, profile="budget 12 s").as_dict()}) == ""
 
 
 def test_infinity_in_a_report_is_refused():
