@@ -7,8 +7,9 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ``TRANSPORTS``               a tuple of ``"inproc"``, ``"ipc"``, ``"tcp"``, or some of them
 ``REQUIRES``                 distributions to install for it, a tuple (may be empty)
 ``PROGRAMS``                 programs that the router or the server needs, each with its Debian package (optional):
-                             ``{"redis-server": "redis-server"}``. ``bench.process.program(name)`` returns its path;
-                             where one is missing the system counts as not installed, except for a ``target``
+                             ``{"redis-server": "redis-server"}``. Its path is
+                             ``bench.process.pipes.program(name)``. Where one is missing, the system counts as not
+                             installed, except for a ``target``
 ``VERSION_COMMANDS``         commands whose output holds a version number, by the name to store it under (optional).
                              For a program that is not named here it is ``PROGRAM --version``
 ``GROUP``                    ``"direct"`` (the default), ``"broker"``, ``"http"``, ``"native"`` (client and server are
@@ -40,7 +41,7 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              without it for every case of a system with ``route``)
 ``Load``                     a program that makes the calls itself, used for closed loads (optional):
                              ``Load(address, options, payloads, callers, most_calls)`` with the methods of
-                             ``bench.child.callers.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
+                             ``bench.child.loads.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
                              its processes: their CPU time is the client's. With an option ``client`` that has the
                              value ``python``, ``Client`` makes the calls
 ``Wire``                     requests and responses as bytes, for the load generator ``wire`` (optional; see below)
@@ -125,7 +126,7 @@ class Binding:
     names the interface only, as for a server that another machine has to reach.
     ``router`` holds the addresses that the system's router announced, ``environment`` the folder of the Python
     environment that the router or the server needs, ``message`` what requests carry (``bytes`` or a kind of
-    ``bench.messages``), ``credentials`` the folder of certificate and keys (``bench.credentials`` names the files)
+    ``bench.message_types``), ``credentials`` the folder of certificate and keys (``bench.credentials`` names the files)
     where the options ask for encryption.
     """
 
@@ -168,7 +169,7 @@ class LoadReport:
     failed calls. numbers: name, value and unit of each number that a load generator reported. scheduled: number of
     calls in the schedule of an open load. window_s: window measured by a load generator. sessions: whole client
     processes, in the order of running. codec: times of the codec of structured
-    messages alone, ``bench.child.carrying.Alone`` by name.
+    messages alone, ``bench.child.structured_messages.Alone`` by name.
     """
 
     calls: int

@@ -31,11 +31,11 @@ from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import folder as folders
 from bench.run import integrity, schema, start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
+from bench.validation.profiles import make_plan
 from benchmarks import far_starts as conducted_starts
 from benchmarks import hosts as conducted
 from benchmarks import per_byte as known_per_byte

@@ -10,11 +10,11 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 
-from bench.analysis import card, checks
+from bench.analysis import checks, trust_card
 from bench.experiments import registry
 from bench.measurement import runner
-from bench.plan.estimate import described
 from bench.run.frames import Run
+from bench.validation.estimate import described
 
 
 def main() -> None:
@@ -30,10 +30,10 @@ def main() -> None:
         for number in range(1, runs + 1):
             found = checks.check(Run(runner.run(plan)))
             for one in found:
-                if one.verdict != card.PASS:
+                if one.verdict != trust_card.PASS:
                     alarms[one.name] += 1
                     findings[one.name].append(f"run {number}, {one.verdict}: {one.found}")
-            print(f"run {number}: {card.tally(found)}", flush=True)
+            print(f"run {number}: {trust_card.tally(found)}", flush=True)
     for check in checks.ALL:
         name = check.__name__
         print(f"{name:14}{alarms[name]:4} of {runs}")

@@ -17,13 +17,13 @@ from typing import Any
 
 from bench import paths
 from bench.apps.documents import conducting
-from bench.channel import Listening
-from bench.child.spec import Close, Closed, Connect, Done, Go, Ready, ServerSpec
 from bench.measurement import machine
-from bench.measurement.child_process import collect, stop_all
-from bench.measurement.hosts import clocks_of
+from bench.measurement.hosts.host import clocks_of
+from bench.measurement.hosts.remote import RemoteHost, client, hosts_of
 from bench.measurement.keeping import ABOVE
-from bench.measurement.remote import RemoteHost, client, hosts_of
+from bench.process.channel import Listening
+from bench.process.child_process import collect, stop_all
+from bench.process.spec import Close, Closed, Connect, Done, Go, Ready, ServerSpec
 from benchmarks.light_hosts import CALLS
 
 NUMBERS = (2, 8, 32, 64)

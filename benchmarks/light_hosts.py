@@ -14,11 +14,12 @@ import threading
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 
-from bench.channel import Count, Counted, Failed, Listening, Message, Reader, encode
-from bench.child.spec import ClockSpec, Close, Closed, Connect, Done, Go, Ready
-from bench.measurement import agent, agent_actor, engine, revision
-from bench.measurement.child_process import Child, Reported, collect
-from bench.measurement.remote import KEY
+from bench.measurement import revision
+from bench.measurement.hosts import agent, agent_actor, dask_engine
+from bench.measurement.hosts.remote import KEY
+from bench.process.channel import Count, Counted, Failed, Listening, Message, Reader, encode
+from bench.process.child_process import Child, Reported, collect
+from bench.process.spec import ClockSpec, Close, Closed, Connect, Done, Go, Ready
 
 CALLS = int(os.environ.get("CALLS", "5000"))  # that each client reports: 16 bytes each
 
@@ -79,10 +80,10 @@ class LightAgent(agent.Agent):
 
 async def main(where: str, number: int) -> None:
     """Register as many hosts, and stay until the scheduler ends."""
-    distributed = engine.load()
+    distributed = dask_engine.load()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * number))  # a poll keeps one for its time
     sys.setswitchinterval(5e-4)  # threads wait less for each other: real hosts do not wait at all
-    process = Child("clock", "bench.child.clock", ClockSpec(bind="tcp://127.0.0.1:0"))
+    process = Child("clock", "bench.child.clock_server", ClockSpec(bind="tcp://127.0.0.1:0"))
     (listening,) = collect(Listening, [process], 20)
     Light.clock = listening.address
     agent.Child, agent_actor.Agent = Light, LightAgent  # type: ignore[misc, assignment]

@@ -8,8 +8,8 @@ import numpy as np
 from bench.experiments.tls.findings import fit
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.oracles import oracle_server
-from bench.plan.validation import checked
+from bench.validation.oracle_options import oracle_server
+from bench.validation.support import checked
 
 SIZES = (64, 4_000, 16_000, 64_000)
 MEAN_US, NS_PER_BYTE = 50, 20.0

@@ -7,7 +7,7 @@ from bench import stats
 from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.validation.support import checked
 
 STREAMS, GAP_US, REPLIES = 1000, 200_000, 5
 SYSTEMS = (

@@ -12,12 +12,12 @@ import numpy as np
 
 from bench import stats
 from bench.analysis import checks, quantiles
-from bench.experiments.calibration.virtual_time import InMemory
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import start_record
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
+from bench.simulation.virtual_time import InMemory
+from bench.validation.profiles import make_plan
 
 STARTS, CASES = 6, 4
 

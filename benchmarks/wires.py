@@ -18,7 +18,7 @@ from bench.measurement import certificates
 from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.validation.support import checked
 
 WINDOW_S = 1.0
 CONNECTIONS = 32

@@ -21,8 +21,8 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from bench import systems
-from bench.measurement.child_process import Child
 from bench.measurement.routers import Routers
+from bench.process.child_process import Child
 
 if threading.current_thread() is threading.main_thread():
     # Whoever runs the tests in the background has Ctrl-C ignored, and so would all that is started here.
@@ -164,7 +164,7 @@ def forked_children(request, monkeypatch, fork_server):
         return subprocess.Popen(words, env=env, stderr=stderr, **options)
 
     monkeypatch.setattr(Child, "__init__", remember)
-    monkeypatch.setattr("bench.process.subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": popen}))
+    monkeypatch.setattr("bench.process.pipes.subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": popen}))
 
 
 @pytest.fixture(scope="session")

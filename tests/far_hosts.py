@@ -6,9 +6,9 @@ import numpy as np
 from handmade import FACTS, finished
 
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import sketched, start_record, stored
 from bench.run.start_record import StartRecord
+from bench.validation.profiles import make_plan
 
 SCHEDULER = {"scheduler": "tcp://10.0.0.1:8786"}
 SERVER = "s"

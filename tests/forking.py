@@ -26,12 +26,12 @@ from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
 MODULES = ("bench.child.client", "bench.child.server", "bench.child.router")
-OF_HOSTS = ("bench.apps.cli", "bench.measurement.hosting", "distributed")
+OF_HOSTS = ("bench.apps.cli", "bench.measurement.hosts.commands", "distributed")
 LONGEST_REQUEST = 1 << 18
 
 
 class Forked:
-    """A forked process, as far as ``bench.process.Process`` and tests use a ``subprocess.Popen``."""
+    """A forked process, as far as ``bench.process.pipes.Process`` and tests use a ``subprocess.Popen``."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -189,7 +189,7 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int], tell: int) -> N
         sys.argv = ["bench", *order["words"]]
         cli.main()
         sys.exit()
-    from bench.channel import run_child
+    from bench.process.channel import run_child
 
     run_child(sys.modules[order["module"]].main)
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.channel import Listening, Reader, encode
-from bench.child.spec import ClockSpec
-from bench.process import program
+from bench.process.channel import Listening, Reader, encode
+from bench.process.pipes import program
+from bench.process.spec import ClockSpec
 
 HOLDER = Path(__file__).with_name("namespace_holder.py")
 ROOT = HOLDER.parents[1]
@@ -252,7 +252,7 @@ def bed(*offsets_s: float) -> Iterator[Bed]:
 @contextlib.contextmanager
 def clock_of(host: NamespaceHost) -> Iterator[str]:
     """Run a host's clock, and return its address."""
-    words = (sys.executable, "-P", "-m", "bench.child.clock")
+    words = (sys.executable, "-P", "-m", "bench.child.clock_server")
     with host.popen(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdin.write(b"".join(encode(ClockSpec(bind=f"tcp://{host.address}:0"))))
         process.stdin.flush()

@@ -1,6 +1,6 @@
 """Specifications of children that tests start, or whose load they make in their own process."""
 
-from bench.child.spec import ClientSpec, ServerSpec
+from bench.process.spec import ClientSpec, ServerSpec
 
 
 def server_spec(system, transport="tcp", options=None, **more) -> ServerSpec:

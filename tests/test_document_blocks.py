@@ -16,8 +16,8 @@ from bench.apps.documents import blocks, choosing, results, summary, trust
 from bench.apps.teaching import copies, expected
 from bench.errors import DataError
 from bench.experiments import panels
-from bench.experiments.calibration import certificate
 from bench.plan.case import Case
+from bench.simulation import certificate
 from bench.stats.intervals import Interval
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])

@@ -12,7 +12,7 @@ import pytest
 from conftest import is_gone, wait_for
 from namespaces import bed, inside
 
-from bench.process import program
+from bench.process.pipes import program
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,8 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bench import environments, systems
+from bench import systems
+from bench.installation import environments
 
 BENCH = ROOT / "bench"
 MODULES = sorted(file for file in BENCH.rglob("*.py") if file.parent.name not in ("systems", "codecs"))

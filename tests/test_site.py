@@ -16,7 +16,7 @@ import bench
 from bench.analysis import checks
 from bench.experiments import panels
 from bench.experiments.registry import figure_of
-from bench.experiments.words import conclusion
+from bench.experiments.sentences import conclusion
 
 for needed in ("sphinx", "myst_nb", "furo"):
     pytest.importorskip(needed, reason=f"the site is made by {needed}: python -m pip install -r requirements/lab.txt")

@@ -14,12 +14,12 @@ from bench.analysis.checks import whole
 from bench.analysis.comparison import MARGIN, Comparison
 from bench.errors import UsageError
 from bench.plan import parameters
-from bench.plan.estimate import described, expected_s
 from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.frames import Run
 from bench.stats import Array, variance
 from bench.text import listed
+from bench.validation.estimate import described, expected_s
 
 PART_S = 0.05  # a window is divided into parts of this length
 PILOT_STARTS = 4

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis import card, stationarity
-from bench.analysis import hosts as machines
-from bench.analysis.card import CAUTION, INVALID, PASS, Check, Tally, outcome
+from bench.analysis import per_host as machines
+from bench.analysis import stationarity, trust_card
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio
 from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.resources import FULL, full, resources, stuck
+from bench.analysis.trust_card import CAUTION, INVALID, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run, column, once
 from bench.run.reply_streams import LOAD as REPLY_STREAM
@@ -499,4 +499,4 @@ def check(run: Run) -> list[Check]:
 
 def tally(run: Run) -> Tally:
     """Return how many checks passed, and the names of those that did not."""
-    return card.tally(check(run))
+    return trust_card.tally(check(run))

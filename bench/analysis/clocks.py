@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.analysis.card import CAUTION, INVALID, Check, outcome
+from bench.analysis.trust_card import CAUTION, INVALID, Check, outcome
 from bench.stats import clock_offsets
 from bench.stats.clock_offsets import ClockReading, Drift
 

@@ -67,7 +67,7 @@ def doctor() -> None:
 @click.option("--anew", is_flag=True, help="Make it again, even if it is there.")
 def prepare(names: tuple[str, ...], anew: bool) -> None:
     """Make the Python environments that some routers need (all, if none is named)."""
-    from bench import environments
+    from bench.installation import environments
     from bench.plan import parameters as params
 
     for name in params.names(list(names) or "all", "environment", environments.names()):
@@ -178,7 +178,7 @@ def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
 @click.option("--runs", default=300, show_default=True, type=click.IntRange(20, 10_000), help="Runs per property.")
 def calibrate(runs: int) -> int:
     """Test the instrument in virtual time, where the true values are known; exit with 1 if it fails."""
-    from bench.experiments.calibration.certificate import certificate
+    from bench.simulation.certificate import certificate
 
     passed = True
     for line in certificate(runs):
@@ -236,9 +236,9 @@ PLAIN = click.option("--plain", is_flag=True, help="Use tcp:// beyond this machi
 @PLAIN
 def scheduler(listen: str, plain: bool) -> None:
     """Run the scheduler at which hosts register, until Ctrl-C."""
-    from bench.measurement import hosting
+    from bench.measurement.hosts import commands
 
-    hosting.scheduler(listen, plain, lambda line: click.echo(line))
+    commands.scheduler(listen, plain, lambda line: click.echo(line))
 
 
 @cli.command()
@@ -248,9 +248,9 @@ def scheduler(listen: str, plain: bool) -> None:
 @PLAIN
 def host(scheduler: str, name: str, listen: str, plain: bool) -> None:
     """Let this machine be measured with, as a host of a SCHEDULER, until Ctrl-C."""
-    from bench.measurement import hosting
+    from bench.measurement.hosts import commands
 
-    hosting.host(scheduler, name, listen, plain, lambda line: click.echo(line))
+    commands.host(scheduler, name, listen, plain, lambda line: click.echo(line))
 
 
 @cli.command()

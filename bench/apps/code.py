@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import paths, systems
-from bench.child.carrying import carried
+from bench.child.structured_messages import carried
 from bench.contract import Binding
 from bench.errors import BenchError, SystemFileError, UsageError
-from bench.messages import BYTES
+from bench.message_types import BYTES
 from bench.plan.case import Case
 from bench.run.frames import Run
 
@@ -85,8 +85,8 @@ def of_case(case: Case) -> list[Piece]:
     if case.generator:
         return []
     if case.load == "retry":
-        policy = piece(CHILD / "retries.py", "Requests.next_attempt")
-        return [piece(CHILD / "retrying.py", "RetryLoad.load"), policy, *_wire(case)]
+        policy = piece(CHILD / "retry_attempts.py", "Requests.next_attempt")
+        return [piece(CHILD / "retry_load.py", "RetryLoad.load"), policy, *_wire(case)]
     if case.engine == "wire" and case.load == "reply_stream":
         return [piece(CHILD / "reply_streams_wire.py", "Flow.read"), *_wire(case)]
     if case.engine == "wire" and case.outstanding > 1:
@@ -151,7 +151,7 @@ def _carrying(case: Case, is_async: bool) -> list[Piece]:
         return [piece(Path(systems.file_of(case.system)), "coder")]
     file = CODECS / f"{case.options.get('codec')}.py"
     around = "AsyncCarrier.open" if is_async else "Carrier.open"
-    return [piece(CHILD / "carrying.py", around), piece(file, "coder")] if file.exists() else []
+    return [piece(CHILD / "structured_messages.py", around), piece(file, "coder")] if file.exists() else []
 
 
 def _encodes_itself(case: Case) -> bool:

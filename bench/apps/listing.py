@@ -7,9 +7,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from bench import codecs, environments, messages, paths, systems
-from bench.apps import repeating, scenarios
+from bench import codecs, message_types, paths, systems
+from bench.apps import repeat, scenarios
 from bench.errors import DataError, NotInstalledError, SystemFileError
+from bench.installation import environments
 from bench.plan import hosts
 from bench.run import stored
 from bench.run.folder import Folder
@@ -55,8 +56,8 @@ def hosts_rows(asked: Mapping[str, Any], has_target: bool = False) -> list[dict[
 
     asked: as ``Case.hosts``. has_target: whether the server is one that runs already, so that all hosts load.
     """
-    from bench.measurement import remote, roles
-    from bench.measurement.hosts import clocks_of
+    from bench.measurement.hosts import remote, roles
+    from bench.measurement.hosts.host import clocks_of
 
     scheduler = asked["scheduler"]
     with remote.client(scheduler) as found, remote.hosts_of(found, scheduler) as there:
@@ -86,7 +87,7 @@ def _tests_the_instrument(name: str) -> bool:
 
 
 def _messages_text() -> str:
-    kinds = ", ".join((messages.BYTES, *messages.KINDS, "FILE.json (your own)"))
+    kinds = ", ".join((message_types.BYTES, *message_types.KINDS, "FILE.json (your own)"))
     described = [f"  {name:15} {codecs.describe(name)}" for name in codecs.names()]
     closing = "scenarios of notebooks: python -m bench list --scenarios"
     return "\n".join([f"messages: {kinds}", "codecs of structured messages (option codec):", *described, "", closing])
@@ -107,7 +108,7 @@ def _system_text(name: str) -> str:
         return "\n".join([*lines, f"  installed   no: {missing}"])
     options = [f"{field.name}={json.dumps(field.default)}" for field in fields(module.Options)]
     kinds = {"Receiver": "one-way streams", "StreamClient": "streams of replies"}
-    loads = listed(["calls", *(words for name, words in kinds.items() if hasattr(module, name))])
+    loads = listed(["calls", *(sentences for name, sentences in kinds.items() if hasattr(module, name))])
     engines = ["library", *["wire"] * hasattr(module, "Wire"), *["wrk", "h2load"] * hasattr(module, "url")]
     lines += [f"  options     {', '.join(options) or 'none'}", f"  loads       {loads}"]
     lines += [f"  engines     {', '.join(engines)}"]
@@ -124,10 +125,10 @@ def _system_text(name: str) -> str:
 def run_text(name: str, is_verified: bool = True) -> str:
     """Return a run's plan, machine, checks and results; of an altered run only if it need not be verified."""
     from bench.analysis import checks
-    from bench.analysis import hosts as machines
-    from bench.experiments import tables, words
-    from bench.plan.estimate import described
+    from bench.analysis import per_host as machines
+    from bench.experiments import sentences, tables
     from bench.run.frames import Run
+    from bench.validation.estimate import described
 
     folder = stored.find(name)
     folder.is_verified = is_verified
@@ -137,7 +138,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
     lines += [f"hosts     {machines.machines(run)}"] if len(run.hosts) else []
-    lines += [f"measure   {repeating.command(folder)}"]
+    lines += [f"measure   {repeat.command(folder)}"]
     lines += [f"digest    {manifest['digest']}"] if "digest" in manifest else []
     passed = checks.tally(run)
     lines += [f"checks    {passed.passed}/{len(passed.verdicts)} passed"]
@@ -147,7 +148,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     ]
     lines += [f"failure   start {one['start']}: {one['error']}" for one in manifest.get("failures", [])]
     frames = [frame.to_string() for frame in tables.results(run)]
-    return "\n\n".join(["\n".join(lines), *frames, words.conclusion(run)])
+    return "\n\n".join(["\n".join(lines), *frames, sentences.conclusion(run)])
 
 
 def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> tuple[str, bool]:
@@ -192,7 +193,7 @@ def figure_text(name: str) -> str:
         where = f"{paths.shown(folder.path)} contains {same}"
         source = f"python -m bench run {named} -p source {_source(folder)}"
     lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items()), f"found     {where}"]
-    measure = repeating.command(folder) if folder else f"python -m bench run {named}"
+    measure = repeat.command(folder) if folder else f"python -m bench run {named}"
     lines += [f"hosts     {where}" for where in hosts.each(folder.plan())] if folder else []
     return "\n".join([*lines, f"redraw    {source}", f"measure   {measure}"])
 

@@ -19,12 +19,12 @@ from tqdm import tqdm
 from bench import paths
 from bench.analysis import budget, checks
 from bench.apps import code, listing
+from bench.drawing.axes import style
 from bench.errors import UsageError
 from bench.experiments import panels as figures
-from bench.experiments import published, registry, tables, words
-from bench.experiments.axes import style
+from bench.experiments import published, registry, sentences, tables
 from bench.measurement import capacity_search, runner
-from bench.plan import estimate, hosts
+from bench.plan import hosts
 from bench.plan.case import Case
 from bench.plan.objective import objective
 from bench.plan.parameters import flag, literal
@@ -32,6 +32,7 @@ from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.run.frames import Run, shared
+from bench.validation import estimate
 
 if sys.flags.optimize > 1:
     raise UsageError("python -OO removes texts that are read at run time: leave out -OO (PYTHONOPTIMIZE=2)")
@@ -199,7 +200,7 @@ def source(run: Run, system: str = "") -> None:
 
 def tell(run: Run, what: str = "conclusion") -> None:
     """Show sentences computed from the run: ``conclusion``, or another function in its ``text.py``."""
-    display(Markdown(words.text(run, what)))
+    display(Markdown(sentences.text(run, what)))
 
 
 def lines(run: Run, origin: str) -> None:

@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import bench
-from bench import environments, paths, systems
+from bench import paths, systems
 from bench.apps import scenarios, threads
 from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError, unknown
 from bench.experiments import registry
-from bench.plan import cases, estimate
+from bench.installation import environments
 from bench.plan.parameters import literal, positive
 from bench.plan.plan import Plan
-from bench.process import is_found
+from bench.process.pipes import is_found
 from bench.run import stored
 from bench.run.files import make_folder
 from bench.text import counted
+from bench.validation import cases, estimate
 
 REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures
 

@@ -13,14 +13,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench import credentials, systems
-from bench.channel import Channel, fail, pin, run_child
-from bench.child import clocks, timed_loops
-from bench.child.callers import Callers
-from bench.child.carrying import application, carried
+from bench.child import timed_loops
+from bench.child.loads import Callers
 from bench.child.one_way import Receiving, Sending
 from bench.child.server import Echo
-from bench.child.spec import ClientSpec, Close, Closed, Connect, Done, Go, Proceed, Ready, Sent, Usage
+from bench.child.structured_messages import application, carried
 from bench.contract import Binding
+from bench.process import cpu_clocks
+from bench.process.channel import Channel, fail, pin, run_child
+from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, Proceed, Ready, Sent, Usage
 
 
 class Inside(threading.Thread):
@@ -92,11 +93,11 @@ class Meter:
     def _process(self) -> int:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         ended_ns = int((ended.ru_utime + ended.ru_stime) * 1e9)
-        return time.process_time_ns() + ended_ns + clocks.total_ns(self._pids)
+        return time.process_time_ns() + ended_ns + cpu_clocks.total_ns(self._pids)
 
     def _switches(self) -> tuple[int, int]:
         usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        voluntary, involuntary = clocks.switches(self._pids) or (0, 0)
+        voluntary, involuntary = cpu_clocks.switches(self._pids) or (0, 0)
         return voluntary + sum(one.ru_nvcsw for one in usages), involuntary + sum(one.ru_nivcsw for one in usages)
 
     def _server(self) -> int:
@@ -142,7 +143,7 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
     if spec.load == "stream":
         return Sending(system, options, address, spec)
     if spec.load == "retry":
-        from bench.child.retrying import RetryLoad
+        from bench.child.retry_load import RetryLoad
 
         return RetryLoad(system, options, address, spec)
     if spec.engine == "wire" and spec.outstanding > 1:

@@ -3,13 +3,13 @@
 import inspect
 from typing import Any
 
-from bench.child.spec import ClientSpec
+from bench.process.spec import ClientSpec
 
 
 def load_of(system: Any, options: Any, address: str, spec: ClientSpec) -> Any:
-    """Return the load for a specification, with the methods of ``bench.child.callers.Callers``."""
+    """Return the load for a specification, with the methods of ``bench.child.loads.Callers``."""
     if spec.calls_per_connection:
-        from bench.child.churn import Churn
+        from bench.child.renewed_connections import Churn
 
         return Churn(system, options, address, spec)
     if spec.load == "open":

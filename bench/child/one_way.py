@@ -6,12 +6,12 @@ from typing import Any
 
 from bench.child import timed_loops
 from bench.child.caller import runner_of
-from bench.child.spec import ClientSpec
 from bench.contract import Binding, LoadReport
+from bench.process.spec import ClientSpec
 
 
 class Sending:
-    """The sender, a load as ``bench.child.callers.Callers``."""
+    """The sender, a load as ``bench.child.loads.Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         self._sender = system.Sender(address, options)

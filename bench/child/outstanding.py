@@ -11,18 +11,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.child import carrying, timed_loops
+from bench.child import structured_messages, timed_loops
 from bench.child.caller import Caller, Failures, failed, renewed, renewed_async
-from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
 from bench.errors import SystemFailedError, TransportError
+from bench.process.spec import ClientSpec
 
 LOST = ("connect", "read", "call", "UNAVAILABLE")  # kinds of failures after which the connection is opened anew
 
 
-def payloads_of(spec: ClientSpec, how: carrying.Carried | None) -> list[list[Any]]:
+def payloads_of(spec: ClientSpec, how: structured_messages.Carried | None) -> list[list[Any]]:
     """Return the payloads of each slot of a process; those of the last are large if the specification says so."""
-    small = carrying.payloads(how, spec)
+    small = structured_messages.payloads(how, spec)
     slots = [from_place(small, number) for number in range(spec.callers * spec.outstanding)]
     return [*slots[:-1], timed_loops.make_payloads(spec.large_bytes, spec.seed)] if spec.large_bytes else slots
 
@@ -81,10 +81,10 @@ class Awaited:
         self._runner = asyncio.Runner()
         kind = system.Multiplexed if spec.outstanding > 1 else system.Client
         make: Callable[[], Any] = functools.partial(kind, address, options)
-        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
-        self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
         if self._carried is not None:
-            make = functools.partial(carrying.client, make, self._carried, is_async=True)
+            make = functools.partial(structured_messages.client, make, self._carried, is_async=True)
         self._connections = [SharedClient(make) for _ in range(spec.callers)]
         self._slots = [
             AwaitedSlot(self._connections[number // spec.outstanding], payloads, spec.max_calls, self._runner.run)
@@ -105,7 +105,7 @@ class Awaited:
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""
-        codec = carrying.timed_alone(self._carried, self._exchanges, self._spec)
+        codec = structured_messages.timed_alone(self._carried, self._exchanges, self._spec)
         return report_of(self._slots, codec)
 
     def close(self) -> None:
@@ -231,15 +231,15 @@ class Pipelined:
     """The load of a process with a blocking library: a thread for each connection, which has all its slots."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
-        self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
         self._slots = [PipelinedSlot(payloads, spec.max_calls) for payloads in payloads_of(spec, self._carried)]
         depth = spec.outstanding
 
         def make() -> Any:
             is_offered = hasattr(system, "Multiplexed")
             bare = system.Multiplexed(address, options) if is_offered else OneByOne(system.Client(address, options))
-            return bare if self._carried is None else carrying.ApartCarrier(bare, self._carried)
+            return bare if self._carried is None else structured_messages.ApartCarrier(bare, self._carried)
 
         self._connections = [
             Pipeline(make, self._slots[place : place + depth]) for place in range(0, len(self._slots), depth)
@@ -262,7 +262,7 @@ class Pipelined:
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""
-        codec = carrying.timed_alone(self._carried, self._exchanges, self._spec)
+        codec = structured_messages.timed_alone(self._carried, self._exchanges, self._spec)
         return report_of(self._slots, codec)
 
     def close(self) -> None:

@@ -13,13 +13,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from bench.child import carrying, event_loop, timed_loops
+from bench.child import event_loop, structured_messages, timed_loops
 from bench.child.caller import Failures, failed
-from bench.child.callers import schedule
+from bench.child.loads import schedule
 from bench.child.outstanding import SharedClient, from_place
-from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
 from bench.errors import TransportError
+from bench.process.spec import ClientSpec
 
 
 class Schedule:
@@ -108,10 +108,10 @@ class OpenOutstanding:
         self._due = schedule(spec)
         kind = system.Multiplexed if spec.outstanding > 1 else system.Client
         make: Callable[[], Any] = functools.partial(kind, address, options)
-        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
         if self._carried is not None:
-            make = functools.partial(carrying.client, make, self._carried, is_async=True)
-        self._payloads = carrying.payloads(self._carried, spec)
+            make = functools.partial(structured_messages.client, make, self._carried, is_async=True)
+        self._payloads = structured_messages.payloads(self._carried, spec)
         self._connections = [SharedClient(make) for _ in range(spec.callers)]
         self._sent, self._received = (timed_loops.zeros(max(1, len(self._due))) for _ in range(2))
         self._slots = [
@@ -149,7 +149,7 @@ class OpenOutstanding:
         columns = (self._sent, self._received, self._due)
         times = [array("q", map(one.__getitem__, slot.numbers)) for slot in self._slots for one in columns]
         errors, numbers = failed([slot.failures for slot in self._slots])
-        codec = carrying.timed_alone(self._carried, self._payloads, self._spec)
+        codec = structured_messages.timed_alone(self._carried, self._payloads, self._spec)
         calls = sum(len(slot.numbers) for slot in self._slots)
         return LoadReport(calls, times, errors, numbers, len(self._due), codec=codec)
 

@@ -6,10 +6,11 @@ import inspect
 import time
 from typing import Any
 
-from bench.child import clocks, timed_loops
+from bench.child import timed_loops
 from bench.child.session import NEVER_NS, Session
-from bench.child.spec import ClientSpec, Connect
 from bench.contract import LoadReport
+from bench.process import cpu_clocks
+from bench.process.spec import ClientSpec, Connect
 
 
 class Reconnects:
@@ -82,7 +83,7 @@ class Reconnects:
 
     @staticmethod
     def _cpu_ns(pids: Any) -> int | None:
-        return clocks.total_ns(pids) if pids else None
+        return cpu_clocks.total_ns(pids) if pids else None
 
     def report(self) -> LoadReport:
         """Return the number of calls and the connections, in the order of opening."""

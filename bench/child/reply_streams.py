@@ -17,9 +17,9 @@ from bench import replies
 from bench.child import timed_loops
 from bench.child.caller import Failures, done, failed, renewed, renewed_async
 from bench.child.limits import allow_many_files
-from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
 from bench.errors import TransportError
+from bench.process.spec import ClientSpec
 from bench.replies import Ask, mark_of
 
 STACK_BYTES = 256 * 1024  # of each thread, where there are many

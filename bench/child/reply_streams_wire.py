@@ -18,9 +18,9 @@ from bench.child.handshake import secure
 from bench.child.limits import allow_many_files
 from bench.child.polling import Poller
 from bench.child.reply_streams import RETRY_S, Record, report_of
-from bench.child.spec import ClientSpec
 from bench.contract import LoadReport
 from bench.errors import TransportError
+from bench.process.spec import ClientSpec
 from bench.replies import Ask
 
 READ_BYTES = 65_536

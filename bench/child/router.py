@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench import credentials, systems
-from bench.channel import Channel, run_child
-from bench.child.spec import RouterSpec, Routing
 from bench.contract import Binding
 from bench.errors import SystemFailedError
+from bench.process.channel import Channel, run_child
+from bench.process.spec import RouterSpec, Routing
 
 
 class Held:

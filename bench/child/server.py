@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench import credentials, systems
-from bench.channel import Channel, Counted, Listening, pin, run_child
-from bench.child.carrying import application, carried
 from bench.child.limits import allow_many_files
 from bench.child.one_way import Receiving
 from bench.child.source import Source
-from bench.child.spec import Arrived, FirstArrived, ServerSpec
+from bench.child.structured_messages import application, carried
 from bench.child.timed_loops import make_payloads, punctual
 from bench.contract import Binding
 from bench.errors import SystemFailedError
+from bench.process.channel import Channel, Counted, Listening, pin, run_child
+from bench.process.spec import Arrived, FirstArrived, ServerSpec
 
 
 class Echo:

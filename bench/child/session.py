@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bench import credentials, systems
-from bench.channel import Reader, decode, encode, read_line
-from bench.child import clocks, timed_loops
-from bench.child.spec import ClientSpec, SessionDone, SessionSpec
+from bench.child import timed_loops
 from bench.contract import LoadReport
 from bench.errors import BenchError, TransportError
-from bench.process import Process, python
+from bench.process import cpu_clocks
+from bench.process.channel import Reader, decode, encode, read_line
+from bench.process.pipes import Process, python
+from bench.process.spec import ClientSpec, SessionDone, SessionSpec
 
 NEVER_NS = 2**62
 
@@ -67,13 +68,13 @@ class Sessions:
         self._done = [self._run(calls, payload_bytes) for calls, payload_bytes in self._spec.sessions]
 
     def _run(self, calls: int, payload_bytes: int) -> Session:
-        server_ns, ended_ns = clocks.total_ns(self._server_pids), _children_ns()
+        server_ns, ended_ns = cpu_clocks.total_ns(self._server_pids), _children_ns()
         native = systems.makes_calls(self._system, self._spec.options)
         begin_ns = time.perf_counter_ns()
         marks: tuple[Any, ...] = (self._native if native else self._python)(calls, payload_bytes)
         end_ns = time.perf_counter_ns()
         client_ns = _children_ns() - ended_ns
-        server = clocks.total_ns(self._server_pids) - server_ns if self._server_pids else None
+        server = cpu_clocks.total_ns(self._server_pids) - server_ns if self._server_pids else None
         interpreted, prepared, answered, called = marks
         moments = (begin_ns, interpreted, prepared, answered, called, end_ns)
         return Session(calls, payload_bytes, *moments, client_ns, server)

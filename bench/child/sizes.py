@@ -3,7 +3,7 @@
 import math
 
 from bench.child import timed_loops
-from bench.child.spec import ClientSpec
+from bench.process.spec import ClientSpec
 
 DRAWN = 1000  # sizes; they are rotated through
 MOST_DRAWN = 4_000_000  # bytes of one payload: what all stacks carry without further options

@@ -1,6 +1,6 @@
 """The load generator ``wire``: prepared bytes on many connections in one loop, to measure the server, not the client.
 
-Two ways to drive the connections (``bench.child.connection``). Closed loop: each sends the next request as soon as
+Two ways to drive the connections (``bench.child.wire_connection``). Closed loop: each sends the next request as soon as
 it has the reply. Open loop: idle connections send in turn when a request is due.
 """
 
@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bench import credentials
-from bench.child import carrying, timed_loops
+from bench.child import structured_messages, timed_loops
 from bench.child.caller import failed
-from bench.child.callers import schedule
-from bench.child.connection import Connection, Script, Step, Talk
+from bench.child.loads import schedule
 from bench.child.polling import Epoll, Poller, Selector
-from bench.child.spec import ClientSpec
+from bench.child.wire_connection import Connection, Script, Step, Talk
 from bench.contract import LoadReport
 from bench.errors import TransportError
+from bench.process.spec import ClientSpec
 
 EARLY_NS = 150_000  # before a due time waiting becomes spinning
 NEVER_NS = 1 << 62
@@ -128,7 +128,7 @@ def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) ->
             return senders
 
 
-def script_of(wire: Any, how: carrying.Carried | None, exchanges: list[Any], spec: ClientSpec) -> Script:
+def script_of(wire: Any, how: structured_messages.Carried | None, exchanges: list[Any], spec: ClientSpec) -> Script:
     """Return the requests: opaque bytes, or structured messages whose replies are decoded to be verified."""
     if how is None:
         return Script(wire, timed_loops.make_payloads(spec.payload_bytes, spec.seed))
@@ -143,13 +143,13 @@ class WireLoad:
         make = functools.partial(system.Wire, address, options)
         wire = make()
         self._is_plain = getattr(options, "tls", None) is False
-        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
-        self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
         self._script = script_of(wire, self._carried, self._exchanges, spec)
         self._poller = Poller()
         kind: Callable[..., Connection] = Connection
         if spec.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
-            from bench.child.conversing import Conversing
+            from bench.child.wire_conversation import Conversing
 
             kind = functools.partial(Conversing, calls_per_connection=spec.calls_per_connection, size=spec.max_calls)
         self.connections = [kind(make, self._script, self._poller) for _ in range(spec.callers)]
@@ -203,7 +203,7 @@ class WireLoad:
     def report(self) -> LoadReport:
         """Return the calls, the failures, and each connection's send and receive times (open load: also due times)."""
         errors, numbers = failed([connection.failures for connection in self.connections])
-        codec = carrying.timed_alone(self._carried, self._exchanges, self._spec)
+        codec = structured_messages.timed_alone(self._carried, self._exchanges, self._spec)
         if self._due is None:
             each = [
                 [_answered(one, times[1], connection) for one in (*times, connection.began) if one is not None]

@@ -13,15 +13,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.child import carrying, timed_loops
+from bench.child import structured_messages, timed_loops
 from bench.child.caller import Failures, renewed
-from bench.child.connection import READ_BYTES, Script, broken, check, send
 from bench.child.outstanding import from_place, report_of
 from bench.child.polling import WRITE, Epoll, Poller, Selector
-from bench.child.spec import ClientSpec
 from bench.child.wire import script_of
+from bench.child.wire_connection import READ_BYTES, Script, broken, check, send
 from bench.contract import LoadReport
 from bench.errors import TransportError
+from bench.process.spec import ClientSpec
 
 
 class Slot:
@@ -180,12 +180,12 @@ class Connection:
 
 
 class WireOutstanding:
-    """The closed load of a process, with the methods of ``bench.child.callers.Callers``."""
+    """The closed load of a process, with the methods of ``bench.child.loads.Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         make = functools.partial(system.MultiplexedWire, address, options)
-        self._spec, self._carried = spec, carrying.carried(system, options, spec.message)
-        self._exchanges = carrying.exchanges(self._carried, spec) if self._carried else []
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
         self._script = script = script_of(make(), self._carried, self._exchanges, spec)
         self._poller, depth = Poller(), spec.outstanding
         self._slots = [Slot(script, number, spec.max_calls) for number in range(spec.callers * depth)]
@@ -244,7 +244,7 @@ class WireOutstanding:
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""
-        return report_of(self._slots, carrying.timed_alone(self._carried, self._exchanges, self._spec))
+        return report_of(self._slots, structured_messages.timed_alone(self._carried, self._exchanges, self._spec))
 
     def close(self) -> None:
         """Disconnect."""

@@ -1,6 +1,6 @@
 """Codecs: how a structured message becomes bytes and back. One file each, found by looking; its stem is its name.
 
-A file defines ``coder(kind)`` for a kind of ``bench.messages`` ("" for a message of the user's own), ``REQUIRES``, and
+A file defines ``coder(kind)`` for a kind of ``bench.message_types`` ("" for a user's own message), ``REQUIRES``, and
 its docstring's first line describes it. **A codec's library is imported in its file and nowhere else.**
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bench import messages
+from bench import message_types
 from bench.errors import NotInstalledError, TransportError, UsageError, unknown
 
 
@@ -27,13 +27,13 @@ class Coder:
 
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
-    natural: Callable[[messages.Message], Any] = messages.same
-    answer: Callable[[Any], Any] = messages.same
+    natural: Callable[[message_types.Message], Any] = message_types.same
+    answer: Callable[[Any], Any] = message_types.same
 
-    def exchange(self, message: messages.Message) -> messages.Exchange:
+    def exchange(self, message: message_types.Message) -> message_types.Exchange:
         """Return a request and the reply that is expected to it."""
         request = self.natural(message)
-        return messages.Exchange(request, self.answer(self.decode(self.encode(request))))
+        return message_types.Exchange(request, self.answer(self.decode(self.encode(request))))
 
 
 def names() -> list[str]:
@@ -66,7 +66,7 @@ def load(name: str, kind: str) -> Coder:
     if name not in names():
         raise unknown("codec", name, names())
     try:
-        return importlib.import_module(f"bench.codecs.{name}").coder(kind if kind in messages.KINDS else "")
+        return importlib.import_module(f"bench.codecs.{name}").coder(kind if kind in message_types.KINDS else "")
     except ImportError as missing:
         wanted = " ".join(requires(name))
         raise NotInstalledError(
@@ -76,7 +76,7 @@ def load(name: str, kind: str) -> Coder:
 
 def values(encode: Callable[[Any], bytes], decode: Callable[[bytes], Any], kind: str) -> Coder:
     """Return the codec of a library that encodes dictionaries itself."""
-    return Coder(encode, decode, answer=messages.answerer(kind))
+    return Coder(encode, decode, answer=message_types.answerer(kind))
 
 
 def no_types(name: str, kind: str) -> UsageError:
@@ -85,7 +85,7 @@ def no_types(name: str, kind: str) -> UsageError:
     return UsageError(f"codec {name} needs declared types, and there are none for {what}: use json, msgpack or cbor")
 
 
-def refuse_what_cannot_be_carried(coder: Coder, name: str, message: messages.Message, label: str) -> None:
+def refuse_what_cannot_be_carried(coder: Coder, name: str, message: message_types.Message, label: str) -> None:
     """Raise UsageError if a codec cannot encode a message, or gives back another one than it was given."""
     try:
         request = coder.natural(message)

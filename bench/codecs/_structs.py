@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bench.messages import Message
+from bench.message_types import Message
 
 
 class Record(msgspec.Struct):

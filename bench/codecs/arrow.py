@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench import messages
+from bench import message_types
 from bench.codecs import Coder, no_types
 
 REQUIRES = ("pyarrow",)
@@ -21,7 +21,7 @@ def coder(kind: str) -> Coder:
     return Coder(_encode, _decode, lambda message: batch(kind, message))
 
 
-def batch(kind: str, message: messages.Message) -> Any:
+def batch(kind: str, message: message_types.Message) -> Any:
     """Return the rows of a message as a record batch, without what it holds beside them."""
     rows = message[ROWS[kind]]
     if kind == "numbers":
@@ -34,7 +34,7 @@ def totalled(items: Any, factor: int) -> Any:
     return items.append_column("total", pc.multiply(pc.multiply(items["price"], items["quantity"]), factor))
 
 
-def _with_factor(message: messages.Message) -> Any:
+def _with_factor(message: message_types.Message) -> Any:
     """Return the batch of items, the factor in the metadata of its schema."""
     return batch("items", message).replace_schema_metadata({"m": str(message["m"])})
 

@@ -2,7 +2,7 @@
 
 import cbor2
 
-from bench import messages
+from bench import message_types
 from bench.codecs import Coder
 
 REQUIRES = ("cbor2",)
@@ -10,4 +10,4 @@ REQUIRES = ("cbor2",)
 
 def coder(kind: str) -> Coder:
     """Return the codec for any kind of message: dictionaries."""
-    return Coder(cbor2.dumps, cbor2.loads, answer=messages.answerer(kind))
+    return Coder(cbor2.dumps, cbor2.loads, answer=message_types.answerer(kind))

@@ -2,7 +2,7 @@
 
 import json
 
-from bench import messages
+from bench import message_types
 from bench.codecs import Coder
 
 REQUIRES = ()
@@ -12,4 +12,4 @@ _encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan
 def coder(kind: str) -> Coder:
     """Return the codec for any kind of message: dictionaries."""
     encode = _encoder.encode
-    return Coder(lambda message: encode(message).encode(), json.loads, answer=messages.answerer(kind))
+    return Coder(lambda message: encode(message).encode(), json.loads, answer=message_types.answerer(kind))

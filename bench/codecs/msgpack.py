@@ -2,7 +2,7 @@
 
 import msgpack
 
-from bench import messages
+from bench import message_types
 from bench.codecs import Coder
 
 REQUIRES = ("msgpack",)
@@ -10,4 +10,4 @@ REQUIRES = ("msgpack",)
 
 def coder(kind: str) -> Coder:
     """Return the codec for any kind of message: dictionaries."""
-    return Coder(msgpack.packb, msgpack.unpackb, answer=messages.answerer(kind))
+    return Coder(msgpack.packb, msgpack.unpackb, answer=message_types.answerer(kind))

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from bench import messages
+from bench import message_types
 from bench.codecs import Coder, _structs
 
 REQUIRES = ("msgspec",)
@@ -13,4 +13,4 @@ def coder(kind: str) -> Coder:
     if not kind:
         return Coder(msgspec.json.Encoder().encode, msgspec.json.Decoder().decode)
     encode, decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(_structs.TYPES[kind]).decode
-    return Coder(encode, decode, _structs.maker(kind), messages.typed_answerer(kind))
+    return Coder(encode, decode, _structs.maker(kind), message_types.typed_answerer(kind))

@@ -2,7 +2,7 @@
 
 import orjson
 
-from bench import messages
+from bench import message_types
 from bench.codecs import Coder
 
 REQUIRES = ("orjson",)
@@ -10,4 +10,4 @@ REQUIRES = ("orjson",)
 
 def coder(kind: str) -> Coder:
     """Return the codec for any kind of message: dictionaries."""
-    return Coder(orjson.dumps, orjson.loads, answer=messages.answerer(kind))
+    return Coder(orjson.dumps, orjson.loads, answer=message_types.answerer(kind))

@@ -4,7 +4,7 @@ import functools
 import pickle
 from array import array
 
-from bench import messages
+from bench import message_types
 from bench.codecs import Coder
 
 REQUIRES = ()
@@ -12,9 +12,9 @@ REQUIRES = ()
 
 def coder(kind: str) -> Coder:
     """Return the codec for any kind of message: dictionaries; numbers are an ``array`` of float64."""
-    natural = _with_array if kind == "numbers" else messages.same
-    return Coder(functools.partial(pickle.dumps, protocol=5), pickle.loads, natural, messages.answerer(kind))
+    natural = _with_array if kind == "numbers" else message_types.same
+    return Coder(functools.partial(pickle.dumps, protocol=5), pickle.loads, natural, message_types.answerer(kind))
 
 
-def _with_array(message: messages.Message) -> messages.Message:
+def _with_array(message: message_types.Message) -> message_types.Message:
     return {"numbers": array("d", message["numbers"])}

@@ -5,7 +5,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from bench import messages
+from bench import message_types
 from bench.codecs import Coder, no_types
 
 REQUIRES = ("protobuf",)
@@ -19,8 +19,8 @@ def coder(kind: str) -> Coder:
     from bench.codecs import _messages_pb2
 
     type_ = getattr(_messages_pb2, TYPES[kind])
-    return Coder(type_.SerializeToString, type_.FromString, _maker(type_), messages.typed_answerer(kind))
+    return Coder(type_.SerializeToString, type_.FromString, _maker(type_), message_types.typed_answerer(kind))
 
 
-def _maker(type_: Any) -> Callable[[messages.Message], Any]:
+def _maker(type_: Any) -> Callable[[message_types.Message], Any]:
     return lambda message: json_format.ParseDict(message, type_())

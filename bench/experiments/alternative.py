@@ -11,7 +11,7 @@ from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from bench.experiments.axes import CURVES, LANES, tail_scale
+from bench.drawing.axes import CURVES, LANES, tail_scale
 
 MOST = 8  # rows or curves that a sentence names
 

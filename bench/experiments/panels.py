@@ -14,10 +14,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bench import paths
-from bench.analysis import checks, hosts
-from bench.experiments import alternative, borrowed, words
-from bench.experiments.axes import style
-from bench.experiments.layout import settle
+from bench.analysis import checks, per_host
+from bench.drawing import borrowed
+from bench.drawing.axes import style
+from bench.drawing.layout import settle
+from bench.experiments import alternative
+from bench.experiments import sentences as words
 from bench.experiments.registry import figure_of
 from bench.run.files import writing
 from bench.run.frames import Run
@@ -148,7 +150,7 @@ def _hosts(run: Run) -> str:
     if not len(run.hosts):
         return ""
     kept = "Quantiles and distributions: from sketches. Single calls: a random sample. " if run.kept_starts else ""
-    return f"Hosts: {hosts.machines(run)}. {hosts.headline(run)} Rates: of all hosts that make calls. {kept}"
+    return f"Hosts: {per_host.machines(run)}. {per_host.headline(run)} Rates: of all hosts that make calls. {kept}"
 
 
 def missing(run: Run) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Callable
 import pandas as pd
 
 from bench import stats
-from bench.analysis import hosts as machines
 from bench.analysis import overload, quantiles
-from bench.analysis.card import Check
+from bench.analysis import per_host as machines
 from bench.analysis.comparison import compare_cases
 from bench.analysis.prediction import capacity_at, predict
-from bench.child.retries import RetryPolicy
+from bench.analysis.trust_card import Check
 from bench.experiments.calibration import findings as calibration
 from bench.experiments.case_ratios import Ratio, load_of
 from bench.experiments.clients import findings as clients
@@ -26,13 +25,14 @@ from bench.experiments.overview import findings as overview
 from bench.experiments.placement import findings as placement
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
 from bench.experiments.retries import findings as storms
+from bench.experiments.sentences import UNKNOWN, factor, limit_of
 from bench.experiments.streaming import findings as streaming
 from bench.experiments.throughput import findings as throughput
 from bench.experiments.tls import findings as tls
 from bench.experiments.wamp import findings as wamp
-from bench.experiments.words import UNKNOWN, factor, limit_of
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
+from bench.plan.retry_policy import RetryPolicy
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats.intervals import Interval

@@ -15,11 +15,11 @@ from bench.measurement.start import measure
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.plan.objective import Objective
 from bench.plan.plan import Plan
-from bench.plan.profiles import PROFILES
 from bench.run import sketched, start_record, stored
 from bench.run.folder import Folder
 from bench.run.start_record import StartRecord
 from bench.stats.sketches import Sketch
+from bench.validation.profiles import PROFILES
 
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests
 LEAST_SHARE = 1.3  # requests a probe is made for, of those that its quantile needs: arrivals are random

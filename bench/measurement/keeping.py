@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from bench import paths
-from bench.child.spec import Done
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement.child_process import Reported
 from bench.plan.case import Case
+from bench.process.child_process import Reported
+from bench.process.spec import Done
 from bench.stats import Array
 
 ABOVE = 200_000  # samples of a client process in a start: 3.2 MB; of 64 hosts 205 MB arrive after each window

@@ -8,13 +8,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import credentials, systems
-from bench.child.spec import RouterSpec, Routing
 from bench.errors import SystemFailedError
-from bench.measurement import certificates, namespaces, roles
-from bench.measurement.child_process import Reported, collect
-from bench.measurement.hosts import HERE, LOCAL, Assignment, Host, bound
+from bench.measurement import certificates
+from bench.measurement.hosts import namespaces, roles
+from bench.measurement.hosts.host import HERE, LOCAL, Assignment, Host, bound
 from bench.plan import namespaces as links
 from bench.plan.case import Case
+from bench.process.child_process import Reported, collect
+from bench.process.spec import RouterSpec, Routing
 
 READY_S = 90.0  # until a router is ready; usual are 1 to 15 s, more on a busy machine
 
@@ -76,7 +77,7 @@ def _joined(hosts: Mapping[str, Any]) -> AbstractContextManager[Assignment]:
     """Return the context of hosts: namespaces of this machine, or other machines."""
     if links.is_asked(hosts):
         return namespaces.joined(links.rate_mbit(hosts))
-    from bench.measurement import remote  # takes time to import, and few need it
+    from bench.measurement.hosts import remote  # takes time to import, and few need it
 
     return remote.connected(hosts)
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from bench import credentials, systems
-from bench.channel import Count, Counted, Listening
-from bench.child.spec import Closed, ServerSpec
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement import certificates, routers
-from bench.measurement.child_process import Child, collect, private_directory, stop_all
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import one_system
-from bench.plan.validation import checked
+from bench.process.channel import Count, Counted, Listening
+from bench.process.child_process import Child, collect, private_directory, stop_all
+from bench.process.spec import Closed, ServerSpec
+from bench.validation.cases import one_system
+from bench.validation.support import checked
 
 
 def serve(

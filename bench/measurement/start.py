@@ -16,8 +16,18 @@ from typing import Any
 import psutil
 
 from bench import credentials, systems
-from bench.channel import Count, Counted, Listening
-from bench.child.spec import (
+from bench.errors import SystemFailedError
+from bench.measurement import keeping
+from bench.measurement.hosts.host import LOCAL, Assignment, Here, Host, HostWindow, WindowMeter, bound, clocks_of
+from bench.measurement.hosts.rows import rows
+from bench.measurement.reply_stream_reports import reply_streams_of
+from bench.measurement.reports import attempts_of, calls_of, marks_of, sessions_of, window_ns
+from bench.measurement.routers import Router, Routers
+from bench.plan import placement
+from bench.plan.case import Case
+from bench.process.channel import Count, Counted, Listening
+from bench.process.child_process import END_S, Reported, collect, stop_all
+from bench.process.spec import (
     Arrived,
     ClientSpec,
     Close,
@@ -31,19 +41,9 @@ from bench.child.spec import (
     Sent,
     ServerSpec,
 )
-from bench.errors import SystemFailedError
-from bench.measurement import keeping
-from bench.measurement.child_process import END_S, Reported, collect, stop_all
-from bench.measurement.host_rows import rows
-from bench.measurement.hosts import LOCAL, Assignment, Here, Host, HostWindow, WindowMeter, bound, clocks_of
-from bench.measurement.received import attempts_of, calls_of, marks_of, sessions_of, window_ns
-from bench.measurement.received_streams import reply_streams_of
-from bench.measurement.routers import Router, Routers
-from bench.plan import placement
-from bench.plan.case import Case
-from bench.plan.estimate import sessions_s
 from bench.run.start_record import StartRecord
 from bench.stats import clock_offsets
+from bench.validation.estimate import sessions_s
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
 TARGET_S = 5.0  # the same, for a server that is said to be running

@@ -9,8 +9,10 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bench import codecs, environments, process, systems
+from bench import codecs, systems
+from bench.installation import environments
 from bench.plan.case import Case
+from bench.process import pipes
 
 PACKAGES = ("psutil", "numpy", "pandas", "pyarrow", "matplotlib", "seaborn", "papermill", "jupyterlab")
 PATIENCE_S = 10.0  # for a program to report its version
@@ -59,7 +61,7 @@ def _of_programs(system: str) -> dict[str, str]:
 def reported(command: str) -> str:
     """Return the first version number that a command prints; "" if there is none, or no such program."""
     first, *rest = shlex.split(command)
-    path = process.program(first)
+    path = pipes.program(first)
     if path is None:
         return ""
     try:

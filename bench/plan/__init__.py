@@ -1,1 +1,1 @@
-"""What is asked: cases as plain data, plans, validation, parameters, placement, estimates."""
+"""What is asked, as plain data: cases, plans, parameters, placement, hosts, retry policies."""

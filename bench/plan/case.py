@@ -1,11 +1,10 @@
-"""A case: one combination of factors, as plain data. ``bench.plan.validation`` checks what a system supports."""
+"""A case: one combination of factors, as plain data. ``bench.validation.support`` checks what a system supports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from bench import credentials
-from bench.child.generators import NAMES as GENERATORS
 
 MOST_BYTES = 128 * 1024 * 1024
 MOST_CLIENTS = 256
@@ -14,6 +13,7 @@ MOST_CALLS = 1_000_000
 MOST_OUTSTANDING = 1000  # per connection
 MOST_PER_S = 1_000_000
 ARRIVALS = ("uniform", "poisson")
+GENERATORS = ("wrk", "h2load")  # external load generators: files of ``bench.child.generators``
 ENGINES = ("library", "wire", *GENERATORS)
 WHOLE = ("session", "reconnect")  # loads of whole client processes, or of whole connections, one after another
 LEAST_ACHIEVED = 0.99  # share of an open load's requests that have to leave, or it was not that load
@@ -28,10 +28,10 @@ class Case:
     of ``bench.child.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a
     load ``session``, one after another: the calls that each makes, and their payload in bytes; of a load ``reconnect``
     they are connections of one client process. ``message`` is what a request carries: opaque ``bytes``, a kind of
-    ``bench.messages``, or the name of a user's JSON file, whose text is the ``content``; ``payload_bytes`` is then
-    about its size as JSON. ``retry`` holds the fields of ``bench.child.retries.RetryPolicy`` for the load ``retry``: an
-    open load whose client gives up waiting, and tries again. Of the load ``reply_stream`` each caller has one stream at
-    a time: ``replies`` of ``reply_bytes`` for each request, one due every ``gap_us`` (0: without pauses).
+    ``bench.message_types``, or the name of a user's JSON file, whose text is the ``content``; ``payload_bytes`` is then
+    about its size as JSON. ``retry`` holds the fields of ``bench.plan.retry_policy.RetryPolicy`` for the load
+    ``retry``: an open load whose client gives up waiting, and tries again. Of the load ``reply_stream`` each caller has
+    one stream at a time: ``replies`` of ``reply_bytes`` for each request, one due every ``gap_us`` (0: without pauses).
     ``calls_per_connection``: after so many calls a caller closes its connection and opens another one; 0: it is kept.
     ``outstanding``: calls under way at once on each connection. ``large_bytes``: payload of the last of the calls that
     a client process has under way, beside the others of ``payload_bytes``; 0: there is none. ``p99_bytes``: sizes are

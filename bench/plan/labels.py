@@ -1,8 +1,8 @@
 """The shortest label that distinguishes each case from the others of its run."""
 
-from bench.child.retries import RetryPolicy
 from bench.plan import hosts, namespaces
 from bench.plan.case import Case
+from bench.plan.retry_policy import RetryPolicy
 from bench.text import duration
 
 MEANT_BY = {"freeze_ms": "freeze_after"}  # an option that means nothing where the other is not set

@@ -1,12 +1,9 @@
 """Placement: which CPUs the roles may use. It changes a raw round trip more than tenfold, so it is a factor."""
 
-import contextlib
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.child.clocks import threads
 from bench.errors import UsageError
 
 PLACEMENTS = {
@@ -80,13 +77,3 @@ def assign(placement: str, clients: int, router: bool = False) -> Placement:
     apart = cpus[2:3] or cpus[1:2] if router else []
     others = [cpu for cpu in cpus if cpu != cpus[1] and cpu not in apart]
     return Placement((cpus[1],), tuple((others[i % len(others)],) for i in range(clients)), tuple(apart) or None)
-
-
-def move(pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
-    """Pin running processes, with all their threads, to the given CPUs; None: all CPUs (Linux)."""
-    if not hasattr(os, "sched_setaffinity"):
-        return
-    for pid in pids:
-        for thread in threads(pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(thread, cpus or allowed())

@@ -190,9 +190,9 @@ def _need_programs(name: str) -> None:
     wanted = constant(name, "PROGRAMS", {})
     if not wanted:
         return
-    from bench import process
+    from bench.process import pipes
 
-    if absent := [program for program in wanted if process.program(program) is None]:
+    if absent := [program for program in wanted if pipes.program(program) is None]:
         packages = dict.fromkeys(wanted[program] for program in absent)
         are = "are" if len(absent) > 1 else "is"
         raise NotInstalledError(
@@ -239,6 +239,6 @@ def environment(name: str) -> str:
     wanted = constant(name, "ENVIRONMENT", None)
     if wanted is None:
         return ""
-    from bench import environments
+    from bench.installation import environments
 
     return str(environments.ensure(wanted))

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from bench import process
 from bench.contract import Address, Binding, RouterService, parse_address
 from bench.errors import NotInstalledError, TransportError
+from bench.process import pipes
 from bench.systems import _ports
 
 LOGIN = "ROUNDTRIP_BROKER_LOGIN"  # USER:PASSWORD that brokers started here ask for, and that clients present
@@ -45,7 +45,7 @@ class Program:
 
     def path(self) -> str:
         """Return where the program is; NotInstalledError names the package that holds it."""
-        if (found := process.program(self.name)) is None:
+        if (found := pipes.program(self.name)) is None:
             remedy = f"install it: apt-get install {self.package}"
             raise NotInstalledError(f"there is no {self.name}; {remedy}", [self.package])
         return found

@@ -5,10 +5,10 @@ from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import programs
 from bench.contract import LoadReport, Service
 from bench.errors import TransportError
-from bench.process import Process
+from bench.installation import programs
+from bench.process.pipes import Process
 
 HEADER = Path(__file__).with_name("_native.hpp")
 

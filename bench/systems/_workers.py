@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, NoReturn
 
-from bench.channel import (
+from bench.contract import parse_address
+from bench.errors import BenchError, TransportError
+from bench.process.channel import (
     Channel,
     Count,
     Counted,
@@ -27,9 +29,7 @@ from bench.channel import (
     read_line,
     run_child,
 )
-from bench.contract import parse_address
-from bench.errors import BenchError, TransportError
-from bench.process import Process, python
+from bench.process.pipes import Process, python
 from bench.systems import sockets
 
 Announce = Callable[[Callable[[], int]], None]  # is given a function that returns the requests answered so far

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 from pyarrow import flight
 
-from bench import codecs, credentials, messages
+from bench import codecs, credentials, message_types
 from bench.codecs import arrow
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
@@ -80,8 +80,8 @@ def coder(options: Options, kind: str) -> codecs.Coder | None:
     if options.codec != "arrow" or options.rpc != "exchange":
         return None
     codecs.load("arrow", kind)  # which refuses what has no columns
-    request = _natural(kind, messages.first(kind, 500))
-    answer = _total if kind == "items" else messages.same
+    request = _natural(kind, message_types.first(kind, 500))
+    answer = _total if kind == "items" else message_types.same
     schemas = {rows.batch.num_columns: rows.batch.schema for rows in (request, answer(request))}
 
     def decode(data: bytes) -> Rows:
@@ -91,7 +91,7 @@ def coder(options: Options, kind: str) -> codecs.Coder | None:
     return codecs.Coder(_encoded, decode, lambda message: _natural(kind, message), answer)
 
 
-def _natural(kind: str, message: messages.Message) -> Rows:
+def _natural(kind: str, message: message_types.Message) -> Rows:
     return Rows(arrow.batch(kind, message), message.get("m", 0))
 
 
@@ -157,8 +157,8 @@ class _Server(flight.FlightServerBase):
 
 def _carried(message: str, options: Options) -> str:
     """Return what a request carries: bytes, which are opaque; rows; or encoded, the bytes of a codec."""
-    if message == messages.BYTES:
-        return messages.BYTES
+    if message == message_types.BYTES:
+        return message_types.BYTES
     return "rows" if options.codec == "arrow" and options.rpc == "exchange" else "encoded"
 
 

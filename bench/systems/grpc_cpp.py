@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from bench import programs
 from bench.contract import Binding, Service, parse_address
+from bench.installation import programs
 from bench.systems import _grpc, _grpc_wire, _native, _workers, grpc_sync
 
 TRANSPORTS = ("ipc", "tcp")

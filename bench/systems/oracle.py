@@ -65,7 +65,7 @@ class Options:
 
 def best_server() -> str:
     """Return the server with the smaller timing error: "c" where there is a compiler, else "python"."""
-    from bench import programs
+    from bench.installation import programs
 
     return "c" if shutil.which(programs.COMPILER) else "python"
 
@@ -78,7 +78,7 @@ def prepare() -> None:
 
 def program() -> Path:
     """Return the compiled server; NotInstalledError quotes the compiler if it fails."""
-    from bench import programs
+    from bench.installation import programs
 
     programs.need((), "g++")
     return programs.ensure(SOURCE, FLAGS)
@@ -139,7 +139,7 @@ def _serve_streams(binding: Binding, options: Options, service: Service) -> None
 
 def _serve_by_program(binding: Binding, options: Options, service: Service) -> None:
     """Let the program in C answer at a socket that is bound here, until it ends."""
-    from bench.process import Process
+    from bench.process.pipes import Process
 
     law = [options.law, options.mean_us, options.freeze_after, options.freeze_ms, SEED, options.wait]
     with sockets.listen(parse_address(binding.endpoint())) as listener:

@@ -15,9 +15,10 @@ import aio_pika
 import aiormq
 from aio_pika.abc import AbstractIncomingMessage
 
-from bench import credentials, process
+from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import NotInstalledError, TransportError
+from bench.process import pipes
 from bench.replies import END
 from bench.systems import _broker, _one_way, _ports, _tls
 
@@ -89,7 +90,7 @@ def _port_mapper(binding: Binding, service: RouterService) -> int:
 
     A node that finds none starts one, which outlives it and serves all nodes of the host.
     """
-    program = process.program("epmd")
+    program = pipes.program("epmd")
     if program is None:
         raise NotInstalledError("there is no epmd; install it: apt-get install erlang-base", ["erlang-base"])
     for _ in range(_broker.ATTEMPTS):

@@ -4,8 +4,8 @@ import socket
 from dataclasses import dataclass
 from typing import Literal
 
-from bench import programs
 from bench.contract import Binding, Service, parse_address
+from bench.installation import programs
 from bench.systems import _native, sockets
 
 TRANSPORTS = ("ipc", "tcp")

@@ -24,7 +24,7 @@ from thriftpy2.transport import (
 )
 from thriftpy2.transport.memory import TMemoryBuffer
 
-from bench import codecs, messages
+from bench import codecs, message_types
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError, unknown
 from bench.systems import _tls, sockets
@@ -96,7 +96,7 @@ def coder(options: Options, kind: str) -> codecs.Coder | None:
         structure.read(protocols.get_protocol(transports.get_transport(TMemoryBuffer(data))))
         return structure
 
-    return codecs.Coder(encode, decode, functools.partial(_made, type_), messages.typed_answerer(kind))
+    return codecs.Coder(encode, decode, functools.partial(_made, type_), message_types.typed_answerer(kind))
 
 
 def _made(type_: Any, message: Mapping[str, Any]) -> Any:
@@ -157,7 +157,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.tls:
         listener = _tls.listening(listener, binding.credentials)
     transports, protocols = _factories(options)
-    has_structures = binding.message != messages.BYTES and options.codec == "thrift"
+    has_structures = binding.message != message_types.BYTES and options.codec == "thrift"
     server = TThreadedServer(
         TProcessor(_structures().Messages if has_structures else _echo(), _Handler(service)),
         _Listener(listener, options.server_nodelay),

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench import programs
 from bench.contract import Address, Binding, Service, parse_address
+from bench.installation import programs
 from bench.systems import _native, sockets
 
 TRANSPORTS = ("tcp",)  # its HTTP client has no Unix domain sockets

@@ -11,7 +11,7 @@ import zenoh
 
 from bench.contract import Binding, RouterService, Service
 from bench.errors import TransportError
-from bench.process import Process, python
+from bench.process.pipes import Process, python
 from bench.systems import _broker, _zenoh
 
 TRANSPORTS = ("ipc", "tcp")

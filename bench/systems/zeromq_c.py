@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from bench import programs
 from bench.contract import Binding, Service
+from bench.installation import programs
 from bench.systems import _native, zeromq
 
 TRANSPORTS = ("ipc", "tcp")

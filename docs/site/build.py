@@ -28,8 +28,8 @@ from bench import paths
 from bench.analysis import checks
 from bench.apps.unattended import execute
 from bench.errors import BenchError, UsageError
-from bench.experiments import panels, words
-from bench.process import python
+from bench.experiments import panels, sentences
+from bench.process.pipes import python
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
@@ -214,7 +214,7 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path, is_shown: bool) 
         if not is_shown:
             return ""
         panels.save(run)
-    texts = {"claim": words.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
+    texts = {"claim": sentences.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
     text, alt = FIGURE + CLAIM + WHERE, panels.described(stem, run=run)
     return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **texts)
 

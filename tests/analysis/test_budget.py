@@ -8,10 +8,10 @@ import bench
 from bench.analysis import budget
 from bench.errors import UsageError
 from bench.plan.case import Case
-from bench.plan.estimate import expected_s
-from bench.plan.profiles import make_plan
 from bench.run import stored
 from bench.stats.variance import Level
+from bench.validation.estimate import expected_s
+from bench.validation.profiles import make_plan
 
 CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 

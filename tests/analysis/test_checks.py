@@ -9,13 +9,13 @@ from handmade import PAIR, file_by_file, handmade, moody, noisy, reference
 from bench.analysis import checks, stationarity
 from bench.analysis.checks import CAUTION, INVALID, PASS
 from bench.experiments import panels
-from bench.experiments.calibration import virtual_time
 from bench.measurement import kernel_counters
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import start_record
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
+from bench.simulation import virtual_time
+from bench.validation.profiles import make_plan
 
 LOOPBACK = Case("loopback", "inproc")
 CAPACITY = r"capacity .*at least ([\d,]+)/s"  # of a server whose clients are the limit

@@ -5,7 +5,7 @@ import pytest
 from handmade import handmade, noisy
 
 from bench.analysis import checks, clocks
-from bench.analysis.card import CAUTION, INVALID, PASS
+from bench.analysis.trust_card import CAUTION, INVALID, PASS
 from bench.errors import UsageError
 from bench.plan import hosts as plan_hosts
 from bench.plan.case import Case

@@ -12,9 +12,9 @@ from bench.analysis import budget, verdicts
 from bench.analysis.comparison import DIFFERENT, SAME, UNKNOWN, aa_ratio, at_once, compare, compare_cases, effect, judge
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
-from bench.plan.estimate import expected_s
 from bench.run.frames import Run
 from bench.stats import intervals, variance
+from bench.validation.estimate import expected_s
 
 ONE = [Case("zeromq", "ipc")]
 

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import stats
-from bench.analysis import checks, hosts, quantiles
-from bench.analysis.card import CAUTION, PASS
+from bench.analysis import checks, per_host, quantiles
 from bench.analysis.comparison import compare
 from bench.analysis.prediction import predict
 from bench.analysis.resources import resources
+from bench.analysis.trust_card import CAUTION, PASS
 from bench.apps import listing
 from bench.errors import DataError
 from bench.experiments import panels, tables
@@ -32,9 +32,9 @@ from bench.run.start_record import StartRecord
 TWO = far_case(clients=4)
 
 
-def quantile_of(run, hosts, p, start=0):
+def quantile_of(run, per_host, p, start=0):
     """The quantile of a start's calls of some hosts, from the samples as they are stored."""
-    rows = run.samples[(run.samples["start"] == start) & run.samples["warm"] & run.samples["host"].isin(hosts)]
+    rows = run.samples[(run.samples["start"] == start) & run.samples["warm"] & run.samples["host"].isin(per_host)]
     return stats.quantile(rows["rtt_ns"].to_numpy() / 1e3, p)
 
 
@@ -113,7 +113,7 @@ def test_the_host_that_measures_latency_alone_is_described_whether_others_agree_
 def test_one_host_that_loads_needs_no_agreement():
     run = far_run([far_case(clients=1)], ["a", "b"], {"a": 100})
     assert run.merged[0].kind == ALONE and run.starts.loc[0, column(0.5)] == quantile_of(run, ["a"], 0.5)
-    assert hosts.described(run, 0) == "host a" and checks.hosts(run).verdict == PASS
+    assert per_host.described(run, 0) == "host a" and checks.hosts(run).verdict == PASS
 
 
 def test_the_rate_is_of_the_window_in_which_all_hosts_load():
@@ -227,5 +227,5 @@ def test_a_run_of_one_machine_has_nothing_of_it():
     run = handmade(PAIR, [50, 30], shape=noisy)
     assert run.merged == {} and run.hosts.empty and "host" not in run.samples
     assert tables.hosts(run).empty and "quantiles of" not in tables.calls(run)
-    assert hosts.headline(run) == "" and "Hosts:" not in panels.caption(run)
+    assert per_host.headline(run) == "" and "Hosts:" not in panels.caption(run)
     assert len(checks.check(run)) == 12

@@ -9,7 +9,7 @@ from conftest import ROOT
 from bench.apps.teaching import questions
 from bench.apps.teaching.course import EXERCISES
 from bench.experiments import registry
-from bench.plan.estimate import expected_s
+from bench.validation.estimate import expected_s
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
 

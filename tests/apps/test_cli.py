@@ -15,8 +15,8 @@ from bench.apps.cli import outside
 from bench.apps.doctor import EXAMINATIONS, Finding
 from bench.measurement import runner
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import stored
+from bench.validation.profiles import make_plan
 
 LONG = "x" * 5000
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-from bench.process import python
+from bench.process.pipes import python
 
 NAMES = ("bench", "zmq", "json", "click", "numpy", "nbconvert", "venv", "pip", "subprocess", "random")
 

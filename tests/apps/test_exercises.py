@@ -15,9 +15,9 @@ from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
-from bench.plan.validation import checked
 from bench.stats import intervals
 from bench.systems import mystery as system
+from bench.validation.support import checked
 
 NUMBERS = [one for one in EXERCISES if one.unit]
 WORDS = [one for one in EXERCISES if not one.unit]

@@ -22,13 +22,14 @@ from bench.errors import UsageError
 from bench.experiments import panels, registry
 from bench.experiments.explore.findings import Row, rows
 from bench.experiments.explore.text import sentences
-from bench.measurement import child_process, runner
+from bench.measurement import runner
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
+from bench.process import child_process
 from bench.run import stored
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import listed
+from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

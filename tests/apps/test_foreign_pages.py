@@ -16,7 +16,7 @@ from papermilling import papermill_here
 
 from bench.apps.exploring.screen import Page
 from bench.apps.teaching import slides
-from bench.process import python
+from bench.process.pipes import python
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Glyph")]  # of characters that no font has
 BOTH = pytest.mark.parametrize("text", HALVES, ids=["one", "other"])

@@ -7,12 +7,12 @@ from conftest import REFERENCE
 
 from bench import systems
 from bench.analysis import checks
-from bench.apps import code, listing, notebook, repeating
+from bench.apps import code, listing, notebook, repeat
 from bench.experiments import panels, registry
 from bench.measurement import runner
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run.folder import Folder
+from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ def test_the_command_holds_what_differs_from_the_notebooks_defaults():
     asked = {"system": "sockets", "transport": "ipc", "payload_bytes": [100, 200], "options": "{writes: 2}"}
     usual = {"target": "", "engine": "library", "placement": "default", "profile": "class", "seed": 1}
     run = notebook.measure("latency", **asked, **usual, **SMALL)
-    words = shlex.split(repeating.command(run.folder))
+    words = shlex.split(repeat.command(run.folder))
     assert words[:5] == ["python", "-m", "bench", "run", "latency"] and set(words[5::3]) == {"-p"}
     given = {words[place + 1]: words[place + 2] for place in range(5, len(words), 3)}
     assert given == {
@@ -61,19 +61,19 @@ def test_explain_and_show_print_it(command):
 def test_a_run_that_recorded_no_parameters_says_so():
     plan = registry.plan("latency", system="sockets", transport="ipc", seed=7, starts=2)
     folder = runner.run(plan)
-    said = repeating.command(folder)
+    said = repeat.command(folder)
     words = shlex.split(said, comments=True)
     given = {words[place + 1]: words[place + 2] for place in range(5, len(words), 3)}
     again = registry.plan("latency", system="sockets", transport="ipc", **given)
     assert given.keys() <= {"starts", "seed", "window_s"} and again == plan
     assert "  # " in said
-    assert repeating.command(Folder(REFERENCE / "latency")).startswith("python -m bench run latency")
+    assert repeat.command(Folder(REFERENCE / "latency")).startswith("python -m bench run latency")
 
 
 def test_what_a_foreign_manifest_holds_is_quoted():
     folder = runner.run(make_plan("latency", [Case("sockets", "ipc")], **SMALL), parameters={"system": "$(rm x); 'y'"})
     folder.update(parameters={"system": "$(rm x); 'y'", "no such": "z", "transport": "ipc\ntcp"})
-    words = shlex.split(repeating.command(folder))[4:]
+    words = shlex.split(repeat.command(folder))[4:]
     assert words == ["latency", "-p", "system", "$(rm x); 'y'", "-p", "transport", "ipc\ntcp"]
 
 

@@ -25,8 +25,8 @@ from bench.apps.classroom.reading import RefusedError
 from bench.errors import DataError, UsageError
 from bench.measurement import runner
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import integrity, schema, stored
+from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import wait_for
 
-from bench import environments, paths, systems
+from bench import paths, systems
 from bench.apps import unattended
+from bench.installation import environments
 
 
 @pytest.fixture

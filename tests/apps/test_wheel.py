@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 
 from bench.measurement import revision
-from bench.process import python
+from bench.process.pipes import python
 
 pytestmark = pytest.mark.slow
 

@@ -88,9 +88,9 @@ def without_measuring() -> Iterator[None]:
     def accepted(*given: Any, **named: Any) -> Any:
         raise _AcceptedError
 
-    from bench import environments
-    from bench.experiments.calibration import certificate
+    from bench.installation import environments
     from bench.measurement import capacity_search, serve
+    from bench.simulation import certificate
 
     places = [(unattended, "_execute_one"), (capacity_search, "find"), (serve, "_serve"), (environments, "ensure")]
     places += [(certificate, "certificate"), (systems, "prepare")]

@@ -5,8 +5,8 @@ import sys
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
 from bench.run import stored
+from bench.validation.profiles import make_plan
 
 SYSTEMS = ("sockets", "zeromq", "http_stdlib", "xmlrpc_stdlib")
 

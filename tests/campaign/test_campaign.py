@@ -20,9 +20,9 @@ from bench.errors import DataError, SystemFailedError
 from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run.frames import Run
 from bench.text import one_line
+from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

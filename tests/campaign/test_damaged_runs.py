@@ -9,10 +9,10 @@ import pytest
 from conftest import ROOT
 
 from bench.errors import DataError
-from bench.plan.estimate import described
 from bench.run import manifest, schema
 from bench.run.folder import Folder
 from bench.run.frames import Run
+from bench.validation.estimate import described
 
 pytestmark = pytest.mark.slow
 

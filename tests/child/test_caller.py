@@ -10,13 +10,13 @@ from wire_servers import framed, leaving, served
 
 from bench.analysis import checks
 from bench.child import caller
-from bench.child.callers import Callers
+from bench.child.loads import Callers
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement import runner
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run.frames import Run
 from bench.systems import http_aiohttp, http_stdlib, sockets
+from bench.validation.profiles import make_plan
 
 OK, REFUSED = b"200 OK", b"500 Internal Server Error"
 

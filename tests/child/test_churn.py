@@ -15,11 +15,11 @@ from bench.child.connections import load_of
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement import runner
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 from bench.systems import http_aiohttp, sockets
+from bench.validation.profiles import make_plan
 
 FOREVER_NS = 10**11
 

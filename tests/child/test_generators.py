@@ -19,10 +19,10 @@ from bench.errors import NotInstalledError, SystemFailedError, UsageError
 from bench.experiments import tables
 from bench.measurement import runner
 from bench.measurement.start import measure
-from bench.plan.case import Case
-from bench.plan.profiles import make_plan
-from bench.plan.validation import checked
+from bench.plan.case import GENERATORS, Case
 from bench.run.frames import Run
+from bench.validation.profiles import make_plan
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def need(*names):
             pytest.skip(str(missing))
 
 
-@pytest.fixture(params=generators.NAMES)
+@pytest.fixture(params=GENERATORS)
 def engine(request):
     need(request.param)
     return request.param

@@ -5,7 +5,8 @@ from array import array
 
 import pytest
 
-from bench.child.retries import Requests, RetryPolicy
+from bench.child.retry_attempts import Requests
+from bench.plan.retry_policy import RetryPolicy
 
 MS = 1_000_000
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from wire_servers import byte_by_byte, echo, framed, http, late, leaving, load_of, requests, served
 
-from bench.child import caller, connection, polling, wire
-from bench.child.connection import Connection, Script
+from bench.child import caller, polling, wire, wire_connection
 from bench.child.timed_loops import zeros
 from bench.child.wire import Talks
+from bench.child.wire_connection import Connection, Script
 from bench.errors import SystemFailedError, TransportError
 from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
 
@@ -47,9 +47,9 @@ def test_the_call_under_way_at_the_end_is_the_last(poller):
     assert (report.calls, report.errors, report.scheduled) == (3, 0, None)
 
 
-def echo_as_it_comes(connection, asked):
-    while data := connection.recv(10_000):
-        connection.sendall(data)
+def echo_as_it_comes(wire_connection, asked):
+    while data := wire_connection.recv(10_000):
+        wire_connection.sendall(data)
 
 
 @pytest.mark.parametrize("behave", [echo, echo_as_it_comes])
@@ -60,7 +60,7 @@ def test_requests_larger_than_the_buffers_are_sent_in_parts(poller, behave):
 
 
 def test_a_peer_that_sends_and_does_not_read_is_an_error_and_memory_stays_bounded(monkeypatch, poller):
-    monkeypatch.setattr(connection, "MOST_EARLY", 3_000_000)
+    monkeypatch.setattr(wire_connection, "MOST_EARLY", 3_000_000)
 
     def flood(peer, asked):
         while True:
@@ -73,11 +73,11 @@ def test_a_peer_that_sends_and_does_not_read_is_an_error_and_memory_stays_bounde
 def close_after(response):
     """Return a behaviour: answer one request, the connection's end in the same segment as the answer's."""
 
-    def behave(connection, asked):
+    def behave(wire_connection, asked):
         for payload in itertools.islice(asked, 1):
-            connection.send(response(payload), MSG_MORE)
-            connection.shutdown(SHUT_WR)
-            connection.recv(1)
+            wire_connection.send(response(payload), MSG_MORE)
+            wire_connection.shutdown(SHUT_WR)
+            wire_connection.recv(1)
 
     return behave
 
@@ -130,19 +130,19 @@ def test_a_connection_that_ended_before_a_request_left_is_opened_again_once(poll
 def spoilt(spoil, after=5):
     """Return a behaviour: answer some requests, then do what ``spoil(connection, payload)`` does."""
 
-    def behave(connection, asked):
+    def behave(wire_connection, asked):
         for payload in itertools.islice(asked, after):
-            connection.sendall(framed(payload))
+            wire_connection.sendall(framed(payload))
         for payload in asked:
-            spoil(connection, payload)
+            spoil(wire_connection, payload)
 
     return behave
 
 
-def reset(connection, payload):
-    connection.sendall(framed(payload)[:7])
-    connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()
+def reset(wire_connection, payload):
+    wire_connection.sendall(framed(payload)[:7])
+    wire_connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+    wire_connection.close()
 
 
 BROKEN = [  # how, what the error quotes, counted as what
@@ -202,10 +202,10 @@ def test_too_many_failures_end_the_load(monkeypatch):
 
 
 def test_a_response_to_an_earlier_request_is_noticed():
-    def stale(connection, asked):
+    def stale(wire_connection, asked):
         earlier = b""
         for payload in asked:
-            connection.sendall(framed(earlier or payload))
+            wire_connection.sendall(framed(earlier or payload))
             earlier = payload
 
     with served(stale) as address, pytest.raises(SystemFailedError, match=r"request 1 .*100 bytes"):
@@ -213,11 +213,11 @@ def test_a_response_to_an_earlier_request_is_noticed():
 
 
 def test_a_server_that_speaks_unasked_is_an_error(poller):
-    def speak(connection, asked):
+    def speak(wire_connection, asked):
         for number, payload in enumerate(asked):
-            connection.sendall(framed(payload))
+            wire_connection.sendall(framed(payload))
             time.sleep(0.02 * number)
-            connection.sendall(b"x" * number)
+            wire_connection.sendall(b"x" * number)
 
     with served(speak) as address, pytest.raises(SystemFailedError, match="1 bytes"):
         load_of(address, load="open", offered_per_s=5, window_s=1)
@@ -234,10 +234,10 @@ def test_an_error_of_the_server_is_told_with_its_status():
 def test_responses_whose_header_changes_are_read_again():
     numbers = itertools.count()
 
-    def number(connection, asked):
+    def number(wire_connection, asked):
         for payload in asked:
             document = _xmlrpc.response(_xmlrpc.request(payload), lambda echoed: echoed)
-            connection.sendall(http(document, fields=[b"Number: %d" % next(numbers)], sizes=[3, 40]))
+            wire_connection.sendall(http(document, fields=[b"Number: %d" % next(numbers)], sizes=[3, 40]))
 
     with served(number) as address:
         _, report, _ = load_of(address, xmlrpc_stdlib, max_calls=50)
@@ -263,10 +263,10 @@ def test_requests_leave_when_due_by_the_connection_that_is_free(poller):
 
 
 def test_what_is_due_while_all_wait_is_late_and_what_is_too_late_is_dropped():
-    def slow(connection, asked):
+    def slow(wire_connection, asked):
         for payload in asked:
             time.sleep(0.02)
-            connection.sendall(framed(payload))
+            wire_connection.sendall(framed(payload))
 
     with served(slow) as address:
         _, report, blobs = load_of(address, load="open", offered_per_s=5000, window_s=0.1, callers=2)

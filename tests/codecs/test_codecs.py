@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench import codecs, messages
+from bench import codecs, message_types
 from bench.errors import NotInstalledError, TransportError, UsageError
 
-PAIRS = [(name, kind) for kind in messages.KINDS for name in codecs.names() if (name, kind) != ("arrow", "tree")]
+PAIRS = [(name, kind) for kind in message_types.KINDS for name in codecs.names() if (name, kind) != ("arrow", "tree")]
 UNTYPED = ("json", "orjson", "msgpack", "cbor", "pickle", "msgspec_json", "msgspec_msgpack")
 
 
@@ -22,7 +22,7 @@ def test_all_codecs_of_the_plan_are_there():
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_a_server_answers_what_the_client_expects(name, kind):
     coder = codecs.load(name, kind)
-    first, second = messages.make(kind, 2000, seed=1)[:2]
+    first, second = message_types.make(kind, 2000, seed=1)[:2]
     exchange = coder.exchange(first)
     reply = coder.decode(codecs.around(coder)(coder.encode(exchange.request)))
     assert exchange == reply
@@ -48,7 +48,7 @@ def plain(value):
 @pytest.mark.parametrize("name", codecs.names())
 def test_totals_are_equal_in_every_codec(name):
     coder = codecs.load(name, "items")
-    message = messages.make("items", 1000, seed=5)[0]
+    message = message_types.make("items", 1000, seed=5)[0]
     wanted = [item["price"] * item["quantity"] * message["m"] for item in message["items"]]
     reply = plain(coder.decode(codecs.around(coder)(coder.encode(coder.natural(message)))))
     assert [int(item["total"]) for item in reply["items"]] == wanted

@@ -6,15 +6,15 @@ import re
 
 import pytest
 
-from bench import messages
+from bench import message_types
 from bench.errors import UsageError
-from bench.messages import items, numbers, record, tree
+from bench.message_types import items, numbers, record, tree
 
 
 @pytest.mark.parametrize("kind", ["record", "items", "tree"])
 @pytest.mark.parametrize("wanted", [500, 2000, 20_000, 200_000])
 def test_sizes_follow_the_payload_by_whole_items(kind, wanted):
-    sizes = [messages.size(one) for one in messages.make(kind, wanted, seed=3)]
+    sizes = [message_types.size(one) for one in message_types.make(kind, wanted, seed=3)]
     assert abs(sum(sizes) / len(sizes) - wanted) < 0.2 * wanted
 
 
@@ -23,13 +23,13 @@ def test_numbers_count_eight_bytes_each():
     assert len(numbers.make(1, random.Random(1))["numbers"]) == 1
 
 
-@pytest.mark.parametrize("kind", messages.KINDS)
+@pytest.mark.parametrize("kind", message_types.KINDS)
 def test_messages_differ_and_a_seed_repeats_them(kind):
-    some = messages.make(kind, 1000, seed=1)
+    some = message_types.make(kind, 1000, seed=1)
     assert len(some) == 16 and all(one != some[0] for one in some[1:])
-    assert some == messages.make(kind, 1000, seed=1) != messages.make(kind, 1000, seed=2)
-    assert len(messages.make(kind, 5_000_000, seed=1)) == 2
-    assert messages.first(kind, 1000) == some[0]
+    assert some == message_types.make(kind, 1000, seed=1) != message_types.make(kind, 1000, seed=2)
+    assert len(message_types.make(kind, 5_000_000, seed=1)) == 2
+    assert message_types.first(kind, 1000) == some[0]
 
 
 def test_a_record_has_twelve_fields_of_all_usual_types():
@@ -66,15 +66,15 @@ def test_a_smaller_tree_is_cut_to_its_nodes():
 
 
 def test_an_exchange_equals_the_expected_reply_only():
-    exchange = messages.Exchange({"a": 1}, {"a": 2})
+    exchange = message_types.Exchange({"a": 1}, {"a": 2})
     assert exchange == {"a": 2}
     assert exchange != {"a": 1}
     assert re.search(r"\{'a': 3\}.*\{'a': 2\}", exchange.difference({"a": 3}))
 
 
 def test_a_message_of_the_users_own_is_kept_as_compact_json():
-    assert messages.read_own(b' {"a": [1, "\xc3\xbc"]} ', "mine.json") == '{"a":[1,"ü"]}'
-    assert messages.make("mine.json", 1, 1, '{"a":1}') == [{"a": 1}, {"a": 1}]
+    assert message_types.read_own(b' {"a": [1, "\xc3\xbc"]} ', "mine.json") == '{"a":[1,"ü"]}'
+    assert message_types.make("mine.json", 1, 1, '{"a":1}') == [{"a": 1}, {"a": 1}]
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_a_message_of_the_users_own_is_kept_as_compact_json():
 )
 def test_a_file_that_is_no_message_is_refused_in_one_sentence(text, words):
     with pytest.raises(UsageError, match=words):
-        messages.read_own(text, "mine.json")
+        message_types.read_own(text, "mine.json")

@@ -7,9 +7,10 @@ from handmade import handmade, reference
 from matplotlib.colors import same_color
 from matplotlib.lines import Line2D
 
+from bench.drawing import borrowed
+from bench.drawing.axes import GREY
 from bench.errors import DataError
-from bench.experiments import borrowed, panels, registry, tables, words
-from bench.experiments.axes import GREY
+from bench.experiments import panels, registry, sentences, tables
 from bench.experiments.languages.plan import SIDES
 from bench.plan.case import Case
 from bench.run.frames import Run
@@ -90,7 +91,7 @@ def test_nothing_is_computed_with_them(notebook, no_reference):
     assert borrowed.systems(run) == MEASURED[notebook][1]
 
     def computed(of):
-        return words.conclusion(of), [str(frame) for frame in tables.results(of)], panels.finding(of)
+        return sentences.conclusion(of), [str(frame) for frame in tables.results(of)], panels.finding(of)
 
     found = computed(run)
     no_reference()

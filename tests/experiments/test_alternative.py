@@ -9,8 +9,7 @@ from handmade import handmade, reference
 from matplotlib.figure import Figure
 from test_figures import RUNS
 
-from bench.experiments import alternative, panels
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     RangeRow,
     curve,
     distribution_axes,
@@ -21,6 +20,7 @@ from bench.experiments.axes import (
     ticks_at,
     time_axis,
 )
+from bench.experiments import alternative, panels
 from bench.plan.case import Case
 
 

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from bench import stats
 from bench.analysis import checks
 from bench.apps import cli
-from bench.experiments.calibration import certificate, virtual_time
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
+from bench.simulation import certificate, virtual_time
 from bench.stats import intervals, steady_state
+from bench.validation.profiles import make_plan
 
 LAW = {"law": "exponential", "mean_us": 1000}
 

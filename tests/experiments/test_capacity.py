@@ -3,7 +3,7 @@
 from handmade import reference
 
 from bench.analysis import checks
-from bench.analysis.card import CAUTION, PASS
+from bench.analysis.trust_card import CAUTION, PASS
 from bench.experiments import panels
 from bench.experiments.capacity import text
 

@@ -9,7 +9,8 @@ from handmade import handmade, reference
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
 from bench.apps.teaching import expected, predictions, questions, scores
-from bench.experiments import published, registry, tables, words
+from bench.experiments import published, registry, tables
+from bench.experiments import sentences as words
 from bench.experiments.case_ratios import times
 from bench.experiments.clients.findings import best, bursts, gain, grown
 from bench.experiments.overview.findings import over_sockets, rates

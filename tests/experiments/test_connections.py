@@ -13,9 +13,9 @@ from bench.experiments import panels, registry, tables
 from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.connections import figure, findings, text
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
+from bench.validation.profiles import make_plan
 
 CHURN = [Case("sockets", "tcp", 100, calls_per_connection=n) for n in (1, 10, 0)]
 DEPTH = [Case("zeromq", "tcp", 100, outstanding=n) for n in (1, 4)]

@@ -9,7 +9,7 @@ from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
 from bench.experiments.fanin import figure, findings, text
 from bench.experiments.fanin.plan import parts
-from bench.experiments.words import limit_of
+from bench.experiments.sentences import limit_of
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 
@@ -56,7 +56,7 @@ def test_options_are_those_of_their_system():
 
 
 def test_by_default_the_brokers_without_a_program_of_debian_are_measured_zenoh_through_its_router(monkeypatch):
-    from bench.plan import cases
+    from bench.validation import cases
 
     debian = dict.fromkeys(["redis", "nats", "rabbitmq", "mqtt"], "install it")
     monkeypatch.setattr(cases, "why_absent", debian.get)

@@ -18,10 +18,10 @@ from bench.analysis.quantiles import STARTS, Quantile, crossed
 from bench.apps import classroom
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
-from bench.experiments import axes as house
-from bench.experiments import panels, words
+from bench.drawing import axes as house
+from bench.drawing.layout import settle
+from bench.experiments import panels, sentences
 from bench.experiments.latency import figure as latency
-from bench.experiments.layout import settle
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.origins.figure import direction
 from bench.experiments.origins.findings import Relation
@@ -122,7 +122,7 @@ def test_alt_texts_say_the_finding_and_what_is_drawn(stem):
     assert not RETIRED.search(drawn)
     assert found.endswith(drawn) and len(found) > len(drawn) + 20
     first = found.removesuffix(drawn).strip().rstrip(".")
-    assert re.sub(r"\W", "", first) in re.sub(r"\W", "", words.conclusion(reference(stem)))
+    assert re.sub(r"\W", "", first) in re.sub(r"\W", "", sentences.conclusion(reference(stem)))
     assert not re.search(r"[*`]", first)
 
 

@@ -7,12 +7,12 @@ import pytest
 from far_hosts import far_run
 from handmade import FACTS
 
-from bench.apps import listing, repeating
+from bench.apps import listing, repeat
 from bench.errors import UsageError
-from bench.experiments import panels, registry, tables, words
-from bench.plan import estimate
+from bench.experiments import panels, registry, sentences, tables
 from bench.plan.case import Case
 from bench.run import stored
+from bench.validation import estimate
 
 pytestmark = pytest.mark.slow
 
@@ -45,10 +45,10 @@ def test_all_cases_are_between_hosts(notebook):
 
 @pytest.mark.parametrize("notebook", [name for name in ASKED if name != "explore"])
 def test_the_parameter_is_in_the_notebook_and_in_the_command_that_repeats_a_run(notebook):
-    assert repeating.defaults(notebook)["hosts"] == ""
+    assert repeat.defaults(notebook)["hosts"] == ""
     plan = registry.plan(notebook, **ASKED[notebook], hosts=SCHEDULER)
     folder = stored.create(plan, FACTS | {"parameters": {"hosts": SCHEDULER}})
-    assert repeating.command(folder).endswith(f" -p hosts {SCHEDULER}")
+    assert repeat.command(folder).endswith(f" -p hosts {SCHEDULER}")
 
 
 def test_hosts_that_are_named_to_load_share_the_connections_of_scaleup(tmp_path):
@@ -77,12 +77,12 @@ def test_figures_and_conclusions_are_drawn_from_hosts_that_do_not_agree(notebook
     whose = "a" if notebook in ONE_CLIENT else "b"
     assert re.search(r"\bs \(4 CPUs\).*\ba \(4 CPUs\).*\bb \(4 CPUs\)", below)
     assert f"host {'l' if latency else whose}" in below
-    assert len(words.conclusion(run)) > 20 and len(tables.results(run)) > 1
+    assert len(sentences.conclusion(run)) > 20 and len(tables.results(run)) > 1
 
 
 def test_scaleup_counts_the_cpus_of_the_servers_host():
     run = far_run(registry.plan("scaleup", hosts=SCHEDULER).cases, ["a"], {"a": 100}, calls=20, notebook="scaleup")
-    assert re.search(r"4 CPUs.* host s\b", words.conclusion(run))
+    assert re.search(r"4 CPUs.* host s\b", sentences.conclusion(run))
     assert "4 CPUs" in [one.get_text() for axes in panels.whole(run).axes for one in _legend(axes)]
 
 

@@ -12,9 +12,9 @@ from bench.experiments.case_ratios import times
 from bench.experiments.languages import findings, text
 from bench.experiments.languages.plan import SIDES, TWINS
 from bench.plan.case import Case
-from bench.plan.cases import absent_of
 from bench.plan.labels import labels
 from bench.systems import load
+from bench.validation.cases import absent_of
 
 
 def cases(callers=1, system="sockets_c"):

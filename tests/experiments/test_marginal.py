@@ -15,18 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import systems
-from bench.channel import encode
-from bench.child.spec import SessionSpec
 from bench.errors import SystemFailedError, UsageError
 from bench.experiments import registry
 from bench.experiments.marginal import findings
 from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.estimate import described
-from bench.plan.profiles import make_plan
-from bench.plan.validation import checked
+from bench.process.channel import encode
+from bench.process.spec import SessionSpec
 from bench.run.frames import Run
+from bench.validation.estimate import described
+from bench.validation.profiles import make_plan
+from bench.validation.support import checked
 
 SESSIONS = ((1, 100), (30, 100), (10, 5000))
 

@@ -7,7 +7,7 @@ import pytest
 from handmade import handmade
 
 from bench.errors import UsageError
-from bench.experiments import registry, tables, words
+from bench.experiments import registry, sentences, tables
 from bench.experiments.messages import findings, text
 from bench.plan.case import Case
 from bench.text import quantity
@@ -61,7 +61,7 @@ def test_the_fastest_codec_comes_first_and_the_sizes_go_up():
 
 def test_the_sentences_have_the_codecs_their_shares_and_their_sizes():
     run = message_run()
-    said = words.conclusion(run)
+    said = sentences.conclusion(run)
     assert all(fact in said for fact in ("**zeromq, json**", "**orjson**", "24%", "320 B"))
     crossings = [findings.crossing_bytes(run, findings.sweeps(run)["json"], level) for level in (0.1, 0.5)]
     assert all(quantity(at, "B") in text.sizes(run) for at in crossings)

@@ -7,7 +7,7 @@ from handmade import handmade
 from matplotlib.figure import Figure
 
 from bench.errors import UsageError
-from bench.experiments import panels, registry, words
+from bench.experiments import panels, registry, sentences
 from bench.experiments.mystery import figure
 from bench.plan.case import Case
 
@@ -49,7 +49,7 @@ def test_what_several_callers_bring_is_a_ratio_of_rates_in_each_block():
 def test_the_words_tell_what_is_seen_and_not_what_it_is():
     counted = {"tcp_segments_out": 40, "tcp_connections": 20, "tcp_delayed_acks": 0}
     run = handmade(boxes(), [700, 700, 2100, 600, 600, 600], calls=20, notebook="mystery", **counted)
-    said = words.conclusion(run)
+    said = sentences.conclusion(run)
     assert re.search(r"\*\*A\*\*: .*6,000 B .*3\.0 times", said) and "1.00 new connections" in said
     for word in ("nagle", "convoy", "stale", "gzip", "late calls", "connection per call"):
         assert word not in said.lower()

@@ -11,7 +11,7 @@ from bench.apps.teaching import questions
 from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
 from bench.experiments.network import figure, findings, text
-from bench.measurement import namespaces as measurable
+from bench.measurement.hosts import namespaces as measurable
 from bench.plan.case import Case
 from bench.plan.namespaces import hosts
 from bench.run.start_record import StartRecord

@@ -11,7 +11,7 @@ from bench.analysis import checks
 from bench.analysis.quantiles import quantile
 from bench.apps.documents import choosing, results, summary
 from bench.apps.teaching import questions
-from bench.experiments import alternative, panels, words
+from bench.experiments import alternative, panels, sentences
 from bench.experiments.calibration import text as calibration
 from bench.experiments.clients import text as clients
 from bench.experiments.openload import text as openload
@@ -49,7 +49,7 @@ def test_the_score_is_what_the_sentences_say(question):
     one = questions.find(question)
     run = reference(one.notebook)
     value, low, high = map(one.shown, questions.measured(run, one))
-    said = words.conclusion(run)
+    said = sentences.conclusion(run)
     assert f"{value} {one.unit}" in said
     assert question != "keepalive q1" or re.search(rf"{value} times \([^)]*{low} to {high}\)", said)
 
@@ -69,21 +69,21 @@ def test_the_score_is_what_a_sentence_or_the_document_says(question):
     run = reference(one.notebook)
     said = SAID[question].format(*(re.escape(one.shown(value)) for value in questions.measured(run, one)))
     document = (ROOT / "docs" / "choosing.md").read_text("utf-8")
-    assert re.search(said, (words.conclusion(run) + document).replace("\xa0", " "))
+    assert re.search(said, (sentences.conclusion(run) + document).replace("\xa0", " "))
 
 
 def test_messages_score_is_the_share_that_its_sentences_say():
     one = questions.find("messages q1")
     run = reference(one.notebook)
     value, low, high = (f"{end:.0f}%" for end in questions.measured(run, one))
-    (line,) = [line for line in words.conclusion(run).splitlines() if "**zeromq, json**" in line]
+    (line,) = [line for line in sentences.conclusion(run).splitlines() if "**zeromq, json**" in line]
     assert re.search(rf"{value} .*{low} to {high}", line)
 
 
 def test_languages_score_is_the_reciprocal_of_the_share_that_its_sentences_say():
     run = reference("languages")
     value, low, high = questions.measured(run, questions.find("languages q1"))
-    said = re.search(r"sockets_c tcp\*\*: .*?, (\d+) % \(95 % CI (\d+) to (\d+)\)", words.conclusion(run))
+    said = re.search(r"sockets_c tcp\*\*: .*?, (\d+) % \(95 % CI (\d+) to (\d+)\)", sentences.conclusion(run))
     share, least, most = (int(each) / 100 for each in said.groups())
     assert [value, low, high] == pytest.approx([1 / share, 1 / most, 1 / least], rel=0.01)
 
@@ -96,7 +96,7 @@ def test_streamings_score_of_cpu_time_is_the_reciprocal_of_the_step_that_the_sen
 
 
 def test_the_gains_of_the_boxes_are_those_of_the_teaching_table():
-    said = words.conclusion(reference("mystery"))
+    said = sentences.conclusion(reference("mystery"))
     gains = re.findall(r"^- \*\*[A-F]\*\*: .*?; \d+ callers make ([\d.]+) times", said, re.M)
     least, *others = sorted(gains, key=float)
     (row,) = re.findall(r"^\| mystery \| .*", (ROOT / "docs" / "teaching.md").read_text("utf-8"), re.M)
@@ -105,7 +105,7 @@ def test_the_gains_of_the_boxes_are_those_of_the_teaching_table():
 
 def test_retries_score_is_the_number_of_its_sentences():
     run = reference("retries")
-    line = next(one for one in words.conclusion(run).splitlines() if "**retries at once**" in one)
+    line = next(one for one in sentences.conclusion(run).splitlines() if "**retries at once**" in one)
     attempts, met = re.search(r"([\d.]+) attempts per request, (\d+)% of the requests met", line).groups()
     for name, said in (("retries q1", float(attempts)), ("retries q2", float(met))):
         assert questions.measured(run, questions.find(name))[0] == pytest.approx(said, rel=0.02)
@@ -151,7 +151,9 @@ def test_the_readme_says_of_each_other_check_why_it_did_not_pass():
 
 def test_latencys_largest_tail_is_a_ratio_of_two_numbers_of_its_table():
     run = reference("latency")
-    value, label = re.search(r"largest ratio of p99.9 to median is (\S+), for (.*?)\.", words.conclusion(run)).groups()
+    value, label = re.search(
+        r"largest ratio of p99.9 to median is (\S+), for (.*?)\.", sentences.conclusion(run)
+    ).groups()
     (case,) = [number for number, name in enumerate(run.labels) if name == label]
     assert value == quantity(quantile(run, case, 0.999).value / quantile(run, case, 0.5).value)
 

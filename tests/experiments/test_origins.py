@@ -73,7 +73,7 @@ def test_a_ratio_whose_interval_contains_1_is_not_called_reproduced():
 
 
 def test_of_an_origin_all_that_is_installed_is_measured(monkeypatch):
-    from bench.plan import cases
+    from bench.validation import cases
 
     monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "xmlrpc_c" else None)
     plan = registry.plan("origins", origin="xmlrpc_c")

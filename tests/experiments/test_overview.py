@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from bench import systems
+from bench.drawing import axes as house
+from bench.drawing.axes import style
 from bench.errors import UsageError
-from bench.experiments import axes as house
 from bench.experiments import panels, registry
-from bench.experiments.axes import style
 from bench.experiments.overview import figure, findings, text
 from bench.plan.case import Case
 from bench.text import duration

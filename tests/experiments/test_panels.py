@@ -13,8 +13,8 @@ from PIL import Image
 from bench import stats
 from bench.analysis import checks
 from bench.apps import listing
-from bench.experiments import axes as house
-from bench.experiments import panels, registry, words
+from bench.drawing import axes as house
+from bench.experiments import panels, registry, sentences
 from bench.text import duration, quantity
 
 RUNS = [
@@ -81,7 +81,7 @@ def test_a_reference_run_is_small_complete_and_of_enough_starts(run):
     folder = run.folder.path
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     assert size < (15_000_000 if folder.name == "overview" else 6_000_000)  # overview: every system
-    evidence = getattr(registry.text_of(folder.name), "evidence", words._fewest)(run)
+    evidence = getattr(registry.text_of(folder.name), "evidence", sentences._fewest)(run)
     assert run.manifest["finished"] and evidence >= stats.LEAST_STARTS and not checks.tally(run).is_invalid
     assert run.plan.notebook == folder.name
 

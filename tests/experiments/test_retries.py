@@ -15,9 +15,9 @@ from bench.experiments.retries.plan import plan as planned
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.plan.validation import checked
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
+from bench.validation.support import checked
 
 MS = 1_000_000
 FROZEN = {"law": "constant", "mean_us": 2000, "freeze_after": 4, "freeze_ms": 100, "server": "python", "wait": "sleep"}

@@ -7,8 +7,8 @@ import pytest
 import yaml
 from conftest import ROOT, planned
 
-from bench.plan.estimate import expected_s
 from bench.run import manifest
+from bench.validation.estimate import expected_s
 
 FOLDER = ROOT / "papermill_params"
 SCENARIOS = sorted(FOLDER.iterdir())

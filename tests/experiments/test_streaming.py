@@ -6,7 +6,7 @@ from handmade import recorded, usual
 
 from bench.analysis import checks
 from bench.errors import UsageError
-from bench.experiments import panels, registry, words
+from bench.experiments import panels, registry, sentences
 from bench.experiments.streaming import findings, text
 from bench.experiments.tables import reply_streams as table
 from bench.plan.case import Case
@@ -145,5 +145,5 @@ def test_a_run_of_one_system_is_drawn_and_concluded():
         [paced("sockets", 1), paced("sockets", 10), paced("sockets", 10, gap_us=0)], [100] * 3, [20] * 3, [30] * 3
     )
     panels.whole(run).draw_without_rendering()
-    said = words.conclusion(run)
+    said = sentences.conclusion(run)
     assert said.index("1 stream") < said.index(duration(run.cases.loc[0, "p50_first_us"])) < said.index("10 streams")

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from bench.analysis.comparison import compare
 from bench.errors import DataError, UsageError
-from bench.experiments import panels, registry, words
+from bench.experiments import panels, registry, sentences
 from bench.experiments.tls import findings, text
 from bench.measurement import runner
 from bench.plan.case import Case
-from bench.plan.estimate import described
-from bench.plan.validation import checked
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 from bench.stats.intervals import Interval
+from bench.validation.estimate import described
+from bench.validation.support import checked
 
 SIZES = (100, 10_000, 100_000)
 BLOCKS = 6
@@ -141,7 +141,7 @@ def test_a_run_is_measured_stored_and_drawn():
     run = Run(runner.run(plan))
     assert len(run.sessions) == 2 * 3 * 7 and set(run.sessions["resumed"].dropna()) == {0, 1}
     assert run.samples.empty and len(findings.pairs(run)) == 1
-    assert re.search(r"\b2 starts", words.conclusion(run))
+    assert re.search(r"\b2 starts", sentences.conclusion(run))
     assert "n = 42 connections with 138 calls" in panels.caption(run).replace("\n", " ")
     assert panels.save(run)[1].stat().st_size > 50_000
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from handmade import file_by_file, handmade
 
-from bench.experiments import words
+from bench.experiments import sentences
 from bench.experiments.wamp import findings
 from bench.experiments.wamp import text as wamp_text
 from bench.experiments.wamp.findings import effects
@@ -68,7 +68,7 @@ def test_a_factor_of_one_level_has_no_effect():
 
 def test_the_conclusion_names_the_factor_that_makes_the_difference():
     run = factorial_run()
-    text = words.conclusion(run)
+    text = sentences.conclusion(run)
     framing, json = (one for one in effects(run) if one.level in ("websocket", "json"))
     assert "**framing**" in text and "**serializer**" not in text and f"{framing.name}: +" in text
     assert findings.is_larger(framing, json) and not findings.is_larger(json, framing)

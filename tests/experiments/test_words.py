@@ -6,7 +6,7 @@ import pytest
 from handmade import handmade
 
 from bench.analysis.resources import resources
-from bench.experiments import tables, words
+from bench.experiments import sentences, tables
 from bench.experiments.latency.text import cpu
 from bench.experiments.overview import text as overview
 from bench.plan.case import Case
@@ -22,21 +22,21 @@ def limited(client, server, placement="split"):
 @pytest.mark.parametrize(
     ("busy", "roles", "capacity"),
     [
-        ((0.97, 0.5), [("client",)], words.AT_LEAST),
-        ((0.4, 0.97), [("server",)], words.EXACTLY),  # the server alone is saturated
-        ((0.96, 0.97), [("client",), ("server",)], words.AT_LEAST),
-        ((0.5, 0.46, "same"), [("client", "server")], words.AT_LEAST),
-        ((0.3, 0.3), [], words.AT_LEAST),
-        ((0.3, None), [], words.UNKNOWN),
+        ((0.97, 0.5), [("client",)], sentences.AT_LEAST),
+        ((0.4, 0.97), [("server",)], sentences.EXACTLY),  # the server alone is saturated
+        ((0.96, 0.97), [("client",), ("server",)], sentences.AT_LEAST),
+        ((0.5, 0.46, "same"), [("client", "server")], sentences.AT_LEAST),
+        ((0.3, 0.3), [], sentences.AT_LEAST),
+        ((0.3, None), [], sentences.UNKNOWN),
     ],
 )
 def test_a_rate_is_the_servers_capacity_only_if_the_server_alone_is_saturated(busy, roles, capacity):
     run = limited(*busy)
-    found = words.limit_of(run, 0)
+    found = sentences.limit_of(run, 0)
     assert [one.roles for one in found.saturated] == roles and found.capacity == capacity
     (row,) = tables.limits(run).to_dict("records")
-    assert capacity in row.values() and (capacity == words.UNKNOWN or found.names in row.values())
-    assert capacity == words.UNKNOWN or found.names in words.why_not_more(run, 0)
+    assert capacity in row.values() and (capacity == sentences.UNKNOWN or found.names in row.values())
+    assert capacity == sentences.UNKNOWN or found.names in sentences.why_not_more(run, 0)
 
 
 def test_the_utilization_of_a_role_is_its_share_of_its_cpus():
@@ -66,4 +66,4 @@ def test_overview_computes_how_round_trip_and_cpu_time_compare():
     ("value", "said"), [(0.127, "0.13"), (1.94, "1.9"), (18.2, "18"), (104, "104"), (2150, "2,150")]
 )
 def test_a_factor_is_no_power_of_ten(value, said):
-    assert words.factor(value) == said
+    assert sentences.factor(value) == said

@@ -12,11 +12,11 @@ import pytest
 from conftest import descendants, is_gone, wait_for
 from specs import server_spec
 
-from bench.channel import Listening, Reader, encode
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement import agent as agent_module
 from bench.measurement import revision
-from bench.measurement.agent import CALLS, Agent
+from bench.measurement.hosts import agent as agent_module
+from bench.measurement.hosts.agent import CALLS, Agent
+from bench.process.channel import Listening, Reader, encode
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from bench import systems
 from bench.apps import listing
 from bench.errors import UsageError
 from bench.experiments import panels, registry
-from bench.experiments.words import conclusion
+from bench.experiments.sentences import conclusion
 from bench.measurement import capacity_search
 from bench.measurement.bracket import MOST_PROBES, RATIO, STARTS, Probe, search
 from bench.measurement.capacity_search import closing

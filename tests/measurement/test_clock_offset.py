@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from conftest import is_gone, wait_for
 
-from bench.channel import Listening
-from bench.child import clock
-from bench.child.spec import ClockSpec
+from bench.child import clock_server
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement import clock_offset
-from bench.measurement.child_process import Child, collect
-from bench.measurement.clock_offset import compare
-from bench.measurement.hosts import LEAST, MOST
+from bench.measurement.hosts import clock_exchange
+from bench.measurement.hosts.clock_exchange import compare
+from bench.measurement.hosts.host import LEAST, MOST
+from bench.process.channel import Listening
+from bench.process.child_process import Child, collect
+from bench.process.spec import ClockSpec
 
 
 @contextlib.contextmanager
 def listening(host="127.0.0.1"):
     """A clock's process, and its address."""
-    child = Child("clock", "bench.child.clock", ClockSpec(bind=f"tcp://{host}:0"))
+    child = Child("clock", "bench.child.clock_server", ClockSpec(bind=f"tcp://{host}:0"))
     try:
         yield child, collect(Listening, [child], 15)[0].address
     finally:
@@ -48,9 +48,9 @@ def answering(tick):
     """Return what answers each frame with the times that ``tick(number)`` gives."""
 
     def behave(connection):
-        while len(frame := connection.recv(clock.ASK.size, socket.MSG_WAITALL)) == clock.ASK.size:
-            name, number = clock.ASK.unpack(frame)
-            connection.sendall(clock.ANSWER.pack(name, number, *tick(number)))
+        while len(frame := connection.recv(clock_server.ASK.size, socket.MSG_WAITALL)) == clock_server.ASK.size:
+            name, number = clock_server.ASK.unpack(frame)
+            connection.sendall(clock_server.ANSWER.pack(name, number, *tick(number)))
 
     return behave
 
@@ -92,11 +92,11 @@ def test_one_who_is_silent_or_talks_nonsense_keeps_nobody_from_the_clock():
 
 
 def test_a_silent_connection_is_closed_after_a_while(monkeypatch):
-    monkeypatch.setattr(clock, "RECEIVE_LIMIT", struct.pack("ll", 0, 50_000))
+    monkeypatch.setattr(clock_server, "RECEIVE_LIMIT", struct.pack("ll", 0, 50_000))
     here, there = socket.socketpair()
     with here, pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "setsockopt", _without_nodelay(socket.socket.setsockopt))
-        clock.answer(there)
+        clock_server.answer(there)
         assert here.recv(1) == b""
 
 
@@ -110,7 +110,7 @@ def _without_nodelay(setsockopt):
 
 def test_an_address_that_is_taken_is_one_sentence():
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        child = Child("clock", "bench.child.clock", ClockSpec(bind=f"tcp://127.0.0.1:{taken.getsockname()[1]}"))
+        child = Child("clock", "bench.child.clock_server", ClockSpec(bind=f"tcp://127.0.0.1:{taken.getsockname()[1]}"))
         with pytest.raises(SystemFailedError, match=r"tcp://127.0.0.1:\d+: Address already in use"):
             collect(Listening, [child], 15)
         child.stop()
@@ -167,7 +167,7 @@ def test_a_clock_that_is_set_while_it_is_compared():
 
 def test_a_slow_network_costs_fewer_exchanges(monkeypatch):
     seen = []
-    monkeypatch.setattr(clock_offset, "ENOUGH_S", 0.05)
+    monkeypatch.setattr(clock_exchange, "ENOUGH_S", 0.05)
 
     def slow(number):
         seen.append(number)
@@ -177,14 +177,14 @@ def test_a_slow_network_costs_fewer_exchanges(monkeypatch):
 
     with peer(answering(slow)) as address:
         found = compare(address)
-    assert clock_offset.LEAST <= len(seen) < 200
+    assert clock_exchange.LEAST <= len(seen) < 200
     assert abs(found.offset_ns) <= found.bound_ns
 
 
 @pytest.mark.parametrize("exchanges", [LEAST, MOST])
 @pytest.mark.parametrize("shift", [-(10**13), 50_000_000])
 def test_the_clock_of_another_host_need_not_be_close(exchanges, shift, monkeypatch):
-    monkeypatch.setattr(clock_offset, "ENOUGH_S", 10.0)  # a busy machine ends with fewer exchanges
+    monkeypatch.setattr(clock_exchange, "ENOUGH_S", 10.0)  # a busy machine ends with fewer exchanges
     seen = []
 
     def shifted(number):

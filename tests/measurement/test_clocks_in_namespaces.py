@@ -7,7 +7,7 @@ import pytest
 from namespaces import bed, clock_of
 
 from bench.errors import SystemFailedError
-from bench.measurement.clock_offset import compare
+from bench.measurement.hosts.clock_exchange import compare
 from bench.stats import clock_offsets
 
 pytestmark = pytest.mark.slow

@@ -7,15 +7,16 @@ import pytest
 from namespaces import bed, registered
 
 from bench.analysis import checks
-from bench.analysis.card import PASS
+from bench.analysis.trust_card import PASS
 from bench.errors import SystemFailedError
-from bench.measurement import remote, routers, runner
-from bench.measurement.hosts import LEAST, MOST
+from bench.measurement import routers, runner
+from bench.measurement.hosts import remote
+from bench.measurement.hosts.host import LEAST, MOST
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import stored
 from bench.run.frames import Run
+from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from bench.errors import NotInstalledError, UsageError
-from bench.measurement import engine
-from bench.measurement.remote import connected
+from bench.measurement.hosts import dask_engine
+from bench.measurement.hosts.remote import connected
 
 
 def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
@@ -23,16 +23,23 @@ def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
 
 
 def test_addresses():
-    assert engine.parsed("tcp://[::1]:7") == ("tcp", "::1", 7) and engine.parsed("tls://a")[2] == engine.PORT
-    assert engine.joined("tcp", "::1", 7) == "tcp://[::1]:7"
-    assert engine.is_loopback("127.3.2.1") and engine.is_loopback("::1") and not engine.is_loopback("10.0.0.1")
-    assert engine.local_address("127.0.0.1", 9) == "127.0.0.1"
+    assert (
+        dask_engine.parsed("tcp://[::1]:7") == ("tcp", "::1", 7)
+        and dask_engine.parsed("tls://a")[2] == dask_engine.PORT
+    )
+    assert dask_engine.joined("tcp", "::1", 7) == "tcp://[::1]:7"
+    assert (
+        dask_engine.is_loopback("127.3.2.1")
+        and dask_engine.is_loopback("::1")
+        and not dask_engine.is_loopback("10.0.0.1")
+    )
+    assert dask_engine.local_address("127.0.0.1", 9) == "127.0.0.1"
 
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "tcp://0.0.0.0:8786", "tcp://example:1"])
 def test_plain_tcp_beyond_this_machine_is_asked_for_by_name(address):
     with pytest.raises(UsageError, match=address):
-        engine.check_plain(address, False)
-    engine.check_plain(address, True)
-    engine.check_plain(address.replace("tcp", "tls"), False)
-    engine.check_plain("tcp://localhost:8786", False)
+        dask_engine.check_plain(address, False)
+    dask_engine.check_plain(address, True)
+    dask_engine.check_plain(address.replace("tcp", "tls"), False)
+    dask_engine.check_plain("tcp://localhost:8786", False)

@@ -16,16 +16,16 @@ from conftest import ROOT, descendants, is_gone, wait_for
 from specs import server_spec
 
 from bench.analysis import checks
-from bench.channel import encode
 from bench.errors import DataError, SystemFailedError, TransportError
 from bench.experiments import registry
 from bench.measurement import runner, start
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
+from bench.process.channel import encode
 from bench.run import stored
 from bench.run.frames import Run
 from bench.systems import sockets
+from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

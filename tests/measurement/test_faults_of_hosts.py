@@ -11,7 +11,8 @@ from conftest import wait_for
 from namespaces import bed, registered
 
 from bench.errors import SystemFailedError
-from bench.measurement import remote, start
+from bench.measurement import start
+from bench.measurement.hosts import remote
 from bench.measurement.start import measure
 from bench.plan.case import Case
 

@@ -1,9 +1,9 @@
 """The rows of the table ``hosts``: a row per host and role, with its clients, its clocks and its counters."""
 
-from bench.child.spec import Done
-from bench.measurement import host_rows
-from bench.measurement.hosts import HERE, LOCAL, Assignment, ClockReading, HostWindow, Metered
+from bench.measurement.hosts import rows as host_rows
+from bench.measurement.hosts.host import HERE, LOCAL, Assignment, ClockReading, HostWindow, Metered
 from bench.plan.case import Case
+from bench.process.spec import Done
 from bench.run import schema
 from bench.run.start_record import StartRecord, tables
 

@@ -16,20 +16,21 @@ from host_processes import Hosts
 
 from bench import stats
 from bench.apps import listing
-from bench.channel import Count, Reader, encode
-from bench.child.spec import Done
 from bench.errors import SystemFailedError, UsageError
 from bench.experiments import panels
-from bench.measurement import agent, keeping, runner
+from bench.measurement import keeping, runner
 from bench.measurement.capacity_search import judged
+from bench.measurement.hosts import agent
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.objective import objective
-from bench.plan.profiles import make_plan
+from bench.process.channel import Count, Reader, encode
+from bench.process.spec import Done
 from bench.run import sketched, stored
 from bench.run.frames import Run, column
 from bench.run.start_record import StartRecord
 from bench.stats.sketches import ACCURACY
+from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from bench.errors import NotInstalledError, UsageError
-from bench.measurement import namespaces
+from bench.measurement.hosts import namespaces
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan import namespaces as links
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.plan.validation import checked
-from bench.process import program
+from bench.process.pipes import program
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

@@ -16,18 +16,18 @@ from bench import stats
 from bench.analysis import checks, overload
 from bench.child import timed_loops
 from bench.errors import UsageError
-from bench.experiments import registry, tables, words
+from bench.experiments import registry, sentences, tables
 from bench.experiments.openload import findings, text
 from bench.experiments.openload.text import _growth
 from bench.measurement import runner
 from bench.measurement.start import measure
-from bench.plan import oracles
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
-from bench.plan.validation import checked
 from bench.run.frames import Run
 from bench.stats import queueing
 from bench.systems import oracle
+from bench.validation import oracle_options
+from bench.validation.profiles import make_plan
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 
@@ -170,7 +170,7 @@ def test_the_freeze_takes_the_same_share_of_the_window_in_every_case_and_the_tex
     for asked in ({"profile": "smoke"}, {"profile": "class"}, {"window_s": 3, "starts": 6}, {"freeze_rate": 200}):
         plan = registry.plan("openload", **asked)
         shares = [one.options["freeze_ms"] / 1e3 / plan.window_s for one in plan.cases if one.options["freeze_after"]]
-        assert shares == pytest.approx([oracles.FREEZE_SHARE] * 2)
+        assert shares == pytest.approx([oracle_options.FREEZE_SHARE] * 2)
         closed, users = (one.options["freeze_after"] for one in plan.cases[-2:])
         assert closed / 1000 == pytest.approx(users / plan.cases[-1].offered_per_s, rel=0.1)  # the same moment
     run = handmade(FROZEN, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
@@ -246,13 +246,13 @@ def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
     case = Case("oracle", "ipc", 100, {"mean_us": 1000}, load="open", offered_per_s=3000, clients=2)
     closed = Case("oracle", "ipc", 100, {"mean_us": 1000})
     from bench.measurement import runner
-    from bench.plan.profiles import make_plan
     from bench.run.frames import Run
+    from bench.validation.profiles import make_plan
 
     run = Run(runner.run(make_plan("openload", [closed, case], starts=1, window_s=0.4)))
     assert overload.overloaded(run) == [1]
     assert "Overloaded" in _growth(run) and "oracle" in outcome(run).found
-    assert words.text(run, "freeze").startswith("**No conclusion.**")
+    assert sentences.text(run, "freeze").startswith("**No conclusion.**")
 
 
 def test_windows_in_which_nothing_was_due_are_complete_and_said():

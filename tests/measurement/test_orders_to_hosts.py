@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement.agent import Agent
-from bench.measurement.remote import RemoteHost
+from bench.measurement.hosts.agent import Agent
+from bench.measurement.hosts.remote import RemoteHost
 
 
 class Actor:

@@ -14,15 +14,16 @@ from conftest import CALM, descendants, is_gone, wait_for
 from host_processes import Hosts, Started
 
 from bench.apps import listing, notebook
-from bench.child.spec import ClockSpec
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement import remote, revision, runner, start
-from bench.measurement.remote import connected
+from bench.measurement import revision, runner, start
+from bench.measurement.hosts import remote
+from bench.measurement.hosts.remote import connected
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
+from bench.process.spec import ClockSpec
 from bench.run import stored
+from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 
@@ -141,7 +142,7 @@ def test_a_router_runs_on_the_servers_host(two):
 def test_large_reports_arrive_whole(two):
     with connected(two.asked) as assignment:
         host = assignment.server
-        child = host.spawn("clock", "bench.child.clock", ClockSpec(bind="tcp://127.0.0.1:0"))
+        child = host.spawn("clock", "bench.child.clock_server", ClockSpec(bind="tcp://127.0.0.1:0"))
         data = os.urandom(1 << 20) * 8
         assert child.pid  # it has started, and its output is taken in
         host._on_loop(_write(host, child.number, data)).result(10)
@@ -410,7 +411,7 @@ def test_what_cannot_be_done_is_said_in_one_line(words, text, command, monkeypat
 def test_a_child_that_fails_there_is_quoted(two):
     with connected(two.asked) as assignment:
         spec = ClockSpec(bind="tcp://192.0.2.1:0")  # no address of this machine
-        child = assignment.server.spawn("clock", "bench.child.clock", spec)
+        child = assignment.server.spawn("clock", "bench.child.clock_server", spec)
         with pytest.raises(SystemFailedError, match=r"clock on alpha .*tcp://192"):
             while True:
                 child.read()

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement import roles
-from bench.measurement.hosts import HERE, clocks_of, exchanges
+from bench.measurement.hosts import roles
+from bench.measurement.hosts.host import HERE, clocks_of, exchanges
 
 A, B, C = (SimpleNamespace(name=name) for name in "abc")
 

@@ -19,10 +19,10 @@ from bench.measurement import runner, start
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
-from bench.plan.validation import checked
 from bench.run import stored
 from bench.systems import _crossbar, _ports, wamp_crossbar
+from bench.validation.profiles import make_plan
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 
@@ -184,7 +184,7 @@ def test_a_serializer_that_is_not_installed_names_its_package(monkeypatch):
 def test_what_the_router_and_its_libraries_print_does_not_reach_the_experiment():
     code = (
         "from bench.measurement import runner\nfrom bench.plan.case import Case\n"
-        "from bench.plan.profiles import make_plan\n"
+        "from bench.validation.profiles import make_plan\n"
         f"runner.run(make_plan('latency', [Case({NAME!r}, 'ipc')], starts=1, window_s=0.05))"
     )
     finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=110)

@@ -7,13 +7,13 @@ from namespaces import bed, clock_of
 
 from bench.errors import SystemFailedError
 from bench.measurement import routers, runner
-from bench.measurement.clock_offset import compare
-from bench.measurement.hosts import HERE, Assignment, ClockReading, Here
+from bench.measurement.hosts.clock_exchange import compare
+from bench.measurement.hosts.host import HERE, Assignment, ClockReading, Here
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
 from bench.run import stored
 from bench.run.frames import Run
+from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ import pytest
 from bench.errors import UsageError
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.plan.validation import checked
+from bench.validation.support import checked
 
 REFUSED = [
     ({"system": "http_stdlib", "outstanding": 2}, "callers.*grpc_aio.*sockets"),

@@ -7,15 +7,17 @@ import textwrap
 import pytest
 from conftest import ROOT
 
-from bench import process, systems
+from bench import systems
 from bench.errors import NotInstalledError, SystemFileError, UsageError
 from bench.experiments import registry
-from bench.measurement import namespaces, versions
-from bench.plan import cases
+from bench.measurement import versions
+from bench.measurement.hosts import namespaces
 from bench.plan.case import Case
-from bench.plan.estimate import expected_s
 from bench.plan.plan import Plan
-from bench.plan.validation import checked
+from bench.process import pipes
+from bench.validation import cases
+from bench.validation.estimate import expected_s
+from bench.validation.support import checked
 
 FILE = '''
 """Declaring: raw sockets that declare something."""
@@ -97,11 +99,11 @@ def test_a_missing_program_is_named_with_the_package_that_holds_it(declaring):
 
 def test_programs_are_found_where_servers_are_installed(monkeypatch, tmp_path):
     (tmp_path / "a-server").write_text("#!/bin/sh\n")
-    monkeypatch.setattr(process, "SYSTEM_FOLDERS", (str(tmp_path),))
-    assert process.program("a-server") is None  # nobody may execute it
+    monkeypatch.setattr(pipes, "SYSTEM_FOLDERS", (str(tmp_path),))
+    assert pipes.program("a-server") is None  # nobody may execute it
     (tmp_path / "a-server").chmod(0o755)
-    assert process.program("a-server") == str(tmp_path / "a-server")
-    assert process.program("sh").endswith("/sh") and process.program("no-such-server") is None
+    assert pipes.program("a-server") == str(tmp_path / "a-server")
+    assert pipes.program("sh").endswith("/sh") and pipes.program("no-such-server") is None
 
 
 def test_versions_are_those_of_the_cases_systems(declaring, monkeypatch, tmp_path):
@@ -110,7 +112,7 @@ def test_versions_are_those_of_the_cases_systems(declaring, monkeypatch, tmp_pat
             f"#!/bin/sh\n[ $1 = {'--version' if name[0] == 'a' else 'version'} ] && echo {says}\n"
         )
         (tmp_path / name).chmod(0o755)
-    monkeypatch.setattr(process, "SYSTEM_FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr(pipes, "SYSTEM_FOLDERS", (str(tmp_path),))
     programs = 'PROGRAMS = {"a-server": "a", "b-server": "b"}\nVERSION_COMMANDS = {"b-server": "b-server version"}'
     found = versions.of([case(declaring("versioned", programs))])
     assert found["a-server"] == "7.0.15" and found["b-server"] == "3.10.8" and "pyzmq" in found
@@ -161,8 +163,8 @@ def test_a_notebook_that_cannot_measure_here_says_why_or_nothing(notebook):
 
 def test_a_library_or_a_program_that_is_absent_is_absent_in_estimates_too(monkeypatch):
     monkeypatch.setitem(sys.modules, "bench.systems.redis", None)
-    found = process.program
-    monkeypatch.setattr(process, "program", lambda name: None if name == "nats-server" else found(name))
+    found = pipes.program
+    monkeypatch.setattr(pipes, "program", lambda name: None if name == "nats-server" else found(name))
     with cases.all_present():
         plan = registry.plan("fanin")
     assert "redis" in plan.absent and "redis" not in {case.system for case in plan.cases}

@@ -6,7 +6,7 @@ import pytest
 
 from bench.errors import UsageError
 from bench.plan import parameters
-from bench.plan.validation import options_of
+from bench.validation.support import options_of
 
 KNOWN = ["inproc", "ipc", "tcp"]
 

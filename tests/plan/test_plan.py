@@ -9,13 +9,14 @@ from bench.errors import UsageError
 from bench.experiments import panels, registry
 from bench.experiments.overview.text import absent
 from bench.measurement import runner
-from bench.plan import estimate, placement
+from bench.plan import placement
 from bench.plan.case import Case
-from bench.plan.estimate import described
 from bench.plan.plan import Plan
-from bench.plan.profiles import PROFILES, make_plan
-from bench.plan.validation import checked
 from bench.run.frames import Run
+from bench.validation import estimate
+from bench.validation.estimate import described
+from bench.validation.profiles import PROFILES, make_plan
+from bench.validation.support import checked
 
 
 def test_every_case_is_measured_once_in_each_block_in_an_order_that_the_seed_fixes():

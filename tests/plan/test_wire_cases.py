@@ -10,7 +10,7 @@ from bench.child import timed_loops
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.validation.support import checked
 
 ALL = (*WIRED, "http_aiohttp", "grpc_sync", "grpc_aio")
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from handmade import PAIR, file_by_file, handmade, reference
 
-from bench.experiments import published, registry, tables, words
+from bench.experiments import published, registry, sentences, tables
 from bench.experiments.latency.text import cpu
 from bench.experiments.throughput.text import conclusion
 from bench.plan.case import Case
@@ -39,12 +39,12 @@ def test_a_start_of_one_slow_call_still_counts():
 
 
 def test_no_conclusion_from_an_invalid_or_small_run():
-    assert words.conclusion(handmade(PAIR, [100, 50], server_calls=1)).startswith("**No conclusion.**")
-    assert "6" in words.conclusion(handmade(PAIR, [100, 50], starts=2))
+    assert sentences.conclusion(handmade(PAIR, [100, 50], server_calls=1)).startswith("**No conclusion.**")
+    assert "6" in sentences.conclusion(handmade(PAIR, [100, 50], starts=2))
 
 
 def test_the_conclusion_is_computed():
-    text = words.conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
+    text = sentences.conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
     assert text.startswith(  # the sentence is the product here: no other test holds one of it
         "The median RTT of **zeromq ipc** is 103 µs (range over starts 100 µs to 105 µs), "
         "2.00 times (95 % CI 2.00 to 2.00) that of raw sockets over ipc (51.4 µs)."

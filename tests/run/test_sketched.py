@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from bench import stats
-from bench.analysis import checks, hosts, overload, quantiles
-from bench.analysis.card import PASS
+from bench.analysis import checks, overload, per_host, quantiles
+from bench.analysis.trust_card import PASS
 from bench.apps import listing
 from bench.errors import DataError
 from bench.experiments import panels, tables
@@ -168,11 +168,11 @@ def test_response_times_and_lags_of_an_open_load(folders):
 
 def test_each_host_has_its_quantiles_and_its_exact_count(folders):
     whole, kept = pairs()
-    for one, other in zip(hosts.each(kept), hosts.each(whole), strict=True):
+    for one, other in zip(per_host.each(kept), per_host.each(whole), strict=True):
         assert (one.host, one.clients, one.is_described) == (other.host, other.clients, other.is_described)
         assert abs(one.n / other.n - 1) < 0.03 and (one.n == other.n) == (one.host == "c")
         assert one.quantiles[0.5][0] == pytest.approx(other.quantiles[0.5][0], rel=0.02)
-    assert hosts.collected(kept) == {}
+    assert per_host.collected(kept) == {}
 
 
 def test_figures_draw_a_random_sample_in_which_each_call_has_the_same_chance(folders):

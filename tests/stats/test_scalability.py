@@ -7,7 +7,7 @@ import pytest
 from handmade import handmade
 
 from bench.errors import UsageError
-from bench.experiments import published, registry, words
+from bench.experiments import published, registry, sentences
 from bench.plan.case import Case
 from bench.stats import scalability
 
@@ -49,9 +49,9 @@ def run_of(rtt_us, **known):
 
 def test_the_conclusion_tells_growth_shares_and_limits():
     run = run_of([100, 60, 200, 150], server_worker_calls="[300, 100]")
-    text = words.text(run, "conclusion")
+    text = sentences.text(run, "conclusion")
     assert "2 workers" in text and "1.67 times (95 % CI 1.67 to 1.67)" in text
-    assert "1.50 times" in words.text(run, "shares") and scalability.why_not([1, 2], 48) in text
+    assert "1.50 times" in sentences.text(run, "shares") and scalability.why_not([1, 2], 48) in text
 
 
 def test_the_origins_lines_stand_below_ours():

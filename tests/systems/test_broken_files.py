@@ -12,9 +12,9 @@ from bench.experiments import registry
 from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.profiles import make_plan
-from bench.plan.validation import checked
 from bench.run.frames import Run
+from bench.validation.profiles import make_plan
+from bench.validation.support import checked
 
 WHOLE = '''
 """A file: sockets under another name."""
@@ -113,7 +113,7 @@ def test_a_folder_that_is_not_there_is_said(command, monkeypatch):
 
 def test_a_server_that_does_not_announce_is_told_so(folder, monkeypatch):
     monkeypatch.setattr("bench.measurement.start.READY_S", 0.3)
-    monkeypatch.setattr("bench.measurement.child_process.LOOK_S", 0.2)
+    monkeypatch.setattr("bench.process.child_process.LOOK_S", 0.2)
     write(
         folder, "silent", WHOLE.replace("    sockets.serve(", "    import time\n    time.sleep(60)\n    sockets.serve(")
     )

@@ -8,16 +8,16 @@ import pytest
 from specs import server_spec
 from test_contract import MISSING, PAIRS, installed, routing  # noqa: F401
 
-from bench import messages, systems
-from bench.channel import Listening
-from bench.child import carrying
+from bench import message_types, systems
+from bench.child import structured_messages
 from bench.codecs import Coder
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement.child_process import Child, collect, private_directory, stop_all
 from bench.measurement.start import measure
-from bench.plan.carrying import carriers
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.process.channel import Listening
+from bench.process.child_process import Child, collect, private_directory, stop_all
+from bench.validation.message_support import carriers
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 
@@ -198,7 +198,7 @@ def test_a_message_beyond_grpcs_limit_is_an_error_with_its_remedy():
 def test_encoding_and_decoding_alone_are_bounded_in_time():
     calls = []
     coder = Coder(lambda value: calls.append("encode") or b"12", lambda data: calls.append("decode"))
-    found = carrying.alone(coder, [messages.Exchange(1, None)], window_s=0.0)
-    assert calls == ["encode", "decode"] * 2 * carrying.ROUNDS[0]
+    found = structured_messages.alone(coder, [message_types.Exchange(1, None)], window_s=0.0)
+    assert calls == ["encode", "decode"] * 2 * structured_messages.ROUNDS[0]
     assert found.encoded_request_bytes == found.encoded_reply_bytes == 2
     assert systems.load("sockets").Options().codec == "json"

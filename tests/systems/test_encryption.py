@@ -20,14 +20,14 @@ from specs import server_spec
 from test_contract import MISSING
 
 from bench import credentials, systems
-from bench.channel import Listening
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import certificates
-from bench.measurement.child_process import Child, collect
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked, encrypted_transports
+from bench.process.channel import Listening
+from bench.process.child_process import Child, collect
+from bench.validation.support import checked, encrypted_transports
 
 pytestmark = pytest.mark.slow
 

@@ -8,13 +8,13 @@ import pytest
 from specs import server_spec
 from test_contract import MISSING
 
-from bench import codecs, messages, systems
-from bench.channel import Listening
+from bench import codecs, message_types, systems
 from bench.errors import UsageError
-from bench.measurement.child_process import Child, collect, private_directory, stop_all
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.process.channel import Listening
+from bench.process.child_process import Child, collect, private_directory, stop_all
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 
@@ -47,11 +47,11 @@ def coder_of(name, kind, **options):
     return module.coder(module.Options(**options), kind)
 
 
-@pytest.mark.parametrize("kind", messages.KINDS)
+@pytest.mark.parametrize("kind", message_types.KINDS)
 @pytest.mark.parametrize("options", PROTOCOLS, ids=lambda one: "-".join(one.values()))
 def test_thrifts_structures_come_back_equal_and_cut_ones_are_refused(options, kind):
     coder = coder_of("thrift", kind, **options)
-    first, second = messages.make(kind, 700, seed=1)[:2]
+    first, second = message_types.make(kind, 700, seed=1)[:2]
     exchange = coder.exchange(first)
     data = coder.encode(exchange.request)
     assert exchange == coder.answer(coder.decode(data)) and coder.exchange(second) != exchange.reply
@@ -64,7 +64,7 @@ def test_thrifts_structures_come_back_equal_and_cut_ones_are_refused(options, ki
 @pytest.mark.parametrize("kind", ["record", "items", "numbers"])
 def test_flights_batches_come_back_equal_and_fuzzed_ones_are_refused(kind):
     coder = coder_of("arrow_flight", kind)
-    first, second = messages.make(kind, 700, seed=1)[:2]
+    first, second = message_types.make(kind, 700, seed=1)[:2]
     exchange = coder.exchange(first)
     data, chance = coder.encode(exchange.request), random.Random(3)
     assert exchange == coder.answer(coder.decode(data)) and coder.exchange(second) != exchange.reply

@@ -11,14 +11,14 @@ from google.protobuf import descriptor_pb2
 from specs import server_spec
 
 from bench import systems
-from bench.channel import Listening
 from bench.contract import Binding
 from bench.errors import SystemFailedError, TransportError, UsageError
-from bench.measurement.child_process import Child, collect
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.process.channel import Listening
+from bench.process.child_process import Child, collect
 from bench.systems import _grpc, _grpc_echo_pb2, grpc_sync
+from bench.validation.support import checked
 
 BOTH = ("grpc_sync", "grpc_aio")
 

@@ -17,16 +17,16 @@ from conftest import is_gone, wait_for
 from specs import server_spec
 
 from bench import systems
-from bench.channel import Listening
-from bench.child.spec import Closed
 from bench.contract import Binding, parse_address
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
-from bench.measurement.child_process import Child, collect, private_directory
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.process.channel import Listening
+from bench.process.child_process import Child, collect, private_directory
+from bench.process.spec import Closed
 from bench.run import schema, start_record
 from bench.systems import _http, _workers, http_aiohttp
+from bench.validation.support import checked
 
 GETS = ("bytes", "json", "static")
 

@@ -13,12 +13,12 @@ from specs import server_spec
 from test_http import ask
 
 from bench import systems
-from bench.channel import Count, Counted, Listening
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
-from bench.measurement.child_process import Child, collect, private_directory
 from bench.measurement.start import measure
 from bench.plan.case import Case
+from bench.process.channel import Count, Counted, Listening
+from bench.process.child_process import Child, collect, private_directory
 from bench.systems import _http, http_crossbar
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from bench.contract import parse_address
 from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
 from bench.systems import grpc_aio, sockets
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

@@ -8,11 +8,11 @@ import time
 import pytest
 from conftest import wait_for
 
-from bench.child import clocks
 from bench.child.client import Meter
 from bench.child.server import Echo
 from bench.measurement.start import measure
 from bench.plan.case import Case
+from bench.process import cpu_clocks
 
 pytestmark = pytest.mark.slow
 
@@ -36,26 +36,26 @@ def test_the_cpu_time_of_a_clients_program_is_the_clients():
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as program:
         meter = Meter(None, [program.pid])
         meter.start()
-        before = clocks.process_ns(program.pid)
-        assert wait_for(lambda: clocks.process_ns(program.pid) > before + 20_000_000)
-        used = clocks.process_ns(program.pid) - before
+        before = cpu_clocks.process_ns(program.pid)
+        assert wait_for(lambda: cpu_clocks.process_ns(program.pid) > before + 20_000_000)
+        used = cpu_clocks.process_ns(program.pid) - before
         assert meter.stop().client_cpu_ns >= used
         program.kill()
 
 
 def test_context_switches_are_those_of_all_threads_and_processes():
     def used() -> tuple[int, int]:
-        return clocks.switches([os.getpid(), os.getpid()])
+        return cpu_clocks.switches([os.getpid(), os.getpid()])
 
     before = used()
     for _ in range(20):
         time.sleep(0.001)
     after = used()
     assert after[0] - before[0] >= 40 and after[1] >= before[1]
-    assert clocks.switches([]) == (0, 0)
+    assert cpu_clocks.switches([]) == (0, 0)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    assert clocks.threads(gone.pid) == [] and clocks.switches([gone.pid]) == (0, 0)
+    assert cpu_clocks.threads(gone.pid) == [] and cpu_clocks.switches([gone.pid]) == (0, 0)
 
 
 def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():
@@ -63,7 +63,7 @@ def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
     with subprocess.Popen([sys.executable, "-c", ""]) as program:
         pass
-    assert clocks.total_ns([program.pid]) == 0 and clocks.total_ns([os.getpid()]) > 0
+    assert cpu_clocks.total_ns([program.pid]) == 0 and cpu_clocks.total_ns([os.getpid()]) > 0
 
 
 def test_a_server_may_be_asked_for_its_count_more_than_once():

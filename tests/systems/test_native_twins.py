@@ -14,14 +14,15 @@ import pytest
 from conftest import is_gone, wait_for
 from specs import server_spec
 
-from bench import programs, systems
-from bench.channel import Listening
+from bench import systems
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
-from bench.measurement.child_process import Child, collect
+from bench.installation import programs
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.process.channel import Listening
+from bench.process.child_process import Child, collect
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

@@ -13,17 +13,18 @@ import pytest
 from conftest import is_gone, wait_for
 from specs import server_spec
 
-from bench import programs, systems
-from bench.channel import Count, Counted, Listening
+from bench import systems
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
 from bench.experiments import registry
-from bench.measurement.child_process import Child, collect
+from bench.installation import programs
 from bench.measurement.start import measure
-from bench.plan import cases, oracles
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.process.channel import Count, Counted, Listening
+from bench.process.child_process import Child, collect
 from bench.systems import oracle, sockets
+from bench.validation import cases, oracle_options
+from bench.validation.support import checked
 
 try:
     oracle.program()
@@ -147,9 +148,9 @@ def test_a_program_that_dies_is_an_error_that_says_so(serve):
 
 
 def test_without_a_compiler_python_serves_and_the_run_says_so(monkeypatch):
-    assert oracles.oracle_server() == "c"
+    assert oracle_options.oracle_server() == "c"
     monkeypatch.setattr(programs, "COMPILER", "no-such-compiler")
-    assert oracle.best_server() == "python" and oracles.oracle_server() == "python"
+    assert oracle.best_server() == "python" and oracle_options.oracle_server() == "python"
     systems.prepare("oracle")  # nothing to make
     for notebook in ("openload", "calibration"):
         plan = registry.plan(notebook, profile="smoke")
@@ -163,9 +164,9 @@ def test_a_compiler_that_fails_is_no_reason_to_stop(monkeypatch):
         raise NotInstalledError("broken")
 
     monkeypatch.setattr(programs, "ensure", broken)
-    assert oracles.oracle_server() == "python"
+    assert oracle_options.oracle_server() == "python"
     with cases.all_present():
-        assert oracles.oracle_server() == "c"  # a plan alone compiles nothing
+        assert oracle_options.oracle_server() == "c"  # a plan alone compiles nothing
 
 
 def test_a_server_that_does_not_exist_is_refused():

@@ -11,8 +11,8 @@ from bench.contract import Binding
 from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
 from bench.replies import END
+from bench.validation.support import checked
 
 if reason := systems.missing("redis"):
     pytest.skip(str(reason), allow_module_level=True)

@@ -14,16 +14,16 @@ from specs import server_spec
 from test_brokers import is_open
 
 from bench import replies, systems
-from bench.channel import Count, Counted, Listening
 from bench.child.reply_streams import done
 from bench.errors import SystemFailedError, TransportError, UsageError
-from bench.measurement.child_process import Child, collect
-from bench.measurement.received_streams import MOST_KEPT
+from bench.measurement.reply_stream_reports import MOST_KEPT
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.process.channel import Count, Counted, Listening
+from bench.process.child_process import Child, collect
 from bench.replies import Ask
 from bench.systems import _ports, _tokens, oracle
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

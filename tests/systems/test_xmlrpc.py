@@ -14,9 +14,9 @@ from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
 from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
 from bench.systems.xmlrpc_pstream import pack
+from bench.validation.support import checked
 
 BOTH = ("xmlrpc_stdlib", "xmlrpc_pstream")
 LAUGHS = (

@@ -12,15 +12,16 @@ from conftest import ROOT, is_gone, wait_for
 from specs import server_spec
 from test_xmlrpc import LAUGHS, begin, client_of, post
 
-from bench import programs, systems
-from bench.channel import Listening
+from bench import systems
 from bench.contract import Binding
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
-from bench.measurement.child_process import Child, collect
+from bench.installation import programs
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.plan.validation import checked
+from bench.process.channel import Listening
+from bench.process.child_process import Child, collect
 from bench.systems import xmlrpc_pstream, xmlrpc_stdlib
+from bench.validation.support import checked
 
 try:
     library = systems.load("xmlrpc_c")

@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN
 from bench.apps.classroom.merging import HOLDS, Claim, Room
-from bench.experiments import panels
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
     beside,
@@ -22,6 +21,7 @@ from bench.experiments.axes import (
     reach,
     style,
 )
+from bench.experiments import panels
 from bench.measurement import machine
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, duration, quantity

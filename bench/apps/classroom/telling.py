@@ -5,8 +5,8 @@ import math
 import pandas as pd
 from scipy import special
 
-from bench.analysis.card import Tally
 from bench.analysis.comparison import DIFFERENT, QUANTITIES
+from bench.analysis.trust_card import Tally
 from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, NOTHING, SIMULATED_SOURCE, Claim, Room
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, few, listed

@@ -22,8 +22,8 @@ from bench.apps.documents.results import (
 )
 from bench.apps.documents.results import machine as where
 from bench.apps.teaching.expected import reference
+from bench.drawing.axes import style
 from bench.experiments import panels
-from bench.experiments.axes import style
 from bench.experiments.overview.findings import baseline_of, group_of
 from bench.run.frames import Run, column
 from bench.text import duration, listed, quantity

@@ -10,8 +10,8 @@ from bench.analysis import checks
 from bench.apps.documents.blocks import table
 from bench.apps.documents.results import spread
 from bench.apps.teaching.expected import reference
-from bench.experiments.calibration.certificate import RUNS, certificate
 from bench.run.frames import column
+from bench.simulation.certificate import RUNS, certificate
 
 
 def card() -> str:

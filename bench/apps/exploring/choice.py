@@ -7,15 +7,16 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from bench import messages, systems
+from bench import message_types, systems
 from bench.apps.exploring import inputs
 from bench.errors import BenchError, NotInstalledError
-from bench.plan import carrying, placement
+from bench.plan import placement
 from bench.plan.case import MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S
+from bench.validation import message_support
 
 FIRST = "zeromq"
 CONNECTIONS = 8  # of an open load, unless another number is chosen
-MESSAGES = [messages.BYTES, *messages.KINDS]
+MESSAGES = [message_types.BYTES, *message_types.KINDS]
 LOADS = [("closed: callers wait", "closed"), ("open: users at a rate", "open")]
 
 
@@ -29,7 +30,7 @@ class Choice:
         self.system = self._dropdown("system", names, FIRST if FIRST in names else names[0])
         self.transport = self._dropdown("transport", ["tcp"], "tcp")
         self.payload = self._number("payload [bytes]", 1000, MOST_BYTES)
-        self.message = self._dropdown("message", MESSAGES, messages.BYTES)
+        self.message = self._dropdown("message", MESSAGES, message_types.BYTES)
         self.load = self._dropdown("load", LOADS, "closed")
         self.clients = self._number("callers", 1, MOST_CLIENTS)
         self.rate = self._number("rate [per second]", 500, MOST_PER_S)
@@ -77,7 +78,7 @@ class Choice:
             plain["clients"] = self.clients.value
         if self.renewed.value and self.load.value == "closed":
             plain["calls_per_connection"] = self.renewed.value
-        if self.is_carrying and self.message.value != messages.BYTES:
+        if self.is_carrying and self.message.value != message_types.BYTES:
             plain["message"] = self.message.value
         if self.placement.value != "default":
             plain["placement"] = self.placement.value
@@ -104,7 +105,7 @@ class Choice:
             said = systems.describe(name).partition(": ")[2]
             systems.need(name)
             self.options, self.failure = inputs.of(systems.load(name).Options), ""
-            self.is_carrying = carrying.carries(name, messages.KINDS[0])
+            self.is_carrying = message_support.carries(name, message_types.KINDS[0])
         except BenchError as error:
             self.options, self.failure, self.is_carrying = {}, str(error), False
         self._defaults = {option: each.value for option, each in self.options.items()}

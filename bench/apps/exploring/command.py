@@ -8,10 +8,10 @@ from typing import Any
 import yaml
 
 from bench import systems
-from bench.messages import BYTES
+from bench.message_types import BYTES
 from bench.plan import placement
 from bench.plan.case import Case
-from bench.plan.cases import INSTRUMENT
+from bench.validation.cases import INSTRUMENT
 
 USUAL = {"profile": "class", "starts": None, "window_s": None, "seed": 1}  # as all notebooks have it
 

@@ -6,15 +6,17 @@ import time
 import traceback
 from collections.abc import Callable
 
-from bench import environments, paths, systems
+from bench import paths, systems
 from bench.errors import BenchError
-from bench.measurement import child_process, runner
+from bench.installation import environments
+from bench.measurement import runner
 from bench.plan.case import Case
-from bench.plan.estimate import expected_s
 from bench.plan.plan import Plan
+from bench.process import child_process
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.run.frames import Run
+from bench.validation.estimate import expected_s
 
 TICK_S = 0.2
 

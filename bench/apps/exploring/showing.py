@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from bench import stats
 from bench.analysis import checks
-from bench.analysis.card import Check, tally
+from bench.analysis.trust_card import Check, tally
 from bench.apps.exploring.result_set import Result
+from bench.drawing.axes import style
 from bench.experiments import tables
-from bench.experiments.axes import style
 from bench.experiments.explore.figure import colour, draw_distributions, draw_medians
 from bench.experiments.explore.findings import Row, row, wrapped
 from bench.experiments.explore.text import sentences

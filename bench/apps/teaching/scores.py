@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from bench.apps.teaching import predictions, questions
 from bench.apps.teaching.predictions import Prediction
 from bench.apps.teaching.questions import Question
+from bench.drawing.axes import log_axis, style
 from bench.errors import UsageError
-from bench.experiments.axes import log_axis, style
 from bench.run.frames import Run
 
 PREDICTED, MEASURED = "#0173b2", "#d55e00"

@@ -18,7 +18,7 @@ from bench import paths
 from bench.apps.teaching.copies import Notebook, notebooks, source, tagged
 from bench.apps.unattended import execute
 from bench.errors import BenchError, NotInstalledError, unknown
-from bench.process import python
+from bench.process.pipes import python
 
 TEMPLATE = Path(__file__).parent / "slides_template"
 CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(")  # not for a lecture

@@ -14,8 +14,6 @@ from typing import Any
 
 from bench.errors import NotInstalledError, SystemFailedError
 
-NAMES = ("wrk", "h2load")
-
 Number = tuple[float, str]  # a value and its unit: us, s, 1, 1/s, B, B/s or %
 
 

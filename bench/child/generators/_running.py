@@ -10,12 +10,12 @@ import subprocess
 from typing import Any
 
 from bench.child import generators, timed_loops
-from bench.child.callers import Callers
-from bench.child.spec import ClientSpec
+from bench.child.loads import Callers
 from bench.child.wire import WireLoad
 from bench.contract import LoadReport
 from bench.errors import SystemFailedError
-from bench.process import Process, bound_to_this
+from bench.process.pipes import Process, bound_to_this
+from bench.process.spec import ClientSpec
 
 
 class Program(Process):

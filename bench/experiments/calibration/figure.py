@@ -6,16 +6,7 @@ from matplotlib.axes import Axes
 
 from bench import stats
 from bench.analysis.quantiles import times
-from bench.experiments.axes import (
-    GREY,
-    SYSTEM_COLOURS,
-    curve,
-    distribution_axes,
-    ratio_axis,
-    small,
-    tail_scale,
-    time_axis,
-)
+from bench.drawing.axes import GREY, SYSTEM_COLOURS, curve, distribution_axes, ratio_axis, small, tail_scale, time_axis
 from bench.experiments.calibration.findings import MARGIN, SHOWN, busiest, frozen, truths, virtual
 from bench.experiments.calibration.plan import PACED_PER_S
 from bench.run.frames import Run

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from bench.analysis.quantiles import quantile
-from bench.experiments.calibration import virtual_time
 from bench.run.frames import Run, number_of, once
+from bench.simulation import virtual_time
 
 MARGIN = 0.10
 

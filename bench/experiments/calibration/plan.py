@@ -4,10 +4,10 @@ from typing import Any
 
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import client_count, offered_rates, one_transport, placement_of
-from bench.plan.oracles import frozen, oracle_server
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import client_count, offered_rates, one_transport, placement_of
+from bench.validation.oracle_options import frozen, oracle_server
+from bench.validation.profiles import make_plan
 
 LAWS = ("constant", "exponential", "bimodal")
 FROZEN_US = 100  # constant service time of the server that freezes

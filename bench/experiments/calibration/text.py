@@ -5,8 +5,8 @@ import numpy as np
 from bench import stats
 from bench.experiments.calibration.findings import MARGIN, Truth, frozen, truths, virtual
 from bench.experiments.calibration.plan import PACED_PER_S
-from bench.experiments.calibration.virtual_time import overhead_us
 from bench.run.frames import Run
+from bench.simulation.virtual_time import overhead_us
 from bench.text import duration, listed
 
 WEIGHED = "constant, closed"  # what the overhead was taken from

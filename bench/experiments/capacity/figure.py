@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from bench.analysis.quantiles import times
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     ROLE_COLOURS,
     ROLE_MARKERS,
     SYSTEM_COLOURS,

@@ -4,10 +4,10 @@ from bench.errors import UsageError
 from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import client_count, offered, one_way, payload, placement_of
 from bench.plan.objective import objective as read
 from bench.plan.plan import Plan
-from bench.plan.profiles import PROFILES, make_plan
+from bench.validation.cases import client_count, offered, one_way, payload, placement_of
+from bench.validation.profiles import PROFILES, make_plan
 
 PROBES = 20  # before the lower end is confirmed: doublings and bisections, two or three starts each
 

@@ -1,7 +1,7 @@
 """What the figure of a search for a capacity says."""
 
 from bench.experiments.capacity.findings import bracket, case_at, probes, searched
-from bench.experiments.words import limit_of
+from bench.experiments.sentences import limit_of
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run
 from bench.text import duration, quantity

@@ -6,8 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
 from bench.analysis.prediction import Prediction, predict
-from bench.experiments import published
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     ROLE_COLOURS,
     ROLE_HATCHES,
@@ -21,8 +20,9 @@ from bench.experiments.axes import (
     nothing,
     range_rows,
 )
+from bench.experiments import published
 from bench.experiments.clients.findings import bursts, first_calls_us, grown
-from bench.experiments.words import clients_of
+from bench.experiments.sentences import clients_of
 from bench.run.frames import Run, numbered
 from bench.text import duration, quantity
 

@@ -6,9 +6,9 @@ from bench.errors import UsageError
 from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import client_counts, one_way, payload, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import client_counts, one_way, payload, placement_of
+from bench.validation.profiles import make_plan
 
 BURST = 100  # calls in the loop of the class lab
 

@@ -6,7 +6,7 @@ from bench.analysis.prediction import agreement, capacity_at, predict
 from bench.analysis.resources import resources, total_cpu
 from bench.experiments import published
 from bench.experiments.clients.findings import best, bursts, first_calls_us, gain, grown
-from bench.experiments.words import P50, clients_of, why_not_more, with_range
+from bench.experiments.sentences import P50, clients_of, why_not_more, with_range
 from bench.run.frames import Run, number_of
 from bench.text import duration, quantity
 

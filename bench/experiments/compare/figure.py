@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
 from bench.analysis.comparison import DIFFERENT, MARGIN, SAME
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,

@@ -3,9 +3,9 @@
 from typing import Any
 
 from bench.plan import hosts as machines
-from bench.plan.cases import case_of, payload, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import case_of, payload, placement_of
+from bench.validation.profiles import make_plan
 
 
 def plan(

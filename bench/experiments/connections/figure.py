@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench import stats
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     LINE_STYLES,
     RangeRow,
     band,

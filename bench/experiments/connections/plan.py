@@ -6,11 +6,19 @@ from typing import Any
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import MOST_BYTES, Case
-from bench.plan.cases import absent_of, chosen_systems, client_count, instrument, one_transport, payload, placement_of
-from bench.plan.connections import calls_per_connection as renewals
-from bench.plan.connections import depths
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import (
+    absent_of,
+    chosen_systems,
+    client_count,
+    instrument,
+    one_transport,
+    payload,
+    placement_of,
+)
+from bench.validation.connection_use import calls_per_connection as renewals
+from bench.validation.connection_use import depths
+from bench.validation.profiles import make_plan
 
 ONE_CONNECTION = {"http_aiohttp": {"pool": 1}}  # options with which calls share a connection, where others do not
 

@@ -13,7 +13,7 @@ from bench.experiments.connections.findings import (
     persistence,
     time_per_call_us,
 )
-from bench.experiments.words import limit_of
+from bench.experiments.sentences import limit_of
 from bench.run.frames import Run, number_of
 from bench.text import duration, listed, quantity
 

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from bench.analysis.quantiles import crossed
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     SYSTEM_COLOURS,
     RangeRow,
     cpu_bars,

@@ -6,9 +6,9 @@ from bench.errors import UsageError, unknown
 from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import COMPARED, case_of, client_count, offered, payload, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import COMPARED, case_of, client_count, offered, payload, placement_of
+from bench.validation.profiles import make_plan
 
 PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
 DEFAULT = (

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.resources import FULL, WORDS
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     ROLE_COLOURS,
     ROLE_HATCHES,
     ROLE_MARKERS,
@@ -21,7 +21,7 @@ from bench.experiments.axes import (
     small,
     ticks_at,
 )
-from bench.experiments.borrowed import marked, shown
+from bench.drawing.borrowed import marked, shown
 from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.fanin.findings import ROLES, best, cpu_us, fewest, grown, is_brokered, most, of, systems
 from bench.run.frames import Run

@@ -6,7 +6,8 @@ from bench import systems
 from bench.errors import UsageError, unknown
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import (
+from bench.plan.plan import Plan
+from bench.validation.cases import (
     absent_of,
     chosen_systems,
     client_count,
@@ -16,8 +17,7 @@ from bench.plan.cases import (
     payload,
     placement_of,
 )
-from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.profiles import make_plan
 
 
 def plan(

@@ -13,7 +13,7 @@ from bench.experiments.fanin.findings import (
     growth,
     systems,
 )
-from bench.experiments.words import limit_of
+from bench.experiments.sentences import limit_of
 from bench.run.frames import Run
 from bench.text import duration, quantity
 

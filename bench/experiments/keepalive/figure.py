@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     RangeRow,
     cpu_bars,
     distribution_axes,
@@ -15,7 +15,7 @@ from bench.experiments.axes import (
     nothing,
     range_rows,
 )
-from bench.experiments.axes import times as ratio_in_words
+from bench.drawing.axes import times as ratio_in_words
 from bench.experiments.keepalive.findings import RTT, Pair, pairs, per_call
 from bench.run.frames import Run
 

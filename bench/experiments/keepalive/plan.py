@@ -4,9 +4,9 @@ from typing import Any
 
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import absent_of, instrument, payload, placement_of, transports
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import absent_of, instrument, payload, placement_of, transports
+from bench.validation.profiles import make_plan
 
 WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # options that keep the connection, and that do not
     "xmlrpc_stdlib": ({"http": "1.1"}, {"http": "1.0"}),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     ROLE_COLOURS,
     ROLE_HATCHES,
@@ -23,7 +23,7 @@ from bench.experiments.axes import (
     small,
     times,
 )
-from bench.experiments.borrowed import marked, shown
+from bench.drawing.borrowed import marked, shown
 from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Cross
 from bench.run.frames import Run

@@ -6,9 +6,9 @@ from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import absent_of, client_count, instrument, payload, placement_of, transports
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import absent_of, client_count, instrument, payload, placement_of, transports
+from bench.validation.profiles import make_plan
 
 TWINS = {  # and what they are in Python
     "sockets_c": "sockets",

@@ -8,7 +8,8 @@ from bench.errors import UsageError
 from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import ENGINES, Case
-from bench.plan.cases import (
+from bench.plan.plan import Plan
+from bench.validation.cases import (
     FLOOR,
     INSTRUMENT,
     chosen_systems,
@@ -18,8 +19,7 @@ from bench.plan.cases import (
     subjects,
     transports_of,
 )
-from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.profiles import make_plan
 
 CLASS_S = 0.4  # thousands of calls in each start; the first figure is there within a minute
 

@@ -7,7 +7,7 @@ import pandas as pd
 from bench.analysis.quantiles import quantile
 from bench.analysis.resources import total_cpu
 from bench.experiments.latency.findings import ratios
-from bench.experiments.words import P50, with_range
+from bench.experiments.sentences import P50, with_range
 from bench.run.frames import Run, numbered
 from bench.text import duration, listed, quantity
 

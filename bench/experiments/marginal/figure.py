@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     ROLE_COLOURS,
     SYSTEM_COLOURS,

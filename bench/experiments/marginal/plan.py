@@ -5,9 +5,9 @@ import random
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import MOST_CALLS, Case
-from bench.plan.cases import absent_of, chosen_systems, payloads, placement_of, transports
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import absent_of, chosen_systems, payloads, placement_of, transports
+from bench.validation.profiles import make_plan
 
 VARIANTS = {"xmlrpc_c": ({"protocol": "http"}, {"protocol": "pstream"})}  # both of the origin
 

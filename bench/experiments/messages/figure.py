@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     ROLE_COLOURS,
     beside,

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from bench import messages, stats
+from bench import message_types, stats
 from bench.experiments.case_ratios import P50, Ratio, ratio
-from bench.plan.carrying import codec_of
 from bench.run.frames import Run, once
+from bench.validation.message_support import codec_of
 
 CLIENT = ("request_encode_ns", "reply_decode_ns")  # what the client's codec does in a call
 SERVER = ("request_decode_ns", "reply_encode_ns")
@@ -55,7 +55,7 @@ def split(run: Run, case: int) -> Split:
 
 def is_message(run: Run, case: int) -> bool:
     """Return whether a case carries structured messages."""
-    return run.case(case).message != messages.BYTES
+    return run.case(case).message != message_types.BYTES
 
 
 @once
@@ -85,7 +85,7 @@ def by_system(run: Run) -> list[tuple[int | None, int]]:
     found: dict[str, tuple[int | None, int]] = {}
     for case in at_middle(run):
         name = run.case(case).system
-        found.setdefault(name, (run.first(system=name, message=messages.BYTES), case))
+        found.setdefault(name, (run.first(system=name, message=message_types.BYTES), case))
     return sorted(found.values(), key=lambda pair: split(run, pair[1]).rtt.middle)
 
 

@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 
-from bench import codecs, messages
+from bench import codecs, message_types
 from bench.errors import UsageError
-from bench.plan import parameters, validation
-from bench.plan.carrying import usual_options
+from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import absent_of, chosen_systems, instrument, one_system, payloads, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation import support
+from bench.validation.cases import absent_of, chosen_systems, instrument, one_system, payloads, placement_of
+from bench.validation.message_support import usual_options
+from bench.validation.profiles import make_plan
 
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "http_aiohttp", "wamp_crossbar", "xmlrpc_stdlib")
 CODECS = ("json", "orjson", "msgpack", "pickle", "protobuf")
@@ -34,9 +35,11 @@ def plan(
     The carrier is measured at every size. A codec or a system that cannot carry the message is named as absent.
     """
     kind = str(message)
-    if kind == messages.BYTES:
-        raise UsageError(f"message {kind} has no codec: give {', '.join(messages.KINDS)}, or a JSON file of your own")
-    is_own = kind not in messages.KINDS
+    if kind == message_types.BYTES:
+        raise UsageError(
+            f"message {kind} has no codec: give {', '.join(message_types.KINDS)}, or a JSON file of your own"
+        )
+    is_own = kind not in message_types.KINDS
     sizes = sorted(set(payloads(payload_bytes)))
     middle = sizes[len(sizes) // 2]
     sizes = [middle] if is_own else sizes
@@ -69,7 +72,7 @@ def _carried(case: Case, absent: dict[str, str], label: str = "") -> Case | None
     if case.system in absent:
         return None
     try:
-        return validation.checked(case)
+        return support.checked(case)
     except UsageError as reason:
         if "cannot carry" not in str(reason) and "needs declared types" not in str(reason):
             raise
@@ -80,4 +83,4 @@ def _carried(case: Case, absent: dict[str, str], label: str = "") -> Case | None
 def _bytes(case: Case) -> Case:
     """Return the same call with opaque bytes instead of a message, and its other options."""
     options = {name: value for name, value in case.options.items() if name != "codec"}
-    return replace(case, message=messages.BYTES, content="", options=options)
+    return replace(case, message=message_types.BYTES, content="", options=options)

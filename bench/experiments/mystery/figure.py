@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.comparison import effect
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
     Look,

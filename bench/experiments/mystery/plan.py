@@ -4,9 +4,9 @@ from typing import Any
 
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import client_count, instrument, payload, payloads, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import client_count, instrument, payload, payloads, placement_of
+from bench.validation.profiles import make_plan
 
 BOXES = ("a", "b", "c", "d", "e", "f", "sound")
 CALLS = 60  # at most, of a case that varies the payload

@@ -2,7 +2,7 @@
 
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
     Look,

@@ -4,11 +4,12 @@ from typing import Any
 
 from bench.errors import UsageError
 from bench.experiments.nodelay.plan import CALLS, HELD
-from bench.measurement import namespaces as measurable
+from bench.measurement.hosts import namespaces as measurable
 from bench.plan import hosts as far_hosts
 from bench.plan import namespaces, parameters
 from bench.plan.case import Case
-from bench.plan.cases import (
+from bench.plan.plan import Plan
+from bench.validation.cases import (
     FLOOR,
     absent_of,
     chosen_systems,
@@ -18,8 +19,7 @@ from bench.plan.cases import (
     payloads,
     placement_of,
 )
-from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.profiles import make_plan
 
 STALL_BYTES = 100  # payload of the calls with one write or two: far less than any segment
 

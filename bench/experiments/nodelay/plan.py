@@ -5,9 +5,9 @@ from typing import Any
 from bench import systems
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import instrument, payload, payloads, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import instrument, payload, payloads, placement_of
+from bench.validation.profiles import make_plan
 
 ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options
 SIDES = ((True, True), (False, True), (True, False), (False, False))  # TCP_NODELAY of client and of server

@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from bench import stats
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
     Look,

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from bench.plan.cases import FLOOR
 from bench.run.frames import Run, column
+from bench.validation.cases import FLOOR
 
 P50 = column(0.5)
 

@@ -3,9 +3,9 @@
 from bench.plan import parameters
 from bench.plan import placement as places
 from bench.plan.case import Case
-from bench.plan.cases import FLOOR, instrument, one_transport
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import FLOOR, instrument, one_transport
+from bench.validation.profiles import make_plan
 
 TIMER_US = 200  # a wait as short as the gaps of a paced load
 

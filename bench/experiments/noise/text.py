@@ -16,10 +16,10 @@ from bench.experiments.noise.findings import (
     timeline,
     timer_cases,
 )
-from bench.plan.profiles import PROFILES
 from bench.run.frames import Run
 from bench.stats import Array, across_starts, variance
 from bench.text import duration
+from bench.validation.profiles import PROFILES
 
 
 def conclusion(run: Run) -> str:

@@ -8,16 +8,7 @@ from matplotlib.axes import Axes
 
 from bench.analysis import overload
 from bench.analysis.quantiles import crossed, quantile
-from bench.experiments.axes import (
-    GREY,
-    SYSTEM_COLOURS,
-    curve,
-    distribution_axes,
-    linear_axis,
-    nothing,
-    reach,
-    time_axis,
-)
+from bench.drawing.axes import GREY, SYSTEM_COLOURS, curve, distribution_axes, linear_axis, nothing, reach, time_axis
 from bench.experiments.openload.findings import capacity, corrected, frozen, predicted, sweep
 from bench.run.frames import Run, numbered
 from bench.text import duration, listed, quantity

@@ -5,10 +5,10 @@ from typing import Any
 from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import ARRIVALS, Case
-from bench.plan.cases import client_count, offered, offered_rates, one_way, payload, placement_of
-from bench.plan.oracles import frozen, oracle_server
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import client_count, offered, offered_rates, one_way, payload, placement_of
+from bench.validation.oracle_options import frozen, oracle_server
+from bench.validation.profiles import make_plan
 
 FROZEN_US = 1000  # constant service time of the server that freezes
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
@@ -17,9 +17,9 @@ from bench.experiments.axes import (
     ratio_axis,
     small,
 )
-from bench.experiments.borrowed import marked, shown
+from bench.drawing.borrowed import marked, shown
 from bench.experiments.origins.findings import CLAIMS, Relation, Replica, relations, replicas
-from bench.experiments.words import factor
+from bench.experiments.sentences import factor
 from bench.run.frames import Run
 from bench.text import duration, quantity
 

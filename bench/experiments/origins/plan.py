@@ -5,9 +5,9 @@ from typing import Any
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import absent_of, instrument
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import absent_of, instrument
+from bench.validation.profiles import make_plan
 
 ORIGINS = ("wamp", "scaleup", "zeromq", "xmlrpc_c", "grpc")
 SHORT = 100  # calls of the class lab's loop, and of the processes of Xmlrpc-c's notes

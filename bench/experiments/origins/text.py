@@ -3,7 +3,7 @@
 import numpy as np
 
 from bench.experiments.origins.findings import Relation, relations, replicas
-from bench.experiments.words import factor
+from bench.experiments.sentences import factor
 from bench.run.frames import Run
 
 NEAR = 1.5  # two ratios within this factor count as the same

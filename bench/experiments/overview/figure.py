@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from bench.analysis.comparison import effect
 from bench.analysis.quantiles import crossed, quantile
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     FURTHEST,
     GREY,
     Look,
@@ -25,7 +25,7 @@ from bench.experiments.axes import (
     small,
     times,
 )
-from bench.experiments.borrowed import marked, shown
+from bench.drawing.borrowed import marked, shown
 from bench.experiments.overview.findings import GROUP_WORDS, P50, grouped, rates
 from bench.run.frames import Run, numbered, once
 from bench.stats.intervals import Interval

@@ -7,12 +7,12 @@ from bench.contract import GROUPS
 from bench.errors import SystemFileError, UsageError
 from bench.plan import hosts as machines
 from bench.plan import parameters
-from bench.plan.carrying import carries, usual_options
 from bench.plan.case import MOST_BYTES, Case
-from bench.plan.cases import FLOOR, MADE_UP, absent_of, chosen_systems, instrument, payload, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
-from bench.plan.validation import encrypted_transports, encryption
+from bench.validation.cases import FLOOR, MADE_UP, absent_of, chosen_systems, instrument, payload, placement_of
+from bench.validation.message_support import carries, usual_options
+from bench.validation.profiles import make_plan
+from bench.validation.support import encrypted_transports, encryption
 
 SLOW_S = 1.0
 MOST_PAIRED = 12  # systems whose second client is measured too, unless it is asked for

@@ -14,7 +14,7 @@ from bench.experiments.overview.findings import (
     rates,
     to_install,
 )
-from bench.experiments.words import why_not_more
+from bench.experiments.sentences import why_not_more
 from bench.run.frames import Run, number_of, numbered
 from bench.text import duration, listed, quantity
 

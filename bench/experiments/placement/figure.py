@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.resources import total_cpu
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
     distribution_axes,

@@ -5,9 +5,9 @@ from typing import Any
 from bench.errors import UsageError
 from bench.plan import placement
 from bench.plan.case import Case
-from bench.plan.cases import FLOOR, chosen_systems, payload, transports
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import FLOOR, chosen_systems, payload, transports
+from bench.validation.profiles import make_plan
 
 
 def plan(

@@ -2,7 +2,7 @@
 
 from bench.experiments.case_ratios import Ratio
 from bench.experiments.placement.findings import ratios
-from bench.experiments.words import P50
+from bench.experiments.sentences import P50
 from bench.plan import placement
 from bench.run.frames import Run
 from bench.text import duration

@@ -5,16 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import (
-    GREY,
-    RangeRow,
-    beside,
-    linear_axis,
-    look,
-    name_rows,
-    nothing,
-    range_rows,
-)
+from bench.drawing.axes import GREY, RangeRow, beside, linear_axis, look, name_rows, nothing, range_rows
 from bench.experiments.retries.findings import (
     Outcome,
     attempts,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.child.retries import RetryPolicy
+from bench.plan.retry_policy import RetryPolicy
 from bench.run.frames import Run, once
 from bench.stats import across_starts
 

@@ -5,10 +5,10 @@ from typing import Any
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import offered, one_transport, payload, placement_of
-from bench.plan.oracles import oracle_server
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import offered, one_transport, payload, placement_of
+from bench.validation.oracle_options import oracle_server
+from bench.validation.profiles import make_plan
 
 FREEZE_AT = 0.2  # of the window: when the server stops
 WINDOWS_S = {"smoke": 1.0, "class": 2.0}  # long enough to see what remains after the freeze

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     Look,
     band,
@@ -27,7 +27,7 @@ from bench.experiments.axes import (
     ticks_at,
 )
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes, served
-from bench.experiments.words import UNKNOWN, limit_of
+from bench.experiments.sentences import UNKNOWN, limit_of
 from bench.run.frames import Run, number_of, numbered
 from bench.stats import scalability
 from bench.text import counted, quantity

@@ -8,9 +8,9 @@ from bench.errors import UsageError
 from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import ENGINES, Case
-from bench.plan.cases import client_count, instrument, one_system, payloads, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import client_count, instrument, one_system, payloads, placement_of
+from bench.validation.profiles import make_plan
 
 MOST_WORKERS = 256
 

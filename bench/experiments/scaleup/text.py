@@ -8,7 +8,7 @@ import pandas as pd
 from bench.analysis import comparison
 from bench.experiments.case_ratios import times
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes, server_host
-from bench.experiments.words import why_not_more
+from bench.experiments.sentences import why_not_more
 from bench.run.frames import Run, number_of
 from bench.stats import scalability
 from bench.text import counted, quantity

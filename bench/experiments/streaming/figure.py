@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench import stats
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     ROLE_COLOURS,
     SYSTEM_COLOURS,

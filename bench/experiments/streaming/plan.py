@@ -6,9 +6,9 @@ from bench import replies as limits
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import MOST_STREAMS, Case
-from bench.plan.cases import absent_of, chosen_systems, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
+from bench.validation.cases import absent_of, chosen_systems, placement_of
+from bench.validation.profiles import make_plan
 
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "grpc_aio", "http_aiohttp", "wamp_crossbar")
 LOAD = "reply_stream"

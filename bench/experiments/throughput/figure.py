@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.experiments.axes import (
+from bench.drawing.axes import (
     GREY,
     LINE_STYLES,
     ROLE_COLOURS,

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from bench.experiments.sentences import clients_of, why_not_more
 from bench.experiments.throughput.findings import ends, growth, sweeps
-from bench.experiments.words import clients_of, why_not_more
 from bench.run.frames import Run
 from bench.text import quantity
 

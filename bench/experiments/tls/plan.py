@@ -7,10 +7,10 @@ from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.cases import absent_of, chosen_systems, payloads, placement_of
 from bench.plan.plan import Plan
-from bench.plan.profiles import make_plan
-from bench.plan.validation import encrypted_transports, encrypting, encryption
+from bench.validation.cases import absent_of, chosen_systems, payloads, placement_of
+from bench.validation.profiles import make_plan
+from bench.validation.support import encrypted_transports, encrypting, encryption
 
 MOST_CONNECTIONS = 1000
 MOST_CALLS = 100_000

@@ -4,17 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from bench.drawing.axes import GREY, SYSTEM_COLOURS, RangeRow, linear_axis, name_rows, nothing, range_rows, time_axis
 from bench.experiments import published
-from bench.experiments.axes import (
-    GREY,
-    SYSTEM_COLOURS,
-    RangeRow,
-    linear_axis,
-    name_rows,
-    nothing,
-    range_rows,
-    time_axis,
-)
 from bench.experiments.latency.figure import cpu_per_call, medians
 from bench.experiments.wamp import findings
 from bench.run.frames import Run

@@ -3,9 +3,9 @@
 from bench.analysis.resources import total_cpu
 from bench.experiments.case_ratios import Ratio
 from bench.experiments.published import wamp_replicas
+from bench.experiments.sentences import P50
 from bench.experiments.wamp import findings
 from bench.experiments.wamp.findings import Effect
-from bench.experiments.words import P50
 from bench.run.frames import Run
 from bench.text import duration, listed, quantity
 

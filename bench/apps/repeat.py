@@ -1,0 +1,63 @@
+"""The command that measures again what a run measured."""
+
+import ast
+import json
+import re
+from typing import Any
+
+from bench import paths
+from bench.apps.exploring.command import word
+from bench.errors import BenchError
+from bench.plan.parameters import literal
+from bench.plan.plan import Plan
+from bench.run.folder import Folder
+from bench.validation.profiles import PROFILES, usual_window_s
+
+
+def command(folder: Folder) -> str:
+    """Return the command that repeats a run, with all parameters that differ from the notebook's defaults.
+
+    A run of an earlier version recorded no parameters: the command then holds those that its plan gives away, and a
+    comment says so.
+    """
+    plan, asked = folder.plan(), folder.manifest().get("parameters")
+    usual = defaults(plan.notebook)
+    known = _of_plan(plan) if asked is None else asked
+    given = {name: known[name] for name in usual if name in known}  # in the notebook's order
+    words = [f" -p {name} {word(value)}" for name, value in given.items() if not _is_equal(value, usual[name])]
+    comment = "" if asked is not None else "  # other parameters were not recorded; see its plan"
+    return f"python -m bench run {plan.notebook}{''.join(words)}{comment}"
+
+
+def _is_equal(value: Any, other: Any) -> bool:
+    try:
+        return bool(literal(value) == literal(other))
+    except BenchError:
+        return bool(value == other)
+
+
+def _of_plan(plan: Plan) -> dict[str, Any]:
+    """Return the parameters that say how much a plan measures."""
+    if budget := re.fullmatch(r"budget ([\d.]+) s", plan.profile):
+        return {"budget_s": float(budget[1]), "seed": plan.seed}
+    profile, given = PROFILES.get(plan.profile), {"profile": plan.profile, "seed": plan.seed}
+    if profile is None or plan.starts != profile.starts:
+        given["starts"] = plan.starts
+    if profile is None or plan.window_s != usual_window_s(profile, plan.starts, plan.cases):
+        given["window_s"] = plan.window_s
+    return given
+
+
+def defaults(notebook: str) -> dict[str, Any]:
+    """Return a notebook's parameters with their defaults; none if there is no such notebook here."""
+    file = paths.notebooks() / f"{notebook}.ipynb"
+    if not file.is_file():
+        return {}
+    cells = json.loads(file.read_text("utf-8"))["cells"]
+    tagged = [cell for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", ())]
+    body = ast.parse("".join(tagged[0]["source"])).body if tagged else []
+    return {
+        ast.unparse(one.target): ast.literal_eval(one.value)
+        for one in body
+        if isinstance(one, ast.AnnAssign) and one.value
+    }

@@ -1,0 +1,125 @@
+"""Closed loads that do not keep their connections: each caller opens a new one after some calls.
+
+The timed loop is that of connections that are kept, once for each connection. The first call of the window opens a
+connection, too, so that n calls need n / calls_per_connection connections, rounded up.
+"""
+
+import contextlib
+import functools
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bench.child import timed_loops
+from bench.child.caller import Buffer, Caller, answered
+from bench.child.loads import Callers
+from bench.contract import LoadReport
+from bench.errors import TransportError
+from bench.process.spec import ClientSpec
+
+
+class ChurnCaller(Caller):
+    """A caller that opens a new connection after ``calls_per_connection`` calls.
+
+    began: for each call when the opening of its connection began; the time of sending for a call over an open one.
+    A connection that cannot be opened is a failed call.
+    """
+
+    def __init__(
+        self,
+        calls_per_connection: int,
+        make: Callable[[], Any],
+        payloads: list[bytes],
+        size: int,
+        run: Callable[[Any], Any],
+    ) -> None:
+        super().__init__(make, payloads, size, run)
+        self._each = calls_per_connection
+        self._turns = itertools.cycle(payloads)  # goes on from one connection to the next
+        self.began = timed_loops.zeros(size)
+        self._is_begun = False
+
+    def closed(self, until_ns: int) -> None:
+        """Open, call some times, close, open again until an instant or until the buffers are full."""
+        while room := self._next(until_ns):
+            began_ns = time.perf_counter_ns()
+            try:
+                client = self._make()
+                client.open()
+            except TransportError as error:
+                self.failures.add(error)
+                continue
+            try:
+                self._keep(timed_loops.closed(client.call, self._turns, *room, until_ns), began_ns)
+            except TransportError as error:
+                self._failed(error, began_ns, room[1])
+            with contextlib.suppress(TransportError, OSError):
+                client.close()
+
+    async def closed_async(self, until_ns: int) -> None:
+        """Do what ``closed`` does, for a client whose methods are awaited."""
+        while room := self._next(until_ns):
+            began_ns = time.perf_counter_ns()
+            try:
+                client = self._make()
+                await client.open()
+            except TransportError as error:
+                self.failures.add(error)
+                continue
+            try:
+                calls = await timed_loops.closed_async(client.call, self._turns, *room, until_ns)
+                self._keep(calls, began_ns)
+            except TransportError as error:
+                self._failed(error, began_ns, room[1])
+            with contextlib.suppress(TransportError, OSError):
+                await client.close()
+
+    def drop(self) -> None:
+        """Close the connection of the first call, before the window."""
+        self._run(self._client.close())
+
+    def _next(self, until_ns: int) -> tuple[Buffer, Buffer] | None:
+        """Return the buffers of the next connection's calls; None if the window or the room is over."""
+        is_over = self._is_begun and time.perf_counter_ns() >= until_ns
+        if is_over or self.calls >= len(self.sent):
+            return None
+        self._is_begun = True
+        sent, received = (memoryview(one)[self.calls :][: self._each] for one in (self.sent, self.received))
+        return sent, received
+
+    def _keep(self, calls: int, began_ns: int) -> None:
+        """Keep the calls of one connection, whose opening the first of them waited for."""
+        self.began[self.calls : self.calls + calls] = self.sent[self.calls : self.calls + calls]
+        if calls:
+            self.began[self.calls] = began_ns
+        self.calls += calls
+
+    def _failed(self, error: TransportError, began_ns: int, received: Buffer) -> None:
+        """Count a failure; keep the calls of its connection that were answered before."""
+        self._keep(answered(received), began_ns)
+        self.failures.add(error)
+
+    def close(self) -> None:
+        """Have nothing left to disconnect: the last connection was closed behind its last call."""
+
+
+class Churn(Callers):
+    """The closed load of a process whose callers do not keep their connections."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
+        self.kind = functools.partial(ChurnCaller, spec.calls_per_connection)
+        super().__init__(system, options, address, spec)
+
+    def first(self) -> int:
+        """Connect and make one verified call with each caller, close; return the time of the first in ns."""
+        first_ns = super().first()
+        for caller in self._callers:
+            caller.drop()
+        return first_ns
+
+    def report(self) -> LoadReport:
+        """Return what ``Callers`` does, with a third buffer: when the opening of each call's connection began."""
+        plain, began = super().report(), [memoryview(one.began)[: one.calls] for one in self._callers]
+        pairs = zip(plain.times[::2], plain.times[1::2], began, strict=True)
+        return LoadReport(plain.calls, [one for three in pairs for one in three], plain.errors, plain.numbers)

@@ -1,0 +1,1 @@
+"""What figures share: axes, lines, legends, and rows from a reference run."""

@@ -1,0 +1,102 @@
+"""Sentences computed from a run: its conclusions, when there is none, and the phrases that notebooks share."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench import stats
+from bench.analysis import checks, trust_card
+from bench.analysis.resources import Resource, full, resources
+from bench.experiments.registry import text_of
+from bench.run.frames import Run, column
+from bench.text import duration, listed
+
+P50 = column(0.5)
+
+
+def with_range(row: "pd.Series[float]", name: str) -> str:
+    """Return a median over starts with the range of the starts."""
+    low, high = duration(row[f"{name}_low"]), duration(row[f"{name}_high"])
+    return f"{duration(row[name])} (range over starts {low} to {high})"
+
+
+def factor(value: float) -> str:
+    """Return a factor with two digits, never as a power of ten: 0.13, 1.9, 18, 104."""
+    return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
+
+
+def clients_of(row: "pd.Series[float]") -> str:
+    """Return "1 client" or "4 clients"."""
+    return f"{row['clients']:.0f} client{'s' if row['clients'] > 1 else ''}"
+
+
+AT_LEAST, EXACTLY, UNKNOWN = "at least this rate", "this rate", "not known"  # what a rate says of a server's capacity
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What limited the rate of a case.
+
+    utilization: of the CPUs of each role, in words. saturated: the resources without idle time, none where that is not
+    known. capacity: what the rate says of the server's capacity: it is this rate only if the server was saturated and
+    the clients were not.
+    """
+
+    utilization: str
+    saturated: tuple[Resource, ...]
+    capacity: str
+
+    @property
+    def names(self) -> str:
+        """The saturated resources in words."""
+        return listed(one.name for one in self.saturated) if self.saturated else "no CPU is saturated"
+
+
+def limit_of(run: Run, case: int) -> Limit:
+    """Return what limited the rate of a case, by the CPU utilization of its roles."""
+    found = resources(run, case)
+    utilization = listed(f"{one.name} {one.busy:.0%}" for one in found)
+    if run.cases.loc[case, "server_cpu_us_per_call"] != run.cases.loc[case, "server_cpu_us_per_call"]:
+        return Limit(utilization, (), UNKNOWN)
+    busy = tuple(full(found))
+    asking, serving = (any(role in one.roles for one in busy) for role in ("client", "server"))
+    return Limit(utilization, busy, EXACTLY if serving and not asking else AT_LEAST)
+
+
+def why_not_more(run: Run, case: int) -> str:
+    """Return in sentences what limited the rate of a case, and what that says of the server's capacity."""
+    found = limit_of(run, case)
+    text = f"CPU utilization: {found.utilization}."
+    if found.capacity == UNKNOWN:
+        return f"{text} The server's CPU time is not known, and neither is the limit."
+    if not found.saturated:
+        return (
+            f"{text} At this rate no CPU is saturated: calls wait for wake-ups and for each other. The server's "
+            "capacity is at least this rate."
+        )
+    text += f" The limit is {found.names}."
+    if found.capacity == EXACTLY:
+        return f"{text} The clients are not saturated: this rate is the server's capacity for this load."
+    return f"{text} The server's capacity is at least this rate."
+
+
+def conclusion(run: Run) -> str:
+    """Return the notebook's conclusion as Markdown; none from an invalid or too small run."""
+    return text(run, "conclusion")
+
+
+def text(run: Run, what: str) -> str:
+    """Return one of the notebook's texts; what is concluded needs a run that can carry it."""
+    invalid = [one for one in checks.check(run) if one.verdict == trust_card.INVALID]
+    if invalid:
+        return f"**No conclusion.** {invalid[0].found}: {invalid[0].advice}."
+    written = text_of(run.plan.notebook)
+    fewest = getattr(written, "evidence", _fewest)(run)
+    if fewest < stats.LEAST_STARTS:
+        return f"**No conclusion** from {fewest} starts; {stats.LEAST_STARTS} are needed (profile `class`)."
+    return str(getattr(written, what)(run))
+
+
+def _fewest(run: Run) -> int:
+    """Return how many starts each case has at least; a notebook that rests on others defines ``evidence``."""
+    return int(run.cases["starts"].min())

@@ -1,0 +1,1 @@
+"""Hosts: this machine, other machines through their agents, and what carries orders to them."""

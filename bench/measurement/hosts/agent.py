@@ -1,0 +1,303 @@
+"""Agent: one machine's child processes behind plain calls with bytes, for a conductor on another machine.
+
+Nothing of the engine that carries the calls is in here, and nothing timed goes through it: samples are taken by the
+children. The conductor numbers its calls and its polls: one that is repeated, because its answer was lost, is not done
+twice. When nobody has polled for ``LEASE_S``, the conductor has died, and all children are ended.
+"""
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from bench import paths
+from bench.errors import BenchError, SystemFailedError, UsageError
+from bench.measurement import keeping, machine, revision
+from bench.measurement.hosts.host import HERE, WindowMeter
+from bench.process.channel import Message, Reader, encode
+from bench.process.child_process import TICK_S, Child, stop_all
+from bench.process.spec import ClientSpec, Done
+from bench.text import one_line
+
+LEASE_S = 15.0  # without a poll for so long, there is no conductor any more
+LONGEST_POLL_S = 5.0
+PIECE = 1 << 20  # bytes of what a child sends, read at once
+MODULES = "bench.child."  # only these are started
+
+Output = tuple[int, bytes, bool]  # a child's number, what it sent, and whether that was all
+Row = tuple[str, int, float | None, int]
+Order = tuple[str, tuple[Any, ...]]  # a method's name, and what it is called with
+Answer = tuple[Any, BenchError | None]  # what it returned, and the error that it raised instead
+
+
+class _Ticking:
+    """The meter of a window, and the thread that reads the load meanwhile."""
+
+    def __init__(self, meter: WindowMeter) -> None:
+        self._meter, self._is_over = meter, threading.Event()
+        self._thread = threading.Thread(target=self._tick, name="meter", daemon=True)
+        self._thread.start()
+
+    def _tick(self) -> None:
+        while not self._is_over.wait(TICK_S):
+            self._meter.tick()
+
+    def stop(self) -> tuple[dict[str, int], list[Row]]:
+        """Return what was used in the window, and the load."""
+        self._is_over.set()
+        self._thread.join()
+        metered = self._meter.stop()
+        return dict(metered.used), list(metered.rows)
+
+
+class _Holding:
+    """What a client process sends: all that is not too many samples is passed on, message by message.
+
+    blobs: samples that were held back, as in ``Done``.
+    """
+
+    def __init__(self, above: int) -> None:
+        self._above, self._reader = above, Reader()
+        self._is_whole = False  # what it sends is no message: the conductor says so
+        self.blobs: list[bytes] = []
+
+    def passed(self, data: bytes) -> bytes:
+        """Return the messages that are complete with this piece of data, those with many samples without them."""
+        if self._is_whole:
+            return data
+        try:
+            return b"".join(b"".join(encode(self._without(message))) for message in self._reader.feed(data))
+        except SystemFailedError:
+            self._is_whole = True
+            return data
+
+    def _without(self, message: Message) -> Message:
+        if not isinstance(message, Done) or message.calls <= self._above:
+            return message
+        self.blobs = list(message.blobs)
+        return Done(**(vars(message) | {"blobs": (), "held": message.calls}))
+
+
+class Agent:
+    """The children of one conductor on this machine; ``number`` of a child or a meter is the conductor's choice."""
+
+    _claimed: ClassVar[dict["Agent", str]] = {}  # the conductor of each agent that has claimed this machine
+    _claiming = threading.Lock()
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._children: dict[int, Child] = {}
+        self._arrived: list[Output] = []
+        self._polled: tuple[int, list[Output]] = (-1, [])
+        self._answered: tuple[int, list[Answer]] = (-1, [])
+        self._meters: dict[int, _Ticking] = {}
+        self._holding: dict[int, _Holding | None] = {}
+        self._is_closed, self._why = False, ""
+        self._seen_s = time.monotonic()
+        threading.Thread(target=self._watch, name="lease", daemon=True).start()
+
+    # What a conductor calls -------------------------------------------------------------------------------------
+
+    def call(self, number: int, orders: Sequence[Order]) -> list[Answer]:
+        """Call one method after the other; return what each returned, or the error that it raised.
+
+        A call of the same number as the last is not done again.
+        """
+        if number != self._answered[0]:
+            self._answered = number, [self._answer(name, words) for name, words in orders]
+        return self._answered[1]
+
+    def _answer(self, name: str, words: tuple[Any, ...]) -> Answer:
+        try:
+            if name not in CALLS:
+                raise UsageError(f"a host is not asked for {name!r}")
+            return getattr(self, name)(*words), None
+        except BenchError as error:
+            return None, error
+
+    def poll(self, number: int, seconds: float) -> list[Output]:
+        """Return what children have sent since the poll before, after at most so many seconds.
+
+        A poll of the same number as the last returns the same again. SystemFailedError if something else than the
+        conductor has ended all children.
+        """
+        with self._changed:
+            self._seen_s = time.monotonic()
+
+            def is_over() -> bool:
+                return bool(self._arrived) or self._is_closed or number == self._polled[0]
+
+            self._changed.wait_for(is_over, min(seconds, LONGEST_POLL_S))
+            if self._why:
+                raise SystemFailedError(self._why)
+            if number != self._polled[0]:
+                self._polled, self._arrived = (number, self._arrived), []
+            self._seen_s = time.monotonic()
+            return self._polled[1]
+
+    def claim(self, conductor: str) -> None:
+        """Take this machine for one conductor; UsageError while another one has it: both would disturb each other."""
+        with Agent._claiming:
+            if any(other != conductor for other in Agent._claimed.values()):
+                raise UsageError("another conductor measures with it now: wait for its end, or use other hosts")
+            Agent._claimed[self] = conductor
+
+    def describe(self) -> dict[str, Any]:
+        """Return the machine record, the content hash of the package, the Python version, and where sockets go."""
+        facts = {"revision": revision.content(), "python_version": revision.python()}
+        return machine.record() | facts | {"sockets": paths.for_sockets(), "pid": os.getpid()}
+
+    def now(self) -> int:
+        """Return this machine's ``perf_counter_ns``."""
+        return time.perf_counter_ns()
+
+    def prepare(self, system: str) -> str:
+        """Make what a system needs here; return the folder of its own environment, or ""."""
+        return HERE.prepare(system)
+
+    def spawn(self, number: int, name: str, module: str, spec: bytes) -> int:
+        """Start ``python -m MODULE`` with an encoded specification; return its process id."""
+        if not module.startswith(MODULES):
+            raise UsageError(f"a host does not start {module}")
+        (message,) = Reader().feed(spec)
+        try:
+            child = Child(name, module, message)
+        except OSError as reason:
+            raise SystemFailedError(f"the {name} cannot be started: {reason}: {_remedy(reason)}") from reason
+        with self._changed:
+            self._children[number] = child
+            is_late = self._is_closed
+        source = os.dup(child.fileno())  # the thread's own: the child's is closed, and its number used anew
+        holding = _Holding(message.hold_above) if isinstance(message, ClientSpec) and message.hold_above else None
+        self._holding[number] = holding
+        threading.Thread(target=self._read, args=(number, source, holding), name=name, daemon=True).start()
+        if is_late:
+            self.close()
+            raise SystemFailedError(f"the {name} was not wanted any more")
+        return child.pid
+
+    def write(self, number: int, data: bytes) -> None:
+        """Write to a child's input."""
+        if child := self._children.get(number):
+            child.write(data)
+
+    def end_input(self, numbers: Iterable[int]) -> None:
+        """End the input of children: they leave."""
+        for number in numbers:
+            if child := self._children.get(number):
+                child.ask_to_leave()
+
+    def stop(self, numbers: Iterable[int]) -> None:
+        """End children, by force where they do not leave, and what belongs to them."""
+        found = []
+        for number in numbers:
+            self._holding.pop(number, None)
+            if child := self._children.pop(number, None):
+                found.append(child)
+        stop_all(found)
+
+    def keep(self, number: int, order: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep the samples that were held back of a child on this machine; return what ``keeping.keep`` does."""
+        holding = self._holding.pop(number, None)
+        if holding is None or not holding.blobs:
+            raise SystemFailedError("the samples that were held back are gone: measure this start again")
+        return keeping.keep(holding.blobs, order)
+
+    def log_tail(self, number: int) -> str:
+        """Return the end of what a child printed, on one line."""
+        child = self._children.get(number)
+        return child.log_tail() if child else ""
+
+    def obituary(self, number: int, patience_s: float) -> str:
+        """Return how a child ended and the end of its log, or nothing if it still runs."""
+        child = self._children.get(number)
+        return child.obituary(patience_s) if child else ""
+
+    def cpu_s(self, number: int) -> float:
+        """Return the CPU time that a child and its descendants have used, in s."""
+        child = self._children.get(number)
+        return child.cpu_s() if child else 0.0
+
+    def family(self, pid: int) -> list[int]:
+        """Return a process and all its descendants."""
+        return HERE.family(pid)
+
+    def has_ended(self, pid: int) -> bool:
+        """Return whether a process is gone."""
+        return HERE.has_ended(pid)
+
+    def move(self, pids: list[int], cpus: tuple[int, ...] | None) -> None:
+        """Pin running processes to CPUs; None: all."""
+        HERE.move(pids, cpus)
+
+    def meter_start(self, number: int, pids: Mapping[str, list[int]]) -> None:
+        """Begin to meter a window; ``pids``: process ids by role."""
+        self._meters[number] = _Ticking(HERE.meter(pids))
+
+    def meter_stop(self, number: int) -> tuple[dict[str, int], list[Row]]:
+        """Return what was used in the window, and the load over time."""
+        return self._meters.pop(number).stop()
+
+    def close(self, why: str = "") -> None:
+        """End all children; further ones are not started. ``why``: what the conductor hears, if it did not ask."""
+        with self._changed:
+            self._is_closed, self._why = True, self._why or why
+            children, self._children = list(self._children.values()), {}
+            self._changed.notify_all()
+        stop_all(children)
+        for meter in [self._meters.pop(number) for number in list(self._meters)]:
+            with contextlib.suppress(Exception):  # processes that it reads have ended
+                meter.stop()
+        with Agent._claiming:
+            Agent._claimed.pop(self, None)
+
+    # ------------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def close_all(cls, why: str) -> None:
+        """End the children of the conductor that has claimed this machine, if there is one, and let it know why."""
+        for agent in list(cls._claimed):
+            agent.close(why)
+
+    def _read(self, number: int, source: int, holding: "_Holding | None") -> None:
+        """Take in what a child sends, until its end."""
+        with contextlib.closing(os.fdopen(source, "rb", 0)):
+            with contextlib.suppress(OSError, AttributeError):  # samples arrive in fewer pieces; Linux only
+                fcntl.fcntl(source, fcntl.F_SETPIPE_SZ, PIECE)
+            while True:
+                data = os.read(source, PIECE)
+                if not data and number not in self._children:
+                    return  # it was stopped: nobody asks
+                if shown := holding.passed(data) if holding and data else data:
+                    self._forward(number, shown, False)
+                if not data:
+                    self._forward(number, data, True)
+                    return
+
+    def _forward(self, number: int, data: bytes, is_over: bool) -> None:
+        with self._changed:
+            self._arrived.append((number, data, is_over))
+            self._changed.notify_all()
+
+    def _watch(self) -> None:
+        """End all children once no conductor asks any more."""
+        while not self._is_closed:
+            left_s = self._seen_s + LEASE_S - time.monotonic()
+            if left_s <= 0:
+                self.close(f"has ended its processes: nobody asked for them in {LEASE_S:.0f} s")
+                return
+            time.sleep(min(left_s + 0.01, 1.0))
+
+
+CALLS = frozenset(
+    {"claim", "describe", "now", "prepare", "spawn", "write", "end_input", "stop", "log_tail", "obituary", "cpu_s"}
+    | {"family", "has_ended", "move", "meter_start", "meter_stop", "keep", "close"}
+)
+
+
+def _remedy(reason: OSError) -> str:
+    words = one_line(reason.strerror or "")
+    return "free some space there" if "space" in words or "large" in words or "quota" in words else "look at that host"

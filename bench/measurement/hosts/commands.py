@@ -1,0 +1,159 @@
+"""A machine as a host, and the scheduler at which hosts register: both run until Ctrl-C or SIGTERM."""
+
+import asyncio
+import contextlib
+import re
+import signal
+import tempfile
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from bench import credentials
+from bench.errors import SystemFailedError, UsageError
+from bench.measurement import machine, revision
+from bench.measurement.hosts import dask_engine
+from bench.measurement.hosts.agent import Agent
+from bench.measurement.hosts.remote import KEY
+from bench.text import one_line, quoted
+
+Say = Callable[[str], None]
+REMIND_S = 10.0  # until it is said what may keep a host from its scheduler
+PAUSE_S = 1.0  # between a scheduler's end and the next try to register
+NOWHERE = "127.0.0.1:0"  # for the engine's pages, which are empty
+
+
+def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say) -> None:
+    """Let this machine be measured with: register at a scheduler, again whenever it comes back.
+
+    name: "" for this machine's anonymous name. listen: the address at which it is reached, "" for that on the network
+    to the scheduler.
+    """
+    dask_engine.load()
+    protocol, far, port = dask_engine.parsed(scheduler)
+    dask_engine.check_plain(scheduler, is_plain_wanted)
+    address = listen or dask_engine.local_address(far, port)
+    if "/" in address:
+        raise UsageError(f"{address!r} is no address of this machine: write a number such as 192.168.1.7, without port")
+    if not dask_engine.is_loopback(address):
+        dask_engine.check_plain(dask_engine.joined(protocol, address, port), is_plain_wanted)
+    security = dask_engine.security(protocol)
+    where = dask_engine.joined(protocol, far, port)
+    name = name or machine.machine_id()
+    if name == "here":
+        raise UsageError("here is the conductor's own machine: choose another --name")
+    if not re.fullmatch(r"[\w.+-]{1,80}", name):
+        raise UsageError(f"{quoted(name)} is no name of a host: write letters, digits, . _ + -")
+    _run(lambda stop: _host(where, name, address, security, say, stop))
+
+
+async def _host(where: str, name: str, address: str, security: Any, say: Say, stop: asyncio.Event) -> None:
+    distributed = dask_engine.load()
+    facts = {"revision": revision.content(), "python": revision.python()}
+    protocol = dask_engine.parsed(where)[0]
+    with tempfile.TemporaryDirectory(prefix="roundtrip-host-", ignore_cleanup_errors=True) as folder:
+        while not stop.is_set():
+            worker = distributed.Worker(
+                where,
+                name=name,
+                nthreads=1,
+                memory_limit=0,
+                dashboard=False,
+                dashboard_address=NOWHERE,
+                protocol=protocol,
+                host=address,
+                security=security,
+                local_directory=folder,
+                startup_information={KEY: lambda _: facts},
+            )
+            say(f"host {name}: waiting for the scheduler at {where}")
+            reminder = asyncio.ensure_future(_remind(say, where))
+            await _first(asyncio.ensure_future(_started(worker, name)), stop)
+            reminder.cancel()
+            if not stop.is_set():
+                say(f"host {name}: registered, reached at {address}, revision {facts['revision']}; Ctrl-C ends it")
+                await _first(asyncio.ensure_future(worker.finished()), stop)
+            await asyncio.to_thread(Agent.close_all, "has left: its process bench host or the scheduler has ended")
+            with contextlib.suppress(Exception):
+                await worker.close(timeout=2, executor_wait=False)
+            if not stop.is_set():
+                say(f"host {name}: the scheduler has ended, or the connection to it broke")
+                await _first(asyncio.ensure_future(asyncio.sleep(PAUSE_S)), stop)
+
+
+async def _remind(say: Say, where: str) -> None:
+    """Say after a while what may keep a host from its scheduler."""
+    await asyncio.sleep(REMIND_S)
+    both = f" Both sides need the same folder of credentials ({credentials.FOLDER})" if where.startswith("tls") else ""
+    say(f"still waiting: does a scheduler listen there, and does a firewall let connections through?{both}")
+
+
+async def _started(worker: Any, name: str) -> None:
+    try:
+        await worker
+    except Exception as error:
+        said, cause = "", error
+        while cause is not None:
+            said, cause = f"{said} {cause}", cause.__cause__  # type: ignore[assignment]
+        if "name taken" in said:
+            raise UsageError(f"a host called {name} is registered already: choose another --name") from error
+        raise SystemFailedError(
+            f"the host could not be started ({one_line(said, 300)}): check --listen, and the credentials in "
+            f"{credentials.FOLDER}"
+        ) from error
+
+
+def scheduler(listen: str, is_plain_wanted: bool, say: Say) -> None:
+    """Run the scheduler at which hosts register."""
+    dask_engine.load()
+    protocol, address, port = dask_engine.parsed(listen)
+    dask_engine.check_plain(listen, is_plain_wanted)
+    security = dask_engine.security(protocol)
+    _run(lambda stop: _scheduler(protocol, address, port, security, say, stop))
+
+
+async def _scheduler(protocol: str, address: str, port: int, security: Any, say: Say, stop: asyncio.Event) -> None:
+    distributed = dask_engine.load()
+    where = dask_engine.joined(protocol, address, port)
+    try:
+        made = distributed.Scheduler(
+            protocol=protocol,
+            host=address,
+            port=port,
+            security=security,
+            dashboard=False,
+            dashboard_address=NOWHERE,
+        )
+        await made
+    except (OSError, RuntimeError, ValueError) as error:
+        cause = error.__cause__ or error
+        raise SystemFailedError(
+            f"the scheduler cannot listen at {where} ({one_line(str(cause), 200)}): choose another address or end what "
+            "holds it"
+        ) from error
+    say(f"scheduler at {made.address}; on each machine: python -m bench host {made.address}; Ctrl-C ends it")
+    await stop.wait()
+    with contextlib.suppress(Exception):
+        await made.close(timeout=2)
+
+
+async def _first(work: "asyncio.Future[Any]", stop: asyncio.Event) -> None:
+    """Wait for work, or until it is to stop; raise what the work raised."""
+    waiting = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if work.done():
+        work.result()
+    else:
+        work.cancel()
+
+
+def _run(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+    """Run until the work ends, or Ctrl-C or SIGTERM stop it."""
+
+    async def until_stopped() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await work(stop)
+
+    asyncio.run(until_stopped())

@@ -1,0 +1,250 @@
+"""Hosts: the boundary between what conducts a start and one machine's processes, clocks and counters.
+
+``HERE`` is this machine. Another machine's host does the same behind ``bench.measurement.hosts.remote``. Nothing
+timed goes through this boundary: samples are taken by the children, each by the clock of its own host.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from bench import systems
+from bench.measurement import kernel_counters
+from bench.plan import placement
+from bench.process import cpu_clocks, meters, pinning
+from bench.process.channel import Message
+from bench.process.child_process import Child, Reported, private_directory
+from bench.stats.clock_offsets import ClockReading as ClockReading
+
+ONE_BY_ONE, AT_ONCE = 4, 8  # hosts whose clocks are read one by one, which is more precise, and several at once
+MOST, LEAST, IN_ALL = 200, 50, 800  # exchanges with one host's clock, and with all in turn
+
+
+@dataclass(frozen=True)
+class Metered:
+    """One host in one window: use by roles other than clients, its kernel's counters, and load by role.
+
+    rows: role, ``perf_counter_ns`` of the host, CPU % since the row before, RSS in bytes.
+    """
+
+    used: Mapping[str, int]
+    rows: Sequence[tuple[str, int, float | None, int]]
+
+    def peak_rss(self, role: str) -> int | None:
+        """Return the largest memory seen for a role, in bytes."""
+        return max((rss for name, _, _, rss in self.rows if name == role), default=None)
+
+
+class WindowMeter(Protocol):
+    """The meter of one window on one host; it begins when it is made."""
+
+    def begun(self) -> None:
+        """Return when it has begun, where that takes a message."""
+
+    def tick(self) -> None:
+        """Read the load once more, unless the host does that by itself."""
+
+    def end(self) -> None:
+        """Let the window end where that takes a message, so that several hosts read side by side."""
+
+    def stop(self) -> Metered:
+        """Read everything at the window's end, and return the differences."""
+
+
+class Host(Protocol):
+    """One machine: its processes, its CPUs, its counters, its clock.
+
+    name: for errors and tables; ``here`` for this machine. address: where its servers are reached, "" on loopback only.
+    """
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+
+    @property
+    def address(self) -> str:
+        """Return where its servers are reached, "" if on loopback only."""
+
+    def prepare(self, system: str) -> str:
+        """Make what a system needs on this host; return the folder of the system's own environment, or ""."""
+
+    def spawn(self, name: str, module: str, spec: Message) -> Reported:
+        """Start ``python -m MODULE`` and hand it its specification."""
+
+    def private_directory(self) -> str:
+        """Return the name of a directory that does not exist yet, short enough for a socket file's path."""
+
+    def place(self, where: str, clients: int, router: bool, server: bool = True) -> placement.Placement:
+        """Return the CPUs of this host for those that run on it."""
+
+    def move(self, pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
+        """Pin running processes to CPUs; None: all."""
+
+    def family(self, pid: int) -> list[int]:
+        """Return a process and all its descendants."""
+
+    def has_ended(self, pid: int) -> bool:
+        """Return whether a process is gone."""
+
+    def meter(self, pids: Mapping[str, list[int]]) -> WindowMeter:
+        """Begin to meter a window; ``pids``: process ids by role."""
+
+    def clock(self, exchanges: int = MOST) -> ClockReading:
+        """Compare this host's clock with the conductor's in at most so many exchanges of timestamps."""
+
+    def close(self) -> None:
+        """End what is left of this conductor's processes on it, and release it."""
+
+
+class _Meter:
+    """The meter of a window on this machine."""
+
+    def __init__(self, pids: Mapping[str, list[int]], network: Path) -> None:
+        self._pids, self._network, self._before = pids, network, counters(pids, network)
+        self._load = meters.LoadMeter(pids)
+        self._load.tick()
+
+    def begun(self) -> None:
+        """Return at once."""
+
+    def tick(self) -> None:
+        """Read the load."""
+        self._load.tick()
+
+    def end(self) -> None:
+        """Do nothing: ``stop`` reads at once."""
+
+    def stop(self) -> Metered:
+        """Read the counters first: reading the load takes longer."""
+        now, before = counters(self._pids, self._network), self._before
+        self._load.tick()
+        return Metered({name: value - before[name] for name, value in now.items() if name in before}, self._load.rows)
+
+
+def counters(pids: Mapping[str, list[int]], network: Path = kernel_counters.NETWORK) -> dict[str, int]:
+    """Return CPU time and context switches of the processes that are not clients, and the kernel's counters."""
+    others = {role: mine for role, mine in pids.items() if not role.startswith("client")}
+    found = {f"{role}_cpu_ns": cpu_clocks.total_ns(mine) for role, mine in others.items()}
+    if "server" in others and (switches := cpu_clocks.switches(others["server"])):
+        found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
+    return found | kernel_counters.read(network=network)
+
+
+class Here:
+    """This machine."""
+
+    name = "here"
+    address = ""
+    network = kernel_counters.NETWORK  # the folder of the counters of its network
+
+    def prepare(self, system: str) -> str:
+        """Make what a system needs here; return the folder of its own environment, or ""."""
+        systems.prepare(system)
+        return systems.environment(system)
+
+    def spawn(self, name: str, module: str, spec: Message) -> Child:
+        """Start a child process of this one."""
+        return Child(name, module, spec)
+
+    def private_directory(self) -> str:
+        """Return the name of a directory that does not exist yet."""
+        return private_directory()
+
+    def place(self, where: str, clients: int, router: bool, server: bool = True) -> placement.Placement:
+        """Return the CPUs for one server, some clients and perhaps a router."""
+        return placement.assign(where, clients, router)
+
+    def move(self, pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
+        """Pin running processes to CPUs; None: all."""
+        pinning.pin_processes(pids, cpus)
+
+    def family(self, pid: int) -> list[int]:
+        """Return a process and all its descendants."""
+        return meters.family(pid)
+
+    def has_ended(self, pid: int) -> bool:
+        """Return whether a process is gone."""
+        return meters.has_ended(pid)
+
+    def meter(self, pids: Mapping[str, list[int]]) -> WindowMeter:
+        """Begin to meter a window."""
+        return _Meter(pids, self.network)
+
+    def clock(self, exchanges: int = MOST) -> ClockReading:
+        """Return no difference: this is the conductor's own clock."""
+        return ClockReading(at_ns=time.perf_counter_ns())
+
+    def close(self) -> None:
+        """Do nothing: children end with those who started them."""
+
+
+HERE = Here()
+
+
+def exchanges(hosts: int) -> int:
+    """Return how many exchanges each of so many hosts' clocks is read with.
+
+    ``IN_ALL`` divided by the hosts, at most ``MOST`` and at least ``LEAST``. With fewer exchanges the bound, which is
+    what the shortest of them leaves, is wider; it holds all the same.
+    """
+    return max(LEAST, min(MOST, IN_ALL // max(1, hosts)))
+
+
+def clocks_of(hosts: Sequence[Host]) -> list[ClockReading]:
+    """Return the hosts' clocks; of many several at once, because each reading mostly waits for the network."""
+    each = exchanges(len(hosts))
+    if len(hosts) <= ONE_BY_ONE:
+        return [host.clock(each) for host in hosts]
+    with ThreadPoolExecutor(AT_ONCE) as readers:
+        return list(readers.map(lambda host: host.clock(each), hosts))
+
+
+def bound(host: Host) -> str | None:
+    """Return where a server of a host binds: at its address, at a port that the system picks; None: on loopback."""
+    return f"tcp://{host.address}:0" if host.address else None
+
+
+@dataclass(frozen=True)
+class HostWindow:
+    """One host in a window: *go* by its clock, its clock before and after, and what was metered."""
+
+    host: Host
+    go_ns: int
+    before: ClockReading
+    after: ClockReading
+    metered: Metered
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Which hosts have which role in a start.
+
+    server: where the server and its router run. load: where the clients run, in turn. latency: where one more client
+    runs, alone on its host, whose quantiles are the headline; None: there is none.
+    """
+
+    server: Host = HERE
+    load: tuple[Host, ...] = (HERE,)
+    latency: Host | None = None
+    records: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all processes run on this machine."""
+        return all(isinstance(host, Here) for host in self.all())
+
+    def clients(self, number: int) -> list[Host]:
+        """Return the host of each client process: of ``number`` that load, and of the one for latency, if any."""
+        found = [self.load[index % len(self.load)] for index in range(number)]
+        return found + ([self.latency] if self.latency else [])
+
+    def all(self) -> list[Host]:
+        """Return every host once: the server's first."""
+        some = [self.server, *self.load, *([self.latency] if self.latency else [])]
+        return list({id(host): host for host in some}.values())
+
+
+LOCAL = Assignment()

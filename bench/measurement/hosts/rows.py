@@ -1,0 +1,56 @@
+"""The rows of the table ``hosts``: which host had which role in a start, its clock, and its kernel's counters."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bench.measurement.hosts.host import Assignment, Host, HostWindow
+from bench.process.spec import Done
+from bench.run.schema import HOSTS
+
+OF_SERVER = ("server_cpu_ns", "router_cpu_ns", "controller_cpu_ns")
+COUNTERS = tuple(name for name in HOSTS.names if name.endswith("_ns") or name.startswith("tcp_"))
+
+
+def rows(
+    hosts: Assignment,
+    of_clients: Sequence[Host],
+    windows: Sequence[HostWindow],
+    done: Sequence[Done],
+    has_server: bool,
+) -> list[dict[str, Any]]:
+    """Return one row per host and role, without the start; none where all processes ran on this machine.
+
+    of_clients: the host of each client process, in the order of ``done``. has_server: whether a server was started.
+    """
+    if hosts.is_here:
+        return []
+    by_host = {id(one.host): one for one in windows}
+    found = [_row(by_host[id(hosts.server)], "server", [], done)] if has_server else []
+    loading = len(of_clients) - (hosts.latency is not None)
+    for host in {id(host): host for host in hosts.load}.values():
+        mine = [number for number in range(loading) if of_clients[number] is host]
+        found.append(_row(by_host[id(host)], "load", mine, done))
+    if hosts.latency is not None:
+        found.append(_row(by_host[id(hosts.latency)], "latency", [loading], done))
+    return found
+
+
+def _row(window: HostWindow, role: str, clients: Sequence[int], done: Sequence[Done]) -> dict[str, Any]:
+    go_ns = window.go_ns - window.before.offset_ns  # by the conductor's clock
+    used, mine = window.metered.used, [done[number] for number in clients]
+    known = [used[name] for name in OF_SERVER if name in used]
+    cpu_ns = (sum(known) if known else None) if role == "server" else sum(one.client_cpu_ns for one in mine)
+    return {name: value for name, value in used.items() if name in COUNTERS} | {
+        "host": window.host.name,
+        "role": role,
+        "first_client": clients[0] if clients else None,
+        "clients": len(clients),
+        "offset_ns": window.before.offset_ns,
+        "bound_ns": window.before.bound_ns,
+        "at_ns": window.before.at_ns - go_ns,
+        "after_offset_ns": window.after.offset_ns,
+        "after_bound_ns": window.after.bound_ns,
+        "after_at_ns": window.after.at_ns - go_ns,
+        "cpu_ns": cpu_ns,
+        "gc_collections": sum(one.gc_collections for one in mine) if mine else None,
+    }

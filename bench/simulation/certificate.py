@@ -1,0 +1,180 @@
+"""The instrument's certificate: its statistics, loads and verdicts tested in virtual time, where the truth is known."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from bench import stats
+from bench.analysis import checks, comparison, trust_card
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.run.frames import column
+from bench.simulation import virtual_time
+from bench.stats import Array, intervals, steady_state
+from bench.stats.queueing import response_quantile
+from bench.validation.profiles import make_plan
+from bench.validation.support import checked
+
+RUNS = 300
+COVERED, ALARMS, OFF = 0.93, 0.05, 0.10
+AROUND_US = 50.0
+TRUE_RATIO = 1.2
+
+
+@dataclass(frozen=True)
+class Line:
+    """One property of the instrument: what was tested, what was found, what is required, and whether it passed."""
+
+    tried: str
+    found: str
+    wanted: str
+    passed: bool
+
+    def __str__(self) -> str:
+        return f"{'pass' if self.passed else 'FAIL'}  {self.tried:76}{self.found:>18}   wanted {self.wanted}"
+
+
+def certificate(runs: int = RUNS) -> Iterator[Line]:
+    """Yield the lines of the certificate as they are found; ``runs`` is how often each is tried."""
+    yield quantiles()
+    for rho in (0.0, 0.5):
+        for p in (0.5, 0.9, 0.99):
+            yield within_a_start(p, rho, runs)
+    yield from verdicts(runs)
+    for used in (0.3, 0.7):
+        yield open_loop(used, runs)
+    yield correction()
+    yield from warm_up(runs)
+
+
+def _at_least(tried: str, found: float, wanted: float) -> Line:
+    return Line(tried, f"{found:.1%}", f">= {wanted:.0%}", found >= wanted)
+
+
+def _at_most(tried: str, found: float, wanted: float) -> Line:
+    return Line(tried, f"{found:.1%}", f"<= {wanted:.0%}", found <= wanted)
+
+
+def quantiles() -> Line:
+    """Quantiles of 1, 2, ..., n in any order are exact: the smallest number that p n of them do not exceed."""
+    chance, wrong, sizes = np.random.default_rng(1), 0, [*range(1, 400), 1000, 9_999, 10_000]
+    for n in sizes:
+        values = chance.permutation(np.arange(1, n + 1))
+        for per_mille in (500, 900, 990, 999):
+            wrong += stats.quantile(values, per_mille / 1000) != -(-per_mille * n // 1000)
+    return Line("quantiles of 1 to n, n up to 10 000", f"{wrong} wrong", "0 wrong", wrong == 0)
+
+
+def dependent(chance: np.random.Generator, n: int, rho: float, mean: float) -> Array:
+    """Return an exponential series with correlated neighbours: a first-order normal series, transformed."""
+    first, *noise = chance.standard_normal(n).tolist()
+    series, new = [first], math.sqrt(1 - rho**2)
+    for one in noise:
+        series.append(rho * series[-1] + new * one)
+    return -mean * special.log_ndtr(-np.array(series))
+
+
+def within_a_start(p: float, rho: float, runs: int) -> Line:
+    """The interval of a quantile inside one start covers the true one, also where calls are autocorrelated."""
+    truth, covered = virtual_time.law_quantile({"law": "exponential", "mean_us": 1000}, p), 0
+    for number in range(runs):
+        values = dependent(np.random.default_rng([number, 7]), 3000, rho, 1000.0)
+        found = intervals.quantile_interval(values, p, intervals.effective_size(values))
+        covered += found is not None and found[0] <= truth <= found[1]
+    kind = f"correlated by {rho:g}" if rho else "independent"
+    return _at_least(f"interval of p{100 * p:g} in one start of {kind} calls covers", covered / runs, COVERED)
+
+
+def verdicts(runs: int) -> Iterator[Line]:
+    """Intervals over starts and of effects cover; equal cases are not called different; a steady level is no drift."""
+    plan, found = _compared_plan(), dict.fromkeys(("range", "paired", "unpaired", "aa", "other_aa", "drift"), 0)
+    truth = math.log(2) * 1000 + AROUND_US
+    ratio = (math.log(2) * 1000 * TRUE_RATIO + AROUND_US) / truth
+    last = None
+    for number in range(runs):
+        run = virtual_time.run(plan, number, _machine_states(number), AROUND_US)
+        p50 = column(0.5)
+        found["range"] += run.cases.loc[0, f"{p50}_low"] <= truth <= run.cases.loc[0, f"{p50}_high"]
+        found["paired"] += _covers(comparison.compare_cases(run, 0, 2)[0], ratio)
+        found["aa"] += _called_different(comparison.compare_cases(run, 0, 1))
+        found["drift"] += checks.settled(run).verdict != trust_card.PASS
+        if last is not None:
+            found["other_aa"] += _called_different(comparison.compare(last, run)[:1])
+            found["unpaired"] += _covers(comparison.compare(last, run)[0], 1.0)
+        last = run
+    yield _at_least("range of 6 start medians covers the true median", found["range"] / runs, COVERED)
+    yield _at_least("effect of B on A, paired by block, covers the true ratio", found["paired"] / runs, COVERED)
+    yield _at_least("effect between two runs covers the true ratio", found["unpaired"] / (runs - 1), COVERED)
+    yield _at_most("A against A called different, paired by block", found["aa"] / runs, ALARMS)
+    yield _at_most("A against A called different, between two runs", found["other_aa"] / (runs - 1), ALARMS)
+    yield _at_most("steady runs said to drift or not to settle", found["drift"] / runs, ALARMS)
+
+
+def _compared_plan() -> Plan:
+    """Plan case A, A again, and B, as the comparing notebook does; with exponential service times."""
+    a, b = (Case("oracle", "ipc", 100, {"law": "exponential", "mean_us": int(1000 * r)}) for r in (1, TRUE_RATIO))
+    return make_plan("compare", [a, a, b], starts=6, window_s=0.4)
+
+
+def _machine_states(number: int) -> virtual_time.Effect:
+    """Return how machine state scales times: sd 10 % from block to block, 5 % from start to start."""
+
+    def effect(start: int, block: int, case: int) -> float:
+        of_block, of_start = (
+            np.random.default_rng([number, *key]).standard_normal() for key in ((1, block), (2, start))
+        )
+        return math.exp(0.10 * of_block + 0.05 * of_start)
+
+    return effect
+
+
+def _covers(found: comparison.Comparison, truth: float) -> bool:
+    return found.low <= truth <= found.high
+
+
+def _called_different(found: list[comparison.Comparison]) -> bool:
+    """Return whether medians that are the same were called different."""
+    return found[0].verdict == comparison.DIFFERENT
+
+
+def open_loop(used: float, runs: int) -> Line:
+    """The p99 of response times of Poisson arrivals at one exponential server is that of M/M/1."""
+    mean, rate = 1000.0, 1000 * used
+    paced: dict[str, Any] = {"load": "open", "offered_per_s": rate, "arrivals": "poisson", "clients": 64}
+    case = checked(Case("oracle", "ipc", 100, {"law": "exponential"}, **paced))
+    starts = [virtual_time.measured(case, 20, seed, 1000 + seed, around_us=0.0) for seed in range(max(3, runs // 10))]
+    times = np.concatenate([calls[1] - calls[2] for start in starts for calls in start.calls]) / 1e3
+    truth = float(response_quantile(rate / 1e6, mean, 0.99))
+    off = abs(stats.quantile(times, 0.99) / truth - 1)
+    return _at_most(f"open load at {used:.0%} of the capacity: p99 of the response is off M/M/1's by", off, OFF)
+
+
+def correction() -> Line:
+    """Correction for coordinated omission gives the users' response times where utilization is low."""
+    worst = 0.0
+    for freeze_ms in (100, 200, 400, 800):
+        law = {"law": "constant", "mean_us": 100, "freeze_after": 500, "freeze_ms": freeze_ms}
+        case = checked(Case("oracle", "ipc", 100, law, load="open", offered_per_s=500.0))
+        (calls,) = virtual_time.measured(case, 4, 1, 1, AROUND_US).calls
+        due, recorded = (calls[1] - calls[2]) / 1e3, (calls[1] - calls[0]) / 1e3
+        truth = stats.quantile(due, 0.99)
+        worst = max(worst, abs(stats.quantile(stats.corrected(recorded, 2000.0), 0.99) / truth - 1))
+    return _at_most("correction for coordinated omission, 5 % utilization: p99 off by", worst, OFF)
+
+
+def warm_up(runs: int) -> Iterator[Line]:
+    """An injected step is found within one bin, and a steady start is not cut."""
+    found = flat = 0
+    for number in range(runs):
+        chance = np.random.default_rng([number, 3])
+        calls = np.exp(0.1 * chance.standard_normal(2500)) * np.where(chance.random(2500) < 0.01, 10, 1)
+        flat += steady_state.settle(calls).label == steady_state.FLAT
+        step, factor = int(chance.integers(100, 1000)), chance.uniform(1.3, 3)
+        settled = steady_state.settle(calls * np.where(np.arange(2500) < step, factor, 1))
+        found += settled.label == steady_state.WARM_UP and abs(settled.cut - step) <= 2500 // steady_state.BINS
+    yield _at_least("injected warm-up found, and cut within one bin of its end", found / runs, 0.95)
+    yield _at_most("steady starts said to warm up", 1 - flat / runs, ALARMS)

@@ -1,0 +1,198 @@
+"""Cases from a notebook's parameters: systems, transports and cases, or an error that lists the choices."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from bench import systems
+from bench.contract import parse_address
+from bench.errors import NotInstalledError, UsageError, unknown
+from bench.installation import environments
+from bench.plan import hosts as far
+from bench.plan import parameters, placement
+from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
+
+FLOOR = "sockets"  # the baseline: the system that others are compared with
+INSTRUMENT = "loopback"  # no server: the rest is the instrument overhead
+MADE_UP = (INSTRUMENT, "oracle", "pause", "mystery")  # systems that test the laboratory
+COMPARED = (
+    "system",
+    "transport",
+    "options",
+    "payload_bytes",
+    "placement",
+    "clients",
+    "callers",
+    "engine",
+    *("message", "calls_per_connection", "outstanding"),
+)  # parts of a case as typed
+_ALL_PRESENT = ContextVar("all systems count as present", default=False)
+
+
+def payload(value: object, what: str = "payload_bytes") -> int:
+    """Return the one payload asked for, in bytes."""
+    return int(parameters.positive(value, what, MOST_BYTES))
+
+
+def payloads(value: object, what: str = "payload_bytes") -> list[int]:
+    """Return the payloads asked for, in bytes, each once."""
+    return parameters.positives(value, what, MOST_BYTES)
+
+
+def client_count(value: object, what: str = "clients") -> int:
+    """Return the one number asked for of clients, callers or connections."""
+    return int(parameters.positive(value, what, MOST_CLIENTS))
+
+
+def client_counts(value: object, what: str = "clients") -> list[int]:
+    """Return the numbers of clients asked for, each once."""
+    return parameters.positives(value, what, MOST_CLIENTS)
+
+
+def offered(value: object, what: str) -> float:
+    """Return the one offered rate asked for, in requests per second."""
+    return parameters.positive(value, what, MOST_PER_S, whole=False)
+
+
+def offered_rates(value: object, what: str = "rates") -> list[float]:
+    """Return the offered rates asked for, in requests per second, the lowest first."""
+    rates = sorted(offered(rate, what) for rate in parameters.as_list(value))
+    if not rates:
+        raise UsageError(f"{what} is an empty list: give at least one rate, in requests per second")
+    return rates
+
+
+def one_system(system: object) -> str:
+    """Return the one system asked for."""
+    with _folders_said():
+        return parameters.one_name(system, "system", systems.names())
+
+
+@contextlib.contextmanager
+def _folders_said() -> Iterator[None]:
+    """Add to an error of a name the folders of the user's own that do not exist."""
+    try:
+        yield
+    except UsageError as error:
+        absent = systems.absent_folders()
+        raise (UsageError(f"{error}; {absent}") if absent else error) from None
+
+
+def chosen_systems(system: object) -> list[str]:
+    """Return the systems asked for, each once."""
+    with _folders_said():
+        return parameters.names(system, "system", systems.names())
+
+
+def one_transport(system: str, transport: object) -> str:
+    """Return the one transport of a system asked for."""
+    return parameters.one_name(transport, f"transport of {system}", systems.constant(system, "TRANSPORTS"))
+
+
+def one_way(system: object, transport: object) -> tuple[str, str]:
+    """Return the one system asked for, and the one of its transports."""
+    name = one_system(system)
+    return name, one_transport(name, transport)
+
+
+def instrument(payload_bytes: int, where: str, hosts: Mapping[str, Any] | None = None) -> Case:
+    """Return the case of the instrument alone, under the placement of the others, on a host that loads."""
+    return Case(INSTRUMENT, "inproc", payload_bytes, placement=where, max_calls=20_000, hosts=dict(hosts or {}))
+
+
+def absent_of(chosen: list[str]) -> dict[str, str]:
+    """Return the systems that cannot be measured here, each with its remedy."""
+    return {name: reason for name in chosen if (reason := why_absent(name))}
+
+
+def transports_of(cases: list[Case], system: str) -> list[str]:
+    """Return the transports of these cases that another system has as well."""
+    provided = systems.constant(system, "TRANSPORTS")
+    return [t for t in dict.fromkeys(case.transport for case in cases) if t in provided]
+
+
+def subjects(
+    chosen: list[str],
+    transport: object,
+    target: object,
+    options: object,
+    sizes: list[int],
+    shared: dict[str, Any],
+) -> list[Case]:
+    """Return the cases of the systems asked for: transports times sizes, or the one target."""
+    given = parameters.mapping(options, "options")
+    return [
+        Case(name, where, size, given, target=str(target) if target else None, **shared)
+        for name in chosen
+        for where in transports(name, transport, target, shared.get("hosts"))
+        for size in sizes
+    ]
+
+
+def transports(system: str, transport: object, target: object, hosts: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the transports asked for, or the one by which the target is reached; of ``all`` tcp between hosts."""
+    if far.is_far(hosts or {}) and not target and parameters.as_list(transport) == ["all"]:
+        transport = "tcp"
+    provided = systems.constant(system, "TRANSPORTS")
+    if not target:
+        return parameters.names(transport, f"transport of {system}", provided)
+    reached = parse_address(str(target)).transport
+    if reached == "inproc":
+        raise UsageError("a target is another process: its address begins with tcp:// or ipc://")
+    return parameters.names(reached, f"transport of {system}", provided)
+
+
+@contextlib.contextmanager
+def all_present() -> Iterator[None]:
+    """Count every system that is installed as present meanwhile: a plan is made without compiling or preparing."""
+    before = _ALL_PRESENT.set(True)
+    try:
+        yield
+    finally:
+        _ALL_PRESENT.reset(before)
+
+
+def why_absent(name: str) -> str | None:
+    """Return the remedy for a system that cannot be measured, None if it can; prepare it first."""
+    if reason := systems.missing(name):
+        return str(reason)
+    if _ALL_PRESENT.get():
+        return None
+    try:
+        systems.prepare(name)
+        if environment := systems.constant(name, "ENVIRONMENT", None):
+            environments.ensure(environment)
+    except NotInstalledError as missing:
+        return str(missing)
+    return None
+
+
+def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
+    """Return the case of a mapping: system, transport, and the values that replace shared parameters.
+
+    Without a transport it is ipc, or tcp between hosts.
+    """
+    given = parameters.mapping(text, what)
+    for name in given:
+        if name not in COMPARED:
+            raise unknown(f"part of {what}", name, COMPARED)
+    if "system" not in given:
+        raise UsageError(f"{what} names no system: write {{system: zeromq, transport: ipc}}")
+    name = parameters.one_name(given["system"], f"system of {what}", systems.names())
+    by = parameters.one_name(
+        given.get("transport", "tcp" if far.is_far(shared.get("hosts") or {}) else "ipc"),
+        f"transport of {name}",
+        systems.constant(name, "TRANSPORTS"),
+    )
+    rest = {key: value for key, value in given.items() if key not in ("system", "transport")}
+    return Case(name, by, **shared | rest)
+
+
+def placement_of(value: object, parallel: bool = False, hosts: Mapping[str, Any] | None = None) -> str:
+    """Return the placement asked for; "default" is this machine's default for that kind of work, free on hosts."""
+    if value in ("default", None):
+        if far.is_far(hosts or {}):
+            return "free"
+        return placement.default(parallel)
+    return parameters.one_name(value, "placement", list(placement.PLACEMENTS))

@@ -1,0 +1,125 @@
+"""Validation of how a case uses connections: new ones after some calls, calls under way side by side, a large one."""
+
+import inspect
+from dataclasses import replace
+from typing import Any
+
+from bench import systems
+from bench.contract import Binding
+from bench.errors import UsageError
+from bench.message_types import BYTES
+from bench.plan import parameters
+from bench.plan.case import MOST_BYTES, MOST_CALLS, MOST_OUTSTANDING, Case
+
+
+def calls_per_connection(value: object, what: str = "calls_per_connection") -> list[int]:
+    """Return the numbers of calls after which connections are renewed, each once, in the order given; 0: kept."""
+    numbers = [parameters.literal(one) for one in parameters.as_list(value)]
+    if not numbers:
+        raise UsageError(f"{what} is an empty list: give at least one number; 0 keeps connections")
+    return list(dict.fromkeys(0 if one == 0 else int(parameters.positive(one, what, MOST_CALLS)) for one in numbers))
+
+
+def depths(value: object, what: str = "outstanding") -> list[int]:
+    """Return the numbers of calls under way on each connection, each once."""
+    return parameters.positives(value, what, MOST_OUTSTANDING)
+
+
+def checked(case: Case, module: Any) -> Case:
+    """Return the case with whole numbers; UsageError for a use of connections that cannot be carried out."""
+    most = {
+        "calls_per_connection": (0, MOST_CALLS),
+        "outstanding": (1, MOST_OUTSTANDING),
+        "large_bytes": (0, MOST_BYTES),
+        "p99_bytes": (0, MOST_BYTES),
+    }
+    varied = {name: limit for name, (usual, limit) in most.items() if getattr(case, name) != usual}
+    if varied:
+        numbers: dict[str, Any] = {
+            name: int(parameters.positive(getattr(case, name), name, limit)) for name, limit in varied.items()
+        }
+        case = replace(case, **numbers)
+    checks = {
+        "calls_per_connection": _check_churn,
+        "outstanding": _check_outstanding,
+        "large_bytes": _check_large,
+        "p99_bytes": _check_sizes,
+    }
+    for name in varied:
+        checks[name](case, module)
+    if case.message != BYTES and (case.large_bytes, case.p99_bytes) != (0, 0):
+        raise UsageError("sizes that vary are of opaque bytes: give message bytes")
+    if case.load == "open" and case.engine != "wire" and case.callers * case.outstanding > 1:
+        _check_open(case, module)
+    return case
+
+
+def _check_churn(case: Case, module: Any) -> None:
+    if case.transport == "inproc":
+        raise UsageError("inproc has no connections to open again: use ipc or tcp for calls_per_connection")
+    is_own = case.engine == "library" and systems.makes_calls(module, case.options)
+    if case.load != "closed" or case.generator or is_own:
+        raise UsageError(
+            f"calls_per_connection is for closed loads by a system's own client library in Python, or wire, not for "
+            f"{case.system} with load {case.load} and engine {case.engine}: give 0, which keeps connections"
+        )
+    if case.outstanding != 1:
+        raise UsageError("a connection is renewed between two calls: give outstanding 1, or calls_per_connection 0")
+    if case.options.get("connections") == "shared":
+        raise UsageError("a shared connection is never closed: give connections own, or calls_per_connection 0")
+
+
+def _check_outstanding(case: Case, module: Any) -> None:
+    by_wire = case.engine == "wire" and case.load == "closed"
+    if not by_wire and (case.load not in ("closed", "open") or case.engine != "library"):
+        raise UsageError(
+            f"several calls are under way on one connection in closed and open loads by a system's own client library "
+            f"and in closed loads by the engine wire, not with load {case.load} and engine {case.engine}: give "
+            "outstanding 1, and callers for more connections"
+        )
+    _need_multiplexed(case, module)
+
+
+def _need_multiplexed(case: Case, module: Any) -> None:
+    """Raise UsageError where a connection of the system carries one call at a time, with these options or any."""
+    name, by = ("MultiplexedWire", " by the engine wire") if case.engine == "wire" else ("Multiplexed", "")
+    if not hasattr(module, name):
+        raise UsageError(
+            f"a connection of {case.system} carries one call at a time{by}: give callers, a connection each, instead "
+            f"of outstanding; several calls share one in {', '.join(systems.offering(name))}"
+        )
+    where, options = Binding(case.transport, "").endpoint(), module.Options(**case.options)
+    try:
+        if case.engine == "wire":
+            module.MultiplexedWire(where, options)
+        else:
+            module.Multiplexed(where, options)
+    except ValueError as reason:
+        raise UsageError(f"{case.system}: {reason}, or outstanding 1") from reason
+
+
+def _check_large(case: Case, module: Any) -> None:
+    if (
+        case.load != "closed"
+        or case.engine != "library"
+        or case.calls_per_connection
+        or systems.makes_calls(module, case.options)
+    ):
+        raise UsageError("large_bytes is for closed loads by a system's own client library, over kept connections")
+    if case.callers * case.outstanding < 2:
+        raise UsageError("no other call is under way beside the large one: give outstanding or callers 2 or more")
+
+
+def _check_sizes(case: Case, module: Any) -> None:
+    if case.load not in ("closed", "open") or case.engine != "library" or systems.makes_calls(module, case.options):
+        raise UsageError("sizes vary (p99_bytes) in closed and open loads by a system's own client library in Python")
+    if case.p99_bytes <= case.payload_bytes:
+        raise UsageError(f"p99_bytes must be above the median payload_bytes ({case.payload_bytes:,}), or 0")
+
+
+def _check_open(case: Case, module: Any) -> None:
+    if not inspect.iscoroutinefunction(module.Client.call):
+        raise UsageError(
+            f"the client of {case.system} waits for each reply, so an open load is paced by client processes with one "
+            "caller each: give clients, not callers or outstanding"
+        )

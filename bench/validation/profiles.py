@@ -1,0 +1,63 @@
+"""Profiles: default numbers of starts and windows; and the plan made from a profile and cases."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.errors import UsageError
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.validation import support
+
+LEAST_WINDOW_S = 0.01
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Default amount of measuring: starts of each case, and the window of each start.
+
+    The window shrinks from ``window_s`` down to ``least_window_s`` where the cases would otherwise take
+    more than ``measuring_s`` in all.
+    """
+
+    starts: int
+    window_s: float
+    least_window_s: float
+    measuring_s: float
+
+
+PROFILES = {
+    "smoke": Profile(starts=2, window_s=0.1, least_window_s=0.1, measuring_s=5),
+    "class": Profile(starts=6, window_s=1.0, least_window_s=0.2, measuring_s=36),
+    "full": Profile(starts=12, window_s=5.0, least_window_s=2.0, measuring_s=1200),
+}
+
+
+def usual_window_s(profile: Profile, starts: int, cases: Sequence[Case]) -> float:
+    """Return the window of a profile for so many starts of these cases, in seconds."""
+    share = profile.measuring_s / (starts * sum(not case.is_short for case in cases) or 1)
+    return round(min(profile.window_s, max(profile.least_window_s, share)), 2)
+
+
+def make_plan(
+    notebook: str,
+    cases: Sequence[Case],
+    profile: str = "class",
+    starts: object = None,
+    window_s: object = None,
+    seed: object = 1,
+    absent: dict[str, str] | None = None,
+) -> Plan:
+    """Return a validated plan; ``starts`` and ``window_s`` override the profile's."""
+    cases = [support.checked(case) for case in cases]
+    profile = parameters.one_name(profile, "profile", list(PROFILES))
+    usual = PROFILES[profile]
+    starts = usual.starts if starts is None else int(parameters.positive(starts, "starts", 1000))
+    if window_s is None:
+        window_s = usual_window_s(usual, starts, cases)
+    else:
+        window_s = parameters.positive(window_s, "window_s", 3600, whole=False)
+        if window_s < LEAST_WINDOW_S:
+            raise UsageError(f"window_s must be at least {LEAST_WINDOW_S} s: shorter windows hold too few calls")
+    order = int(parameters.positive(seed, "seed", 2**31))
+    return Plan(notebook, tuple(cases), starts, window_s, order, profile, absent or {})

@@ -1,0 +1,100 @@
+"""Messages between parent and child: typed, whole in whatever pieces they come, refused in words if they are not."""
+
+import io
+import json
+from array import array
+
+import pytest
+from specs import client_spec, server_spec
+
+from bench.errors import SystemFailedError
+from bench.process import spec
+from bench.process.channel import Count, Counted, Listening, Message, Reader, decode, encode, read_line
+
+DONE = {
+    "calls": 2, "client_cpu_ns": 5, "server_cpu_ns": None, "voluntary_switches": 1, "involuntary_switches": 0,
+    "gc_collections": 0,
+}  # fmt: skip
+
+
+def sent(message: Message) -> bytes:
+    return b"".join(encode(message))
+
+
+def test_what_is_sent_is_what_is_read_whatever_the_pieces():
+    times = array("q", [3, 1, 2])
+    said = [server_spec("zeromq", "ipc", {"copy": False}), spec.Done(**DONE, blobs=(times, b"")), Counted(count=7)]
+    data = b"".join(map(sent, said))
+    for size in (1, 5, 64, len(data)):
+        reader = Reader()
+        pieces = (data[at : at + size] for at in range(0, len(data), size))
+        heard = [message for piece in pieces for message in reader.feed(piece)]
+        assert [type(message) for message in heard] == [spec.ServerSpec, spec.Done, Counted]
+        server, done, counted = heard
+        assert (server.system, server.transport, server.options, server.cpus) == (
+            "zeromq",
+            "ipc",
+            {"copy": False},
+            None,
+        )
+        assert array("q", done.blobs[0]) == times and done.blobs[1] == b"" and done.errors == 0
+        assert counted.count == 7 and counted.workers is None
+
+
+@pytest.mark.parametrize("kind", Message.kinds.values(), ids=lambda kind: kind.__name__)
+def test_every_kind_says_which_field_it_lacks_or_does_not_know(kind):
+    whole = dict.fromkeys(kind._fields, ())
+    assert vars(kind(**whole)) == whole
+    with pytest.raises(SystemFailedError, match=f"{kind.__name__} .*'colour'"):
+        kind(**whole, colour="red")
+    for name in kind._fields:
+        if not hasattr(kind, name):
+            with pytest.raises(SystemFailedError, match=f"{kind.__name__} .*'{name}'"):
+                kind(**{other: value for other, value in whole.items() if other != name})
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (b'{"kind": "Nonsense"}', "'Nonsense'"),
+        (b'{"kind": "Counted", "sizes": []}', "Counted .*'count'"),
+        (b'{"kind": "Listening", "sizes": [], "address": "x", "port": 5}', "'port'"),
+        (b"[1, 2]", r"\[1, 2\]"),
+        (b"Traceback (most recent call last):", "Traceback"),
+        (b"\xff\xfe", r"\\xff"),
+    ],
+)
+def test_what_is_no_message_is_one_sentence(line, text):
+    with pytest.raises(SystemFailedError, match=text) as caught:
+        decode(read_line(line))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_message_cannot_be_changed():
+    message = Listening(address="tcp://127.0.0.1:5")
+    with pytest.raises(AttributeError, match="Listening"):
+        message.address = "tcp://127.0.0.1:6"
+
+
+def test_buffers_are_not_copied_on_their_way_out():
+    times = array("q", range(1000))
+    line, view = encode(spec.Arrived(blobs=(times,)))
+    assert json.load(io.BytesIO(line))["sizes"] == [8000] and view.obj is times
+
+
+def test_a_message_without_fields_is_a_line():
+    assert sent(Count()) == b'{"kind": "Count", "sizes": []}\n'
+    assert client_spec(callers=3).callers == 3
+
+
+def test_a_child_of_another_version_is_told_so():
+    import subprocess
+    import sys
+
+    started = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-m", "bench.child.server"], **started) as process:
+        process.stdin.write(b'{"kind": "ServerSpec", "sizes": [], "system": "sockets", "colour": "red"}\n')
+        process.stdin.flush()
+        (failed,) = Reader().feed(process.stdout.readline())
+        assert process.wait(10) == 1  # by itself: its input is still open
+    assert "'colour'" in failed.text
