@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lint.tree import Finding, Tree, syntax
 
 OWNERS = ("bench/systems/", "bench/codecs/")
-SHARED = {"pyarrow"}  # runs are stored with it
+SHARED = {"msgspec", "pyarrow"}  # runs are stored with pyarrow, and their manifests checked by msgspec
 NETWORK = {  # of the standard library, and the other rooms that need it: to compare clocks and to connect hosts
     "socket": ("bench/child/", "bench/measurement/"),
     "xmlrpc": (),

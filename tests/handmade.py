@@ -42,6 +42,36 @@ def file_by_file(folder, starts):
     return Run(folder)
 
 
+def usual(calls, window_s, **changed):
+    """Return the ledger of a start in which nothing went wrong: 10 us of CPU time per call here, 20 in the server."""
+    return {
+        "calls": calls, "server_calls": calls, "window_s": window_s, "errors": 0, "first_rtt_ns": 1,
+        "client_cpu_ns": 10_000 * calls, "server_cpu_ns": 20_000 * calls, "client_cpus": "0", "server_cpus": "1",
+        "gc_collections": 0,
+    } | changed  # fmt: skip
+
+
+def in_order(rtt_ns):
+    """Return the sent and received times of calls that follow each other without a pause, in ns."""
+    sent = np.concatenate([[0], np.cumsum(rtt_ns)[:-1]])
+    return np.stack([sent, sent + rtt_ns])
+
+
+def recorded(notebook, cases, record_of, starts=6, window_s=0.01):
+    """Return a run with the record that a function makes of each (start, block, number of the case)."""
+    return of_plan(make_plan(notebook, cases, starts=starts, window_s=window_s), record_of)
+
+
+def of_plan(plan, record_of, write=finished):
+    """Return a plan's run; ``write`` is ``finished``, or ``file_by_file`` for tests of the files of a start."""
+    folder = stored.create(plan, FACTS)
+    made = [
+        start_record.tables(start, block, index, plan.cases[index], record_of(start, block, index))
+        for start, block, index in plan.order()
+    ]
+    return write(folder, made)
+
+
 def handmade(
     cases, rtt_us, starts=6, calls=5000, notebook="latency", planned_s=0.01, shape=None, hosts=(), write=finished,
     absent=None, is_checked=True, **ledger,
@@ -49,26 +79,21 @@ def handmade(
     """Return a run in which call i of case c takes rtt_us[c] us plus i millionths, and a start adds its number in %.
 
     shape: factors of the calls of a start, from the number of the start and of calls. hosts: the rows of each start's
-    hosts. write: ``finished``, or ``file_by_file`` for tests of the files of a start. absent: systems that could not be
-    measured, with the reason. is_checked: whether the systems of the cases must be here.
+    hosts. write: see ``of_plan``. absent: systems that could not be measured, with the reason.
+    is_checked: whether the systems of the cases must be here.
     """
     if is_checked:
         plan = make_plan(notebook, cases, starts=starts, window_s=planned_s, absent=absent)
     else:
         plan = Plan(notebook, tuple(cases), starts, planned_s, 1, "class", absent or {})
-    made = []
-    for start, block, index in plan.order():
+
+    def record(start, block, index):
         rtt = np.rint(1000 * rtt_us[index] * (1 + block / 100 + np.arange(calls) / 1e6)).astype("i8")
         rtt = (rtt * shape(start, calls)).astype("i8") if shape else rtt
-        sent = np.concatenate([[0], np.cumsum(rtt)[:-1]])
-        known = {
-            "calls": calls, "server_calls": calls, "window_s": float(rtt.sum()) / 1e9, "errors": 0, "first_rtt_ns": 1,
-            "client_cpu_ns": 10_000 * calls, "server_cpu_ns": 20_000 * calls, "client_cpus": "0", "server_cpus": "1",
-            "gc_collections": 0,
-        } | ledger  # fmt: skip
-        measured = StartRecord(known, calls=[np.stack([sent, sent + rtt])], hosts=list(hosts))
-        made.append(start_record.tables(start, block, index, plan.cases[index], measured))
-    return write(stored.create(plan, FACTS), made)
+        known = usual(calls, float(rtt.sum()) / 1e9) | ledger
+        return StartRecord(known, calls=[in_order(rtt)], hosts=list(hosts))
+
+    return of_plan(plan, record, write)
 
 
 PAIR = [Case("zeromq", "ipc"), Case("sockets", "ipc")]

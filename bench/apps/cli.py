@@ -157,10 +157,10 @@ def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bo
 
 @cli.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("-o", "--output", metavar="FILE.zip", help="The zip to write; named after the machine otherwise.")
+@click.option("-o", "--output", metavar="FILE.json", help="The file to write; named after the machine otherwise.")
 @click.option("--yes", is_flag=True, help="Write it without asking.")
 def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
-    """Put RUNs into one small zip, to hand in to a class; its contents are shown before it is written."""
+    """Put the medians of RUNs into one small file, to hand in to a class; it is described before it is written."""
     from bench.apps.classroom.submitting import submission, write
 
     made = submission(runs)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from bench import credentials
-from bench.errors import DataError
 
 MOST_BYTES = 128 * 1024 * 1024
 MOST_CLIENTS = 256
@@ -109,14 +108,9 @@ class Case:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the case that a manifest holds; DataError for an unknown field."""
-        if strange := [name for name in stored if name not in _FIELDS]:
-            raise DataError(f"a case has the field {strange[0]!r}, which this version does not know: update Roundtrip")
-        try:
-            return cls(**{**stored, "sessions": tuple(map(tuple, stored.get("sessions", ())))})
-        except TypeError as reason:
-            raise DataError(f"a case is incomplete: {reason}") from reason
+        """Return the case that a manifest, which was checked, holds."""
+        return cls(**{**stored, "sessions": tuple(map(tuple, stored.get("sessions", ())))})
 
 
-_FIELDS = frozenset(one.name for one in fields(Case))
-_FACTORS = _FIELDS | {"is_short", "is_paced", "generator", "tls", "stream_s", "under_way", "processes"}
+_PROPERTIES = {"is_short", "is_paced", "generator", "tls", "stream_s", "under_way", "processes"}
+_FACTORS = {one.name for one in fields(Case)} | _PROPERTIES

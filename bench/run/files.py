@@ -80,13 +80,13 @@ def table_bytes(table: pa.Table) -> bytes:
     return bytes(buffer.getvalue())
 
 
-def read_bytes(file: Path) -> bytes:
-    """Return the bytes of a regular file; OSError for a link, a folder, a pipe or a device in its place."""
+def read_bytes(file: Path, most: int = -1) -> bytes:
+    """Return a regular file's bytes, at most so many; OSError for a link, a folder, a pipe or a device."""
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(opened, "rb") as content:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        return content.read()
+        return content.read(most)
 
 
 def as_table(content: bytes, name: str) -> pa.Table:

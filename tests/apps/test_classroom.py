@@ -19,7 +19,7 @@ from PIL import Image
 
 from bench.analysis import comparison
 from bench.apps import classroom, listing
-from bench.apps.classroom import forest, merging, ratios, reading, simulated, starts, submitting, telling
+from bench.apps.classroom import forest, merging, ratios, reading, simulated, submitting, telling
 from bench.errors import UsageError
 from bench.run import stored
 from bench.systems import sockets
@@ -32,13 +32,7 @@ P50 = "p50_rtt_us"
 
 @pytest.fixture
 def room(tmp_path):
-    return classroom.gather(str(classes.a_class(tmp_path / "zips", [1.0, 1.2, 1.4, 0.9])))
-
-
-@pytest.fixture(scope="module")
-def examples():
-    """Return the room of the project's own runs."""
-    return classroom.gather()
+    return classroom.gather(str(classes.a_class(tmp_path / "class", [1.0, 1.2, 1.4, 0.9])))
 
 
 def claim_of(room, label="zeromq ipc"):
@@ -50,8 +44,8 @@ def test_a_machine_says_what_compare_says_of_its_run():
     run = reference("latency")
     labels = run.labels
     expected = comparison.compare_cases(run, labels.index("sockets ipc"), labels.index("zeromq ipc"))[0]
-    (spoken,) = reading.read(submitting.submission(["reference/latency"]).data)
-    found = {ratio.case.transport: ratio for ratio in ratios.ratios(spoken, [P50])[0]}["ipc"]
+    (submitted,) = reading.read(submitting.submission(["reference/latency"]).data)
+    found = {ratio.case.transport: ratio for ratio in ratios.ratios(submitted, [P50])[0]}["ipc"]
     assert math.exp(found.effect.middle) == pytest.approx(expected.ratio)
     assert (math.exp(found.effect.low), math.exp(found.effect.high)) == pytest.approx((expected.low, expected.high))
     assert found.verdict == expected.verdict
@@ -59,12 +53,12 @@ def test_a_machine_says_what_compare_says_of_its_run():
 
 def test_speed_of_a_machine_is_divided_out(room):
     found = claim_of(room)
-    base = {row: float(sorted(ratio.floor)[3]) for row, ratio in found.rows.items()}
+    base = {row: float(sorted(ratio.baseline)[3]) for row, ratio in found.rows.items()}
     assert base["00000003"] > 1.5 * base["00000000"]  # machines are 1, 4/3, 5/3, 2 times as slow
     middle = {row: math.exp(ratio.effect.middle) for row, ratio in found.rows.items()}
     assert middle["00000001"] / middle["00000000"] == pytest.approx(1.2, rel=0.06)
     assert middle["00000002"] / middle["00000000"] == pytest.approx(1.4, rel=0.06)
-    assert room.unit == "machine" and room.machines == 4 and found.predicted is not None
+    assert room.machines == 4 and found.pool.predicted is not None
 
 
 def test_a_claim_holds_where_every_machine_agrees(room):
@@ -74,7 +68,7 @@ def test_a_claim_holds_where_every_machine_agrees(room):
 
 
 def test_a_claim_depends_where_machines_contradict_each_other(tmp_path):
-    room = classroom.gather(str(classes.a_class(tmp_path / "zips", [1.0, 1.1, 0.1, 0.9])))
+    room = classroom.gather(str(classes.a_class(tmp_path / "class", [1.0, 1.1, 0.1, 0.9])))
     assert claim_of(room).verdict == merging.DEPENDS
     assert re.search("00000000, 00000001 and 00000003, .*00000002", telling.conclusion(room))
 
@@ -91,93 +85,89 @@ def test_no_difference_and_no_decision(tmp_path):
 
 @pytest.mark.parametrize("factors", [[1.0], [1.0, 1.1]])
 def test_with_fewer_than_three_machines_nothing_is_concluded_about_machines(tmp_path, factors):
-    room = classroom.gather(str(classes.a_class(tmp_path / "zips", factors)), "machine")
-    assert all(claim.verdict == merging.FEW and claim.predicted is None for claim in room.claims)
+    room = classroom.gather(str(classes.a_class(tmp_path / "class", factors)))
+    assert all(claim.verdict == merging.FEW and claim.pool.predicted is None for claim in room.claims)
     assert not any(claim.label in telling.conclusion(room) for claim in room.claims)
 
 
 def test_a_machine_counts_once_by_its_newest_run(tmp_path):
-    folder = classes.a_class(tmp_path / "zips", [1.0, 1.1, 1.2])
-    later = datetime.fromisoformat(classes.manifest()["created"]) + timedelta(seconds=1)
-    told = classes.manifest(machine_id="00000001", created=later.isoformat())
-    told["id"] = told["id"][:-1] + "0"
-    (folder / "again.zip").write_bytes(classes.packed(told, classes.slower("zeromq", 2.0)))
-    (folder / "copy.zip").write_bytes((folder / "student02.zip").read_bytes())
+    folder = classes.a_class(tmp_path / "class", [1.0, 1.1, 1.2])
+    again = classes.slow_down(classes.content("00000001"), "zeromq", 2.0)
+    (run,) = again["runs"]
+    run["created"] = (datetime.fromisoformat(run["created"]) + timedelta(seconds=1)).isoformat()
+    (folder / "again.json").write_bytes(submitting.encoded(again))
     room = classroom.gather(str(folder))
     found = claim_of(room)
     assert list(found.rows) == ["00000000", "00000001", "00000002"]
-    assert found.rows["00000001"].run.file == "again.zip"
-    again = [one for one in room.refusals if "zeromq ipc" in one.what]
-    assert {one.file for one in again} == {"student01.zip", "copy.zip"}
-    assert "copy.zip and student01.zip" in telling.refusals(room).index
+    assert found.rows["00000001"].run.file == "again.json"
+    assert {one.file for one in room.refusals if "zeromq ipc" in one.what} == {"student01.json"}
 
 
 def test_without_its_own_baseline_a_submission_says_nothing(tmp_path):
-    folder = classes.a_class(tmp_path / "zips", [1.0, 1.1, 1.2])
-    told = classes.manifest(machine_id="0000000a")
-    for case in told["plan"]["cases"]:
+    folder = classes.a_class(tmp_path / "class", [1.0, 1.1, 1.2])
+    other = classes.content("0000000a")
+    for case in other["runs"][0]["cases"]:
         if case["system"] == "sockets":
             case["payload_bytes"] = 64  # raw sockets, but of other messages
-    (folder / "other.zip").write_bytes(classes.packed(told))
+    (folder / "other.json").write_bytes(submitting.encoded(other))
     room = classroom.gather(str(folder))
     assert "0000000a" not in claim_of(room).rows
-    (why,) = [one for one in room.refusals if one.file == "other.zip"]
+    (why,) = [one for one in room.refusals if one.file == "other.json"]
     assert "zeromq ipc" in why.what
 
 
 def test_few_starts_say_nothing(tmp_path):
-    folder = classes.a_class(tmp_path / "zips", [1.0, 1.1, 1.2])
-    few = classes.table().filter([block < 5 for block in classes.table()["block"].to_pylist()])
-    (folder / "few.zip").write_bytes(classes.packed(classes.manifest(machine_id="0000000a"), classes.changed({}, few)))
+    folder = classes.a_class(tmp_path / "class", [1.0, 1.1, 1.2])
+    few = classes.content("0000000a")
+    few["runs"][0]["starts"] = [start for start in few["runs"][0]["starts"] if start["block"] < 5]
+    (folder / "few.json").write_bytes(submitting.encoded(few))
     room = classroom.gather(str(folder))
-    reasons = [one.reason for one in room.refusals if one.file == "few.zip"]
+    reasons = [one.reason for one in room.refusals if one.file == "few.json"]
     assert any(re.search(r"\b5\b.*\b6\b", reason) for reason in reasons)
     assert "0000000a" not in claim_of(room).rows
+
+
+def test_starts_that_do_not_vary_are_no_measurement(tmp_path):
+    (run,) = (same := classes.content())["runs"]
+    for start in run["starts"]:
+        start["p50_rtt_us"] = start["p99_rtt_us"] = 5.0
+    (tmp_path / "same.json").write_bytes(submitting.encoded(same))
+    room = classroom.gather(str(tmp_path))
+    assert not room.claims and any("vary" in one.reason for one in room.refusals)
 
 
 def test_options_of_raw_sockets_as_they_come_are_a_baseline():
     assert all(ratios.PLAIN.get(name) == value for name, value in asdict(sockets.Options()).items())
 
 
-def test_placements_are_rows_where_there_is_one_machine(examples):
-    room = examples
-    assert room.unit == "placement" and room.claims
-    most = room.chosen
-    assert {row.split()[1] for row in most.rows} == {"free", "same", "split"}
-    assert most.machines > 1 or most.predicted is None
-    assert room.refusals  # of latency.zip inproc, and what placement.zip tells again
-
-
-def test_simulated_machines_are_five_have_no_measurement_and_say_so(examples):
-    room = classroom.gather("simulated")
-    assert room.machines == 5 and room.unit == "machine" and room.chosen.predicted is not None
-    assert {run.facts["cpu_model"] for run in room.runs} == {f"simulated {letter}" for letter in "ABCDE"}
+def test_simulated_machines_are_five_have_no_measurement_and_say_so(room):
+    generated = classroom.gather("simulated")
+    assert generated.machines == 5 and generated.chosen.pool.predicted is not None
+    assert {run.facts["cpu_model"] for run in generated.runs} == {f"simulated {letter}" for letter in "ABCDE"}
     for text in (telling.conclusion, forest.caption):
-        assert "simulated" in text(room) and "simulated" not in text(examples)
-    assert {claim.verdict for claim in room.claims} <= {merging.HOLDS, merging.NOTHING, merging.DEPENDS, merging.OPEN}
-    base = {round(float(one.starts["p50_rtt_us"].median()), 6) for one in room.runs}
+        assert "simulated" in text(generated) and "simulated" not in text(room)
+    base = {round(float(run.starts["p50_rtt_us"].median()), 6) for run in generated.runs}
     assert len(base) == 5  # machines of different speeds
     again = classroom.gather("simulated")
-    assert room.data_hash == again.data_hash and telling.claims(room).equals(telling.claims(again))
+    assert generated.data_hash == again.data_hash and telling.claims(generated).equals(telling.claims(again))
 
 
 def test_a_simulated_machine_keeps_the_rate_times_the_time_of_each_start():
-    run = reference("latency")
-    of, scaled = starts.of(run), simulated.scaled(run, np.random.default_rng(3))
-    for name in ("p50_rtt_us", "cpu_us_per_call"):
-        before, after = (table[name].to_numpy() * table["rate_per_s"].to_numpy() for table in (of, scaled))
-        assert after[~np.isnan(before)] == pytest.approx(before[~np.isnan(before)])
-    assert scaled.schema.equals(of.schema) and not scaled["p50_rtt_us"].equals(of["p50_rtt_us"])
+    (run,) = classes.content()["runs"]
+    for before, after in zip(run["starts"], simulated.scaled_starts(run, np.random.default_rng(3)), strict=True):
+        assert before["p50_rtt_us"] != after["p50_rtt_us"] and before.keys() == after.keys()
+        products = [start["p50_rtt_us"] * start["rate_per_s"] for start in (before, after)]
+        assert products[0] == pytest.approx(products[1])
 
 
 def test_quantities_and_claims_are_chosen_by_name(room, tmp_path):
-    folder = str(tmp_path / "zips")
-    every = classroom.gather(folder, "default", "all")
+    folder = str(tmp_path / "class")
+    every = classroom.gather(folder, "all")
     assert {claim.quantity for claim in every.claims} == set(comparison.QUANTITIES)
     (rate,) = [one for one in every.claims if one.quantity == "rate_per_s" and one.label == "zeromq ipc"]
     assert rate.pool.high < 0 and rate.verdict == merging.HOLDS
     assert classroom.gather(folder, claim="zeromq t").chosen.label == "zeromq tcp"
-    for wrong in ({"claim": "nosuch"}, {"row": "mahcine"}, {"quantity": "speed"}, {"folder": folder + "/none"}):
+    for wrong in ({"claim": "nosuch"}, {"quantity": "speed"}, {"folder": folder + "/none"}):
         with pytest.raises(UsageError):
             classroom.gather(**({"folder": folder} | wrong))
 
@@ -201,7 +191,7 @@ def test_an_empty_folder_is_no_error(tmp_path):
 
 @pytest.mark.parametrize("machines", [1, 30])
 def test_the_figure_is_whole_for_any_class(machines, tmp_path):
-    room = classroom.gather(str(classes.a_class(tmp_path / "zips", [1 + n / 20 for n in range(machines)])), "machine")
+    room = classroom.gather(str(classes.a_class(tmp_path / "class", [1 + n / 20 for n in range(machines)])))
     figure = forest.whole(room)
     for axes in figure.axes:
         assert axes.get_title(loc="left")
@@ -216,9 +206,9 @@ def test_the_figure_is_whole_for_any_class(machines, tmp_path):
     assert left < 1 < right  # no difference is on the axis
 
 
-def test_the_same_zips_give_the_same_bytes_wherever_they_lie(tmp_path):
+def test_the_same_submissions_give_the_same_bytes_wherever_they_lie(tmp_path):
     files = []
-    for place in ("one/zips", "two/zips"):
+    for place in ("one/class", "two/class"):
         room = classroom.gather(str(classes.a_class(tmp_path / place, [1.0, 1.1, 1.3])))
         files.append([file.read_bytes() for file in forest.save(room)])
     assert files[0] == files[1]
@@ -231,7 +221,8 @@ def test_the_same_zips_give_the_same_bytes_wherever_they_lie(tmp_path):
 
 def test_the_caption_has_the_counts_and_the_hash_of_its_data(room):
     text = forest.caption(room)
-    assert re.search(r"\b4 zips.* 4 machines", text) and re.search(r"\b6 starts", text) and room.data_hash in text
+    assert re.search(r"\b4 submissions.* 4 machines", text) and re.search(r"\b6 starts", text)
+    assert room.data_hash in text
 
 
 NOTEBOOK = ROOT / "notebooks" / "classroom.ipynb"
@@ -255,8 +246,8 @@ def test_the_notebook_runs_with_a_scenario(tmp_path):
 
 
 def test_the_notebook_of_a_class(tmp_path):
-    folder = classes.a_class(tmp_path / "zips", [1.0, 1.1, 1.2])
-    (folder / "<b>wrong.zip").write_text("no zip")
+    folder = classes.a_class(tmp_path / "class", [1.0, 1.1, 1.2])
+    (folder / "<b>wrong.json").write_text("no submission")
     shell = InteractiveShell.instance()
     with capture_output() as shown:
         for cell in nbformat.read(NOTEBOOK, 4).cells:
@@ -265,8 +256,8 @@ def test_the_notebook_of_a_class(tmp_path):
                 if "parameters" in cell.metadata.get("tags", []):
                     shell.user_ns["folder"] = str(folder)
     text = shown.stdout + "".join(str(value) for one in shown.outputs for value in one.data.values())
-    assert re.search(r"\b3 zips.* 3 machines", text) and "zeromq ipc" in text
-    assert "?b?wrong.zip" in text and "<b>wrong" not in text
+    assert re.search(r"\b3 submissions.* 3 machines", text) and "zeromq ipc" in text
+    assert "\uff1cb&gt;wrong.json" in text and "<b>wrong" not in text
 
 
 def test_the_laboratory_does_not_need_a_class():

@@ -1,7 +1,6 @@
-"""Handing in: one small zip, the same bytes for the same runs, shown before it is written, nothing private in it."""
+"""Handing in: one small file, the same bytes for the same runs, nothing private in it; a hostile one is refused."""
 
 import functools
-import io
 import json
 import os
 import platform
@@ -10,18 +9,21 @@ import re
 import resource
 import subprocess
 import sys
-import zipfile
+from dataclasses import replace
 from pathlib import Path
 
+import classes
 import numpy as np
 import pytest
 from conftest import ROOT
-from handmade import reference
+from handmade import handmade, reference
 
-from bench.apps import listing
-from bench.apps.classroom import merging, reading, starts, submitting, telling, zips
+from bench.analysis.comparison import QUANTITIES
+from bench.apps import classroom, listing
+from bench.apps.classroom import merging, ratios, reading, submitting, telling
+from bench.apps.classroom.reading import RefusedError
 from bench.errors import DataError, UsageError
-from bench.measurement import machine, runner
+from bench.measurement import runner
 from bench.plan.case import Case
 from bench.run import integrity, schema, stored
 from bench.validation.profiles import make_plan
@@ -39,77 +41,60 @@ def test_the_same_runs_give_the_same_bytes_in_any_order():
     made = submitting.submission(["reference/latency", "reference/placement"])
     again = submitting.submission(["reference/placement", "reference/latency", "reference/placement"])
     assert made.data == again.data and made.name == again.name
-    assert len(made.data) < 100_000  # the calls of these runs are 30 times as many bytes
-    infos = zipfile.ZipFile(io.BytesIO(made.data)).infolist()
-    assert [info.filename for info in infos] == sorted(made.members)
-    assert {info.date_time for info in infos} == {(1980, 1, 1, 0, 0, 0)}
+    assert len(made.data) < 100_000 and len(reading.read(made.data)) == 2
 
 
 def test_what_is_handed_in_is_what_the_run_says():
     run = reference("latency")
-    (found,) = reading.read(submitting.submission(["reference/latency"]).data, "x.zip")
-    assert found.id == run.id and found.machine == run.manifest["machine"]["machine_id"]
-    ours = found.starts.set_index("start")
-    for name in (*starts.QUANTILES, "rate_per_s", "client_cpu_ns", "window_s"):
-        np.testing.assert_allclose(ours[name].astype(float), run.starts[name].astype(float), err_msg=name)
-    assert [case.system for case in found.plan.cases] == [case.system for case in run.plan.cases]
-    assert found.plan.cases[0].options == run.plan.cases[0].options
-    known = run.starts["server_cpu_us_per_call"].notna()
-    every = run.starts["client_cpu_us_per_call"] + run.starts["server_cpu_us_per_call"]
-    np.testing.assert_allclose(ours["cpu_us_per_call"][known], every[known])
-    assert ours["cpu_us_per_call"][~known].isna().all()
+    (submitted,) = reading.read(submitting.submission(["reference/latency"]).data, "x.json")
+    assert submitted.id == run.id and submitted.machine == run.manifest["machine"]["machine_id"]
+    assert [vars(case) for case in submitted.cases] == [vars(case) for case in run.plan.cases]
+    for name in ("case", "block", "calls", "p50_rtt_us", "p99_rtt_us", "rate_per_s"):
+        np.testing.assert_array_equal(submitted.starts[name], run.starts[name], err_msg=name)
+    is_known = run.starts["server_cpu_us_per_call"].notna().to_numpy()
+    cpu = (run.starts["client_cpu_us_per_call"] + run.starts["server_cpu_us_per_call"]).to_numpy()
+    np.testing.assert_array_equal(submitted.starts["cpu_us_per_call"][is_known], cpu[is_known])
+    assert submitted.starts["cpu_us_per_call"][~is_known].isna().all()
 
 
 def test_the_digest_of_a_run_is_handed_in_shown_and_printed_where_the_run_is(tmp_path):
-    (tmp_path / "zips").mkdir()
-    submitting.write(submitting.submission(["reference/latency"]), str(tmp_path / "zips" / "a.zip"))
+    (tmp_path / "class").mkdir()
+    submitting.write(submitting.submission(["reference/latency"]), str(tmp_path / "class" / "a.json"))
     digest = reference("latency").manifest["digest"]
-    room = merging.gather(str(tmp_path / "zips"), "default", "p50 RTT", "")
-    assert [run.run_digest for run in room.runs] == [digest]
+    room = merging.gather(str(tmp_path / "class"), "p50 RTT", "")
     assert telling.submissions(room)["digest"].to_list() == [digest[:16]]
     assert f"digest    {digest}" in listing.run_text("reference/latency").splitlines()
 
 
-@pytest.mark.parametrize(
-    ("digest", "is_accepted"), [(None, True), ("", True), ("<b>", False), (5, False), ("0" * 63, False)]
-)
-def test_a_digest_may_be_missing_in_an_older_zip_and_is_nothing_but_digits(digest, is_accepted):
-    made = submitting.submission(["reference/latency"])
-    (name,) = (name for name in made.members if name.endswith(".json"))
-    report = json.loads(made.members[name])
-    report.pop("digest")
-    report |= {} if digest is None else {"digest": digest}
-    changed = zips.packed(made.members | {name: json.dumps(report).encode()})
-    if is_accepted:
-        assert reading.read(changed)[0].run_digest == ""
-        return
-    with pytest.raises(zips.RefusedError, match="digest"):
-        reading.read(changed)
-
-
-def test_nothing_private_is_told():
+def test_nothing_private_is_submitted():
     measured = runner.run(make_plan("latency", [Case("sockets", "ipc", max_calls=100)], starts=2, window_s=0.05))
     made = submitting.submission([measured.id])
-    everything = b"".join(made.members.values()).decode("latin-1")
     known = [platform.node(), str(measured.path.parent), str(Path.home()), "/tmp/", "/ho" + "me/"]
     for private in [*known, Path("/etc/machine-id").read_text().strip() if Path("/etc/machine-id").exists() else ""]:
-        assert len(private) < 4 or private not in everything
-    told = json.loads(made.members[f"{measured.id}/manifest.json"])
-    assert set(told) == {"submission", "id", "created", "digest", "revision", "machine", "versions", "checks", "plan"}
-    assert set(told["machine"]) == set(machine.record()) and set(told["checks"].values()) <= {"PASS", "CAUTION"}
-    assert not any("target" in case for case in told["plan"]["cases"])
-    text = [field.name for field in schema.LEDGER if str(field.type) == "string"]
-    assert "target" in text and not set(text) & set(starts.LEDGER)  # no text of the ledger is told
+        assert len(private) < 4 or private not in made.data.decode()
+    (run,) = made.content["runs"]
+    assert not set(run["cases"][0]) & set(reading.LEFT_OUT)
 
 
-def test_what_a_person_typed_is_not_told_and_an_address_refuses(kept):
+def test_what_a_person_typed_is_not_submitted_and_an_address_is_refused(kept):
     kept.failed(3, 0, "somebody's secret: failed")
-    assert b"secret" not in b"".join(submitting.submission([str(kept.path)]).members.values())
+    assert b"secret" not in submitting.submission([str(kept.path)]).data
     plan = kept.manifest()["plan"]
     plan["cases"][0]["target"] = "tcp://myhost.example:5555"
     kept.update(plan=plan)
     with pytest.raises(DataError, match=kept.manifest()["id"]):
         submitting.submission([str(kept.path)])
+
+
+def test_a_message_of_ones_own_is_named_by_its_content():
+    names, first, second = [], '{"secret": 1}', '{"secret": 2}'
+    for name, content in (("mine.json", first), ("other.json", first), ("mine.json", second)):
+        run = handmade([replace(Case("sockets", "ipc"), message=name, content=content)], [50], starts=2, calls=200)
+        run.folder.update(machine=run.manifest["machine"] | {"machine_id": "0" * 8})
+        made = submitting.submission([run.id])
+        assert name.encode() not in made.data and b"secret" not in made.data
+        names.append(reading.read(made.data)[0].cases[0].message)
+    assert names[0] == names[1] != names[2]
 
 
 def test_runs_of_several_machines_are_refused(kept):
@@ -128,14 +113,13 @@ def test_an_invalid_run_is_refused(kept):
         submitting.submission([str(kept.path)])
 
 
-def test_it_is_shown_first_and_written_only_if_agreed(tmp_path):
+def test_it_is_described_first_and_written_only_if_agreed(tmp_path):
     """In a terminal of its own, as a person would use it: once refused, once agreed."""
     for answer, status in (("n", 1), ("y", 0)):
-        shown, found = in_a_terminal(answer, "submit", "reference/latency", "-o", str(tmp_path / "mine.zip"))
-        assert found == status and (tmp_path / "mine.zip").exists() == (answer == "y")
-        assert 0 < shown.index("starts.parquet") < shown.index("machine_id") < shown.index("samples (")
-        assert shown.index("samples (") < shown.index("mine.zip")
-    assert len(reading.read((tmp_path / "mine.zip").read_bytes())) == 1
+        shown, ended = in_a_terminal(answer, "submit", "reference/latency", "-o", str(tmp_path / "mine.json"))
+        assert ended == status and (tmp_path / "mine.json").exists() == (answer == "y")
+        assert 0 < shown.index("machine_id") < shown.index("mine.json")
+    assert len(reading.read((tmp_path / "mine.json").read_bytes())) == 1
 
 
 def in_a_terminal(answer: str, *words: str) -> tuple[str, int]:
@@ -150,44 +134,143 @@ def in_a_terminal(answer: str, *words: str) -> tuple[str, int]:
 
 
 def test_without_a_terminal_it_asks_for_yes(command, process, tmp_path):
-    file = tmp_path / "mine.zip"
+    file = tmp_path / "mine.json"
     finished = process("submit", "reference/latency", "-o", str(file), stdin=subprocess.DEVNULL)
     assert finished.returncode == 2 and "--yes" in finished.stderr and not file.exists()
-    assert "starts.parquet" in finished.stdout
+    assert "machine_id" in finished.stdout
     finished = command("submit", "reference/latency", "-o", str(file), "--yes")
     assert finished.returncode == 0 and len(reading.read(file.read_bytes())) == 1
 
 
 def test_a_file_that_is_there_is_kept(tmp_path):
     made = submitting.submission(["reference/latency"])
-    assert re.fullmatch(r"roundtrip-[0-9a-f]{8}-\d{8}T\d{6}\.zip", made.name)
+    assert re.fullmatch(r"roundtrip-[0-9a-f]{8}-\d{8}T\d{6}\.json", made.name)
     file = tmp_path / made.name
     file.write_bytes(b"mine")
-    for place in (file, tmp_path / "none" / "x.zip"):
+    for place in (file, tmp_path / "none" / "x.json"):
         with pytest.raises(DataError, match="-o"):
             submitting.write(made, str(place))
     assert file.read_bytes() == b"mine"
 
 
-def test_runs_that_are_not_there(tmp_path):
+def test_runs_that_are_not_there():
     with pytest.raises(DataError, match="'nosuch'"):
         submitting.submission(["nosuch"])
-    with pytest.raises(UsageError):
-        submitting.submission([])
 
 
 def test_what_would_not_be_accepted_is_not_written(monkeypatch):
-    monkeypatch.setattr(zips, "MOST_MEMBER_BYTES", 1000)
+    monkeypatch.setattr(reading, "MOST_BYTES", 1000)
     with pytest.raises(DataError, match="1,000"):
         submitting.submission(["reference/latency"])
 
 
-@pytest.mark.parametrize("most", [0, 4096])
-def test_a_zip_that_cannot_be_written_to_its_end_leaves_nothing_and_one_that_is_there_is_kept(process, tmp_path, most):
-    limited = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most))
-    words = ("submit", "reference/latency", "--yes", "-o", str(tmp_path / "mine.zip"))
-    ended = process(*words, preexec_fn=limited)
-    assert ended.returncode == 1 and "mine.zip" in ended.stderr and len(ended.stderr.splitlines()) == 1
+def test_a_file_that_cannot_be_written_to_its_end_leaves_nothing(process, tmp_path):
+    limited = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (4096, 4096))
+    ended = process("submit", "reference/latency", "--yes", "-o", str(tmp_path / "mine.json"), preexec_fn=limited)
+    assert ended.returncode == 1 and "mine.json" in ended.stderr and len(ended.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
-    (tmp_path / "mine.zip").write_text("another's")
-    assert "File exists" in process(*words).stderr and (tmp_path / "mine.zip").read_text() == "another's"
+
+
+RUN = ("runs", 0)
+CASE, START = (*RUN, "cases", 0), (*RUN, "starts", 0)
+HOSTILE = {  # a value of a submission, what stands in its place, and what the reason says
+    "another version": (("submission",), 1, "submission"),
+    "a truth value for a number": (("submission",), True, "submission"),
+    "a huge number": ((*CASE, "payload_bytes"), 10**400, "payload_bytes"),
+    "a large number": ((*START, "calls"), 10**30, "calls"),
+    "a number in a text": ((*START, "p50_rtt_us"), "5", "p50_rtt_us"),
+    "a fraction of a call": ((*START, "calls"), 1.5, "calls"),
+    "not a number": ((*START, "p50_rtt_us"), float("nan"), "malformed"),
+    "infinite": ((*START, "rate_per_s"), float("inf"), "malformed"),
+    "beyond all measure": ((*START, "rate_per_s"), 1e300, "rate_per_s"),
+    "negative": ((*START, "cpu_us_per_call"), -1.0, "cpu_us_per_call"),
+    "a median above the tail": ((*START, "p50_rtt_us"), 1e8, "above p99"),
+    "failed requests": ((*START, "errors"), 1, "errors"),
+    "a case that is not there": ((*START, "case"), 99, "none of the"),
+    "no starts": ((*RUN, "starts"), [], "starts"),
+    "too many starts": ((*RUN, "starts"), [{}] * 2001, "starts"),
+    "no cases": ((*RUN, "cases"), [], "cases"),
+    "too many cases": ((*RUN, "cases"), [{"system": "x", "transport": "y"}] * 101, "cases"),
+    "no case": (CASE, 1, "cases"),
+    "markup in a system": ((*CASE, "system"), "<script>", "system"),
+    "a path in an id": ((*RUN, "id"), "../../x", "id"),
+    "markup in a machine's name": (("machine", "machine_id"), "<b>x</b>", "machine_id"),
+    "a long text": (("machine", "cpu_model"), "x" * 101, "cpu_model"),
+    "nested options": ((*CASE, "options"), {"copy": {"x": 1}}, "options"),
+    "deeply nested": (("machine",), functools.reduce(lambda inner, _: [inner], range(500), []), "machine"),
+    "a field of another program": ((*CASE, "added"), 1, "added"),
+    "an invalid run": ((*RUN, "checks"), {"answers": "INVALID"}, "INVALID"),
+    "markup in a check's name": ((*RUN, "checks"), {"$x^2$": "PASS"}, "checks"),
+    "markup in a digest": ((*RUN, "digest"), "<b>", "digest"),
+    "no date": ((*RUN, "created"), "yesterday", "created"),
+    "no time zone": ((*RUN, "created"), "2026-11-21T13:11:49", "created"),
+    "the future": ((*RUN, "created"), "2999-01-01T00:00:00+00:00", "future"),
+}
+
+
+def edited(path, value) -> bytes:
+    content = inside = classes.content()
+    for name in path[:-1]:
+        inside = inside[name]
+    inside[path[-1]] = value
+    return json.dumps(content).encode()
+
+
+def twice(*path) -> bytes:
+    content = inside = classes.content()
+    for name in path:
+        inside = inside[name]
+    inside.append(inside[0])
+    return json.dumps(content).encode()
+
+
+FILES = {name: (edited(path, value), reason) for name, (path, value, reason) in HOSTILE.items()} | {
+    "a run twice": (twice("runs"), "submitted twice"),
+    "a start twice": (twice("runs", 0, "starts"), "two starts in a block"),
+    "empty": (b"", "truncated"),
+    "no UTF-8": (b'{"submission": "\xff"}', "no submission"),
+    "deeper than any parser": (b"[" * 100_000, "no submission"),
+    "a zip": (b"PK\x03\x04", "malformed"),
+    "too large": (b" " * (reading.MOST_BYTES + 1), "larger than"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_hostile_file_is_refused_in_a_sentence_without_markup(name):
+    data, reason = FILES[name]
+    with pytest.raises(RefusedError) as refused:
+        reading.read(data)
+    text = str(refused.value)
+    assert reason in text and len(text) < 400 and not re.search(r"[\n$`]|<[a-z/!?]", text)
+
+
+def test_markup_in_a_text_that_may_be_any_is_shown_as_text():
+    content = classes.content()
+    content["machine"]["cpu_model"] = "<script>$x$"
+    content["runs"][0]["cases"][0] |= {"options": {"<b>": "`x`"}, "message": "<i>"}
+    (run,) = reading.read(json.dumps(content).encode())
+    assert not re.search("[<$`]", f"{run.facts} {run.cases[0]}")
+
+
+def test_wrong_files_do_not_stop_the_others_and_each_is_named(tmp_path):
+    folder = classes.a_class(tmp_path / "class", [1.0, 1.1, 1.2])
+    for number, (data, _) in enumerate(FILES.values()):
+        (folder / f"wrong{number:02d}.json").write_bytes(data)
+    (folder / "link.json").symlink_to(folder / "student00.json")
+    (folder / "zcopy.json").write_bytes((folder / "student00.json").read_bytes())
+    (folder / "inside").mkdir()
+    os.mkfifo(folder / "pipe.json")
+    (folder / "notes <b>.txt").write_text("read me")
+    (folder / ".hidden").write_text("")
+    room = classroom.gather(str(folder))
+    assert [run.file for run in room.runs] == ["student00.json", "student01.json", "student02.json"]
+    refused = {one.file: one.reason for one in room.refusals if not one.run}
+    assert len(refused) == len(FILES) + 5 and all(refused.values()) and "notes \uff1cb>.txt" in refused
+    assert "copy of student00.json" in refused["zcopy.json"]
+    assert {len(claim.rows) for claim in room.claims} == {3}
+
+
+def test_every_quantity_that_is_compared_is_submitted():
+    assert set(QUANTITIES) < set(reading.Start.__struct_fields__)
+    (run,) = reading.read(json.dumps(classes.content()).encode())
+    assert {ratio.quantity for ratio in ratios.ratios(run, QUANTITIES)[0]} == set(QUANTITIES)

@@ -18,7 +18,7 @@ LIST, RUNS, DOCTOR = ["list"], ["runs"], ["doctor"]
 SHOW = ["show", "reference/nodelay"]
 DRAW = ["run", "nodelay", "-p", "source", "reference"]
 MEASURE = ["run", "latency", "-p", "profile", "smoke", "-p", "system", "sockets", "-p", "transport", "ipc"]
-SUBMIT = ["submit", "reference/latency", "--yes", "-o", "{folder}/a.zip"]
+SUBMIT = ["submit", "reference/latency", "--yes", "-o", "{folder}/a.json"]
 KEEP = ["keep", "reference/nodelay", "{folder}/kept"]
 EXPLAIN = ["explain", "docs/overview.png"]
 COMPARE = ["compare", "reference/latency", "reference/overview"]
@@ -76,7 +76,7 @@ def all_places() -> list[Place]:
     found += [Place("temporary files on a full disk", words, environment={"TMPDIR": "{folder}/full"}, full="full")
               for words in (LIST, MEASURE)]  # fmt: skip
     found.append(Place("kept on a full disk", ["keep", "reference/latency", "{folder}/full/x"], "refuses", full="full"))
-    found.append(Place("a zip on a full disk", [*SUBMIT[:-1], "{folder}/full/a.zip"], "refuses", full="full"))
+    found.append(Place("a submission on a full disk", [*SUBMIT[:-1], "{folder}/full/a.json"], "refuses", full="full"))
     found += [Place("full output", words, "refuses", options={"stdout": FULL}) for words in (LIST, SHOW, COMPARE, KEEP)]
     found += [Place("full errors", words, options={"stderr": FULL}) for words in (LIST, ["show", "nosuch"])]
     found += [Place("-OO", words, "refuses", python=("-OO",)) for words in (LIST, SHOW)]

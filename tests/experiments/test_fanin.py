@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from handmade import FACTS, finished
+from handmade import in_order, recorded, usual
 from matplotlib.figure import Figure
 
 from bench.errors import UsageError
@@ -11,9 +11,7 @@ from bench.experiments.fanin import figure, findings, text
 from bench.experiments.fanin.plan import parts
 from bench.experiments.sentences import limit_of
 from bench.plan.case import Case
-from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
-from bench.validation.profiles import make_plan
 
 DIRECT = [Case("sockets", "tcp", 100), Case("sockets", "tcp", 100, clients=2, callers=2)]
 BROKERED = [Case("wamp_crossbar", "tcp", 100), Case("wamp_crossbar", "tcp", 100, clients=2, callers=2)]
@@ -24,23 +22,18 @@ def by_hand(cases, rtt_us, starts=6, calls=400, cpus=("0", "1", "2")):
 
     Client and server take 10 and 20 us per call; each start is slower by its number in per cent.
     """
-    plan = make_plan("fanin", cases, starts=starts, window_s=0.01)
-    folder, made = stored.create(plan, FACTS), []
-    for start, block, index in plan.order():
-        case = plan.cases[index]
+
+    def record(start, block, index):
+        case = cases[index]
         rtt = np.full(calls, round(1000 * rtt_us[index] * (1 + block / 100)), "i8")
-        sent = np.concatenate([[0], np.cumsum(rtt)[:-1]])
-        total = calls * case.clients * case.callers
-        known = {
-            "calls": total, "server_calls": total, "window_s": float(rtt.sum()) / 1e9, "errors": 0, "first_rtt_ns": 1,
-            "client_cpu_ns": 10_000 * total, "server_cpu_ns": 20_000 * total, "client_cpus": cpus[0],
-            "server_cpus": cpus[1], "gc_collections": 0,
-        }  # fmt: skip
+        callers = case.clients * case.callers
+        total = calls * callers
+        known = usual(total, float(rtt.sum()) / 1e9, client_cpus=cpus[0], server_cpus=cpus[1])
         if case.system == "wamp_crossbar":
             known |= {"router_cpu_ns": 30_000 * total, "router_cpus": cpus[2]}
-        times = [np.stack([sent, sent + rtt])] * (case.clients * case.callers)
-        made.append(start_record.tables(start, block, index, case, StartRecord(known, calls=times)))
-    return finished(folder, made)
+        return StartRecord(known, calls=[in_order(rtt)] * callers)
+
+    return recorded("fanin", cases, record, starts)
 
 
 @pytest.fixture
@@ -75,30 +68,9 @@ def test_by_default_the_brokers_without_a_program_of_debian_are_measured_zenoh_t
     assert {case.options["router"] for case in plan.cases if case.system == "zenoh"} == {False}
 
 
-WRONG = [
-    ({"system": "sokets"}, r"sockets\?"),
-    ({"clients": []}, "^clients "),
-    ({"processes": 0}, "^processes .*0"),
-    ({"system": "sockets", "options": "{redis: {pipelining: true}}"}, "options 'redis'.*sockets"),
-    ({"system": "sockets", "options": "{sockets: {qos: 1}}"}, "sockets 'qos'.*writes"),
-    ({"system": "sockets", "transport": "pigeon"}, "sockets 'pigeon'.*ipc, tcp"),
-]
-
-
-@pytest.mark.parametrize(("given", "why"), WRONG, ids=range(len(WRONG)))
-def test_a_wrong_parameter_is_one_sentence(given, why):
-    with pytest.raises(UsageError, match=why):
-        registry.plan("fanin", **{"system": "sockets"} | given)
-
-
-def test_systems_that_are_absent_are_left_out_with_their_remedy(monkeypatch):
-    from bench.validation import cases
-
-    monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "zeromq" else None)
-    plan = registry.plan("fanin", system="[sockets, zeromq]", clients=1)
-    assert plan.absent == {"zeromq": "install it"} and {case.system for case in plan.cases} == {"sockets", "loopback"}
-    with pytest.raises(UsageError, match="install it"):
-        registry.plan("fanin", system="zeromq", clients=1)
+def test_options_of_another_system_are_refused():
+    with pytest.raises(UsageError, match=r"options 'redis'.*sockets"):
+        registry.plan("fanin", system="sockets", options="{redis: {pipelining: true}}")
 
 
 def test_a_router_tells_brokered_systems_from_direct_ones(run):

@@ -122,10 +122,6 @@ def test_a_twin_that_is_not_installed_is_named_with_what_installs_it(monkeypatch
     monkeypatch.setattr("bench.experiments.languages.plan.absent_of", lambda chosen: missing)
     plan = registry.plan("languages")
     assert plan.absent == missing and {one.system for one in plan.cases} <= {*TWINS, "loopback"} - missing.keys()
-    everything = dict.fromkeys(TWINS, "there is no g++; install it: apt-get install g++")
-    monkeypatch.setattr("bench.experiments.languages.plan.absent_of", lambda chosen: everything)
-    with pytest.raises(UsageError, match="apt-get install g"):
-        registry.plan("languages")
 
 
 def test_where_no_twin_is_installed_the_reference_run_is_drawn_unless_one_is_named(monkeypatch, capsys):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from handmade import FACTS, finished
+from handmade import in_order, recorded, usual
 from matplotlib.figure import Figure
 
 from bench.apps.teaching import questions
@@ -14,9 +14,7 @@ from bench.experiments.network import figure, findings, text
 from bench.measurement.hosts import namespaces as measurable
 from bench.plan.case import Case
 from bench.plan.namespaces import hosts
-from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
-from bench.validation.profiles import make_plan
 
 TWO_WRITES = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
 BOTH = TWO_WRITES | {"client_nodelay": True, "server_nodelay": True}
@@ -53,20 +51,14 @@ STALLS = [
 
 def by_hand(known, starts=6, calls=40):
     """Return a run in which calls of a case take its RTT; each start is slower by its number in per cent."""
-    plan = make_plan("network", [one for one, _, _ in known], starts=starts, window_s=0.01)
-    folder, made = stored.create(plan, FACTS), []
-    for start, block, index in plan.order():
+
+    def record(start, block, index):
         _, rtt_us, acks = known[index]
         rtt = np.full(calls, round(1000 * rtt_us * (1 + block / 100)), "i8")
-        sent = np.concatenate([[0], np.cumsum(rtt)[:-1]])
-        ledger = {
-            "calls": calls, "server_calls": calls, "window_s": float(rtt.sum()) / 1e9, "errors": 0, "first_rtt_ns": 1,
-            "client_cpu_ns": 10_000 * calls, "server_cpu_ns": 20_000 * calls, "client_cpus": "0", "server_cpus": "0",
-            "gc_collections": 0, "tcp_delayed_acks": acks * calls,
-        }  # fmt: skip
-        record = StartRecord(ledger, calls=[np.stack([sent, sent + rtt])])
-        made.append(start_record.tables(start, block, index, plan.cases[index], record))
-    return finished(folder, made)
+        ledger = usual(calls, float(rtt.sum()) / 1e9, server_cpus="0", tcp_delayed_acks=acks * calls)
+        return StartRecord(ledger, calls=[in_order(rtt)])
+
+    return recorded("network", [case for case, _, _ in known], record, starts)
 
 
 @pytest.fixture
@@ -111,28 +103,9 @@ def test_hosts_add_the_link_between_machines_and_do_without_a_veth_pair_where_no
     }
 
 
-WRONG = [
-    ({"system": "sokets"}, r"sockets\?"),
-    ({"payload_bytes": 1000, "large_bytes": 1000}, r"^large_bytes .*payload_bytes \(1,000 B\)"),
-    ({"rates_mbit": [0]}, "^rates_mbit .*0"),
-    ({"sizes": []}, "^sizes "),
-    ({"stall_sizes": "[-1]"}, "^stall_sizes .*-1"),
-]
-
-
-@pytest.mark.parametrize(("given", "why"), WRONG, ids=range(len(WRONG)))
-def test_a_wrong_parameter_is_one_sentence(given, why):
-    with pytest.raises(UsageError, match=why):
-        registry.plan("network", **{"system": "sockets"} | given)
-
-
-def test_systems_that_are_absent_are_left_out_with_their_remedy(monkeypatch):
-    from bench.validation import cases
-
-    monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "zeromq" else None)
-    assert registry.plan("network", system="[sockets, zeromq]").absent == {"zeromq": "install it"}
-    with pytest.raises(UsageError, match="install it"):
-        registry.plan("network", system="zeromq")
+def test_the_large_payload_is_larger():
+    with pytest.raises(UsageError, match=r"^large_bytes .*payload_bytes \(1,000 B\)"):
+        registry.plan("network", system="sockets", payload_bytes=1000, large_bytes=1000)
 
 
 def test_where_no_namespace_can_be_made_the_reason_is_said(monkeypatch):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from handmade import FACTS, finished
+from handmade import recorded, usual
 
 from bench.analysis import checks
 from bench.errors import UsageError
@@ -15,10 +15,8 @@ from bench.experiments.retries.plan import plan as planned
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.run import start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
-from bench.validation.profiles import make_plan
 from bench.validation.support import checked
 
 MS = 1_000_000
@@ -35,21 +33,16 @@ def run_of(cases, rows, starts=6, window_s=1.0, **ledger):
 
     Where rows[c] is an iterator, each start takes its next.
     """
-    plan = make_plan("retries", cases, starts=starts, window_s=window_s)
-    folder, made = stored.create(plan, FACTS), []
-    for start, block, index in plan.order():
+
+    def record(start, block, index):
         given = rows[index] if isinstance(rows[index], list) else next(rows[index])
-        each = np.array(given, float).T
-        times = np.stack([each[0], each[1], each[2] * MS, each[3] * MS, each[4] * MS]).round().astype("i8")
+        times = (np.array(given, float).T * [[1], [1], [MS], [MS], [MS]]).round().astype("i8")
         answered = int((times[3] > 0).sum())
-        known = {
-            "calls": answered, "server_calls": answered, "scheduled": len(set(times[0])), "window_s": window_s,
-            "errors": 0, "client_cpu_ns": 1000, "server_cpu_ns": 1000, "client_cpus": "0", "server_cpus": "1",
-            "gc_collections": 0, "first_rtt_ns": 1,
-        } | ledger  # fmt: skip
-        measured = StartRecord(known, attempts=times)
-        made.append(start_record.tables(start, block, index, plan.cases[index], measured))
-    return finished(folder, made)
+        cpu = {"client_cpu_ns": 1000, "server_cpu_ns": 1000}
+        known = usual(answered, window_s, **{"scheduled": len(set(times[0]))} | cpu | ledger)
+        return StartRecord(known, attempts=times)
+
+    return recorded("retries", cases, record, starts, window_s)
 
 
 # Four requests, 10 ms apart; the fourth that the server sees (the third here) waits for a freeze from 20 to 120 ms.

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from handmade import FACTS, finished
+from handmade import recorded, usual
 
 from bench.analysis import checks
 from bench.errors import UsageError
@@ -10,10 +10,8 @@ from bench.experiments import panels, registry, sentences
 from bench.experiments.streaming import findings, text
 from bench.experiments.tables import reply_streams as table
 from bench.plan.case import Case
-from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
 from bench.text import duration
-from bench.validation.profiles import make_plan
 
 SHARED = {"load": "reply_stream", "payload_bytes": 100, "replies": 5, "reply_bytes": 50}
 GAP_US = 1000
@@ -24,10 +22,9 @@ def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=
 
     The last ``broken`` streams of a start have one reply and no end.
     """
-    plan = make_plan("streaming", cases, starts=starts, window_s=0.01)
-    folder, made = stored.create(plan, FACTS), []
-    for start, block, index in plan.order():
-        case, more = plan.cases[index], 1 + block / 100
+
+    def record(start, block, index):
+        case, more = cases[index], 1 + block / 100
         first, pacing, transit = (int(1000 * of[index] * more) for of in (first_us, pacing_us, transit_us))
         whole = np.arange(each) < each - broken
         sizes = np.where(whole, case.replies, 1)
@@ -44,14 +41,10 @@ def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=
             "stream": stream, "gap_ns": np.where(number == 0, first, gap), "pacing_ns": np.full(count, pacing),
             "transit_ns": np.full(count, transit),
         }  # fmt: skip
-        known = {
-            "calls": count, "server_calls": count, "window_s": 1.0, "errors": broken, "first_rtt_ns": 1,
-            "client_cpu_ns": 10_000 * count, "server_cpu_ns": 20_000 * count, "client_cpus": "0", "server_cpus": "1",
-            "gc_collections": 0, "streams": each - broken,
-        } | ledger  # fmt: skip
-        record = StartRecord(known, streams=streams, replies=replies)
-        made.append(start_record.tables(start, block, index, case, record))
-    return finished(folder, made)
+        known = usual(count, 1.0, **{"errors": broken, "streams": each - broken} | ledger)
+        return StartRecord(known, streams=streams, replies=replies)
+
+    return recorded("streaming", cases, record, starts)
 
 
 def paced(system, callers=1, options=None, transport="tcp", gap_us=GAP_US):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from bench.errors import UsageError
@@ -103,11 +104,12 @@ def test_the_instrument_keeps_its_transport_and_a_target_takes_all_hosts_for_loa
 def test_a_plan_with_hosts_survives_its_manifest():
     plan = make_plan("latency", [replace(FAR, hosts=ROLES), FAR, replace(FAR, hosts={})])
     assert Plan.from_dict(plan.as_dict()) == plan
-    assert not list(manifest.PLAN(plan.as_dict(), ""))
+    msgspec.convert(plan.as_dict(), manifest.PLAN)
     for wrong in ({"load": "a"}, {"clients": ["a"]}, {"scheduler": 5}):
         stored = plan.as_dict()
         stored["cases"][0]["hosts"] |= wrong
-        assert list(manifest.PLAN(stored, ""))
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(stored, manifest.PLAN)
 
 
 def test_one_more_process_measures_latency():

@@ -150,23 +150,20 @@ def test_a_run_from_before_there_were_digests_still_loads(run):
     assert Run(Folder(path)).cases["n"].min() > 0
 
 
-SPECIAL = {
-    "a folder": lambda file: file.mkdir(),
-    "a pipe": os.mkfifo,
-    "a link to itself": lambda file: file.symlink_to(file),
-    "a link elsewhere": lambda file: file.symlink_to("/etc/passwd"),
+SPECIAL = {  # each kind of a file that is no regular one, in the place of each kind of file
+    "manifest.json": lambda file: file.symlink_to(file),
+    "ledger/00000.parquet": os.mkfifo,
+    "samples/00000.parquet": lambda file: file.symlink_to("/etc/passwd"),
+    "digests/00000.sha256": lambda file: file.mkdir(),
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["manifest.json", "ledger/00000.parquet", "samples/00000.parquet", "digests/00000.sha256"]
-)
-@pytest.mark.parametrize("what", SPECIAL)
+@pytest.mark.parametrize("name", SPECIAL)
 @pytest.mark.timeout(20)
-def test_what_is_no_regular_file_is_refused_and_not_waited_for(run, name, what):
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(run, name):
     file = run.folder.path / name
     file.unlink()
-    SPECIAL[what](file)
+    SPECIAL[name](file)
     with pytest.raises(DataError) as refused:
         whole(run.folder.path)
     assert "\n" not in str(refused.value)

@@ -1,8 +1,8 @@
-"""What a class measured: runs handed in as zips, and which claims hold on every machine.
+"""What a class measured: runs handed in as JSON files, and which claims hold on every machine.
 
-``python -m bench submit RUN...`` makes a zip of runs; ``classroom.ipynb`` looks at a folder of them. In a notebook:
-``room = classroom.gather("zips")``, then ``classroom.table``, ``show``, ``tell`` and ``save``. Tables and figures are
-imported when they are first shown: who hands in needs none.
+``python -m bench submit RUN...`` writes a file; ``classroom.ipynb`` reads a folder of them. In a notebook:
+``room = classroom.gather("submissions")``, then ``classroom.table``, ``show``, ``tell`` and ``save``. Tables and
+figures are imported when they are first shown: submitting needs none.
 """
 
 from bench.apps.classroom import merging
@@ -10,15 +10,15 @@ from bench.apps.classroom.merging import Room
 from bench.text import counted
 
 
-def gather(
-    folder: object = merging.REFERENCE, row: object = "default", quantity: object = "p50 RTT", claim: object = ""
-) -> Room:
-    """Return what the zips of a folder say, and print how much of it is used; see ``bench.apps.classroom.merging``."""
-    room = merging.gather(folder, row, quantity, claim)
+def gather(folder: object = merging.SIMULATED, quantity: object = "p50 RTT", claim: object = "") -> Room:
+    """Return the claims of a folder of submissions, and print how many are used; see ``merging``."""
+    room = merging.gather(folder, quantity, claim)
     files = {run.file for run in room.runs}
-    refused = len({one.file for one in room.refusals} - files)
-    used = f"{counted(len(files), 'zip')} of {counted(room.machines, 'machine')} from {room.source}, {refused} refused"
-    print(f"Nothing is measured: {used}; {counted(len(room.claims), 'claim')}; a row is a {room.unit}")
+    refused = len({refusal.file for refusal in room.refusals} - files)
+    print(
+        f"Nothing is measured: {counted(len(files), 'submission')} of {counted(room.machines, 'machine')} from "
+        f"{room.source}, {refused} refused; {counted(len(room.claims), 'claim')}"
+    )
     return room
 
 
@@ -45,7 +45,7 @@ def show(room: Room, *panels: str) -> None:
 
 
 def tell(room: Room, what: str = "conclusion") -> None:
-    """Show sentences computed from the zips: ``conclusion`` or ``heterogeneity``."""
+    """Show sentences computed from the submissions: ``conclusion`` or ``heterogeneity``."""
     from IPython.display import Markdown, display
 
     from bench.apps.classroom import telling

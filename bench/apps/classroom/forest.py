@@ -34,7 +34,7 @@ MOST_CLAIMS = 16
 
 
 def forest(room: Room, axes: Axes) -> None:
-    """Draw the chosen claim: each row's ratio with its interval, their pool, and the prediction for a new machine."""
+    """Draw the chosen claim: the ratio of each machine, their pool, and the prediction for a new machine."""
     claim = room.chosen or room.claims[0]
     weights = np.array([1 / (ratio.error**2 + claim.pool.tau2) for ratio in claim.rows.values()])
     for y, (ratio, size) in enumerate(zip(claim.rows.values(), np.sqrt(weights / weights.sum()), strict=True)):
@@ -49,22 +49,20 @@ def forest(room: Room, axes: Axes) -> None:
 
 def _pooled(axes: Axes, claim: Claim) -> list[str]:
     """Draw the pool as a diamond and the prediction as a line below the rows; return the names of these rows."""
-    y, found = len(claim.rows), claim.pool
+    y, pool = len(claim.rows), claim.pool
     axes.axhline(y - 0.5, color="#bbbbbb", lw=0.8)
-    if found.k < LEAST_MACHINES:
+    if pool.predicted is None:
         beside(axes, y, f"{LEAST_MACHINES} are needed", 9)
         return ["pooled"]
-    (low, high), middle, half = _ends(found.low, found.high), times(found.middle), min(0.35, 0.015 * (y + 2))
+    (low, high), middle, half = _ends(pool.low, pool.high), times(pool.middle), min(0.35, 0.015 * (y + 2))
     axes.fill([low, middle, high, middle], [y, y - half, y, y + half], color=POOLED, lw=0)
-    beside(axes, y, f"{middle:.2f} ({spoken(found.low, found.high)})", 9)
-    if claim.predicted is None:
-        return ["pooled"]
-    ends, (left, right) = _ends(*claim.predicted), axes.get_xlim()
+    beside(axes, y, f"{middle:.2f} ({spoken(pool.low, pool.high)})", 9)
+    ends, (left, right) = _ends(*pool.predicted), axes.get_xlim()
     axes.plot(ends, [y + 1, y + 1], color=POOLED, lw=1.8, ls=(0, (4, 2)))
     beyond = {"<": (left, ends[0] < left), ">": (right, ends[1] > right)}
     for mark, end in ((mark, end) for mark, (end, is_beyond) in beyond.items() if is_beyond):
         axes.plot(end, y + 1, mark, color=POOLED, ms=7, clip_on=False)
-    beside(axes, y + 1, spoken(*claim.predicted), 9)
+    beside(axes, y + 1, spoken(*pool.predicted), 9)
     return ["pooled", "one more machine"]
 
 
@@ -79,10 +77,12 @@ def claims(room: Room, axes: Axes) -> None:
             axes.plot(_ends(claim.pool.low, claim.pool.high), [y, y], color=POOLED, lw=7, alpha=0.25)
         beside(axes, y, f"{verdict(claim)} ({len(claim.rows)})", 9)
     _ratio_axis(axes, *shown)
-    names = [one.label if one.quantity == first else f"{one.label}, {QUANTITIES[one.quantity][0]}" for one in shown]
+    names = [
+        claim.label if claim.quantity == first else f"{claim.label}, {QUANTITIES[claim.quantity][0]}" for claim in shown
+    ]
     name_rows(axes, names, fontsize=10 if len(names) < 12 else 8.5)
     more = f"; {len(room.claims) - len(shown)} more in the table" if len(room.claims) > len(shown) else ""
-    axes.set_title(f"All claims: every {room.unit} a dot{more}")
+    axes.set_title(f"All claims: every machine a dot{more}")
 
 
 def verdict(claim: Claim) -> str:
@@ -95,13 +95,13 @@ def baselines(room: Room, axes: Axes) -> None:
     """Draw each start of raw sockets in each row: the baseline that the ratios divide by."""
     claim = room.chosen or room.claims[0]
     text = quantity if claim.quantity == "rate_per_s" else duration
-    within = reach(ratio.floor for ratio in claim.rows.values())
+    within = reach(ratio.baseline for ratio in claim.rows.values())
     for y, ratio in enumerate(claim.rows.values()):
-        range_row(axes, y, ratio.floor, GREY, text if len(claim.rows) < 20 else lambda _: "", within=within)
+        range_row(axes, y, ratio.baseline, GREY, text if len(claim.rows) < 20 else lambda _: "", within=within)
     near(axes, text)
     name_rows(axes, claim.rows, fontsize=10 if len(claim.rows) < 15 else 6.5)
     axes.set_xlabel(f"{QUANTITIES[claim.quantity][0]} of raw sockets under the same factors; a dot is a start")
-    axes.set_title(f"Baseline: raw sockets of each {room.unit}")
+    axes.set_title("Baseline: raw sockets of each machine")
 
 
 def _ends(low: float, high: float) -> list[float]:
@@ -110,7 +110,7 @@ def _ends(low: float, high: float) -> list[float]:
 
 def _ratio_axis(axes: Axes, *shown: Claim) -> None:
     """Draw a logarithmic axis of ratios that contains 1 and every interval."""
-    ends = [(one.low, one.high) for claim in shown for one in (ratio.effect for ratio in claim.rows.values())]
+    ends = [(ratio.effect.low, ratio.effect.high) for claim in shown for ratio in claim.rows.values()]
     ends += [(claim.pool.low, claim.pool.high) for claim in shown if claim.pool.k >= LEAST_MACHINES]
     low, high = min(0.0, *(low for low, _ in ends)) - 0.05, max(0.0, *(high for _, high in ends)) + 0.05
     axes.set_xscale("log")
@@ -137,17 +137,17 @@ def whole(room: Room) -> Figure:
 
 def caption(room: Room) -> str:
     """Return what the reader must know to judge the figure."""
-    fewest = min((len(ratio.floor) for claim in room.claims for ratio in claim.rows.values()), default=0)
-    zips, machines = counted(len({run.file for run in room.runs}), "zip"), counted(room.machines, "machine")
+    fewest = min((len(ratio.baseline) for claim in room.claims for ratio in claim.rows.values()), default=0)
+    files, machines = counted(len({run.file for run in room.runs}), "submission"), counted(room.machines, "machine")
     return (
-        f"{zips} of {machines} ({room.source}); {counted(len(room.refusals), 'part')} not used; data {room.data_hash}. "
-        f"Each row: one {room.unit}, at least {fewest} starts of each case,\n"
+        f"{files} of {machines} ({room.source}); {counted(len(room.refusals), 'part')} not used; "
+        f"data {room.data_hash}. Each row: one machine, at least {fewest} starts of each case,\n"
         "ratio to its own raw sockets block by block, 95 % interval by signed ranks. "
         f"Pooled by random effects (DerSimonian-Laird; interval by Hartung-Knapp, from {LEAST_MACHINES} rows on)."
     )
 
 
 def save(room: Room) -> list[Path]:
-    """Write the figure as SVG and PNG into ``figures/``; the same zips give the same bytes."""
+    """Write the figure as SVG and PNG into ``figures/``; the same submissions give the same bytes."""
     metadata = panels.origin("classroom", TITLE, "submissions", room.data_hash, machine.git_revision())
     return panels.write(whole(room), "classroom", metadata)

@@ -3,34 +3,30 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME
-from bench.apps.classroom import reading, simulated, submitting
+from bench.apps.classroom import reading, simulated
 from bench.apps.classroom.ratios import Ratio, key, ratios
-from bench.apps.classroom.reading import Refusal, Submitted
-from bench.apps.classroom.zips import plain
+from bench.apps.classroom.reading import Refusal, SubmittedRun
 from bench.errors import unknown
 from bench.plan import parameters
-from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.stats.meta_analysis import LEAST_MACHINES, Pool, pool
-from bench.text import few
+from bench.text import few, harmless
 
-REFERENCE, SIMULATED = "reference", "simulated"
+SIMULATED = "simulated"
 SIMULATED_SOURCE = "a generator of simulated machines"
-MACHINE, PLACEMENT = "machine", "placement"  # what one row is: a machine, or one placement on it
-EXAMPLES = ("latency", "placement", "overview", "compare")  # the project's own runs that stand in for a class
 HOLDS, NOTHING, DEPENDS, OPEN, FEW = "holds", "no practical difference", "depends", "not decided", "too few"
 
-Kept = dict[tuple[str, str], dict[str, Ratio]]  # by case and quantity: the ratio of each row
+Rows = dict[tuple[str, str], dict[str, Ratio]]  # by case and quantity: the ratio of each machine
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One case over raw sockets by one quantity: the ratio of each row, by the row's name, and their pool."""
+    """One case over raw sockets by one quantity: the ratio of each machine, by its name, and their pool."""
 
     label: str
     quantity: str
@@ -38,29 +34,20 @@ class Claim:
 
     @cached_property
     def pool(self) -> Pool:
-        """What the rows have in common."""
-        return pool([one.effect.middle for one in self.rows.values()], [one.error for one in self.rows.values()])
-
-    @property
-    def machines(self) -> int:
-        """How many machines have a ratio."""
-        return len({ratio.run.machine for ratio in self.rows.values()})
-
-    @property
-    def predicted(self) -> tuple[float, float] | None:
-        """The prediction interval of one more machine; None unless each row is a machine."""
-        return self.pool.predicted if self.machines == len(self.rows) else None
+        """What the machines have in common."""
+        ratios = self.rows.values()
+        return pool([ratio.effect.middle for ratio in ratios], [ratio.error for ratio in ratios])
 
     @property
     def verdict(self) -> str:
-        """Whether it holds in every row: all intervals on one side of 1, or all inside the margin."""
-        found = {ratio.verdict for ratio in self.rows.values()}
+        """Whether it holds on every machine: all intervals on one side of 1, or all inside the margin."""
+        verdicts = {ratio.verdict for ratio in self.rows.values()}
         sides = {ratio.effect.middle > 0 for ratio in self.rows.values() if ratio.verdict == DIFFERENT}
         if len(sides) > 1:
             return DEPENDS
         if len(self.rows) < LEAST_MACHINES:
             return FEW
-        return HOLDS if found == {DIFFERENT} else NOTHING if found == {SAME} else OPEN
+        return HOLDS if verdicts == {DIFFERENT} else NOTHING if verdicts == {SAME} else OPEN
 
 
 @dataclass(frozen=True)
@@ -68,8 +55,7 @@ class Room:
     """All that a class submitted: what is used, what is not and why, and the claims that follow; one may be chosen."""
 
     source: str
-    unit: str
-    runs: tuple[Submitted, ...]
+    runs: tuple[SubmittedRun, ...]
     refusals: tuple[Refusal, ...]
     claims: tuple[Claim, ...]
     chosen: Claim | None
@@ -77,77 +63,61 @@ class Room:
     @property
     def machines(self) -> int:
         """How many machines have a ratio of any claim."""
-        return len({ratio.run.machine for claim in self.claims for ratio in claim.rows.values()})
+        return len({machine for claim in self.claims for machine in claim.rows})
 
     @property
     def data_hash(self) -> str:
-        """Return a hash that names exactly the zips that were used."""
+        """Return a hash that names exactly the files that were used."""
         return hashlib.sha256("".join(sorted({run.digest for run in self.runs})).encode()).hexdigest()[:16]
 
 
-def gather(folder: object, row: object, quantity: object, claim: object) -> Room:
-    """Return what the zips of a folder say.
+def gather(folder: object, quantity: object, claim: object) -> Room:
+    """Return the claims of a folder of submissions; ``simulated``: generated ones of five simulated machines.
 
-    ``reference``: zips made of the project's own runs. ``simulated``: generated zips of five simulated machines.
-
-    UsageError for a parameter that cannot be used; a zip that cannot be used is refused with its reason.
+    UsageError for a parameter that cannot be used; a file that cannot be used is refused with its reason.
     """
     wanted = parameters.names(quantity, "quantity", [words for words, _ in QUANTITIES.values()])
     columns = [name for name, (words, _) in QUANTITIES.items() if words in wanted]
-    unit = parameters.one_name(row, "row", ["default", MACHINE, PLACEMENT])
-    made = {REFERENCE: examples, SIMULATED: simulated.machines}.get(str(folder))
-    runs, refusals = (made(), []) if made else reading.folder(Path(str(folder)))
-    spoken: list[Ratio] = []
+    path, refusals = Path(str(folder)), list[Refusal]()
+    if folder == SIMULATED:
+        runs, source = simulated.machines(), SIMULATED_SOURCE
+    else:
+        runs, refusals = reading.read_folder(path)
+        source = f"folder {harmless(path.resolve().name)}"  # alone: a figure does not show where on a disk it is
+    measured: list[Ratio] = []
     for run in runs:
-        found, silent = ratios(run, columns)
-        spoken, refusals = spoken + found, refusals + silent
-    if unit == "default":
-        several = any(claim.machines > 1 for claim in claims_of(newest(spoken, MACHINE)[0], MACHINE))
-        unit = MACHINE if several else PLACEMENT
-    kept, replaced = newest(spoken, unit)
-    claims = sorted(claims_of(kept, unit), key=lambda one: (columns.index(one.quantity), -len(one.rows)))
-    name = plain(Path(str(folder)).resolve().name)  # alone: a figure does not show where on a disk it is
-    words = {REFERENCE: "the project's own reference runs", SIMULATED: SIMULATED_SOURCE}
-    source = words.get(str(folder), f"folder {name}")
-    return Room(source, unit, tuple(runs), (*refusals, *replaced), tuple(claims), _chosen(claims, str(claim).strip()))
+        its_ratios, its_refusals = ratios(run, columns)
+        measured, refusals = measured + its_ratios, refusals + its_refusals
+    rows, replaced = newest(measured)
+    claims = sorted(claims_of(rows), key=lambda claim: (columns.index(claim.quantity), -len(claim.rows)))
+    chosen = _chosen(claims, str(claim).strip())
+    return Room(source, tuple(runs), (*refusals, *replaced), tuple(claims), chosen)
 
 
-def examples() -> list[Submitted]:
-    """Return reference runs as submissions, through the same bytes and the same checks as any others."""
-    made = {name: submitting.submission([f"{REFERENCE}/{name}"]) for name in EXAMPLES}
-    return [run for name, one in made.items() for run in reading.read(one.data, f"{name}.zip")]
-
-
-def newest(spoken: list[Ratio], unit: str) -> tuple[Kept, list[Refusal]]:
-    """Return each row's newest ratio for each case and quantity, and what it replaces, run by run."""
-    kept: Kept = defaultdict(dict)
+def newest(measured: list[Ratio]) -> tuple[Rows, list[Refusal]]:
+    """Return each machine's newest ratio for each case and quantity, and what it replaces, run by run."""
+    newest: Rows = defaultdict(dict)
     older = defaultdict(list)
-    for one in sorted(spoken, key=lambda one: (one.run.created, one.run.id, one.run.file)):
-        row = one.run.machine + (f" {one.case.placement}" if unit == PLACEMENT else "")
-        rows = kept[key(_anywhere(one.case, unit)), one.quantity]
-        if before := rows.get(row):
+    for ratio in sorted(measured, key=lambda ratio: (ratio.run.created, ratio.run.id, ratio.run.file)):
+        rows = newest[key(ratio.case), ratio.quantity]
+        if before := rows.get(ratio.run.machine):
             older[before.run.file, before.run.id].append(f"{before.case.system} {before.case.transport}")
-        rows[row] = one
-    why = f"the same {unit} submitted it again later: each counts once, by its newest run"
-    return kept, [Refusal(file, few(cases), why, run) for (file, run), cases in older.items()]
+        rows[ratio.run.machine] = ratio
+    why = "the same machine submitted it again later: each counts once, by its newest run"
+    return newest, [Refusal(file, few(cases), why, run) for (file, run), cases in older.items()]
 
 
-def _anywhere(case: Case, unit: str) -> Case:
-    """Return a case without its placement, where the row has it."""
-    return replace(case, placement="") if unit == PLACEMENT else case
-
-
-def claims_of(kept: Kept, unit: str) -> Iterator[Claim]:
+def claims_of(ratios: Rows) -> Iterator[Claim]:
     """Yield the claims, each with the shortest label that distinguishes it from the others."""
-    cases = {place: _anywhere(next(iter(rows.values())).case, unit) for (place, _), rows in kept.items()}
+    cases = {case: next(iter(rows.values())).case for (case, _), rows in ratios.items()}
     label = dict(zip(cases, labels(tuple(cases.values())), strict=True))
-    for (place, quantity), rows in kept.items():
-        yield Claim(label[place], quantity, dict(sorted(rows.items())))
+    for (case, quantity), rows in ratios.items():
+        yield Claim(label[case], quantity, dict(sorted(rows.items())))
 
 
 def _chosen(claims: list[Claim], name: str) -> Claim | None:
     """Return the first claim whose label begins so, or the one with the most rows; None if there are no claims."""
-    found = [claim for claim in claims if claim.label.startswith(name)]
-    if claims and not found:
+    chosen = next((claim for claim in claims if claim.label.startswith(name)), None)
+    if claims and not chosen:
         raise unknown("claim", name, list(dict.fromkeys(claim.label for claim in claims)))
-    return found[0] if found else None
+    return chosen

@@ -3,13 +3,13 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bench.analysis.comparison import MARGIN, QUANTITIES, judge
-from bench.apps.classroom.reading import Refusal, Submitted
+from bench.apps.classroom.reading import Refusal, SubmittedRun
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.stats import Array, intervals
@@ -33,61 +33,64 @@ NOT_FACTORS = ("system", "options", "target", "fresh_router")  # what may differ
 class Ratio:
     """One case over raw sockets by one quantity, in one run: ln of the ratio, from the starts of the same blocks.
 
-    ``error`` is the standard error of ``effect.middle``; ``floor`` the quantity of raw sockets in each start;
+    ``error`` is the standard error of ``effect.middle``; ``baseline`` the quantity of raw sockets in each start;
     ``verdict`` what every comparison of this laboratory would say of it.
     """
 
-    run: Submitted
+    run: SubmittedRun
     case: Case
     quantity: str
     effect: Interval
     error: float
-    floor: Array
+    baseline: Array
     verdict: str
 
 
-def ratios(run: Submitted, columns: Iterable[str]) -> tuple[list[Ratio], list[Refusal]]:
-    """Return a run's ratios, and why there are none of some cases; of equal cases the first speaks."""
-    found: dict[tuple[str, str], Ratio] = {}
-    silent: dict[str, list[str]] = defaultdict(list)
-    cases, by_case = run.plan.cases, dict(iter(run.starts.set_index("block").groupby("case")))
-    floors = {str(factors(case)): by_case.get(i) for i, case in reversed([*enumerate(cases)]) if is_floor(case)}
-    for (index, case), label in zip(enumerate(cases), labels(cases), strict=True):
-        for name in () if case.system == "loopback" or is_floor(case) else columns:
-            one = _ratio(run, case, name, by_case.get(index), floors.get(str(factors(case))))
-            if isinstance(one, Ratio):
-                found.setdefault((key(case), name), one)
+def ratios(run: SubmittedRun, columns: Iterable[str]) -> tuple[list[Ratio], list[Refusal]]:
+    """Return a run's ratios, and why there are none of some cases; of equal cases the first counts."""
+    by_case: dict[tuple[str, str], Ratio] = {}
+    refused: dict[str, list[str]] = defaultdict(list)
+    starts = dict(iter(run.starts.set_index("block").groupby("case")))
+    baselines = {
+        str(factors(case)): starts.get(i) for i, case in reversed([*enumerate(run.cases)]) if is_baseline(case)
+    }
+    for (index, case), label in zip(enumerate(run.cases), labels(run.cases), strict=True):
+        for name in () if case.system == "loopback" or is_baseline(case) else columns:
+            ratio = _ratio(run, case, name, starts.get(index), baselines.get(str(factors(case))))
+            if isinstance(ratio, Ratio):
+                by_case.setdefault((key(case), name), ratio)
             else:
-                silent[one].append(label)
-    return list(found.values()), [Refusal(run.file, few(names), why, run.id) for why, names in silent.items()]
+                refused[ratio].append(label)
+    return list(by_case.values()), [Refusal(run.file, few(names), why, run.id) for why, names in refused.items()]
 
 
-def is_floor(case: Case) -> bool:
+def is_baseline(case: Case) -> bool:
     """Return whether a case is raw sockets as they come."""
     return case.system == "sockets" and all(PLAIN.get(name) == value for name, value in case.options.items())
 
 
-def _ratio(run: Submitted, case: Case, name: str, mine: Any, floors: Any) -> Ratio | str:
+def _ratio(run: SubmittedRun, case: Case, name: str, starts: Any, baselines: Any) -> Ratio | str:
     """Return the ratio of a case by a quantity from its starts and those of raw sockets, or why there is none."""
-    if floors is None:
+    if baselines is None:
         return "no raw sockets under the same factors in this run: no baseline, so no ratio"
-    ours, theirs = (floors[name][:0] if one is None else one[name].dropna() for one in (mine, floors))
-    both = ours.index.intersection(theirs.index)
-    if not len(both):
+    theirs = baselines[name].dropna()
+    ours = theirs[:0] if starts is None else starts[name].dropna()
+    blocks = ours.index.intersection(theirs.index)
+    if not len(blocks):
         return f"{QUANTITIES[name][0]} is not known of it, or not of raw sockets beside it"
-    floor = theirs[both].to_numpy(float)
-    effect = intervals.paired_shift(np.log(ours[both].to_numpy(float) / floor))
+    baseline = theirs[blocks].to_numpy(float)
+    effect = intervals.paired_shift(np.log(ours[blocks].to_numpy(float) / baseline))
     if effect is None:
-        return f"{len(both)} starts: at least {intervals.LEAST_PAIRS} are needed for an interval"
+        return f"{len(blocks)} starts: at least {intervals.LEAST_PAIRS} are needed for an interval"
     if effect.high <= effect.low:
         return "its starts do not vary at all, and no measurement does that"
     verdict = judge(times(effect.low), times(effect.high), MARGIN)
-    return Ratio(run, case, name, effect, standard_error(effect, len(both)), floor, verdict)
+    return Ratio(run, case, name, effect, standard_error(effect, len(blocks)), baseline, verdict)
 
 
 def factors(case: Case) -> dict[str, object]:
     """Return what has to be equal in a case and its baseline."""
-    return {one.name: getattr(case, one.name) for one in fields(Case) if one.name not in NOT_FACTORS}
+    return {name: value for name, value in vars(case).items() if name not in NOT_FACTORS}
 
 
 def key(case: Case) -> str:

@@ -1,39 +1,120 @@
-"""Submissions of strangers: each is read whole or refused with a reason, and a wrong one never stops the others."""
+"""Submissions: JSON files of strangers, each accepted as a whole or refused with a reason.
+
+A file is read up to a size and decoded by a schema of bounded numbers and texts; what is shown of its texts holds no
+markup. That its numbers were measured cannot be known: whoever writes a file can write any.
+"""
 
 import hashlib
-import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, Literal
 
+import msgspec
 import pandas as pd
+from msgspec import Meta, Struct
 
 from bench import paths
-from bench.apps.classroom import manifests, starts, zips
-from bench.apps.classroom.zips import RefusedError, plain
-from bench.errors import UsageError
-from bench.plan.plan import Plan
-from bench.text import quoted
+from bench.analysis.comparison import QUANTITIES
+from bench.errors import DataError, UsageError
+from bench.plan.case import Case
+from bench.run import manifest
+from bench.run.files import read_bytes
+from bench.run.manifest import CASE, Count, FromZero, Name
+from bench.text import all_harmless, harmless, one_line, quoted
 
-MOST_FILES = 500
+VERSION = 2
+MOST_FILES, MOST_BYTES = 500, 500_000
+LEFT_OUT = ("target", "hosts", "sessions", "content")  # of a case: no address, no text that a person typed
+
+Digits = Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
+Fact = Annotated[str, Meta(max_length=100)]
+Measured = Annotated[float, Meta(ge=1e-3, le=1e9)]  # from 1 ns, in us, to a thousand million calls per second
+RUN = r"\A[0-9]{8}T[0-9]{6}\.[0-9]{3}Z-[a-z_]{1,40}-[0-9a-f]{8}(-[0-9]{1,3})?\Z"
+
+
+class RefusedError(DataError):
+    """A submission cannot be used; the text is the reason alone."""
+
+
+class Machine(Struct, forbid_unknown_fields=True):
+    """What is shown of a machine; ``machine_id`` is its salted name."""
+
+    machine_id: Annotated[str, Meta(pattern=r"\A[0-9a-f]{8}\Z")]
+    cpu_model: Fact | None
+    cpus_allowed: Count
+    virtual: bool | None
+    system: Fact | None
+    kernel: Fact | None
+
+
+class Start(Struct, forbid_unknown_fields=True):
+    """One start: its number of calls, and its quantiles (us), rate (1/s) and CPU time (us) per call where known."""
+
+    case: FromZero
+    block: FromZero
+    calls: FromZero
+    errors: Annotated[int, Meta(ge=0, le=0)]
+    p50_rtt_us: Measured | None
+    p99_rtt_us: Measured | None
+    rate_per_s: Measured | None
+    cpu_us_per_call: Measured | None
+
+    def __post_init__(self) -> None:
+        if self.p50_rtt_us and self.p99_rtt_us and self.p50_rtt_us > self.p99_rtt_us:
+            raise ValueError("p50_rtt_us is above p99_rtt_us")
+
+
+class Run(Struct, forbid_unknown_fields=True):
+    """A run of a submission; ``digest`` is the one of its manifest where it was measured."""
+
+    id: Annotated[str, Meta(pattern=RUN)]
+    created: Annotated[datetime, Meta(tz=True)]
+    digest: Digits
+    revision: Fact | None
+    versions: dict[Fact, Fact]
+    checks: Annotated[dict[Name, Literal["PASS", "CAUTION"]], Meta(max_length=50)]
+    cases: Annotated[list[CASE], Meta(min_length=1, max_length=100)]
+    starts: Annotated[list[Start], Meta(min_length=1, max_length=2000)]
+
+    def __post_init__(self) -> None:
+        if (self.created - datetime.now(UTC)).days > 0:
+            raise ValueError("created is in the future")
+        if any(start.case >= len(self.cases) for start in self.starts):
+            raise ValueError(f"a start belongs to none of the {len(self.cases)} cases")
+        if len({(start.case, start.block) for start in self.starts}) < len(self.starts):
+            raise ValueError("a case has two starts in a block")
+
+
+class Submission(Struct, forbid_unknown_fields=True):
+    """The content of a file."""
+
+    submission: Literal[2]  # VERSION
+    machine: Machine
+    runs: Annotated[list[Run], Meta(min_length=1, max_length=16)]
+
+    def __post_init__(self) -> None:
+        if len({run.id for run in self.runs}) < len(self.runs):
+            raise ValueError("a run is submitted twice")
 
 
 @dataclass(frozen=True)
-class Submitted:
-    """One run of a submission that passed every test; ``starts`` has one row for each start, ``facts`` its machine.
+class SubmittedRun:
+    """One run of an accepted file; ``starts`` has one row for each start, ``facts`` its machine.
 
-    digest: of the zip. run_digest: of the run's manifest where it was measured, and so of all its files; "" if older.
+    digest: of the file. run_digest: of the run's manifest where it was measured, and so of all its files.
     """
 
     id: str
     created: datetime
     checks: dict[str, str]
     facts: dict[str, str]
-    plan: Plan
+    cases: tuple[Case, ...]
     starts: pd.DataFrame
     file: str
     digest: str
-    run_digest: str = ""
+    run_digest: str
 
     @property
     def machine(self) -> str:
@@ -43,7 +124,7 @@ class Submitted:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What was not used, and why: all of a zip, or some cases of one of its runs."""
+    """What was not used, and why: a file, or some cases of one of its runs."""
 
     file: str
     what: str
@@ -51,46 +132,63 @@ class Refusal:
     run: str = ""
 
 
-def read(data: bytes, file: str = "") -> list[Submitted]:
-    """Return the runs of a zip; RefusedError says what is wrong with any part of it."""
+def read(data: bytes, file: str = "") -> list[SubmittedRun]:
+    """Return the runs of a file; RefusedError says what is wrong with it."""
+    if len(data) > MOST_BYTES:
+        raise RefusedError(f"it is larger than {MOST_BYTES:,} B")
     try:
-        members, digest = zips.unpacked(data), hashlib.sha256(data).hexdigest()
-        found = [_run(name, members, file, digest) for name in sorted({name.split("/")[0] for name in members})]
-    except RefusedError:
-        raise
-    except Exception as reason:  # a stranger's bytes go through the parsers of others: whatever they raise is a reason
-        raise RefusedError(f"it is no zip of this program, or a damaged one ({plain(reason)})") from reason
-    if len({one.machine for one in found}) > 1:
-        raise RefusedError("its runs are of different machines")
-    return found
+        content = msgspec.json.decode(data, type=Submission)
+    except ValueError as reason:
+        raise RefusedError(f"it is no submission: {harmless(manifest.in_words(reason))}") from reason
+    machine = msgspec.structs.asdict(content.machine)
+    facts = {name: "not known" if value is None else harmless(str(value)) for name, value in machine.items()}
+    digest = hashlib.sha256(data).hexdigest()
+    return [
+        SubmittedRun(
+            id=run.id,
+            created=run.created,
+            checks=dict(run.checks),
+            facts=facts,
+            cases=_cases(run.cases),
+            starts=pd.DataFrame(map(msgspec.structs.asdict, run.starts)).astype(dict.fromkeys(QUANTITIES, float)),
+            file=file,
+            digest=digest,
+            run_digest=run.digest,
+        )
+        for run in content.runs
+    ]
 
 
-def _run(name: str, members: dict[str, bytes], file: str, digest: str) -> Submitted:
-    if not {f"{name}/manifest.json", f"{name}/starts.parquet"} <= members.keys():
-        raise RefusedError(f"run {name} has no manifest.json, or no starts.parquet")
-    reported = manifests.read(members[f"{name}/manifest.json"])
-    if reported["id"] != name:
-        raise RefusedError(f"run {name} calls itself {reported['id']}")
-    table = starts.read(members[f"{name}/starts.parquet"], len(reported["plan"].cases))
-    return Submitted(**reported, starts=table, file=file, digest=digest)
+def _cases(records: Sequence[Struct]) -> tuple[Case, ...]:
+    stored = (msgspec.structs.asdict(record).items() for record in records)
+    said = ({name: value for name, value in case if value is not None and name not in LEFT_OUT} for case in stored)
+    return tuple(Case.from_dict(all_harmless(case)) for case in said)
 
 
-def folder(path: Path) -> tuple[list[Submitted], list[Refusal]]:
-    """Return all runs of a folder of zips, and what is refused; UsageError if there is no such folder."""
-    if not os.path.isdir(path):  # noqa: PTH112 - a name that is too long is no error here
-        raise UsageError(f"{quoted(str(path))} is no folder: name the one that holds the zips")
+def read_folder(path: Path) -> tuple[list[SubmittedRun], list[Refusal]]:
+    """Return the runs of a folder of submissions, and what is refused; UsageError if it is no such folder."""
     try:
         files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
-    except OSError as reason:
-        raise UsageError(f"cannot look into {paths.shown(path)}: {reason.strerror}; name another folder") from reason
-    if len(files) > MOST_FILES:
-        raise UsageError(f"{paths.shown(path)} is no folder of up to {MOST_FILES} zips: name the one that holds them")
-    if files and not any(file.suffix.lower() == ".zip" for file in files):
-        raise UsageError(f"{paths.shown(path)} holds no submissions: none of its {len(files)} files is a .zip")
-    found, refused = [], []
+    except (OSError, ValueError) as reason:  # a name with a zero byte is no name
+        why = getattr(reason, "strerror", None) or reason
+        raise UsageError(f"cannot read the folder {quoted(str(path))}: {why}; name another folder") from reason
+    if len(files) > MOST_FILES or (files and not any(file.suffix == ".json" for file in files)):
+        raise UsageError(
+            f"{paths.shown(path)} holds no submissions, which are up to {MOST_FILES} files named .json: "
+            "name another folder"
+        )
+    runs: list[SubmittedRun] = []
+    refused: list[Refusal] = []
+    names: dict[str, str] = {}  # by digest
     for file in files:
+        name = harmless(one_line(file.name, 80))
         try:
-            found += read(zips.content(file), plain(file.name))
+            submitted = read(read_bytes(file, MOST_BYTES + 1), name)
+            if first := names.get(submitted[0].digest):
+                raise RefusedError(f"it is a copy of {first}")
         except (RefusedError, OSError) as reason:
-            refused.append(Refusal(plain(file.name), "all of it", plain(reason, 200)))
-    return found, refused
+            refused.append(Refusal(name, "all of it", getattr(reason, "strerror", None) or str(reason)))
+        else:
+            names[submitted[0].digest] = name
+            runs += submitted
+    return runs, refused

@@ -1,75 +1,120 @@
-"""One zip of your runs: what will be in it is shown before it is written."""
+"""One JSON file of your runs, to hand in: what it reports is shown before it is written."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench import paths
-from bench.analysis import checks
-from bench.apps.classroom import manifests, reading, starts, zips
+from bench.analysis import checks, comparison
+from bench.apps.classroom import reading
 from bench.errors import DataError, UsageError
 from bench.plan import hosts
-from bench.run import schema, stored
-from bench.run.frames import Run, shared
-from bench.text import listed, quantity, quoted
+from bench.plan.case import Case
+from bench.run import stored
+from bench.run.frames import Run, number_of, shared
+from bench.text import counted, listed, quantity, quoted
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A zip that is not written yet; ``name`` is its usual name."""
+    """A file that is not written yet; ``name`` is its usual name."""
 
-    runs: tuple[Run, ...]
-    members: dict[str, bytes]
+    content: dict[str, Any]
     data: bytes
     name: str
 
     def __str__(self) -> str:
-        sizes = [f"  {name:75} {quantity(len(data), 'B')}" for name, data in sorted(self.members.items())]
-        lines = [f"A zip of {quantity(len(self.data), 'B')} with {len(sizes)} files:", *sizes]
-        lines += ["What it reports about this machine:", f"  {json.dumps(manifests.report(self.runs[-1])['machine'])}"]
-        rest = "and of each run: digest, when it was measured, its plan, packages, revision, and its checks.\nLeft out:"
-        return "\n".join([*lines, rest, *(f"  {run.id}: {_left_out(run)}" for run in self.runs)])
-
-
-def _left_out(run: Run) -> str:
-    rows = {name: len(run.folder.read(name)) for name in schema.TABLES if name != "ledger"}
-    size = sum(file.stat().st_size for name in rows for file in run.folder.files(name))
-    return f"{listed(f'{name} ({count:,} rows)' for name, count in rows.items() if count)}: {quantity(size, 'B')}"
+        rows = [
+            f"  {run['id']}: {counted(len(run['starts']), 'start')} of {counted(len(run['cases']), 'case')}"
+            for run in self.content["runs"]
+        ]
+        return "\n".join(
+            [
+                f"A file of {quantity(len(self.data), 'B')}. What it reports about this machine:",
+                f"  {json.dumps(self.content['machine'])}",
+                "Of each run: digest, date, packages, revision, checks and cases; of each start: calls, p50 and p99 of "
+                "the RTT, rate and CPU time per call. Single calls are not in it.",
+                *rows,
+            ]
+        )
 
 
 def submission(names: Sequence[str]) -> Submission:
-    """Return the zip of some runs of one machine; BenchError if it would not be accepted."""
+    """Return the file of some runs of one machine; BenchError if it would not be accepted."""
     unique = {run.id: run for run in (shared(stored.find(name).path) for name in names)}
-    runs, members = tuple(unique[name] for name in sorted(unique)), {}
-    machines = {run.manifest["machine"]["machine_id"] for run in runs}
-    if len(machines) != 1:
-        raise UsageError("name runs of one machine: those of another go into a zip of its own")
+    runs = tuple(unique[name] for name in sorted(unique))
+    if len({run.manifest["machine"]["machine_id"] for run in runs}) != 1:
+        raise UsageError("name runs of one machine: those of another go into a file of its own")
     for run in runs:
         if any(case.target for case in run.plan.cases):
             raise DataError(
                 f"run {run.id} called a server elsewhere, whose address is not submitted: submit other runs"
             )
         if any(hosts.is_far(case.hosts) for case in run.plan.cases):
-            raise DataError(f"run {run.id} was measured by several machines, and a zip is of one: submit other runs")
+            raise DataError(f"run {run.id} was measured by several machines, and a file is of one: submit other runs")
         if bad := checks.tally(run).invalid:
             raise DataError(f"run {run.id} is invalid ({listed(bad)}): `python -m bench show` says why; measure again")
-        report = json.dumps(manifests.report(run), indent=1, sort_keys=True) + "\n"
-        members[f"{run.id}/manifest.json"] = report.encode()
-        members[f"{run.id}/starts.parquet"] = starts.written(starts.of(run))
-    data = zips.packed(members)
+    content = report(runs)
+    data = encoded(content)
     try:
         reading.read(data)
-    except zips.RefusedError as reason:
-        raise DataError(f"such a zip would not be accepted: {reason}; submit fewer or other runs") from reason
-    return Submission(runs, members, data, f"roundtrip-{machines.pop()}-{runs[-1].id[:15]}.zip")
+    except reading.RefusedError as reason:
+        raise DataError(f"such a file would not be accepted: {reason}; submit fewer or other runs") from reason
+    return Submission(content, data, f"roundtrip-{content['machine']['machine_id']}-{runs[-1].id[:15]}.json")
+
+
+def report(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return what a submission says of runs of one machine: no address, no error, no text that a person typed."""
+    machine = runs[-1].manifest["machine"]
+    return {
+        "submission": reading.VERSION,
+        "machine": {name: machine.get(name) for name in reading.Machine.__struct_fields__},
+        "runs": [
+            {
+                "id": run.id,
+                "created": run.manifest["created"],
+                "digest": run.manifest.get("digest", ""),
+                "revision": run.manifest["git"]["revision"],
+                "versions": run.manifest["versions"],
+                "checks": dict(checks.tally(run).verdicts),
+                "cases": [_case(case) for case in run.plan.cases],
+                "starts": _starts(run),
+            }
+            for run in runs
+        ],
+    }
+
+
+def encoded(content: dict[str, Any]) -> bytes:
+    """Return a submission as its file holds it: the same bytes for the same runs."""
+    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _case(case: Case) -> dict[str, Any]:
+    """Return what is said of a case; a user's own file is named by its content: equal for equal ones."""
+    said = {name: value for name, value in vars(case).items() if name not in reading.LEFT_OUT}
+    own = f"own-{hashlib.sha256(case.content.encode()).hexdigest()[:8]}"
+    return said | {"message": own if case.content else case.message}
+
+
+def _starts(run: Run) -> list[dict[str, Any]]:
+    """Return the starts of a run; a number that is not known, or not above zero, is null."""
+    starts = run.starts[["case", "block", "calls", "errors"]].copy()
+    for name in comparison.QUANTITIES:
+        for case in starts["case"].unique():
+            starts.loc[starts["case"] == case, name] = comparison.values(run, number_of(case), name).to_numpy()
+        starts[name] = starts[name].astype(object).where(starts[name] > 0, None)
+    return starts.to_dict("records")
 
 
 def write(made: Submission, name: str) -> str:
-    """Write a new zip, and return its path as users read it best; a file that is there already is kept.
+    """Write a new file, and return its path as users read it best; a file that is there already is kept.
 
-    Of a zip that cannot be written to its end nothing is left.
+    Of a file that cannot be written to its end nothing is left.
     """
     target, is_ours = Path(name), False
     try:

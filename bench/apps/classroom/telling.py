@@ -7,7 +7,7 @@ from scipy import special
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES
 from bench.analysis.trust_card import Tally
-from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, MACHINE, NOTHING, SIMULATED_SOURCE, Claim, Room
+from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, NOTHING, SIMULATED_SOURCE, Claim, Room
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, few, listed
 
@@ -18,38 +18,35 @@ def conclusion(room: Room) -> str:
     """Say which claims hold on every machine, and what cannot be concluded."""
     if not room.claims:
         return "**No conclusion.** No submission could be used: the table of what was not used says why."
-    lines = [f"- {_said(claim, room.unit)}" for claim in room.claims if claim.verdict != FEW]
+    lines = [f"- {_said(claim)}" for claim in room.claims if claim.verdict != FEW]
     if more := len(room.claims) - len(lines):
         which = f"{more} more claims" if lines else counted(more, "claim")
-        lines.append(
-            f"- {which[0].upper()}{which[1:]} of fewer than {LEAST_MACHINES} {room.unit}s: nothing is concluded."
-        )
-    return "\n".join([*_limits(room, max(claim.machines for claim in room.claims)), "", *lines])
+        lines.append(f"- {which[0].upper()}{which[1:]} of fewer than {LEAST_MACHINES} machines: nothing is concluded.")
+    return "\n".join([*_limits(room, max(len(claim.rows) for claim in room.claims)), "", *lines])
 
 
 def _limits(room: Room, most: int) -> list[str]:
-    """Say what follows for machines from how many there are, and from what a row is."""
+    """Say what cannot be concluded from so few machines, or from simulated ones."""
     few_machines = f"no claim has more than {counted(most, 'machine')}, and {LEAST_MACHINES} are needed"
-    rows = "Rows of one machine compare its placements, and show nothing of other machines."
     generated = "**These machines are simulated**: their numbers are generated, and show nothing of real machines."
     made_up = [generated] * (room.source == SIMULATED_SOURCE)
     scarce = [f"**Nothing is concluded about machines**: {few_machines}."] * (most < LEAST_MACHINES)
-    return made_up + scarce + [rows] * (room.unit != MACHINE)
+    return made_up + scarce
 
 
-def _said(claim: Claim, unit: str) -> str:
-    """Say whether a claim holds in every row, the pooled ratio, and where one more machine is expected."""
+def _said(claim: Claim) -> str:
+    """Say whether a claim holds on every machine, the pooled ratio, and where one more machine is expected."""
     above = [row for row, ratio in claim.rows.items() if ratio.verdict == DIFFERENT and ratio.effect.middle > 0]
     below = [row for row, ratio in claim.rows.items() if ratio.verdict == DIFFERENT and ratio.effect.middle < 0]
     others = [row for row in claim.rows if row not in above and row not in below]
     sides = {"higher on": above, "lower on": below, "not distinguishable from 1 on": others}
     where = ", ".join(f"{words} {listed(rows)}" for words, rows in sides.items() if rows)
     verdict = {
-        HOLDS: f"**{'higher' if above else 'lower'} on every {unit}** ({len(claim.rows)} of {len(claim.rows)})",
-        NOTHING: f"**no practical difference on any {unit}** ({len(claim.rows)})",
-        DEPENDS: f"**depends on the {unit}**: {where}",
-    }.get(claim.verdict, f"not decided on every {unit}: {where}")
-    more = f"; one more machine: {spoken(*claim.predicted)}" if claim.predicted else ""
+        HOLDS: f"**{'higher' if above else 'lower'} on every machine** ({len(claim.rows)} of {len(claim.rows)})",
+        NOTHING: f"**no practical difference on any machine** ({len(claim.rows)})",
+        DEPENDS: f"**depends on the machine**: {where}",
+    }.get(claim.verdict, f"not decided on every machine: {where}")
+    more = f"; one more machine: {spoken(*claim.pool.predicted)}" if claim.pool.predicted else ""
     return f"**{claim.label}**, {QUANTITIES[claim.quantity][0]}: {verdict}; pooled {_pooled(claim)}{more}."
 
 
@@ -59,21 +56,21 @@ def _pooled(claim: Claim) -> str:
 
 
 def heterogeneity(room: Room) -> str:
-    """Say how heterogeneous the rows of the chosen claim are, and where one more machine is expected."""
-    claim, unit = room.chosen, room.unit
+    """Say how heterogeneous the machines of the chosen claim are, and where one more machine is expected."""
+    claim = room.chosen
     if claim is None or claim.pool.k < 2:
-        return f"Heterogeneity needs two {unit}s or more."
-    found, chance = claim.pool, max(1e-9, special.chdtrc(claim.pool.k - 1, claim.pool.q))
-    ahead = f"95 % prediction interval of one more machine: **{spoken(*claim.predicted)}**" if claim.predicted else ""
+        return "Heterogeneity needs two machines or more."
+    pool, chance = claim.pool, max(1e-9, special.chdtrc(claim.pool.k - 1, claim.pool.q))
+    ahead = f"95 % prediction interval of one more machine: **{spoken(*pool.predicted)}**" if pool.predicted else ""
     return (
-        f"{found.k} {unit}s: Q = {found.q:.1f} ({found.k - 1} is expected if all are equal; p = {chance:.1g}). "
-        f"I² = {found.i2:.0%} of the variance is between {unit}s. τ² = {found.tau2:.3g}: the standard deviation of the "
-        f"true ratios is a factor of {times(math.sqrt(found.tau2)):.2f}. {ahead or 'No prediction for other machines'}."
+        f"{pool.k} machines: Q = {pool.q:.1f} ({pool.k - 1} is expected if all are equal; p = {chance:.1g}). "
+        f"I² = {pool.i2:.0%} of the variance is between machines. τ² = {pool.tau2:.3g}: the standard deviation of the "
+        f"true ratios is a factor of {times(math.sqrt(pool.tau2)):.2f}. {ahead or 'No prediction for other machines'}."
     )
 
 
 def submissions(room: Room) -> pd.DataFrame:
-    """Return one row for each accepted run: its machine, zip, number of starts, checks passed, and its digest.
+    """Return one row for each accepted run: its machine, file, number of starts, checks passed, and its digest.
 
     The digest is the beginning of the one that `python -m bench show RUN` prints where the run was measured.
     """
@@ -86,10 +83,10 @@ def submissions(room: Room) -> pd.DataFrame:
 
 
 def refusals(room: Room) -> pd.DataFrame:
-    """Return what is not used and why; equal parts of several zips, refused for the same reason, in one row."""
+    """Return what is not used and why; equal parts of several files, refused for the same reason, in one row."""
     refused: dict[tuple[str, str], list[str]] = {}
-    for one in room.refusals:
-        refused.setdefault((one.what, one.reason), []).append(one.file)
+    for refusal in room.refusals:
+        refused.setdefault((refusal.what, refusal.reason), []).append(refusal.file)
     rows = [{"file": few(files), "not used": what, "because": why} for (what, why), files in refused.items()]
     return pd.DataFrame(rows).set_index("file") if rows else pd.DataFrame()
 
@@ -98,9 +95,10 @@ def claims(room: Room) -> pd.DataFrame:
     """Return one row for each claim: its pool, its heterogeneity, its verdict."""
     rows = []
     for claim in room.claims:
-        entry = {"claim": claim.label, "quantity": QUANTITIES[claim.quantity][0], f"{room.unit}s": len(claim.rows)}
-        entry |= {"pooled": _pooled(claim), "one more machine": spoken(*claim.predicted) if claim.predicted else ""}
-        spread = {"τ²": f"{claim.pool.tau2:.3g}", "I²": f"{claim.pool.i2:.0%}", "Q": f"{claim.pool.q:.1f}"}
-        entry |= spread if claim.pool.k > 1 else dict.fromkeys(spread, "")
+        entry = {"claim": claim.label, "quantity": QUANTITIES[claim.quantity][0], "machines": len(claim.rows)}
+        pool = claim.pool
+        entry |= {"pooled": _pooled(claim), "one more machine": spoken(*pool.predicted) if pool.predicted else ""}
+        spread = {"τ²": f"{pool.tau2:.3g}", "I²": f"{pool.i2:.0%}", "Q": f"{pool.q:.1f}"}
+        entry |= spread if pool.k > 1 else dict.fromkeys(spread, "")
         rows.append(entry | {"verdict": claim.verdict})
     return pd.DataFrame(rows).set_index("claim") if rows else pd.DataFrame()
