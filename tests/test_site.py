@@ -102,7 +102,7 @@ def test_every_notebook_is_a_page(site, stem):
     if stem in EXECUTED:
         run = reference(stem)
         assert run.id in note.get_text()
-        assert pictures[-1]["alt"] == panels.described(stem, run=run)
+        assert pictures[-1]["alt"] == panels.alt_text(run)
         assert len(pictures) == len(figure_of(stem).PANELS) + 1
         assert 'source = "reference"' in shown.get_text()
     else:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from bench.apps import threads
-from bench.errors import BenchError, UsageError, without_package
+from bench.errors import BenchError, without_package
 from bench.text import one_line, plainly
 
 PARAMETER = click.option(
@@ -283,8 +283,6 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="plainly")
     try:
-        if sys.flags.optimize > 1:
-            raise UsageError("python -OO removes texts that are read at run time: leave out -OO (PYTHONOPTIMIZE=2)")
         threads.require("a command", *threads.FOR_A_COMMAND)
         outcome: Any = cli.main(arguments, prog_name="bench", standalone_mode=False)
         status = outcome if isinstance(outcome, int) else 0

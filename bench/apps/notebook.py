@@ -34,9 +34,6 @@ from bench.run.folder import Folder
 from bench.run.frames import Run, shared
 from bench.validation import estimate
 
-if sys.flags.optimize > 1:
-    raise UsageError("python -OO removes texts that are read at run time: leave out -OO (PYTHONOPTIMIZE=2)")
-
 
 def measure(
     notebook: str, source: object = "measure", resume: object = False, budget_s: object = None, **parameters: Any
@@ -176,7 +173,7 @@ def show(run: Run, *panels: str) -> None:
     """Show panels of the notebook's figure, named as the functions in its ``figure.py``."""
     for name in panels:
         drawn = figures.panel(run, name)
-        show_figure(drawn, figures.panel_described(run, name, drawn))
+        show_figure(drawn, figures.alt_text(run, drawn))
 
 
 def show_figure(figure: Figure, alt: str) -> None:
@@ -210,7 +207,7 @@ def lines(run: Run, origin: str) -> None:
 
 def save(run: Run) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
-    show_saved(figures.save(run), figures.described(run.plan.notebook, run=run))
+    show_saved(figures.save(run), figures.alt_text(run))
 
 
 def show_saved(files: list[Path], alt: str) -> None:

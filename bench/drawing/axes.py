@@ -470,8 +470,6 @@ def near(axes: Axes, text: Callable[[float], str] = duration) -> None:
     log_axis(axes.xaxis, text)
 
 
-LANES = "lanes"  # the id of axes whose horizontal one has named lanes
-
 LANE = 0.94  # the part of a lane that is drawn in
 
 
@@ -496,7 +494,6 @@ def lane_places(run: Run, case: int, lane: int, seconds: float) -> list[tuple[in
 def name_lanes(axes: Axes, names: Iterable[str], seconds: float) -> None:
     """Name lanes of width 1 on the horizontal axis, and give each the same time axis, in seconds."""
     known = list(names)
-    axes.set_gid(LANES)
     axes.set_xlim(0, len(known))
     axes.xaxis.grid(False)
     for edge in range(1, len(known)):
@@ -529,8 +526,6 @@ def tail_scale(fractions: Any) -> Any:
     tail = 1 - np.log10(np.maximum(1 - fractions, 1e-9))
     return np.where(fractions < 0.9, 2 * fractions / 0.9, tail)
 
-
-CURVES = "empirical CDFs"  # the id of axes whose vertical one is the scale of tails
 
 TAIL_TOP = 5.4  # the end of the scale of tails: 99.996 %
 
@@ -577,7 +572,6 @@ def on_curve(values: Any, fractions: Any, p: float) -> float:
 
 def distribution_axes(axes: Axes, of: str = "calls") -> None:
     """Label the axes of an empirical CDF, and end the horizontal one where the curves leave the panel."""
-    axes.set_gid(CURVES)
     axes.set_xscale("log")
     ends = [visible for one in axes.lines if one.get_transform() == axes.transData
             for visible in _visible(one.get_xdata(), one.get_ydata())]  # fmt: skip

@@ -6,7 +6,6 @@ and no style is set at import.
 
 import re
 import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from bench.analysis import checks, per_host
 from bench.drawing import borrowed
 from bench.drawing.axes import style
 from bench.drawing.layout import settle
-from bench.experiments import alternative
 from bench.experiments import sentences as words
 from bench.experiments.registry import figure_of
 from bench.run.files import writing
@@ -29,34 +27,23 @@ LINE = 168  # letters that fit under a figure
 MARGIN = 0.012  # of a figure's width
 
 
-def described(notebook: str, run: Run | None = None) -> str:
-    """Return what a notebook's figure draws, for readers who cannot see it; of a run its finding first."""
-    text = in_words(figure_of(notebook).PANELS)
-    return f"{finding(run)} {text}" if run is not None else text
+def alt_text(run: Run, drawn: Figure | None = None) -> str:
+    """Return a title and the run's finding, for readers who cannot see a figure; the panel's title of a drawn one."""
+    title = figure_of(run.plan.notebook).TITLE
+    if drawn is not None:
+        title = " ".join(drawn.axes[0].get_title(loc="left").split()) + ":"
+    return f"{title} {finding(words.conclusion(run))}"
 
 
-def panel_described(run: Run, name: str, drawn: Figure) -> str:
-    """Return what a drawn panel shows and how, for readers who cannot see it; without a conclusion no numbers."""
-    found = finding(run)
-    shown = "" if found.startswith("No conclusion") else alternative.sentence(drawn.axes[0])
-    return f"{shown or found} {in_words([getattr(figure_of(run.plan.notebook), name)])}"
-
-
-def finding(run: Run) -> str:
-    """Return the first sentence with a number of the notebook's conclusion, or its first one, without Markdown."""
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words.conclusion(run))  # a link's words
+def finding(conclusion: str) -> str:
+    """Return the first sentence with a number of a conclusion, or its first one, without Markdown."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", conclusion)  # a link's words
     text = text.replace("[", "(").replace("]", ")")  # an interval; alt texts end at brackets
     lines = [re.sub(r"^(- |\d+\. )|[*`]", "", line.strip()) for line in text.splitlines()]
     prose = [line for line in lines if line and not line.startswith(("#", "|"))]
     sentences = [sentence.rstrip(" :.") for line in prose for sentence in re.split(r"(?<=[.?!])\s+", line)]
     first = next((sentence for sentence in sentences if re.search(r"\d", sentence)), next(iter(sentences), ""))
     return f"{first}."
-
-
-def in_words(panels: Iterable[Any]) -> str:
-    """Return what functions that draw panels say of them."""
-    texts = [panel.__doc__.splitlines()[0].removeprefix("Draw ") for panel in panels]
-    return " ".join(text[0].upper() + text[1:] for text in texts)
 
 
 def taller(run: Run) -> float:

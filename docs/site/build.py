@@ -215,7 +215,7 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path, is_shown: bool) 
             return ""
         panels.save(run)
     texts = {"claim": sentences.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
-    text, alt = FIGURE + CLAIM + WHERE, panels.described(stem, run=run)
+    text, alt = FIGURE + CLAIM + WHERE, panels.alt_text(run)
     return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **texts)
 
 

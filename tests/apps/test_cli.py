@@ -119,7 +119,6 @@ def shell(line, **environment):
     ("line", "status", "text"),
     [
         ("BENCH list > /dev/full", 1, "No space left on device"),
-        ("PYTHONOPTIMIZE=2 BENCH list", 2, "-OO"),
         ("mkdir $TMPDIR/x && cd $TMPDIR/x && rmdir $TMPDIR/x && BENCH list", 2, "folder"),
         ("ulimit -f 20; BENCH keep reference/nodelay $TMPDIR/x", 1, "File too large"),
     ],

@@ -79,9 +79,8 @@ def all_places() -> list[Place]:
     found.append(Place("a submission on a full disk", [*SUBMIT[:-1], "{folder}/full/a.json"], "refuses", full="full"))
     found += [Place("full output", words, "refuses", options={"stdout": FULL}) for words in (LIST, SHOW, COMPARE, KEEP)]
     found += [Place("full errors", words, options={"stderr": FULL}) for words in (LIST, ["show", "nosuch"])]
-    found += [Place("-OO", words, "refuses", python=("-OO",)) for words in (LIST, SHOW)]
-    found += [Place("-O", words, "works", python=("-O",)) for words in (LIST, SHOW)]
-    found.append(Place("PYTHONOPTIMIZE=2", DRAW, "refuses", {"PYTHONOPTIMIZE": "2"}))
+    found += [Place("-OO", words, "works", python=("-OO",)) for words in (LIST, SHOW)]
+    found.append(Place("PYTHONOPTIMIZE=2", DRAW, "works", {"PYTHONOPTIMIZE": "2"}))
     found += [Place("files called like libraries", words, "works", options={"cwd": "{folder}"}, prepare=_shadowing)
               for words in (LIST, SHOW, MEASURE)]  # fmt: skip
     found += [Place("a removed folder", words, options={"cwd": "{folder}/gone"}, before=("sh", "-c", GONE, "sh"),

@@ -25,7 +25,7 @@ def test_nothing_of_it_is_obeyed_in_sentences_tables_terminals_or_figures(text, 
     assert_harmless(sentences.conclusion(run))
     assert_harmless(listing.run_text(run.id))
     assert_harmless(panels.caption(run))
-    assert_harmless(panels.described("latency", run=run))
+    assert_harmless(panels.alt_text(run))
     monkeypatch.setattr(notebook, "display", lambda *each: shown.extend(each))
     notebook.tell(run)
     notebook.tell(run, "cpu")

@@ -36,12 +36,10 @@ def show(room: Room, *panels: str) -> None:
     """Show panels of the figure, named as the functions in ``bench.apps.classroom.forest``."""
     from bench.apps import notebook
     from bench.apps.classroom import forest
-    from bench.experiments.alternative import sentence
-    from bench.experiments.panels import in_words
 
     for name in panels:
         drawn = forest.draw(room, name)
-        notebook.show_figure(drawn, f"{sentence(drawn.axes[0])} {in_words([getattr(forest, name)])}".strip())
+        notebook.show_figure(drawn, f"{drawn.axes[0].get_title(loc='left')}: {_finding(room)}")
 
 
 def tell(room: Room, what: str = "conclusion") -> None:
@@ -57,6 +55,12 @@ def save(room: Room) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
     from bench.apps import notebook
     from bench.apps.classroom import forest
-    from bench.experiments.panels import in_words
 
-    notebook.show_saved(forest.save(room), in_words((forest.forest, forest.claims, forest.baselines)))
+    notebook.show_saved(forest.save(room), _finding(room))
+
+
+def _finding(room: Room) -> str:
+    from bench.apps.classroom import telling
+    from bench.experiments.panels import finding
+
+    return finding(telling.conclusion(room))

@@ -1,5 +1,7 @@
 """An input for each option of a system, made from its ``Options``: a new system's options appear by themselves."""
 
+import ast
+import inspect
 import re
 import textwrap
 import typing
@@ -45,7 +47,7 @@ def explained(options: type[Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for kind in reversed(options.__mro__):
         heading: list[str] = []
-        for line in textwrap.dedent((kind.__doc__ or "").partition("\n")[2]).splitlines():
+        for line in textwrap.dedent(_docstring(kind).partition("\n")[2]).splitlines():
             begins = re.match(r"(\w+(?:, \w+)*): (.*)", line)
             if begins and set(begins[1].split(", ")) <= names:
                 heading = begins[1].split(", ")
@@ -53,3 +55,11 @@ def explained(options: type[Any]) -> dict[str, str]:
             elif heading and line.strip():
                 found |= {name: f"{found[name]} {line.strip()}" for name in heading}
     return found
+
+
+def _docstring(kind: type[Any]) -> str:
+    """Return a class's docstring from its source: ``python -OO`` keeps none in memory."""
+    if kind is object:
+        return ""
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    return ast.get_docstring(node, clean=False) or ""  # type: ignore[arg-type]
