@@ -542,8 +542,7 @@ def distribution_line(
     """Draw one case's empirical CDF; on it a marker at each quantile, beside it what its starts say of it."""
     values, fractions = run.distribution_us(case)
     found = [(p, quantile(run, case, p)) for p in stats.QUANTILES]
-    of_sketches = ", from sketches" if run.sketched_of(case) else ""
-    label = f"{name or run.labels[case]}, n = {run.count(case):,}{of_sketches}{crossed(found)}"
+    label = f"{name or run.labels[case]}, n = {run.count(case):,}{crossed(found)}"
     axes.plot(values, tail_scale(fractions), line, lw=1.8, color=colour, label=label)
     axes.lines[-1].set(marker=marker, markevery=(max(1, len(values)), 1), ms=5.5)  # the marker is for the legend only
     quantile_marks(axes, values, fractions, found, colour, marker)

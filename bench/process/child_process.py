@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -96,13 +95,8 @@ class Reported:
         """End its input."""
         raise NotImplementedError
 
-    @property
-    def host_name(self) -> str:
-        """The name of its host."""
-        return "here"
-
-    def keep(self, order: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-        """Let its host keep the samples that it holds back; return what waits for the answer of ``keeping.keep``."""
+    def ask_for_samples(self) -> Callable[[], bytes]:
+        """Ask its host for the samples that it holds; return what waits for them, packed."""
         raise NotImplementedError
 
     def begin_to_stop(self) -> None:

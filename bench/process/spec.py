@@ -60,7 +60,6 @@ class ClientSpec(SystemSpec):
     gap_us: what each request of the load ``reply_stream`` asks for. calls_per_connection:
     0: connections are kept. outstanding: calls under way on each connection. large_bytes: payload of the last of them,
     0: none is larger. p99_bytes: p99 of log-normal sizes with the median ``payload_bytes``, 0: all are equal.
-    hold_above: for the host, not for the client: it holds back more samples than that; 0: it sends any number.
     """
 
     load: str
@@ -87,7 +86,6 @@ class ClientSpec(SystemSpec):
     outstanding: int = 1
     large_bytes: int = 0
     p99_bytes: int = 0
-    hold_above: int = 0
 
 
 class SessionSpec(SystemSpec):
@@ -173,8 +171,8 @@ class Done(Usage):
     of a stream the sender's marks. errors: calls that failed. numbers: name, value and unit of what a load generator
     reported. scheduled: how many calls an open load was to make. window_s: as a generator took it. sessions: the client
     processes, each as ``bench.child.session.Session``. counted: requests that the server inside this process answered.
-    codec: ``bench.child.structured_messages.Alone``, by name. held: how many samples its host holds back, instead of
-    ``blobs``. late_ns: how long after the instant *go* the order to go arrived; 0 if in time.
+    codec: ``bench.child.structured_messages.Alone``, by name. is_held: whether its host holds ``blobs`` until the
+    window is over. late_ns: how long after the instant *go* the order to go arrived; 0 if in time.
     """
 
     calls: int
@@ -186,7 +184,7 @@ class Done(Usage):
     sessions: Sequence[Sequence[int | None]] = ()
     counted: int | None = None
     codec: Mapping[str, float] = {}
-    held: int = 0
+    is_held: bool = False
     late_ns: int = 0
 
 

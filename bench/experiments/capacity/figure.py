@@ -86,8 +86,7 @@ def at_the_edge(run: Run, axes: Axes) -> None:
         return nothing(axes, "neither end of the interval was measured")
     for rate, case, colour, line in known:
         values = times(run, case, "response").to_numpy()
-        n = f"{run.count(case):,}, {len(values):,} drawn" if run.sketched_of(case) else f"{len(values):,}"
-        curve(axes, values, f"{quantity(rate)} requests/s, n = {n}", colour, line)
+        curve(axes, values, f"{quantity(rate)} requests/s, n = {len(values):,}", colour, line)
     limit = searched(run)["limit_us"]
     axes.axvline(limit, color="black", lw=1, ls="--")
     axes.plot(

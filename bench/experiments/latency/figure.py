@@ -51,8 +51,7 @@ def calls_in_order(run: Run, axes: Axes) -> None:
     name_lanes(axes, names, seconds)
     axes.set_ylabel("RTT; line: running median")
     time_axis(axes.yaxis)
-    what = "A random sample of the calls" if any(map(run.sketched_of, shown)) else "Every call"
-    axes.set_title(f"{what}{of_first_size(run)}; marks on top: end of warm-up{_held(run, axes, shown)}")
+    axes.set_title(f"Every call{of_first_size(run)}; marks on top: end of warm-up{_held(run, axes, shown)}")
 
 
 def _held(run: Run, axes: Axes, cases: list[int]) -> str:
@@ -73,7 +72,7 @@ def _settled(run: Run, case: int) -> str:
 
 def _lane(run: Run, axes: Axes, start: int, left: float, second: float, colour: Any) -> None:
     """Draw one start's calls as dots and their running median as a line; the warm-up is pale."""
-    rows = run.described(run.samples[run.samples["start"] == start])
+    rows = run.samples[run.samples["start"] == start]
     rows = rows.iloc[:: max(1, len(rows) * len(run.ledger) // MOST_DOTS)] if len(rows) > 400 else rows
     time, rtt = rows["t_send_ns"].to_numpy(), rows["rtt_ns"].to_numpy() / 1e3
     x = left + second * time / 1e9
