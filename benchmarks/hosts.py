@@ -21,6 +21,7 @@ from bench.measurement import machine
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import clocks_of
 from bench.measurement.hosts.remote import RemoteHost, client, hosts_of
+from bench.plan.case import Case
 from bench.process.channel import Listening
 from bench.process.child_process import collect, stop_all
 from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, Ready
@@ -30,10 +31,8 @@ NUMBERS = (2, 8, 32, 64)
 LARGE_HOSTS, LARGE = 8, 200_000  # for what samples cost: hosts, and calls that each reports
 WANTED_MS = 20.0
 SPEC = ClientSpec(
-    system="sockets", transport="tcp", options={}, load="closed", engine="library", payload_bytes=1, seed=1, callers=1,
-    max_calls=0, window_s=1.0, cpus=None, server_cpus=None, share=(0, 1), offered_per_s=0.0, arrivals="uniform",
-    schedule_seed=1, sessions=(),
-)  # fmt: skip
+    case=Case("sockets", "tcp", 1), window_s=1.0, cpus=None, server_cpus=None, share=(0, 1), schedule_seed=1
+)
 
 
 @contextmanager

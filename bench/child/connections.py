@@ -8,11 +8,11 @@ from bench.process.spec import ClientSpec
 
 def load_of(system: Any, options: Any, address: str, spec: ClientSpec) -> Any:
     """Return the load for a specification, with the methods of ``bench.child.loads.Callers``."""
-    if spec.calls_per_connection:
+    if spec.case.calls_per_connection:
         from bench.child.renewed_connections import Churn
 
         return Churn(system, options, address, spec)
-    if spec.load == "open":
+    if spec.case.load == "open":
         from bench.child.outstanding_open import OpenOutstanding
 
         return OpenOutstanding(system, options, address, spec)

@@ -108,7 +108,7 @@ class Churn(Callers):
     """The closed load of a process whose callers do not keep their connections."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self.kind = functools.partial(ChurnCaller, spec.calls_per_connection)
+        self.kind = functools.partial(ChurnCaller, spec.case.calls_per_connection)
         super().__init__(system, options, address, spec)
 
     def first(self) -> int:

@@ -131,7 +131,7 @@ def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) ->
 def script_of(wire: Any, how: structured_messages.Carried | None, exchanges: list[Any], spec: ClientSpec) -> Script:
     """Return the requests: opaque bytes, or structured messages whose replies are decoded to be verified."""
     if how is None:
-        return Script(wire, timed_loops.make_payloads(spec.payload_bytes, spec.seed))
+        return Script(wire, timed_loops.make_payloads(spec.case.payload_bytes, spec.seed))
     encoded = [how.coder.encode(exchange.request) for exchange in exchanges]
     return Script(wire, encoded, exchanges, how.coder.decode)
 
@@ -143,18 +143,20 @@ class WireLoad:
         make = functools.partial(system.Wire, address, options)
         wire = make()
         self._is_plain = getattr(options, "tls", None) is False
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
         self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
         self._script = script_of(wire, self._carried, self._exchanges, spec)
         self._poller = Poller()
         kind: Callable[..., Connection] = Connection
-        if spec.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
+        if spec.case.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
             from bench.child.wire_conversation import Conversing
 
-            kind = functools.partial(Conversing, calls_per_connection=spec.calls_per_connection, size=spec.max_calls)
-        self.connections = [kind(make, self._script, self._poller) for _ in range(spec.callers)]
-        self._due = schedule(spec) if spec.load == "open" else None
-        sizes = [spec.max_calls] * len(self.connections) if self._due is None else [max(1, len(self._due))]
+            kind = functools.partial(
+                Conversing, calls_per_connection=spec.case.calls_per_connection, size=spec.case.calls_per_caller
+            )
+        self.connections = [kind(make, self._script, self._poller) for _ in range(spec.case.callers)]
+        self._due = schedule(spec) if spec.case.load == "open" else None
+        sizes = [spec.case.calls_per_caller] * len(self.connections) if self._due is None else [max(1, len(self._due))]
         self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
         self._senders: list[Step] = []
 

@@ -237,55 +237,29 @@ class Start:
     def _server(self, places: placement.Placement) -> Reported:
         case, host = self.case, self.hosts.server
         spec = ServerSpec(
-            system=case.system,
-            transport=case.transport,
-            options=case.options,
-            load=case.load,
-            payload_bytes=case.payload_bytes,
+            case=case,
             seed=self.seed * 1000,
             cpus=places.server,
             router=dict(self.router.addresses) if self.router else {},
             directory=host.private_directory(),
             environment=self.environment,
-            message=case.message,
             credentials=dict(self.texts),
             bind=bound(host),
         )
         return host.spawn(f"{case.system} server", "bench.child.server", spec)
 
     def _client(self, places: placement.Placement, number: int) -> Reported:
-        case = self.case
         spec = ClientSpec(
-            system=case.system,
-            transport=case.transport,
-            options=case.options,
-            load=case.load,
-            engine=case.engine,
-            payload_bytes=case.payload_bytes,
+            case=self.case,
             seed=self.seed * 1000 + number,
-            callers=case.callers,
-            max_calls=max(1, case.max_calls // case.under_way),
             window_s=self.window_s,
             cpus=places.clients[number],
             server_cpus=places.server,
             share=(number, self.processes),
-            offered_per_s=case.offered_per_s,
-            arrivals=case.arrivals,
             schedule_seed=self.seed,
-            sessions=case.sessions,
-            message=case.message,
-            content=case.content,
-            retry=case.retry,
             credentials=credentials.public(self.texts),
-            replies=case.replies,
-            reply_bytes=case.reply_bytes,
-            gap_us=case.gap_us,
-            calls_per_connection=case.calls_per_connection,
-            outstanding=case.outstanding,
-            large_bytes=case.large_bytes,
-            p99_bytes=case.p99_bytes,
         )
-        return self.of_clients[number].spawn(f"{case.system} client", "bench.child.client", spec)
+        return self.of_clients[number].spawn(f"{self.case.system} client", "bench.child.client", spec)
 
     def get_ready(self, spawned: Spawned) -> Prepared:
         """Return when the server listens and every client has made a verified call."""
