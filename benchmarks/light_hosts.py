@@ -20,7 +20,7 @@ from bench.measurement import revision
 from bench.measurement.hosts import agent, agent_actor, dask_engine
 from bench.measurement.hosts.remote import KEY
 from bench.process.channel import Count, Counted, Failed, Listening, Message, Reader, encode
-from bench.process.child_process import Child, Reported, collect
+from bench.process.child_process import Child, ChildHandle, collect
 from bench.process.spec import ClockSpec, Close, Closed, Connect, Done, Go, Ready
 
 CALLS = int(os.environ.get("CALLS", "5000"))  # that each client reports: 16 bytes each
@@ -28,7 +28,7 @@ CHANCE = random.Random(1)
 TIMES = array("q", accumulate(CHANCE.randrange(50_000, 150_000) for _ in range(CALLS)))  # equal ones would be no bytes
 
 
-class Light(Reported):
+class Light(ChildHandle):
     """A child that is a thread: it reports what a clock, a server or a client would report."""
 
     clock = ""

@@ -5,6 +5,7 @@ over its samples as raw int64. For the transport ``inproc`` the server is a thre
 """
 
 import gc
+import inspect
 import queue
 import resource
 import threading
@@ -159,13 +160,28 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
 
         return GeneratorLoad(system, options, address, spec)
     if spec.case.calls_per_connection or spec.case.outstanding > 1 or spec.case.large_bytes or _is_shared(spec):
-        from bench.child import connections
-
-        return connections.load_of(system, options, address, spec)
+        return connections_load(system, options, address, spec)
     if spec.case.load == "closed" and systems.makes_calls(system, spec.case.options):
         payloads = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
         return system.Load(address, options, payloads, spec.case.callers, spec.case.calls_per_caller)
     return Callers(system, options, address, spec)
+
+
+def connections_load(system: Any, options: Any, address: str, spec: ClientSpec) -> Any:
+    """Return a load that renews its connections, or has several calls under way on each, or one schedule for all."""
+    if spec.case.calls_per_connection:
+        from bench.child.renewed_connections import RenewedConnections
+
+        return RenewedConnections(system, options, address, spec)
+    if spec.case.load == "open":
+        from bench.child.outstanding_open import OpenOutstanding
+
+        return OpenOutstanding(system, options, address, spec)
+    from bench.child import outstanding
+
+    is_async = inspect.iscoroutinefunction(getattr(system.Client, "call", None))
+    kind = outstanding.Awaited if is_async else outstanding.Pipelined
+    return kind(system, options, address, spec)
 
 
 def _is_shared(spec: ClientSpec) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bench.process.child_process import Reported
+from bench.process.child_process import ChildHandle
 from bench.process.spec import Done
 
 
@@ -32,7 +32,7 @@ def unpack(content: bytes) -> list[bytes]:
     return [part.tobytes() for part in np.split(times, ends[1:-1])]
 
 
-def fetch(clients: Sequence[Reported], done: Sequence[Done]) -> tuple[Done, ...]:
+def fetch(clients: Sequence[ChildHandle], done: Sequence[Done]) -> tuple[Done, ...]:
     """Return the reports of all clients with their samples; hosts that hold samples pack and send them side by side."""
     answers = {at: clients[at].ask_for_samples() for at, report in enumerate(done) if report.is_held}
     return tuple(

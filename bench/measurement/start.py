@@ -26,7 +26,7 @@ from bench.measurement.routers import Router, Routers
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.process.channel import Count, Counted, Listening
-from bench.process.child_process import END_S, Reported, collect, stop_all
+from bench.process.child_process import END_S, ChildHandle, collect, stop_all
 from bench.process.spec import (
     Arrived,
     ClientSpec,
@@ -80,7 +80,7 @@ def _measure(case: Case, window_s: float, seed: int, routers: Routers, far_ahead
     environment, *_ = [host.prepare(case.system) for host in hosts.all()]  # the server's host comes first
     texts = routers.credentials(case)
     start = Start(case, seed, window_s, routers.of(case), environment, texts, hosts, far_ahead_ns)
-    children: list[Reported] = []
+    children: list[ChildHandle] = []
     try:
         spawned = start.spawn(children)
         prepared = start.get_ready(spawned)
@@ -114,9 +114,9 @@ class Spawned:
 
     asked_s: float
     places: placement.Placement
-    server: tuple[Reported, ...]
-    clients: tuple[Reported, ...]
-    watched: tuple[Reported, ...]
+    server: tuple[ChildHandle, ...]
+    clients: tuple[ChildHandle, ...]
+    watched: tuple[ChildHandle, ...]
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Start:
         """The host of each client process."""
         return self.hosts.clients(self.case.clients)
 
-    def spawn(self, children: list[Reported]) -> Spawned:
+    def spawn(self, children: list[ChildHandle]) -> Spawned:
         """Start all processes side by side, and append each to ``children``; clients wait for the server's address."""
         asked_s = time.perf_counter()
         places = self._places()
@@ -234,7 +234,7 @@ class Start:
             return self.hosts.server.place(case.placement, case.clients, has_router)
         return placement.Placement(None, (None,) * self.processes)
 
-    def _server(self, places: placement.Placement) -> Reported:
+    def _server(self, places: placement.Placement) -> ChildHandle:
         case, host = self.case, self.hosts.server
         spec = ServerSpec(
             case=case,
@@ -248,7 +248,7 @@ class Start:
         )
         return host.spawn(f"{case.system} server", "bench.child.server", spec)
 
-    def _client(self, places: placement.Placement, number: int) -> Reported:
+    def _client(self, places: placement.Placement, number: int) -> ChildHandle:
         spec = ClientSpec(
             case=self.case,
             seed=self.seed * 1000 + number,
@@ -449,7 +449,7 @@ class Start:
             **window.used,
         }
 
-    def obituary(self, known: str, children: Sequence[Reported]) -> str:
+    def obituary(self, known: str, children: Sequence[ChildHandle]) -> str:
         """Return how the server and the router ended, if ``known`` does not say so: clients often notice first.
 
         A router's controller takes a moment to see that its worker is gone, and longer on a busy machine.

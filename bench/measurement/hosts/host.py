@@ -16,7 +16,7 @@ from bench.measurement import kernel_counters
 from bench.plan import placement
 from bench.process import cpu_clocks, meters, pinning
 from bench.process.channel import Message
-from bench.process.child_process import Child, Reported, private_directory
+from bench.process.child_process import Child, ChildHandle, private_directory
 from bench.stats.clock_offsets import ClockReading as ClockReading
 
 ONE_BY_ONE, AT_ONCE = 4, 8  # hosts whose clocks are read one by one, which is more precise, and several at once
@@ -89,7 +89,7 @@ class Host:
         systems.prepare(system)
         return systems.environment(system)
 
-    def spawn(self, name: str, module: str, spec: Message) -> Reported:
+    def spawn(self, name: str, module: str, spec: Message) -> ChildHandle:
         """Start ``python -m MODULE`` and hand it its specification."""
         return Child(name, module, spec)
 

@@ -25,7 +25,7 @@ from bench.measurement.hosts.agent_actor import AgentActor
 from bench.measurement.hosts.host import MOST, Assignment, ClockReading, Host, Metered, WindowMeter
 from bench.plan import placement
 from bench.process.channel import Listening, Message, encode
-from bench.process.child_process import Reported, collect, stopped
+from bench.process.child_process import ChildHandle, collect, stopped
 from bench.process.spec import ClockSpec
 from bench.text import listed, one_line
 
@@ -38,7 +38,7 @@ TLS = f"; both sides need the same folder of credentials ({FOLDER})"
 CONDUCTOR = secrets.token_hex(8)  # this process
 
 
-class RemoteChild(Reported):
+class RemoteChild(ChildHandle):
     """A child process on another machine."""
 
     def __init__(self, host: "RemoteHost", number: int, name: str) -> None:
