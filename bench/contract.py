@@ -99,6 +99,16 @@ class Address(NamedTuple):
     port: int
     path: str
 
+    @property
+    def place(self) -> str:
+        """The path of a socket file, or host and port, an IPv6 host in brackets."""
+        if self.transport == "ipc":
+            return self.path
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.transport}://{self.place}"
+
 
 def parse_address(text: str) -> Address:
     """Split an address into its parts; UsageError states the expected form."""

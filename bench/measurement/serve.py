@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from bench import credentials, systems
 from bench.contract import parse_address
@@ -16,6 +15,7 @@ from bench.plan.case import Case
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import Child, collect, private_directory, stop_all
 from bench.process.spec import Closed, ServerSpec
+from bench.systems import _connections
 from bench.validation.cases import one_system
 from bench.validation.support import checked
 
@@ -108,9 +108,8 @@ def _permissions(mode: str) -> int:
 
 def _make_way(file: Path) -> None:
     """Remove a socket of this user at which nobody listens any more; UsageError for all else that is there."""
-    sockets: Any = systems.load("sockets")
     try:
-        sockets.make_way(str(file))
+        _connections.make_way(str(file))
     except TransportError as reason:
         raise UsageError(str(reason)) from reason
 

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from bench import credentials
-from bench.contract import Service
-from bench.systems import _http, _workers
+from bench.contract import Service, parse_address
+from bench.systems import _connections, _http
 
 IDLE_S = 3600  # that a connection may be idle; the servers' own limits are 5 s
 READY_S = 0.005  # between two looks whether granian accepts connections
@@ -202,7 +202,7 @@ async def granian(application: Application, place: dict[str, Any], folder: str, 
 
 def listen(endpoint: str) -> socket.socket:
     """Return a listening socket that knows its protocol: without it, event loops do not set TCP_NODELAY."""
-    return socket.socket(fileno=_workers.listen(endpoint, 2048, shared=False).detach())
+    return socket.socket(fileno=_connections.listen(parse_address(endpoint), 2048).detach())
 
 
 def runner(event_loop: str) -> asyncio.Runner:

@@ -71,8 +71,7 @@ def refused(reason: object) -> TransportError:
 
 def cannot_connect(where: Address, reason: object) -> TransportError:
     """Return the error for a broker that cannot be reached."""
-    place = where.path if where.transport == "ipc" else f"{where.host}:{where.port}"
-    return TransportError(f"cannot connect to the broker at {place}: {reason}", "connect")
+    return TransportError(f"cannot connect to the broker at {where.place}: {reason}", "connect")
 
 
 def no_reply(service: str) -> TransportError:
@@ -128,13 +127,6 @@ def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[s
     return found
 
 
-def text(where: Address) -> str:
-    """Return an address as text."""
-    if where.transport == "ipc":
-        return f"ipc://{where.path}"
-    return f"tcp://[{where.host}]:{where.port}" if ":" in where.host else f"tcp://{where.host}:{where.port}"
-
-
 def write(binding: Binding, name: str, lines: Sequence[str]) -> str:
     """Write a file that only this user may read into the private directory, and return its path."""
     path = f"{binding.directory}/{name}"
@@ -170,7 +162,7 @@ def run(
         one = _Run(program, [path, *words], binding.directory, environment or {})
         service.adopt(one.pid)
         if one.wait_until_ready():
-            service.announce({name: text(where) for name, where in places.items()}, {})
+            service.announce({name: str(where) for name, where in places.items()}, {})
             raise one.ended()
         if binding.is_named or not one.is_taken or attempt == ATTEMPTS - 1:
             raise one.ended()

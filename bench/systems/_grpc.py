@@ -7,7 +7,7 @@ from typing import Any, Literal
 import grpc
 
 from bench import credentials
-from bench.contract import Address, Binding, parse_address
+from bench.contract import Binding, parse_address
 from bench.errors import TransportError
 from bench.systems import _tls, _tokens
 
@@ -44,10 +44,8 @@ class Options:
 
 def place(address: str) -> str:
     """Return an address in gRPC's form."""
-    where: Address = parse_address(address)
-    if where.transport == "ipc":
-        return f"unix:{where.path}"
-    return f"[{where.host}]:{where.port}" if ":" in where.host else f"{where.host}:{where.port}"
+    where = parse_address(address)
+    return f"unix:{where.path}" if where.transport == "ipc" else where.place
 
 
 def _limits(options: Options) -> list[tuple[str, int]]:
@@ -143,9 +141,7 @@ def bound(server: Any, binding: Binding, options: Options) -> str:
             port = server.add_insecure_port(place(address))
     except RuntimeError as reason:
         raise TransportError(f"cannot listen at {address}: {reason}") from reason
-    where = parse_address(address)
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return address if where.transport == "ipc" else f"tcp://{host}:{port}"
+    return str(parse_address(address)._replace(port=port))
 
 
 def failed(error: Any) -> TransportError:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, sockets
+from bench.systems import _connections, _http_wire
 
 TARGETS = {"echo": "/echo", "bytes": "/resource?count={count}", "json": "/json", "static": "/"}
 RESOURCES = tuple(TARGETS)
@@ -53,7 +53,7 @@ class Wire(_http_wire.Responses):
 
     def connect(self) -> socket.socket:
         """Return a connection to the server; TransportError where that is not possible."""
-        return sockets.connect(self._where, nodelay=True)
+        return _connections.connect(self._where, nodelay=True)
 
     def request(self, payload: bytes) -> bytes:
         """Return a request made with this payload."""

@@ -27,8 +27,7 @@ Buffer = bytes | bytearray
 
 def authority(where: Address) -> str:
     """Return the server's name and port as HTTP names them."""
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return "localhost" if where.transport == "ipc" else f"{host}:{where.port}"
+    return "localhost" if where.transport == "ipc" else where.place
 
 
 def request(method: str, target: str, body: bytes, host: str, kind: str = "application/octet-stream") -> bytes:

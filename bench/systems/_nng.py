@@ -9,7 +9,7 @@ import pynng
 from bench import credentials
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls
+from bench.systems import _connections, _tls
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _not_connected(address: str, options: Options, reason: Exception) -> Transpo
     The library does not say what was wrong with a handshake.
     """
     if options.tls:
-        return _tls.found_wrong(parse_address(address))
+        return _connections.handshake_error(parse_address(address))
     hint = _tls.IF if "shutdown" in str(reason) else ""
     return TransportError(f"cannot connect to {address}: {reason}{hint}", "connect")
 

@@ -48,11 +48,6 @@ def server_context(folder: str) -> "ssl.SSLContext":
     return context
 
 
-def listening(listener: socket.socket, folder: str) -> socket.socket:
-    """Return a listening socket whose connections are encrypted; the first one to read makes the handshake."""
-    return server_context(folder).wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
-
-
 def client_context() -> "ssl.SSLContext":
     """Return what a client needs for TLS 1.3: it trusts this run's authority alone, and verifies names."""
     return _client_context(credentials.text(credentials.AUTHORITY))
@@ -266,14 +261,3 @@ def hint(tls: bool, reason: BaseException) -> str:
 def plain_text(data: bytes) -> str:
     """Return what to say of an answer that is a TLS alert; "" if it is none."""
     return f"the server expects TLS; {SAME}" if data[:2] == ALERT else ""
-
-
-def found_wrong(where: Address) -> TransportError:
-    """Return what is wrong with a TLS handshake, by another one, for libraries that do not say it."""
-    from bench.systems import sockets
-
-    try:
-        secured(sockets.connect(where), where).close()
-    except TransportError as reason:
-        return reason
-    return TransportError(f"the TLS handshake failed; {SAME}", "connect")

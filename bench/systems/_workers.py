@@ -30,7 +30,9 @@ from bench.process.channel import (
     run_child,
 )
 from bench.process.pipes import Process, python
-from bench.systems import sockets
+from bench.systems import _connections
+
+BACKLOG = 2048  # connections that may wait to be accepted, for each process
 
 Announce = Callable[[Callable[[], int]], None]  # is given a function that returns the requests answered so far
 Serve = Callable[[socket.socket, dict[str, Any], Announce], None]
@@ -52,7 +54,7 @@ class Workers:
 
         The first binds ``endpoint``, the others the same port; each has its own CPU if ``options["pin"]``.
         """
-        refuse_if_taken(endpoint)
+        _connections.refuse_if_taken(endpoint)
         self._ended: queue.SimpleQueue[TransportError] = queue.SimpleQueue()
         names = [f"worker {number + 1} of {options['workers']}" for number in range(options["workers"])]
         self._workers = [_Worker(module, name, self._ended) for name in names]
@@ -139,26 +141,6 @@ def own_cpu(number: int) -> list[int]:
     return [allowed[number % len(allowed)]]
 
 
-def refuse_if_taken(endpoint: str) -> None:
-    """Raise TransportError if another server listens at a port that the user named.
-
-    The kernel would let a second server that shares its port join the first, and the load would go to both.
-    """
-    address = parse_address(endpoint)
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address.host, address.port))
-        except OSError as reason:
-            raise sockets.cannot_listen(address, reason) from reason
-
-
-def listen(endpoint: str, backlog: int, shared: bool) -> socket.socket:
-    """Return a listening socket, whose port others may share; TransportError says why not."""
-    return sockets.listen(parse_address(endpoint), backlog, shared)
-
-
 def work(serve: Serve) -> NoReturn:
     """Run as a worker: listen as ordered, answer with ``serve(listener, options, announce)``, end with the server."""
     run_child(functools.partial(_work, serve))
@@ -167,11 +149,11 @@ def work(serve: Serve) -> NoReturn:
 def _work(serve: Serve, channel: Channel) -> None:
     order = channel.receive(Work)
     pin(order.cpus)
-    listener = listen(order.endpoint, order.options["backlog"], shared=True)
+    listener = _connections.listen(parse_address(order.endpoint), BACKLOG, shared=True)
 
     def announce(counted: Callable[[], int]) -> None:
         channel.on_count = lambda: Counted(count=counted())
-        channel.send(Listening(address=sockets.announced(listener, order.endpoint)))
+        channel.send(Listening(address=_connections.announced(listener, order.endpoint)))
 
     serve(listener, order.options, announce)
     raise BenchError("it stopped serving")

@@ -25,7 +25,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:
     handlers = _grpc.handlers(options, *_handlers(options, service.answer))
-    if getattr(service, "is_streaming", False):
+    if service.is_streaming:
         handlers = _grpc.stream_handler(options, _replies(service))
     server = grpc.aio.server(handlers=handlers, options=_grpc.server_settings(options))
     address = _grpc.bound(server, binding, options)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
-from bench.systems import _grpc, _grpc_wire, _native, _workers, grpc_sync
+from bench.systems import _connections, _grpc, _grpc_wire, _native, grpc_sync
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
@@ -54,14 +54,10 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.server == "python":
         return grpc_sync.serve(binding, in_python(options), service)
     endpoint = binding.endpoint()
-    where = parse_address(endpoint)
-    if where.transport == "tcp":
-        _workers.refuse_if_taken(endpoint)
+    _connections.refuse_if_taken(endpoint)
     program = SOURCE.start(["server", options.max_message_bytes, _grpc.place(endpoint)])
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return _native.serve(
-        SOURCE, program, service, lambda words: endpoint if where.transport == "ipc" else f"tcp://{host}:{words[0]}"
-    )
+    where = parse_address(endpoint)
+    return _native.serve(SOURCE, program, service, lambda words: str(where._replace(port=int(words[0]))))
 
 
 class Load(_native.Load):

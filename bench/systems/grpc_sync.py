@@ -41,7 +41,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in threads, until the process ends."""
     threads = options.threads if options.rpc == "unary" else STREAMS
     handlers = _grpc.handlers(options, *_handlers(options, service.answer))
-    if getattr(service, "is_streaming", False):
+    if service.is_streaming:
         threads, handlers = MOST_STREAMS, _grpc.stream_handler(options, _replies(service))
     server = grpc.server(
         ThreadPoolExecutor(threads),

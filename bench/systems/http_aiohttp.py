@@ -1,22 +1,18 @@
 """HTTP: aiohttp on both sides, one or more server processes behind one port."""
 
 import asyncio
-import errno
 import functools
-import importlib
-import importlib.util
 import os
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from socket import socket
 from typing import Any, Literal
 
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
-from bench.errors import NotInstalledError, TransportError
-from bench.systems import _http, _http_streams, _http_wire, _tls, _workers, sockets
+from bench.errors import TransportError
+from bench.systems import _connections, _http, _http_streams, _http_wire, _tls, _workers
 from bench.systems._aiohttp import aiohttp, web
 
 TRANSPORTS = ("ipc", "tcp")
@@ -38,9 +34,6 @@ class Options:
     workers: server processes that share one TCP port (SO_REUSEPORT); 1 is the server's own process. Connections, not
         requests, are spread over them, by a hash: few connections may leave a worker without any.
     pin: keep each worker on one CPU, in turn, out of those that the server may use (Linux).
-    backlog: connections that may wait to be accepted, for each worker; the kernel's limit is net.core.somaxconn.
-    event_loop: asyncio or uvloop (python -m pip install uvloop), of the server; the client's is asyncio's.
-    keep_alive: whether a client keeps its connection; if not, it makes one for each call.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: HTTPS with TLS 1.3, over tcp; the client verifies the server's certificate.
     tls_session: resumed lets each connection but the first resume the TLS session of the one before it.
@@ -53,9 +46,6 @@ class Options:
     resource: Literal["echo", "bytes", "json", "static"] = "echo"
     workers: int = 1
     pin: bool = False
-    backlog: int = 2048
-    event_loop: Literal["asyncio", "uvloop"] = "asyncio"
-    keep_alive: bool = True
     codec: str = "json"
     tls: bool = False
     tls_session: Literal["new", "resumed"] = "new"
@@ -66,14 +56,10 @@ class Options:
         _tls.refuse_session(self.tls, self.tls_session)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
-        if not 1 <= self.backlog < 2**31:
-            raise ValueError(f"backlog must be at least 1, and below 2**31, not {self.backlog}")
         if not 0 <= self.pool < 2**31:
             raise ValueError(f"pool must be at least 0, and below 2**31, not {self.pool}")
         if self.pin and not hasattr(os, "sched_setaffinity"):
             raise ValueError("pin needs Linux: this kernel does not keep a process on a CPU")
-        if self.event_loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
-            raise NotInstalledError("uvloop is not installed; install it: python -m pip install uvloop")
 
 
 class Resources:
@@ -132,7 +118,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     endpoint = binding.endpoint()
     extra = {"message": binding.message, "credentials": binding.credentials if options.tls else ""}
     given = asdict(options) | extra
-    many = service if getattr(service, "is_streaming", False) else None
+    many = service if service.is_streaming else None
     if options.workers > 1 and many is None:
         if binding.transport != "tcp":
             raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
@@ -141,8 +127,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
             workers.wait()
     if options.pin:
         os.sched_setaffinity(0, _workers.own_cpu(0))
-    listener = _workers.listen(endpoint, options.backlog, shared=False)
-    address = sockets.announced(listener, endpoint)
+    listener, address = _connections.bound(binding, backlog=_workers.BACKLOG)
 
     def announce(counted: Callable[[], int]) -> None:
         service.announce(address, counts=lambda: [counted()])
@@ -160,14 +145,11 @@ def _answer(listener: socket, given: dict[str, Any], announce: _workers.Announce
     options = Options(**{name: value for name, value in given.items() if name not in ("message", "credentials")})
     context = _tls.server_context(folder) if folder else None
     respond = None if message == "bytes" else codecs.around(codecs.load(options.codec, message))
-    module = importlib.import_module(options.event_loop)
-    with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
-        runner.run(_answer_all(listener, options.backlog, context, announce, Resources(respond), many))
+    asyncio.run(_answer_all(listener, context, announce, Resources(respond), many))
 
 
 async def _answer_all(
     listener: socket,
-    backlog: int,
     context: Any,
     announce: _workers.Announce,
     resources: Resources,
@@ -179,7 +161,7 @@ async def _answer_all(
         application.add_routes(_http_streams.routes(many.replies_async))
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
-    await web.SockSite(runner, listener, backlog=backlog, ssl_context=context).start()
+    await web.SockSite(runner, listener, backlog=_workers.BACKLOG, ssl_context=context).start()
     announce(lambda: resources.calls)
     await asyncio.Event().wait()  # an event that nobody sets
 
@@ -194,17 +176,17 @@ class Client:
 
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it)."""
-        where, close = parse_address(self._address), not self._options.keep_alive
+        where = parse_address(self._address)
         is_resuming = self._options.tls_session == "resumed"
         self._context = _tls.resuming_context() if is_resuming else _tls.client_context() if self._options.tls else None
         secure: dict[str, Any] = {"ssl": self._context} if self._options.tls else {}
         most = self._options.pool  # connections; 0: the library's word for no limit
         connector: aiohttp.BaseConnector
         if where.transport == "ipc":
-            base, connector = "http://localhost", aiohttp.UnixConnector(where.path, force_close=close, limit=most)
+            base, connector = "http://localhost", aiohttp.UnixConnector(where.path, limit=most)
         else:
             base = f"http{'s' * self._options.tls}://{_http_wire.authority(where)}"
-            connector = aiohttp.TCPConnector(force_close=close, limit=most, **secure)
+            connector = aiohttp.TCPConnector(limit=most, **secure)
         no_limit = aiohttp.ClientTimeout(total=None)  # this package has its own deadlines, without a timer per call
         self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
@@ -237,8 +219,6 @@ class Client:
 
     def _failed(self, reason: Exception) -> TransportError:
         """Return the error for a request without an answer."""
-        if isinstance(reason, OSError) and reason.errno == errno.EADDRNOTAVAIL and not self._options.keep_alive:
-            return TransportError(f"no port is left to connect from: {_ports()}", "connect")
         if isinstance(reason, aiohttp.ClientConnectorCertificateError):
             return _tls.failed(reason.certificate_error)
         if isinstance(reason, aiohttp.ClientConnectorSSLError):
@@ -299,20 +279,8 @@ def _refused(reply: aiohttp.ClientResponse, fault: str) -> TransportError:
     return TransportError(f"{request} was answered with status {reply.status} {reply.reason}: {fault}", kind)
 
 
-def _ports() -> str:
-    """Return why this machine has no free port left, with the kernel's settings."""
-    files = [Path("/proc/sys/net/ipv4", name) for name in ("ip_local_port_range", "tcp_tw_reuse")]
-    found = [f"{one.name} is {' '.join(one.read_text().split()) if one.exists() else 'unknown'}" for one in files]
-    return (
-        "each call takes one, which rests for a minute after its connection has ended "
-        f"({' and '.join(found)} in /proc/sys/net/ipv4); make fewer calls, or set keep_alive true"
-    )
-
-
 def url(address: str, options: Options, payload_bytes: int) -> str:
     """Return the URL for load generators; ValueError for options that they do not support."""
-    if not options.keep_alive:
-        raise ValueError("load generators keep their connections: give keep_alive true")
     _tls.refuse_generators(options.tls)
     return _http.url(address, options.resource, payload_bytes)
 
@@ -321,8 +289,6 @@ class Wire(_http.Wire):
     """The same requests for the load generator ``wire``."""
 
     def __init__(self, address: str, options: Options) -> None:
-        if not options.keep_alive:
-            raise ValueError("the engine wire keeps its connections: give keep_alive true")
         super().__init__(address, options.resource)
         self.tls = _tls.Layer(parse_address(address), options.tls_session) if options.tls else None
 

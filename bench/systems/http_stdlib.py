@@ -8,7 +8,7 @@ from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, _tls, sockets
+from bench.systems import _connections, _http_wire, _tls
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
@@ -68,13 +68,11 @@ class _Server(ThreadingHTTPServer):
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
-    listener = sockets.listen(parse_address(binding.endpoint()))
-    if options.tls:
-        listener = _tls.listening(listener, binding.credentials)
+    listener, address = _connections.bound(binding, options.tls)
     server = _Server(("", 0), _handler(options, service), bind_and_activate=False)
     server.socket.close()
     server.socket = listener
-    service.announce(sockets.announced(listener, binding.endpoint()))
+    service.announce(address)
     server.serve_forever(poll_interval=3600)
 
 
@@ -87,9 +85,8 @@ class Client:
 
     def open(self) -> None:
         """Connect."""
-        self._connection = sockets.connect(self._where, self._options.client_nodelay)
-        if self._options.tls:
-            self._connection = _tls.secured(self._connection, self._where, self._options.tls_session)
+        options = self._options
+        self._connection = _connections.connect(self._where, options.client_nodelay, options.tls, options.tls_session)
 
     def call(self, payload: bytes) -> bytes:
         """Post the payload and return the body of the response."""
@@ -132,7 +129,7 @@ class Wire(_http_wire.Responses):
 
     def connect(self) -> socket.socket:
         """Return a connection to the server; TransportError where that is not possible."""
-        return sockets.connect(self._where, self._nodelay)
+        return _connections.connect(self._where, self._nodelay)
 
     def request(self, payload: bytes) -> bytes:
         """Return a request with this body."""

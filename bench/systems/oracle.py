@@ -16,9 +16,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal, cast
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import sockets
+from bench.systems import _connections, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -114,7 +114,7 @@ def _work(us: float, wait: str) -> None:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer one request at a time, in the order in which the kernel reports them."""
-    if getattr(service, "is_streaming", False):
+    if service.is_streaming:
         _serve_streams(binding, options, service)
     elif options.server == "c":
         _serve_by_program(binding, options, service)
@@ -142,10 +142,10 @@ def _serve_by_program(binding: Binding, options: Options, service: Service) -> N
     from bench.process.pipes import Process
 
     law = [options.law, options.mean_us, options.freeze_after, options.freeze_ms, SEED, options.wait]
-    with sockets.listen(parse_address(binding.endpoint())) as listener:
+    listener, address = _connections.bound(binding)
+    with listener:
         words = [program(), "serve", listener.fileno(), *law, options.ns_per_byte]
         server = Process([str(word) for word in words], pass_fds=[listener.fileno()])
-        address = sockets.announced(listener, binding.endpoint())
 
     def said() -> str:
         line = server.output.readline().decode().strip()
@@ -164,12 +164,11 @@ def _serve_by_program(binding: Binding, options: Options, service: Service) -> N
 
 def _serve_here(binding: Binding, options: Options, service: Service) -> None:
     """Answer in this process, in Python."""
-    address = parse_address(binding.endpoint())
-    listener = sockets.listen(address)
+    listener, address = _connections.bound(binding)
     times = service_times(options)
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
-        service.announce(sockets.announced(listener, binding.endpoint()))
+        service.announce(address)
         while True:
             for key, _ in selector.select():
                 if key.fileobj is listener:

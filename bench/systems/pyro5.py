@@ -1,4 +1,4 @@
-"""Pyro5: remote objects of Python, a server with a thread for each connection or one loop for all."""
+"""Pyro5: remote objects of Python, a server with a thread for each connection."""
 
 import base64
 import logging
@@ -14,37 +14,30 @@ from Pyro5 import client, errors, serializers, socketutil
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls, sockets
+from bench.systems import _connections, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 REQUIRES = ("pyro5",)
 ENCRYPTED = ("tcp",)  # the library takes the name to verify from a host
 NAME = "echo"
+MOST_CONNECTIONS = 1000  # each holds a thread of the server; the library refuses further ones
 
 
 @dataclass(frozen=True)
 class Options:
-    """How values become bytes, and the server.
+    """How values become bytes, and how they are sent.
 
     serializer: serpent (Python literals as text, bytes as base64; the library's default), json (which has no bytes:
         they are made base64 here), marshal or msgpack, which write bytes as they are.
-    server: thread, a pool with a thread for each connection; multiplex, one loop that serves all in turn.
-    threads: the most threads of the pool; the library refuses further connections.
     nodelay: set TCP_NODELAY on both sides, which is not the library's default; it sends a message in one write. Not on
         ipc.
     tls: TLS 1.3 by Python's ssl, over tcp; the client verifies the server's certificate.
     """
 
     serializer: Literal["serpent", "json", "marshal", "msgpack"] = "serpent"
-    server: Literal["thread", "multiplex"] = "thread"
-    threads: int = 80
     nodelay: bool = False
     tls: bool = False
-
-    def __post_init__(self) -> None:
-        if not 4 <= self.threads <= 1000:
-            raise ValueError(f"threads must be 4 to 1000, not {self.threads}")
 
 
 def coder(options: Options, kind: str) -> codecs.Coder:
@@ -59,8 +52,7 @@ def _configure(options: Options, context: Callable[[], Any]) -> None:
     logging.getLogger("Pyro5").propagate = False
     client.get_ident = get_ident  # with greenlet installed it would keep greenlets of ended threads, which crashes
     Pyro5.config.SERIALIZER = options.serializer
-    Pyro5.config.SERVERTYPE = options.server
-    Pyro5.config.THREADPOOL_SIZE = options.threads
+    Pyro5.config.THREADPOOL_SIZE = MOST_CONNECTIONS
     Pyro5.config.SOCK_NODELAY = options.nodelay
     Pyro5.config.SSL = options.tls
     if options.tls:
@@ -105,9 +97,9 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     try:
         daemon = Pyro5.api.Daemon(**place)
     except OSError as reason:
-        raise sockets.cannot_listen(where, reason) from reason
+        raise _connections.cannot_listen(where, reason) from reason
     daemon.register(_object(service, options, binding.message == "bytes"), NAME)
-    service.announce(sockets.announced(daemon.sock, binding.endpoint()))
+    service.announce(_connections.announced(daemon.sock, binding.endpoint()))
     daemon.requestLoop()
 
 
@@ -121,8 +113,7 @@ class Client:
         """Connect."""
         _configure(self._options, _tls.client_context)
         where = parse_address(self._address)
-        host = f"[{where.host}]" if ":" in where.host else where.host
-        place = f"./u:{where.path}" if where.transport == "ipc" else f"{host}:{where.port}"
+        place = f"./u:{where.path}" if where.transport == "ipc" else where.place
         self._proxy = Pyro5.api.Proxy(f"PYRO:{NAME}@{place}")
         try:
             self._proxy._pyroBind()

@@ -6,7 +6,7 @@ from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
-from bench.systems import _native, sockets
+from bench.systems import _connections, _native, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -40,10 +40,9 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Let the program answer at a socket that is bound here, or answer here in Python."""
     if options.server == "python":
         return sockets.serve(binding, sockets.Options(), service)
-    listener = sockets.listen(parse_address(binding.endpoint()))
+    listener, address = _connections.bound(binding)
     if listener.family != socket.AF_UNIX:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)  # inherited by connections that are accepted
-    address = sockets.announced(listener, binding.endpoint())
     program = SOURCE.start(["server", listener.fileno()], [listener])
     return _native.serve(SOURCE, program, service, lambda words: address)
 
@@ -56,7 +55,7 @@ class Load(_native.Load):
         self._where = parse_address(address)
 
     def _start(self, words: list[object]) -> _native.Program:
-        connections = [sockets.connect(self._where, nodelay=True) for _ in range(self._callers)]
+        connections = [_connections.connect(self._where, nodelay=True) for _ in range(self._callers)]
         return SOURCE.start([*words, *(one.fileno() for one in connections)], connections)
 
 

@@ -172,7 +172,7 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
     session = await _join(router, options)
     procedure = PROCEDURE if binding.is_named else f"{PROCEDURE}.{os.getpid()}"  # the router outlives its callees
     try:
-        many = getattr(service, "is_streaming", False)
+        many = service.is_streaming
         answer = _streaming(session, service) if many else service.answer
         await session.register(answer, procedure, options=RegisterOptions(details=True) if many else None)
     except Error as reason:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.contract import Address, Binding, Service, parse_address
+from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
-from bench.systems import _native, sockets
+from bench.systems import _connections, _native
 
 TRANSPORTS = ("tcp",)  # its HTTP client has no Unix domain sockets
 START_S = 0.12
@@ -62,9 +62,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.server == "python":
         system, its_options = _in_python(options)
         system.serve(binding, its_options, service)
-    listener = sockets.listen(parse_address(binding.endpoint()))
+    listener, address = _connections.bound(binding)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.server_nodelay)  # inherited by those accepted
-    address = sockets.announced(listener, binding.endpoint())
     program = SOURCE.start(["server", options.protocol, listener.fileno()], [listener])
     _native.serve(SOURCE, program, service, lambda words: address)
 
@@ -79,13 +78,9 @@ class Load(_native.Load):
     def _start(self, words: list[object]) -> _native.Program:
         words.append(self._options.protocol)
         if self._options.protocol == "http":
-            return SOURCE.start([*words, _url(self._where)])
-        connections = [sockets.connect(self._where, self._options.client_nodelay) for _ in range(self._callers)]
+            return SOURCE.start([*words, f"http://{self._where.place}/RPC2"])
+        connections = [_connections.connect(self._where, self._options.client_nodelay) for _ in range(self._callers)]
         return SOURCE.start([*words, *(one.fileno() for one in connections)], connections)
-
-
-def _url(where: Address) -> str:
-    return f"http://{f'[{where.host}]' if ':' in where.host else where.host}:{where.port}/RPC2"
 
 
 class Client:

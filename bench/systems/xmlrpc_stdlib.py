@@ -12,14 +12,12 @@ from typing import Any, Literal
 from bench import codecs
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, _tls, _xmlrpc, sockets
+from bench.systems import _connections, _http_wire, _tls, _xmlrpc
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.12
 REQUIRES = ()
 GROUP = "http"
-
-GZIP_BYTES = 1400  # the library's own threshold for replies
 
 
 @dataclass(frozen=True)
@@ -27,12 +25,10 @@ class Options:
     """How documents are sent.
 
     http: "1.1" keeps the connection; "1.0", the library's own default, makes one for each call.
-    gzip: compress requests and replies above 1400 bytes of XML (the library refuses what unpacks to over 20 MiB).
     tls: HTTPS with TLS 1.3; the client verifies the server's certificate.
     """
 
     http: Literal["1.1", "1.0"] = "1.1"
-    gzip: bool = False
     tls: bool = False
 
 
@@ -56,7 +52,7 @@ def _handler(options: Options, transport: str) -> type[xmlrpc.server.SimpleXMLRP
     class Handler(xmlrpc.server.SimpleXMLRPCRequestHandler):
         protocol_version = f"HTTP/{options.http}"
         disable_nagle_algorithm = transport == "tcp"
-        encode_threshold: Any = GZIP_BYTES if options.gzip else None
+        encode_threshold: Any = None  # never compress replies
 
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing."""
@@ -66,13 +62,10 @@ def _handler(options: Options, transport: str) -> type[xmlrpc.server.SimpleXMLRP
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
-    address = parse_address(binding.endpoint())
-    listener = sockets.listen(address)
-    if options.tls:
-        listener = _tls.listening(listener, binding.credentials)
+    listener, address = _connections.bound(binding, options.tls)
     server = _Server(
         ("", 0),
-        _handler(options, address.transport),
+        _handler(options, binding.transport),
         logRequests=False,
         bind_and_activate=False,
         use_builtin_types=True,
@@ -81,33 +74,20 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     server.socket = listener  # the library's own allows five pending connections and one address family
     answer: Any = service.answer
     server.register_function(answer, _xmlrpc.METHOD)
-    service.announce(sockets.announced(listener, binding.endpoint()))
+    service.announce(address)
     server.serve_forever(poll_interval=3600)
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection for HTTP through a Unix domain socket."""
+    """A connection for HTTP to a port or a socket file, with TLS that trusts the run's authority alone."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, where: Address, tls: bool) -> None:
         super().__init__("localhost")
-        self._path = path
+        self._where, self._is_encrypted = where, tls
 
     def connect(self) -> None:
         """Connect."""
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self._path)
-
-
-class _Encrypted(http.client.HTTPConnection):
-    """A connection for HTTP over TLS."""
-
-    def __init__(self, where: Address) -> None:
-        super().__init__("localhost")
-        self._where = where
-
-    def connect(self) -> None:
-        """Connect, with TLS."""
-        self.sock = _tls.secured(sockets.connect(self._where, nodelay=True), self._where)
+        self.sock = _connections.connect(self._where, nodelay=True, tls=self._is_encrypted)
 
 
 class _Transport(xmlrpc.client.Transport):
@@ -115,19 +95,13 @@ class _Transport(xmlrpc.client.Transport):
 
     def __init__(self, where: Address, options: Options) -> None:
         super().__init__(use_builtin_types=True)
-        self.accept_gzip_encoding = options.gzip
-        self.encode_threshold = GZIP_BYTES if options.gzip else None
+        self.accept_gzip_encoding = False
         self._where = where
         self._is_encrypted = options.tls
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         """Return the connection, made if there is none."""
-        if self._is_encrypted:
-            self._connection = host, self._connection[1] or _Encrypted(self._where)
-            return self._connection[1]
-        if self._where.transport != "ipc":
-            return super().make_connection(host)
-        connection = self._connection[1] or _Connection(self._where.path)
+        connection = self._connection[1] or _Connection(self._where, self._is_encrypted)
         self._connection = host, connection
         return connection
 
@@ -144,10 +118,7 @@ class Client:
         where = parse_address(self._address)
         place = _http_wire.authority(where)
         self._transport = _Transport(where, self._options)
-        try:
-            self._transport.make_connection(place).connect()
-        except OSError as reason:
-            raise TransportError(f"cannot connect to {self._address}: {reason}", "connect") from reason
+        self._transport.make_connection(place).connect()
         server = xmlrpc.client.ServerProxy(f"http://{place}/RPC2", transport=self._transport, use_builtin_types=True)
         self._echo: Callable[[bytes], Any] = getattr(server, _xmlrpc.METHOD)
 
@@ -170,16 +141,14 @@ class Wire(_http_wire.Responses):
 
     def __init__(self, address: str, options: Options) -> None:
         super().__init__()
-        if options.http != "1.1" or options.gzip:
-            raise ValueError(
-                'the engine wire keeps its connections and sends plain XML: give http "1.1" and gzip false'
-            )
+        if options.http != "1.1":
+            raise ValueError('the engine wire keeps its connections: give http "1.1"')
         self._where = parse_address(address)
         self.tls = _tls.Layer(self._where) if options.tls else None
 
     def connect(self) -> socket.socket:
         """Return a connection to the server; TransportError where that is not possible."""
-        return sockets.connect(self._where, nodelay=True)
+        return _connections.connect(self._where, nodelay=True)
 
     def request(self, payload: bytes) -> bytes:
         """Return a call with this payload."""

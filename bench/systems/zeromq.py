@@ -37,7 +37,6 @@ class Options:
     curve: encrypt with CURVE (CurveZMQ: Curve25519 keys, XSalsa20 and Poly1305), ZeroMQ's own instead of TLS; the
         client knows the server's public key and accepts no other. Over ipc and tcp.
     token_codec: how each reply of a stream is written: bytes as it is, or as an object by pickle or protobuf.
-    server_socket: what answers calls: rep, a REP socket, or router, a ROUTER socket.
     """
 
     copy: bool = True
@@ -45,7 +44,6 @@ class Options:
     codec: str = "json"
     curve: bool = False
     token_codec: Literal["bytes", "pickle", "protobuf"] = "bytes"
-    server_socket: Literal["rep", "router"] = "rep"
 
     def __post_init__(self) -> None:
         if self.high_water_mark < 1:
@@ -104,11 +102,9 @@ def _verbs(socket: Any, options: Options) -> tuple[Callable[[bytes], object], Ca
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Answer requests with one REP socket, or one ROUTER socket; with streams of replies always by a ROUTER socket."""
-    if getattr(service, "is_streaming", False):
+    """Answer requests with one REP socket; with streams of replies by one ROUTER socket."""
+    if service.is_streaming:
         _serve_streams(binding, options, service)
-    if options.server_socket == "router":
-        return _route_replies(binding, options, service)
     socket = _socket(zmq.REP, options, binding.endpoint())
     if options.curve:
         _serve_encrypted(socket, binding.credentials)
@@ -132,18 +128,6 @@ def _serve_streams(binding: Binding, options: Options, service: Service) -> None
         await _zeromq_streams.serve(socket, announce, service.replies_async, options.token_codec)
 
     asyncio.run(serve())
-
-
-def _route_replies(binding: Binding, options: Options, service: Service) -> None:
-    """Answer requests with one ROUTER socket, which sends each reply to the connection of its request."""
-    socket = _socket(zmq.ROUTER, options, binding.endpoint())
-    if options.curve:
-        _serve_encrypted(socket, binding.credentials)
-    service.announce(_bind(socket, binding))
-    answer, copy = service.answer, options.copy
-    while True:
-        *envelope, payload = socket.recv_multipart(copy=copy)
-        socket.send_multipart([*envelope, answer(payload if copy else payload.bytes)], copy=copy)
 
 
 class _Connection:
