@@ -22,7 +22,8 @@ AHEAD_MESSAGES, AHEAD_BYTES = 10_000, 4_000_000
 REPORTS = ".read"  # behind the name of a one-way stream: where its receiver reports
 
 Take = Callable[[bytes, str, str], Awaitable[object]]  # is given a message, its number, and where replies to it go
-Lost = Callable[[TransportError, str], object]  # is given why, and the number of the request if only that was refused
+Lost = Callable[[TransportError], object]  # is given why
+Refused = Callable[[TransportError, str], object]  # is given why, and the number of the request
 
 
 class Connection:
@@ -40,8 +41,11 @@ class Connection:
         self.where, self.name = _broker.split(address)
         self.options = options
 
-    async def connect(self, lost: Lost) -> None:
-        """Connect, and call ``lost`` when the connection has ended; TransportError where it cannot be made."""
+    async def connect(self, lost: Lost, refused: Refused = lambda *_: None) -> None:
+        """Connect; TransportError where that is not possible.
+
+        ``lost`` is called when the connection has ended, ``refused`` when nobody takes a message that was published.
+        """
         raise NotImplementedError
 
     def publish(self, name: str, payload: bytes, number: str = "", reply_to: str = "") -> Awaitable[object]:
@@ -98,7 +102,7 @@ async def _serve(connection: Connection, address: str, service: Service) -> NoRe
     take: Take = respond
     if service.is_streaming:
         take = stream if connection.HAS_TASKS else functools.partial(begin, stream)
-    await connection.connect(lambda *_: gone.set())
+    await connection.connect(lambda _: gone.set())
     await connection.listen(connection.name, take)
     service.announce(address)
     await gone.wait()
@@ -112,7 +116,7 @@ class Client(Connection):
         """Connect, and take replies."""
         self._waiting: dict[str, asyncio.Future[bytes]] = {}
         self._number = 0
-        await self.connect(self._give_up)
+        await self.connect(self._give_up, self._give_up)
         await self.listen(self.replies, self._take)
 
     async def _take(self, reply: bytes, number: str, _: str) -> None:
@@ -148,18 +152,20 @@ class _Inbox(Connection):
 
     async def _take_from(self, name: str) -> None:
         """Connect, and take messages from a name."""
-        inbox: asyncio.Queue[bytes | TransportError] = asyncio.Queue()
+        inbox = self._inbox = asyncio.Queue[bytes | TransportError]()
 
         async def take(message: bytes, number: str, reply_to: str) -> None:
             inbox.put_nowait(message)
 
-        await self.connect(lambda error, _: inbox.put_nowait(error))
-        self._get = inbox.get
+        await self.connect(inbox.put_nowait, self._refused)
         await self.listen(name, take)
+
+    def _refused(self, error: TransportError, number: str) -> None:
+        """Ignore that nobody takes a report: the sender has gone."""
 
     async def _next(self) -> bytes:
         """Return the next message, waiting for it; TransportError where the connection is lost."""
-        message = await self._get()
+        message = await self._inbox.get()
         if isinstance(message, TransportError):
             raise message
         return message
@@ -171,6 +177,9 @@ class StreamClient(_Inbox):
     async def open(self) -> None:
         """Connect, and take replies."""
         await self._take_from(self.replies)
+
+    def _refused(self, error: TransportError, number: str) -> None:
+        self._inbox.put_nowait(error)
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
         """Publish a request and yield its replies."""
@@ -192,7 +201,7 @@ class Sender(Connection):
         async def take(report: bytes, number: str, reply_to: str) -> None:
             ahead.reported(report)
 
-        await self.connect(lambda error, _: ahead.failed(error))
+        await self.connect(ahead.failed, lambda error, _: ahead.failed(error))
         await self.listen(self.name + REPORTS, take)
 
     async def send(self, payload: bytes) -> None:

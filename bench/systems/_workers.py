@@ -10,7 +10,7 @@ import os
 import queue
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -49,33 +49,24 @@ class Work(Message):
 class Workers:
     """Workers that accept at one TCP port; a context manager that ends them."""
 
-    def __init__(self, module: str, endpoint: str, options: dict[str, Any]) -> None:
-        """Start ``options["workers"]`` processes of ``python -m MODULE``; TransportError quotes the one that fails.
+    def __init__(self, module: str, endpoint: str, count: int, pin: bool, options: dict[str, Any]) -> None:
+        """Start ``count`` processes of ``python -m MODULE``; TransportError quotes the one that fails.
 
-        The first binds ``endpoint``, the others the same port; each has its own CPU if ``options["pin"]``.
+        The first binds ``endpoint``, the others the same port; with ``pin`` each has its own CPU.
         """
         _connections.refuse_if_taken(endpoint)
         self._ended: queue.SimpleQueue[TransportError] = queue.SimpleQueue()
-        names = [f"worker {number + 1} of {options['workers']}" for number in range(options["workers"])]
+        names = [f"worker {number + 1} of {count}" for number in range(count)]
         self._workers = [_Worker(module, name, self._ended) for name in names]
+        self.address = endpoint
         try:
-            self.address = self._listen(endpoint, options)
+            for number, worker in enumerate(self._workers):  # the first picks the port
+                cpus = own_cpu(number) if pin else None
+                worker.send(Work(endpoint=self.address, options=options, cpus=cpus))
+                self.address = worker.hear(Listening).address
         except TransportError:
             self.__exit__(None, None, None)
             raise
-
-    def _listen(self, endpoint: str, options: dict[str, Any]) -> str:
-        """Let the first worker listen (and pick the port if none is given), then the others; return the address."""
-        (address,) = self._begin([0], endpoint, options)
-        self._begin(range(1, len(self._workers)), address, options)
-        return address
-
-    def _begin(self, numbers: Iterable[int], endpoint: str, options: dict[str, Any]) -> list[str]:
-        """Return the addresses of these workers once all of them listen."""
-        chosen = [(self._workers[number], own_cpu(number) if options["pin"] else None) for number in numbers]
-        for worker, cpus in chosen:
-            worker.send(Work(endpoint=endpoint, options=options, cpus=cpus))
-        return [worker.hear(Listening).address for worker, _ in chosen]
 
     def counts(self) -> list[int]:
         """Return how many requests each worker has answered so far."""

@@ -32,13 +32,12 @@ class Options:
     The client is reqwest, in Rust with threads of its own. They take in a stream of replies as it comes, whether it is
     read or not: a slow client holds up no server.
 
-    serialization: protobuf wraps the payload in a message of its own, json does so in text (bytes as base64); bytes
-        sends it unchanged.
+    serialization: protobuf wraps the payload in a message of its own; bytes sends it unchanged.
     codec: how structured messages become bytes, in the library's own place for that; not used for opaque bytes.
     tls: HTTPS; the client verifies the server's certificate, by rustls.
     """
 
-    serialization: Literal["protobuf", "json", "bytes"] = "protobuf"
+    serialization: Literal["protobuf", "bytes"] = "protobuf"
     codec: str = "protobuf"
     tls: bool = False
 
@@ -63,8 +62,7 @@ def _codec(options: Options) -> Any:
     """Return the library's codec."""
     if options.serialization == "bytes":
         return _Unchanged()
-    name = "proto" if options.serialization == "protobuf" else "json"
-    return next(one for one in google_protobuf_codecs() if one.name() == name)
+    return next(codec for codec in google_protobuf_codecs() if codec.name() == "proto")
 
 
 def _message_type(options: Options) -> Any:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
-from bench.systems import _connections, _grpc, _grpc_wire, _native, grpc_sync
+from bench.systems import _connections, _grpc, _grpc_wire, _native, _twin, grpc_sync
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
@@ -71,22 +71,6 @@ class Load(_native.Load):
         return SOURCE.start([*words, *self._own])
 
 
-class Client(grpc_sync.Client):
-    """The client of the system grpc_sync, in Python."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, in_python(options))
-
-
-class Wire(_grpc_wire.Wire):
-    """Unary calls as bytes, for the load generator ``wire``; the options are the server's."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, in_python(options))
-
-
-class MultiplexedWire(_grpc_wire.MultiplexedWire):
-    """Unary calls side by side on a connection; the options are the server's."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, in_python(options))
+Client = _twin.with_options(grpc_sync.Client, in_python)
+Wire = _twin.with_options(_grpc_wire.Wire, in_python)
+MultiplexedWire = _twin.with_options(_grpc_wire.MultiplexedWire, in_python)

@@ -23,6 +23,7 @@ FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)  # aiohttp's connector for socket files does not encrypt
 
 MOST_WORKERS = 256
+MODULE = "bench.systems.http_aiohttp"  # that each worker runs
 
 
 @dataclass(frozen=True)
@@ -63,33 +64,23 @@ class Options:
 
 
 class Resources:
-    """The resources, and the number of requests answered.
+    """The resources, and the number of requests answered; ``respond`` returns the answer to a posted body."""
 
-    ``respond`` returns the response's body for a request's that holds a structured message; None: an echo.
-    """
-
-    def __init__(self, respond: Callable[[bytes], bytes] | None) -> None:
+    def __init__(self, respond: Callable[[bytes], bytes]) -> None:
         self.calls = 0
         self._respond = respond
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes: method, path and handler."""
         return [
-            web.post("/echo", self.echo if self._respond is None else self.message),
+            web.post("/echo", self.echo),
             web.get("/resource", self.some_bytes),
             web.get("/json", self.value),
             web.get("/", self.file),
         ]
 
     async def echo(self, request: web.Request) -> web.Response:
-        """Return the body of the request."""
-        body = await request.read()
-        self.calls += 1
-        return web.Response(body=body)
-
-    async def message(self, request: web.Request) -> web.Response:
-        """Return the answer to the message in the request's body."""
-        assert self._respond is not None
+        """Return the answer to the request's body: the same, or that to a structured message."""
         body = self._respond(await request.read())
         self.calls += 1
         return web.Response(body=body)
@@ -115,14 +106,11 @@ class Resources:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in this process, or in workers that share its port, until the process ends."""
-    endpoint = binding.endpoint()
-    extra = {"message": binding.message, "credentials": binding.credentials if options.tls else ""}
-    given = asdict(options) | extra
-    many = service if service.is_streaming else None
-    if options.workers > 1 and many is None:
+    given = {"options": asdict(options), "message": binding.message, "credentials": binding.credentials}
+    if options.workers > 1 and not service.is_streaming:
         if binding.transport != "tcp":
             raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
-        with _workers.Workers("bench.systems.http_aiohttp", endpoint, given) as workers:
+        with _workers.Workers(MODULE, binding.endpoint(), options.workers, options.pin, given) as workers:
             service.announce(workers.address, counts=workers.counts)
             workers.wait()
     if options.pin:
@@ -132,38 +120,33 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     def announce(counted: Callable[[], int]) -> None:
         service.announce(address, counts=lambda: [counted()])
 
-    _answer(listener, given, announce, many)
+    _answer(listener, given, announce, service)
 
 
-def _answer(listener: socket, given: dict[str, Any], announce: _workers.Announce, many: Service | None = None) -> None:
+def _answer(
+    listener: socket, given: dict[str, Any], announce: _workers.Announce, service: Service | None = None
+) -> None:
     """Answer the requests at a listening socket until the process ends.
 
-    given: the options; ``message``, what requests carry; ``credentials``, the folder of the certificate, empty without
-    TLS. many: has streams of replies.
+    given: the ``options``; the ``message`` that requests carry; ``credentials``, the folder of the certificate.
+    service: of a server of one process, which can answer with streams.
     """
-    message, folder = given.get("message", "bytes"), given.get("credentials")
-    options = Options(**{name: value for name, value in given.items() if name not in ("message", "credentials")})
-    context = _tls.server_context(folder) if folder else None
-    respond = None if message == "bytes" else codecs.around(codecs.load(options.codec, message))
-    asyncio.run(_answer_all(listener, context, announce, Resources(respond), many))
-
-
-async def _answer_all(
-    listener: socket,
-    context: Any,
-    announce: _workers.Announce,
-    resources: Resources,
-    many: Service | None,
-) -> None:
-    application = web.Application(client_max_size=0)  # a payload of any size
+    options, message = Options(**given["options"]), given["message"]
+    respond = bytes if message == "bytes" else codecs.around(codecs.load(options.codec, message))
+    resources, application = Resources(respond), web.Application(client_max_size=0)  # a payload of any size
     application.add_routes(resources.routes())
-    if many is not None:
-        application.add_routes(_http_streams.routes(many.replies_async))
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    await web.SockSite(runner, listener, backlog=_workers.BACKLOG, ssl_context=context).start()
-    announce(lambda: resources.calls)
-    await asyncio.Event().wait()  # an event that nobody sets
+    if service is not None and service.is_streaming:
+        application.add_routes(_http_streams.routes(service.replies_async))
+    context = _tls.server_context(given["credentials"]) if options.tls else None
+
+    async def answer_all() -> None:
+        runner = web.AppRunner(application, access_log=None)
+        await runner.setup()
+        await web.SockSite(runner, listener, backlog=_workers.BACKLOG, ssl_context=context).start()
+        announce(lambda: resources.calls)
+        await asyncio.Event().wait()  # an event that nobody sets
+
+    asyncio.run(answer_all())
 
 
 class Client:
@@ -211,9 +194,7 @@ class Client:
                 body = await reply.read()
         except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
             raise self._failed(reason) from reason
-        if reply.status != 200:
-            raise _refused(reply, repr(body[:100]))
-        if fault := self._fault(body, payload):
+        if fault := self._fault(body, payload) if reply.status == 200 else repr(body[:100]):
             raise _refused(reply, fault)
         return body if self._is_echo else payload
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _connections, _crossbar, _http, _workers, http_aiohttp
+from bench.systems import _connections, _crossbar, _http, _twin, _workers, http_aiohttp
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 3.0  # the node takes twice as long, its client is fast
@@ -50,18 +50,8 @@ def _of_client(options: Options) -> http_aiohttp.Options:
     return http_aiohttp.Options(resource=options.resource)
 
 
-class Client(http_aiohttp.Client):
-    """The client of http_aiohttp."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, _of_client(options))
-
-
-class Wire(http_aiohttp.Wire):
-    """The requests of http_aiohttp for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, _of_client(options))
+Client = _twin.with_options(http_aiohttp.Client, _of_client)
+Wire = _twin.with_options(http_aiohttp.Wire, _of_client)
 
 
 def url(address: str, options: Options, payload_bytes: int) -> str:

@@ -146,7 +146,7 @@ class _Connection(_broker_ends.Connection):
         self.replies = f"{_broker.SERVICE}/{secrets.token_hex(8)}"
         self._reader: asyncio.Task[None] | None = None
 
-    async def connect(self, lost: _broker_ends.Lost) -> None:
+    async def connect(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
         """Connect."""
         self._mqtt, self._lost = await _connect(self.where, self.options), lost
 
@@ -169,7 +169,7 @@ class _Connection(_broker_ends.Connection):
                 number = getattr(given, "CorrelationData", b"").decode()
                 await take(message.payload, number, getattr(given, "ResponseTopic", ""))
         except aiomqtt.MqttError:
-            self._lost(_broker.lost(), "")
+            self._lost(_broker.lost())
 
     async def close(self) -> None:
         """Disconnect, also where the connection is lost."""

@@ -76,8 +76,8 @@ def way(box: str) -> Way:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Serve with one process, or two that share a port, until this one ends."""
-    arguments = {"box": options.box, "workers": way(options.box).workers, "pin": False}
-    with _workers.Workers("bench.systems.mystery", binding.endpoint(), arguments) as workers:
+    count, given = way(options.box).workers, {"box": options.box}
+    with _workers.Workers("bench.systems.mystery", binding.endpoint(), count, False, given) as workers:
         service.announce(workers.address, counts=workers.counts)
         workers.wait()
 

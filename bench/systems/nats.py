@@ -79,7 +79,7 @@ class _Connection(_broker_ends.Connection):
         self._nats = Connection()
         self.replies = self._nats.new_inbox()
 
-    async def connect(self, lost: _broker_ends.Lost) -> None:
+    async def connect(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
         """Connect."""
         first = asyncio.get_running_loop().create_future()
 
@@ -89,7 +89,7 @@ class _Connection(_broker_ends.Connection):
             print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
 
         async def end() -> None:
-            lost(_broker.lost(), "")
+            lost(_broker.lost())
 
         where, tls = self.where, self.options.tls
         secure: dict[str, Any] = {"tls": _tls.client_context(), "tls_hostname": where.host} if tls else {}

@@ -18,7 +18,7 @@ from typing import Literal, cast
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _connections, sockets
+from bench.systems import _connections, _twin, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -207,18 +207,5 @@ def _answer(
     return True
 
 
-class Client(sockets.Client):
-    """The client of raw sockets."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, sockets.Options())
-
-
-class Wire(sockets.Wire):
-    """Requests and responses of raw sockets, as bytes."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, sockets.Options())
-
-
-StreamClient = Client
+Client = StreamClient = _twin.with_options(sockets.Client, lambda _: sockets.Options())
+Wire = _twin.with_options(sockets.Wire, lambda _: sockets.Options())

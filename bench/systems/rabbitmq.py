@@ -149,7 +149,7 @@ class _Connection(_broker_ends.Connection):
     FAILURES, HAS_TASKS = FAILURES, True
     replies = "amq.rabbitmq.reply-to"  # the broker's pseudo-queue: replies go to the connection that asked
 
-    async def connect(self, lost: _broker_ends.Lost) -> None:
+    async def connect(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
         """Connect."""
         options, (user, password) = self.options, _broker.login() or ("guest", "guest")
         asyncio.get_running_loop().set_exception_handler(_print)
@@ -168,8 +168,8 @@ class _Connection(_broker_ends.Connection):
         except (*FAILURES, TimeoutError) as reason:
             raise _unreachable(self.where, options, reason) from reason
         for end in (self._connection, self._channel):
-            end.close_callbacks.add(lambda *_: lost(_broker.lost(), ""))
-        self._channel.return_callbacks.add(lambda _, returned: lost(self._nobody(), returned.correlation_id or ""))
+            end.close_callbacks.add(lambda *_: lost(_broker.lost()))
+        self._channel.return_callbacks.add(lambda _, returned: refused(self._nobody(), returned.correlation_id or ""))
 
     def _nobody(self) -> TransportError:
         """Return the error for a request that came back: there is no such queue."""

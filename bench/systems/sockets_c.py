@@ -6,7 +6,7 @@ from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
-from bench.systems import _connections, _native, sockets
+from bench.systems import _connections, _native, _twin, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -59,15 +59,5 @@ class Load(_native.Load):
         return SOURCE.start([*words, *(one.fileno() for one in connections)], connections)
 
 
-class Client(sockets.Client):
-    """The client of the system sockets, in Python."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, sockets.Options())
-
-
-class Wire(sockets.Wire):
-    """Requests and responses of the system sockets, as bytes."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, sockets.Options())
+Client = _twin.with_options(sockets.Client, lambda _: sockets.Options())
+Wire = _twin.with_options(sockets.Wire, lambda _: sockets.Options())

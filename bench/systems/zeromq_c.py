@@ -5,7 +5,7 @@ from typing import Literal
 
 from bench.contract import Binding, Service
 from bench.installation import programs
-from bench.systems import _native, zeromq
+from bench.systems import _native, _twin, zeromq
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ("pyzmq",)
@@ -54,8 +54,4 @@ class Load(_native.Load):
         return SOURCE.start([*words, self._address])
 
 
-class Client(zeromq.Client):
-    """The client of the system zeromq, in Python."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, zeromq.Options())
+Client = _twin.with_options(zeromq.Client, lambda _: zeromq.Options())
