@@ -11,7 +11,7 @@ import functools
 import glob
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from bench.contract import GROUPS, System
@@ -178,28 +178,19 @@ def need(name: str) -> None:
     A file may import its packages where it uses them, so that an import does not show all that is missing.
     """
     if absent := [one for one in constant(name, "REQUIRES") if not _is_installed(one)]:
-        are = "are" if len(absent) > 1 else "is"
-        raise NotInstalledError(
-            f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: "
-            f"python -m pip install {' '.join(absent)}"
-        )
-    _need_programs(name)
-
-
-def _need_programs(name: str) -> None:
-    wanted = constant(name, "PROGRAMS", {})
-    if not wanted:
-        return
+        raise _absent(name, absent, f"python -m pip install {' '.join(absent)}")
     from bench.process import pipes
 
+    wanted = constant(name, "PROGRAMS", {})
     if absent := [program for program in wanted if pipes.program(program) is None]:
         packages = dict.fromkeys(wanted[program] for program in absent)
-        are = "are" if len(absent) > 1 else "is"
-        raise NotInstalledError(
-            f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: "
-            f"apt-get install {' '.join(packages)}",
-            packages,
-        )
+        raise _absent(name, absent, f"apt-get install {' '.join(packages)}", packages)
+
+
+def _absent(name: str, absent: list[str], command: str, packages: Iterable[str] = ()) -> NotInstalledError:
+    are = "are" if len(absent) > 1 else "is"
+    text = f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: {command}"
+    return NotInstalledError(text, packages)
 
 
 def missing(name: str) -> NotInstalledError | None:

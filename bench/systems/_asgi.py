@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib
-import json
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -43,11 +42,6 @@ class Resources:
         self.echo(b"")
         return _http.content(int(count))
 
-    def value(self) -> bytes:
-        """Return the value as JSON, serialized for each request."""
-        self.echo(b"")
-        return json.dumps(_http.JSON).encode()
-
     def stream(self, payload: bytes) -> AsyncIterator[bytes]:
         """Yield the replies to a request, each after its length."""
         assert self._replies is not None
@@ -70,13 +64,10 @@ def by_starlette(resources: Resources) -> Application:
         body = resources.some_bytes(request.query_params.get("count", ""))
         return Response(b"count is wrong", 400) if body is None else Response(body, media_type=kind)
 
-    async def value(request: Request) -> Response:
-        return Response(resources.value(), media_type="application/json")
-
     async def chunked(request: Request) -> Response:
         return StreamingResponse(resources.stream(await request.body()), media_type=kind)
 
-    routes = [("/echo", echo, "POST"), ("/resource", some_bytes, "GET"), ("/json", value, "GET")]
+    routes = [("/echo", echo, "POST"), ("/resource", some_bytes, "GET")]
     routes.append(("/chunked", chunked, "POST"))
     return Starlette(routes=[Route(path, handler, methods=[method]) for path, handler, method in routes])
 
@@ -94,8 +85,6 @@ def by_hand(resources: Resources) -> Application:
             count = parse_qs(scope["query_string"].decode("latin-1")).get("count", [""])[0]
             body = resources.some_bytes(count)
             await _respond(send, body or b"", 400 if body is None else 200)
-        elif path == "/json":
-            await _respond(send, resources.value())
         elif path == "/chunked":
             await _stream(send, resources.stream(await _body(receive)))
         else:

@@ -31,15 +31,12 @@ STAMP = re.compile(r"^[\[\]\d/:., TZ+<>MC#*-]*(\[(error|ERR|FTL|info|INF)\])?[ <
 class Program:
     """A broker's program.
 
-    name: as it is called. package: of Debian, that holds it. least: the oldest version that does. version: matches the
-    line of its log that names its version, as a group. ready: matches the line that says that it listens. ready_s: how
-    long that takes at most.
+    name: as it is called. package: of Debian, that holds it. ready: matches the line of its log that says that it
+    listens. ready_s: how long that takes at most.
     """
 
     name: str
     package: str
-    least: tuple[int, ...]
-    version: str
     ready: str
     ready_s: float = 15.0
 
@@ -190,7 +187,6 @@ class _Run:
             raise TransportError(f"{words[0]} cannot be run: {reason}") from reason
         self.pid = self._process.pid
         self._last = self._complaint = ""
-        self._version: tuple[int, ...] = ()
         self._is_ready = False
         self.is_taken = False
         self._news = threading.Event()  # it is ready, or its log has ended
@@ -203,8 +199,6 @@ class _Run:
             if self._is_ready:
                 self._keep(line)
                 continue
-            if found := re.search(self._program.version, line):
-                self._version = tuple(map(int, found.group(1).split(".")))
             self._keep(line)
             self.is_taken = self.is_taken or bool(TAKEN.search(line))
             if re.search(self._program.ready, line):
@@ -221,21 +215,11 @@ class _Run:
             self._complaint = words
 
     def wait_until_ready(self) -> bool:
-        """Return whether it listens; False if it has ended. TransportError if it is another program, or too old."""
-        name, least = self._program.name, ".".join(map(str, self._program.least))
-        remedy = f"install version {least} or later: apt-get install {self._program.package}"
-        in_time = self._news.wait(self._program.ready_s)
-        if self._version and self._version < self._program.least:
-            raise TransportError(f"{name} has version {'.'.join(map(str, self._version))}, which is too old; {remedy}")
-        if not in_time:
+        """Return whether it listens; False if it has ended. TransportError if it does neither in time."""
+        if not self._news.wait(self._program.ready_s):
             said = f"the end of its log: {self._last}" if self._last else "it printed nothing"
-            raise TransportError(f"{name} did not get ready within {self._program.ready_s:g} s; {said}")
-        if self._is_ready and not self._version:
-            raise TransportError(f"the program {name} does not name a version that is known; {remedy}")
-        if not self._is_ready and not self._version:
-            self._process.wait()
-            said = f"it printed: {self._last}" if self._last else "it printed nothing"
-            raise TransportError(f"the program {name} is not the expected broker ({said}); {remedy}")
+            program = self._program
+            raise TransportError(f"{program.name} did not get ready within {program.ready_s:g} s; {said}")
         return self._is_ready
 
     def ended(self) -> TransportError:

@@ -1,5 +1,7 @@
 """Shared by the two gRPC systems: options, addresses, settings, serialization, errors."""
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -79,6 +81,14 @@ def serializers(options: Options) -> tuple[Any, Any]:
     return payload_type().SerializeToString, payload_type().FromString
 
 
+def wrapping(options: Any) -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]]:
+    """Return two functions: bytes to message and message to bytes."""
+    if options.serialization == "bytes":
+        return bytes, bytes  # which return the very object they are given
+    payload = payload_type()
+    return lambda data: payload(data=data), lambda message: message.data
+
+
 def method(channel: Any, options: Options) -> Any:
     """Return the channel's remote method for these options."""
     there, back = serializers(options)
@@ -113,6 +123,12 @@ def handlers(options: Options, call: Any, exchange: Any) -> tuple[Any, ...]:
         STREAM: grpc.stream_stream_rpc_method_handler(exchange, there, back),
     }
     return (grpc.method_handlers_generic_handler(SERVICE, methods),)
+
+
+@functools.cache
+def shared_channel(library: Any, target: str, options: Options) -> Any:
+    """Return the one channel of this process."""
+    return channel(library, target, options)
 
 
 def channel(library: Any, target: str, options: Options) -> Any:

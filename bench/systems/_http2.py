@@ -21,7 +21,6 @@ WINDOW = 65_535  # of a connection and of a stream, until the peer says otherwis
 MOST_WINDOW = 2**31 - 1
 FRAME = 16_384  # bytes of the largest frame that we accept: the protocol's default
 MOST_HEAD = 1 << 16  # bytes of a response's header fields
-MOST_FRAGMENTS = 100  # frames of one header block
 MOST_KNOWN = 1 << 14  # bytes of a response that is recognized as a whole
 MOST_OUTGOING = 1 << 20  # bytes of acknowledgements that a peer may cause while it does not read
 
@@ -395,7 +394,7 @@ class Conversation:
         elif not self._fragments:
             raise TransportError("CONTINUATION of no header block")
         self._fragments.append(content)
-        if sum(map(len, self._fragments)) > MOST_HEAD or len(self._fragments) > MOST_FRAGMENTS:
+        if sum(map(len, self._fragments)) > MOST_HEAD:
             raise TransportError(f"the header fields of a response are larger than {MOST_HEAD:,} bytes")
         if not flags & END_HEADERS:
             return False

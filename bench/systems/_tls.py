@@ -64,32 +64,6 @@ def _client_context(authority: str, protocol: str = "") -> "ssl.SSLContext":
     return context
 
 
-@functools.lru_cache(maxsize=4)
-def _resuming_context(authority: str) -> "ssl.SSLContext":
-    import ssl
-
-    class Resuming(ssl.SSLContext):
-        """A client's context for libraries that pass no session on: each connection resumes the one before it."""
-
-        latest: Any = None  # the connection made last
-
-        def wrap_bio(self, *given: Any, **named: Any) -> Any:
-            """Return a connection that resumes the session of the one before it, if that had one."""
-            session = self.latest.session if self.latest is not None else None
-            self.latest = super().wrap_bio(*given, **named | {"session": session})
-            return self.latest
-
-    context = Resuming(ssl.PROTOCOL_TLS_CLIENT)  # which verifies certificates and names
-    context.load_verify_locations(cadata=authority)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    return context
-
-
-def resuming_context() -> Any:
-    """Return what ``client_context`` does, for an asynchronous library; ``latest`` is the connection made last."""
-    return _resuming_context(credentials.text(credentials.AUTHORITY))
-
-
 def server_name(where: Address) -> str:
     """Return the name that a server's certificate has to hold; at a socket file that is localhost."""
     return "localhost" if where.transport == "ipc" else where.host

@@ -87,25 +87,15 @@ def _method(options: Options, name: str, kind: Any) -> Any:
     )
 
 
-def _call(options: Options) -> Any:
-    return _method(options, "Call", StreamType.UNARY)
-
-
-def _replies(options: Options) -> Any:
-    return _method(options, "Replies", StreamType.SERVER_STREAM)
-
-
 def _wrapping(options: Options) -> tuple[Any, Any]:
     """Return two functions: bytes to message and message to bytes."""
-    if options.serialization == "bytes":
-        return bytes, bytes  # which return the very object they are given
     type_ = _message_type(options)
+    if type_ is bytes:
+        return bytes, bytes  # which return the very object they are given
     return lambda data: type_(data=data), lambda message: message.data
 
 
 class _Application(ConnectASGIApplication):
-    """The library's application, with this package's service."""
-
     path = f"/{NAME}"
 
 
@@ -121,8 +111,10 @@ def _application(options: Options, service: Service) -> Any:
             yield wrap(reply)
 
     endpoints = {
-        f"{_Application.path}/Call": Endpoint.unary(_call(options), call),
-        f"{_Application.path}/Replies": Endpoint.server_stream(_replies(options), replies),
+        f"{_Application.path}/Call": Endpoint.unary(_method(options, "Call", StreamType.UNARY), call),
+        f"{_Application.path}/Replies": Endpoint.server_stream(
+            _method(options, "Replies", StreamType.SERVER_STREAM), replies
+        ),
     }
     codecs = [_codec(options)]
     return _Application(service=service, endpoints=lambda _: endpoints, read_max_bytes=None, codecs=codecs)
@@ -158,7 +150,8 @@ class Client:
             http_client=pyqwest.Client(self._transport),
         )
         self._wrap, self._unwrap = _wrapping(options)
-        self._call, self._replies = _call(options), _replies(options)
+        self._call = _method(options, "Call", StreamType.UNARY)
+        self._replies = _method(options, "Replies", StreamType.SERVER_STREAM)
 
     async def call(self, payload: bytes) -> bytes:
         """Make one call and return its reply."""

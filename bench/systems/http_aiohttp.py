@@ -37,7 +37,6 @@ class Options:
     pin: keep each worker on one CPU, in turn, out of those that the server may use (Linux).
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: HTTPS with TLS 1.3, over tcp; the client verifies the server's certificate.
-    tls_session: resumed lets each connection but the first resume the TLS session of the one before it.
     stream_by: how a stream of replies is sent: chunked, each in a chunk of a body; sse, as server-sent events (base64);
         websocket, as messages.
     pool: the most connections that a client has at once, for which further calls wait in turn; 0: one for each call
@@ -49,12 +48,10 @@ class Options:
     pin: bool = False
     codec: str = "json"
     tls: bool = False
-    tls_session: Literal["new", "resumed"] = "new"
     stream_by: Literal["chunked", "sse", "websocket"] = "chunked"
     pool: int = 0
 
     def __post_init__(self) -> None:
-        _tls.refuse_session(self.tls, self.tls_session)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 0 <= self.pool < 2**31:
@@ -160,9 +157,7 @@ class Client:
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it)."""
         where = parse_address(self._address)
-        is_resuming = self._options.tls_session == "resumed"
-        self._context = _tls.resuming_context() if is_resuming else _tls.client_context() if self._options.tls else None
-        secure: dict[str, Any] = {"ssl": self._context} if self._options.tls else {}
+        secure: dict[str, Any] = {"ssl": _tls.client_context()} if self._options.tls else {}
         most = self._options.pool  # connections; 0: the library's word for no limit
         connector: aiohttp.BaseConnector
         if where.transport == "ipc":
@@ -208,14 +203,6 @@ class Client:
             return TransportError(f"cannot connect to {self._address}: {os.strerror(reason.errno or 0)}", "connect")
         text = _tls.hint(self._options.tls, reason)
         return TransportError(f"the call failed: {str(reason) or type(reason).__name__}{text}", "read")
-
-    @property
-    def resumed(self) -> bool | None:
-        """Whether the connection made last resumed a TLS session; None without TLS."""
-        if self._context is None:
-            return None
-        latest = getattr(self._context, "latest", None)
-        return latest is not None and bool(latest.session_reused)
 
     async def close(self) -> None:
         """Disconnect."""
@@ -271,7 +258,7 @@ class Wire(_http.Wire):
 
     def __init__(self, address: str, options: Options) -> None:
         super().__init__(address, options.resource)
-        self.tls = _tls.Layer(parse_address(address), options.tls_session) if options.tls else None
+        self.tls = _tls.Layer(parse_address(address)) if options.tls else None
 
 
 if __name__ == "__main__":

@@ -27,8 +27,7 @@ class Options:
     server: uvicorn with the parser httptools (C) or h11 (Python); hypercorn, which uses h11 too; granian (hyper, in
         Rust, in threads beside the event loop).
     framework: starlette finds the handler by its routes; none is an application by hand.
-    resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has; json gets a small
-        JSON value.
+    resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has.
     event_loop: asyncio or uvloop, of the server.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: HTTPS, over tcp; the client verifies the server's certificate.
@@ -36,7 +35,7 @@ class Options:
 
     server: Literal["uvicorn_httptools", "uvicorn_h11", "hypercorn", "granian"] = "uvicorn_httptools"
     framework: Literal["starlette", "none"] = "starlette"
-    resource: Literal["echo", "bytes", "json"] = "echo"
+    resource: Literal["echo", "bytes"] = "echo"
     event_loop: Literal["asyncio", "uvloop"] = "asyncio"
     codec: str = "json"
     tls: bool = False

@@ -30,7 +30,7 @@ PROGRAMS = {"mosquitto": "mosquitto"}
 VERSION_COMMANDS = {"mosquitto": "mosquitto -h"}
 ENCRYPTED = ("tcp",)
 
-SERVER = _broker.Program("mosquitto", "mosquitto", (2,), r"mosquitto version (\d+(?:\.\d+)*)", r"version \S+ running")
+SERVER = _broker.Program("mosquitto", "mosquitto", r"version \S+ running")
 ROUNDS = 101  # of the hash of a password, as mosquitto_passwd makes it
 MOST_QUEUED = 100_000  # messages for one subscriber, of the qualities that wait
 MOST_BYTES = 2_000_000_000  # of the broker's memory: who publishes or subscribes beyond it loses the connection

@@ -30,9 +30,7 @@ LARGEST_BYTES = 64_000_000
 PROGRAMS = {"rabbitmq-server": "rabbitmq-server", "epmd": "erlang-base"}
 VERSION_COMMANDS = {"rabbitmq-server": "dpkg-query -W rabbitmq-server"}  # its own program starts a broker
 
-SERVER = _broker.Program(
-    "rabbitmq-server", "rabbitmq-server", (3, 8), r"Starting RabbitMQ (\d+(?:\.\d+)*)", "Server startup complete", 80.0
-)
+SERVER = _broker.Program("rabbitmq-server", "rabbitmq-server", "Server startup complete", 80.0)
 DEBIAN = ("/usr/sbin/rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server")  # a wrapper that becomes another user
 EPMD_S = 5.0
 FAILURES = (aiormq.exceptions.AMQPError, aio_pika.exceptions.AMQPException, OSError)

@@ -28,7 +28,7 @@ LARGEST_BYTES = 64_000_000
 PROGRAMS = {"redis-server": "redis-server"}
 ENCRYPTED = ("tcp",)  # a Redis server's socket file does not encrypt
 
-SERVER = _broker.Program("redis-server", "redis-server", (7,), r"Redis version=(\d+(?:\.\d+)*)", "Ready to accept")
+SERVER = _broker.Program("redis-server", "redis-server", "Ready to accept")
 KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
@@ -258,43 +258,6 @@ class StreamClient(Client):
                 yield reply
         except RedisError as reason:
             raise _failed("the stream failed", reason) from reason
-
-
-class Multiplexed:
-    """One connection with several calls under way: each has a list of its own for its reply."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._name = _broker.split(address)
-        self._options = options
-
-    def open(self) -> None:
-        """Connect."""
-        self._redis = _connect(self._where, self._options)
-        self._prefix = secrets.token_hex(KEY_BYTES // 2 - 2)
-        self._under_way: dict[bytes, int] = {}  # by the name of the list for the reply, the oldest first
-
-    def send(self, number: int, payload: bytes) -> None:
-        """Push a request."""
-        key = f"{self._prefix}{number:04x}".encode()
-        try:
-            self._redis.rpush(self._name, key + payload)
-        except RedisError as reason:
-            raise _failed("the call failed", reason) from reason
-        self._under_way[key] = number
-
-    def receive(self) -> tuple[int, bytes]:
-        """Return the number and the reply of the next call that is answered, waiting for it."""
-        try:
-            found = self._redis.blpop(list(self._under_way), _broker.WAIT_S)
-        except RedisError as reason:
-            raise _failed("the call failed", reason) from reason
-        if found is None:
-            raise _broker.no_reply(self._name)
-        return self._under_way.pop(found[0]), found[1]
-
-    def close(self) -> None:
-        """Disconnect; replies to calls under way stay in lists of the broker, which ends with the run."""
-        self._redis.close()
 
 
 class Sender:

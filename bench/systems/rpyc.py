@@ -1,9 +1,7 @@
 """RPyC: transparent remote objects of Python, a server with a thread for each connection."""
 
 import logging
-import queue
 import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -122,36 +120,3 @@ class Client:
 
 
 StreamClient = Client
-
-
-class Multiplexed(Client):
-    """One connection on which calls are begun before earlier ones are answered; a thread receives the replies."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, options)
-        self._done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-
-    def open(self) -> None:
-        """Connect, and begin to receive."""
-        super().open()
-        self._begin = rpyc.async_(self._method)
-        threading.Thread(target=self._connection.serve_all, daemon=True).start()
-
-    def send(self, number: int, payload: bytes) -> None:
-        """Begin one call."""
-        try:
-            self._begin(payload).add_callback(lambda result: self._done.put((number, result)))
-        except Exception as reason:  # as in ``call``
-            raise self._failed(reason) from reason
-
-    def receive(self) -> tuple[int, bytes]:
-        """Return the number and the reply of the next call that is answered, waiting for it."""
-        while True:
-            try:
-                number, result = self._done.get(timeout=0.5)
-                return number, result.value
-            except queue.Empty:
-                if self._connection.closed:
-                    raise self._failed(EOFError()) from None
-            except Exception as reason:  # as in ``call``
-                raise self._failed(reason) from reason

@@ -1,7 +1,6 @@
 """ZeroMQ: brokerless message sockets, REQ/REP for calls, PUSH/PULL one way, ROUTER/DEALER for streams of replies."""
 
 import struct
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +20,8 @@ PATIENCE_S = 10
 
 PUBLIC, SECRET = "curve.public", "curve.secret"  # files of the server's key pair, Z85
 HANDSHAKE_S = 2.0
-AGAIN_S = 1.0  # the library tries again every 0.1 s
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 EVENT = struct.Struct("=Hi")  # an event's kind and value in its first frame
-MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 
 
 @dataclass(frozen=True)
@@ -166,20 +163,10 @@ class _Connection:
                 text = f"no answer to the CURVE handshake came within {HANDSHAKE_S:g} s: the server may not use CURVE"
                 raise TransportError(f"{text}; {same}", "connect")
             return  # a server that is not there yet: the library keeps trying
-        event, value = EVENT.unpack(monitor.recv_multipart()[0])
-        if not event & REFUSED:
-            return
-        until = time.monotonic() + AGAIN_S
-        while value != MISMATCH and monitor.poll(1000 * max(0.0, until - time.monotonic())):
-            _, value = EVENT.unpack(monitor.recv_multipart()[0])  # of the next attempt, which may say more
-        if value == MISMATCH or not self._is_encrypted:
-            uses = "does not use CURVE" if self._is_encrypted else "expects CURVE"
-            raise TransportError(f"the server {uses}; {same}", "connect")
-        raise TransportError(
-            f"the server refused the CURVE handshake: the public key in {PUBLIC} is not this server's, or the server "
-            f"does not use CURVE; {same}, and let the folder that {given.FOLDER} names hold the key of that server",
-            "connect",
-        )
+        event, _ = EVENT.unpack(monitor.recv_multipart()[0])
+        if event & REFUSED:
+            key = f", and let the folder that {given.FOLDER} names hold the key of that server" * self._is_encrypted
+            raise TransportError(f"the server refused the handshake: {same}{key}", "connect")
 
     def close(self) -> None:
         """Disconnect."""
