@@ -44,6 +44,7 @@ LATER = {  # options that some runs lack, added since or removed, with the value
     "rpc": ("exchange",),
     "serializer": ("serpent",),
     "gzip": (False,),
+    "nodelay": (True,),
 }
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
 QUANTITIES = {  # column of a start: displayed name, and whether more of it is better

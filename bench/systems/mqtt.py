@@ -42,7 +42,6 @@ class Options:
 
     qos: the quality of service of all messages: 0, at most once; 1, at least once, with an acknowledgement by
         the broker and by the receiver; 2, exactly once, with two exchanges each.
-    nodelay: TCP_NODELAY at both sides' connections, over tcp; the broker's own connections always have it.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate. Of messages
         above 1.6 MB the library (paho-mqtt 2.2) may leave one unhandled, which it has read in 100 pieces: such a call
@@ -50,7 +49,6 @@ class Options:
     """
 
     qos: Literal[0, 1, 2] = 0
-    nodelay: bool = True
     codec: str = "json"
     tls: bool = False
 
@@ -116,7 +114,7 @@ async def _connect(where: Address, options: Options) -> aiomqtt.Client:
         protocol=aiomqtt.ProtocolVersion.V5,
         username=user,
         password=password,
-        socket_options=((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),) if is_tcp and options.nodelay else (),
+        socket_options=((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),) if is_tcp else (),
         tls_context=_tls.client_context() if options.tls else None,
         timeout=_broker.WAIT_S,
     )

@@ -134,14 +134,14 @@ class _Connection:
     linger: int  # ms that close() waits for messages still to be sent
 
     def __init__(self, address: str, options: Options) -> None:
-        self._address, self._is_encrypted = address, options.curve
-        self._socket = _socket(self.kind, options, address)
-        if options.curve:
-            _connect_encrypted(self._socket)
-        self._send, self._receive = _verbs(self._socket, options)
+        self._address, self._options = address, options
 
     def open(self) -> None:
         """Connect, and wait for the handshake: the library goes on in the background, whether it succeeds or not."""
+        self._socket = _socket(self.kind, self._options, self._address)
+        if self._options.curve:
+            _connect_encrypted(self._socket)
+        self._send, self._receive = _verbs(self._socket, self._options)
         monitor = None
         if not self._address.startswith("inproc:"):
             monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | REFUSED)
@@ -159,13 +159,13 @@ class _Connection:
         """Wait until the peers agree; TransportError if they do not, or if nothing is heard of an encrypted peer."""
         same = "give the option curve the same value on both sides"
         if not monitor.poll(HANDSHAKE_S * 1000):
-            if self._is_encrypted:
+            if self._options.curve:
                 text = f"no answer to the CURVE handshake came within {HANDSHAKE_S:g} s: the server may not use CURVE"
                 raise TransportError(f"{text}; {same}", "connect")
             return  # a server that is not there yet: the library keeps trying
         event, _ = EVENT.unpack(monitor.recv_multipart()[0])
         if event & REFUSED:
-            key = f", and let the folder that {given.FOLDER} names hold the key of that server" * self._is_encrypted
+            key = f", and let the folder that {given.FOLDER} names hold the key of that server" * self._options.curve
             raise TransportError(f"the server refused the handshake: {same}{key}", "connect")
 
     def close(self) -> None:
@@ -251,24 +251,21 @@ class Receiver:
         self._socket.close(linger=0)
 
 
-class Multiplexed:
+class Multiplexed(_Connection):
     """One DEALER socket: requests leave before earlier ones are answered, each with its number in the envelope."""
+
+    kind = zmq.DEALER
+    linger = 0
 
     def __init__(self, address: str, options: Options) -> None:
         if options.high_water_mark < MOST_OUTSTANDING:
             raise ValueError(f"calls under way at once need a high_water_mark of {MOST_OUTSTANDING:,} or more")
-        self._address, self._options = address, options
+        super().__init__(address, options)
 
     def open(self) -> None:
-        """Connect; the library does so in the background and keeps trying."""
-        self._socket = _socket(zmq.DEALER, self._options, self._address)
+        """Connect."""
+        super().open()
         self._socket.setsockopt(zmq.RCVTIMEO, 1000 * PATIENCE_S)
-        if self._options.curve:
-            _connect_encrypted(self._socket)
-        try:
-            self._socket.connect(self._address)
-        except zmq.ZMQError as reason:
-            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
 
     def send(self, number: int, payload: bytes) -> None:
         """Send one request."""
@@ -290,7 +287,3 @@ class Multiplexed:
         if self._options.copy:
             return int.from_bytes(number, "big"), reply
         return int.from_bytes(number.bytes, "big"), reply.bytes
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._socket.close(linger=0)

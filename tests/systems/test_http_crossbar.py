@@ -3,8 +3,6 @@
 import json
 import os
 import socket
-import urllib.error
-import urllib.request
 
 import psutil
 import pytest
@@ -13,7 +11,7 @@ from specs import server_spec
 from test_http import ask
 
 from bench import systems
-from bench.contract import Binding, parse_address
+from bench.contract import Binding
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -50,11 +48,10 @@ def counted(child):
 
 
 @pytest.mark.parametrize("resource", _http.RESOURCES)
-@pytest.mark.parametrize("keep_alive", [True, False])
-def test_every_resource_is_got_and_counted(resource, keep_alive, node):
+def test_every_resource_is_got_and_counted(resource, node):
     child, address = node
     before, payloads = counted(child), [b"x", os.urandom(1000), bytes(300_000)]
-    assert ask(address, *payloads, resource=resource, keep_alive=keep_alive) == payloads
+    assert ask(address, *payloads, resource=resource) == payloads
     after = counted(child)
     assert after.count - before.count == 3 == sum(after.workers) - sum(before.workers)
     assert len(after.workers) == 2
@@ -70,13 +67,6 @@ def test_the_wire_reads_what_the_node_answers(resource, node):
         while not (length := wire.end(received, len(received))):
             received += connection.recv(65536)
         assert wire.body(bytes(received[:length]), payload) == payload and length == len(received)
-
-
-@pytest.mark.parametrize("count", ["", "-1", "x", "1e3", str(_http.MOST_BYTES + 1)])
-def test_a_count_that_is_none_is_refused(count, node):
-    port = parse_address(node[1]).port
-    with pytest.raises(urllib.error.HTTPError, match="400"):
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/resource?count={count}", timeout=10)
 
 
 def test_each_worker_has_a_cpu_of_its_own(node):
@@ -103,18 +93,6 @@ def test_a_node_ends_with_its_servers_process():
     child.stop()
     assert len(family) >= 2
     assert wait_for(lambda: all(is_gone(pid) for pid in family))
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"workers": 0}, "workers"),
-        ({"backlog": 65536}, "backlog .*65535"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(options, why):
-    with pytest.raises(ValueError, match=why):
-        http_crossbar.Options(**options)
 
 
 def test_workers_need_a_port_and_a_port_must_be_free(tmp_path):
