@@ -4,6 +4,7 @@ import socket
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.contract import LoadReport, Service
 from bench.errors import TransportError
@@ -76,8 +77,8 @@ class Load:
     A system's own ``Load`` starts its program in ``_start``.
     """
 
-    def __init__(self, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        self._payloads = payloads
+    def __init__(self, address: str, options: Any, payloads: list[bytes], callers: int, most_calls: int) -> None:
+        self._address, self._options, self._payloads = address, options, payloads
         self._callers = callers
         self._words = ["client", callers, most_calls, len(payloads), len(payloads[0])]
         self._calls: list[int] = []

@@ -44,9 +44,7 @@ def in_python(options: Options) -> grpc_sync.Options:
     return grpc_sync.Options(max_message_bytes=options.max_message_bytes)
 
 
-def prepare() -> None:
-    """Compile the program that serves and calls, if it is missing."""
-    SOURCE.program()
+prepare = SOURCE.program
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -63,12 +61,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 class Load(_native.Load):
     """The closed load by the program, which connects."""
 
-    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        super().__init__(payloads, callers, most_calls)
-        self._own = [options.max_message_bytes, _grpc.place(address)]
-
     def _start(self, words: list[object]) -> _native.Program:
-        return SOURCE.start([*words, *self._own])
+        return SOURCE.start([*words, self._options.max_message_bytes, _grpc.place(self._address)])
 
 
 Client = _twin.with_options(grpc_sync.Client, in_python)

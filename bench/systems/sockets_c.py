@@ -31,9 +31,7 @@ class Options:
     server: Literal["c", "python"] = "c"
 
 
-def prepare() -> None:
-    """Compile the program that serves and calls, if it is missing."""
-    SOURCE.program()
+prepare = SOURCE.program
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -50,12 +48,9 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 class Load(_native.Load):
     """The closed load by the program, over connections that are made here."""
 
-    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        super().__init__(payloads, callers, most_calls)
-        self._where = parse_address(address)
-
     def _start(self, words: list[object]) -> _native.Program:
-        connections = [_connections.connect(self._where, nodelay=True) for _ in range(self._callers)]
+        where = parse_address(self._address)
+        connections = [_connections.connect(where, nodelay=True) for _ in range(self._callers)]
         return SOURCE.start([*words, *(one.fileno() for one in connections)], connections)
 
 

@@ -41,9 +41,7 @@ class Options:
     server_nodelay: bool = True
 
 
-def prepare() -> None:
-    """Compile the program that serves and calls, if it is missing."""
-    SOURCE.program()
+prepare = SOURCE.program
 
 
 def _in_python(options: Options) -> tuple[Any, Any]:
@@ -71,15 +69,12 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 class Load(_native.Load):
     """The closed load by the program."""
 
-    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        super().__init__(payloads, callers, most_calls)
-        self._where, self._options = parse_address(address), options
-
     def _start(self, words: list[object]) -> _native.Program:
+        where = parse_address(self._address)
         words.append(self._options.protocol)
         if self._options.protocol == "http":
-            return SOURCE.start([*words, f"http://{self._where.place}/RPC2"])
-        connections = [_connections.connect(self._where, self._options.client_nodelay) for _ in range(self._callers)]
+            return SOURCE.start([*words, f"http://{where.place}/RPC2"])
+        connections = [_connections.connect(where, self._options.client_nodelay) for _ in range(self._callers)]
         return SOURCE.start([*words, *(one.fileno() for one in connections)], connections)
 
 

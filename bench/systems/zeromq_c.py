@@ -30,9 +30,7 @@ class Options:
     server: Literal["c", "python"] = "c"
 
 
-def prepare() -> None:
-    """Compile the program that serves and calls, if it is missing."""
-    SOURCE.program()
+prepare = SOURCE.program
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -45,10 +43,6 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 class Load(_native.Load):
     """The closed load by the program, which connects."""
-
-    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        super().__init__(payloads, callers, most_calls)
-        self._address = address
 
     def _start(self, words: list[object]) -> _native.Program:
         return SOURCE.start([*words, self._address])

@@ -58,7 +58,7 @@ def test_a_port_belongs_to_one_server_even_if_another_would_share_it():
     others.start()
     binding = Binding("tcp", "", f"tcp://127.0.0.1:{port}")
     with pytest.raises(TransportError, match=f"tcp://127.0.0.1:{port}"):
-        grpc_sync.serve(binding, grpc_sync.Options(), SimpleNamespace(answer=bytes))
+        grpc_sync.serve(binding, grpc_sync.Options(), SimpleNamespace(answer=bytes, is_streaming=False))
     others.stop(None)
 
 
