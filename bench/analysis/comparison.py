@@ -44,6 +44,7 @@ LATER = {  # options that some runs lack, added since or removed, with the value
     "rpc": ("exchange",),
     "serializer": ("serpent",),
     "gzip": (False,),
+    "http": ("1.1",),
     "nodelay": (True,),
 }
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"

@@ -7,7 +7,7 @@ import xmlrpc.server
 from collections.abc import Callable
 from dataclasses import dataclass
 from socketserver import ThreadingMixIn
-from typing import Any, Literal
+from typing import Any
 
 from bench import codecs
 from bench.contract import Address, Binding, Service, parse_address
@@ -22,13 +22,11 @@ GROUP = "http"
 
 @dataclass(frozen=True)
 class Options:
-    """How documents are sent.
+    """How documents are sent: by HTTP/1.1, which keeps the connection; the library's own default is 1.0.
 
-    http: "1.1" keeps the connection; "1.0", the library's own default, makes one for each call.
     tls: HTTPS with TLS 1.3; the client verifies the server's certificate.
     """
 
-    http: Literal["1.1", "1.0"] = "1.1"
     tls: bool = False
 
 
@@ -46,11 +44,11 @@ class _Server(ThreadingMixIn, xmlrpc.server.SimpleXMLRPCServer):
         """Ignore that a client disconnected."""
 
 
-def _handler(options: Options, transport: str) -> type[xmlrpc.server.SimpleXMLRPCRequestHandler]:
+def _handler(transport: str) -> type[xmlrpc.server.SimpleXMLRPCRequestHandler]:
     """Return the class that handles a connection's requests."""
 
     class Handler(xmlrpc.server.SimpleXMLRPCRequestHandler):
-        protocol_version = f"HTTP/{options.http}"
+        protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = transport == "tcp"
         encode_threshold: Any = None  # never compress replies
 
@@ -65,7 +63,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     listener, address = _connections.bound(binding, options.tls)
     server = _Server(
         ("", 0),
-        _handler(options, binding.transport),
+        _handler(binding.transport),
         logRequests=False,
         bind_and_activate=False,
         use_builtin_types=True,
@@ -114,7 +112,7 @@ class Client:
         self._options = options
 
     def open(self) -> None:
-        """Connect; with HTTP/1.0 each call will do so again."""
+        """Connect."""
         where = parse_address(self._address)
         place = _http_wire.authority(where)
         self._transport = _Transport(where, self._options)
@@ -141,8 +139,6 @@ class Wire(_http_wire.Responses):
 
     def __init__(self, address: str, options: Options) -> None:
         super().__init__()
-        if options.http != "1.1":
-            raise ValueError('the engine wire keeps its connections: give http "1.1"')
         self._where = parse_address(address)
         self.tls = _tls.Layer(self._where) if options.tls else None
 

@@ -165,7 +165,9 @@ class _Connection:
             return  # a server that is not there yet: the library keeps trying
         event, _ = EVENT.unpack(monitor.recv_multipart()[0])
         if event & REFUSED:
-            key = f", and let the folder that {given.FOLDER} names hold the key of that server" * self._options.curve
+            key = (
+                f", and let the folder that {given.FOLDER} names hold the {PUBLIC} of that server" * self._options.curve
+            )
             raise TransportError(f"the server refused the handshake: {same}{key}", "connect")
 
     def close(self) -> None:

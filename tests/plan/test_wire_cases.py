@@ -68,7 +68,6 @@ def test_limits_and_large_payloads(name):
         ("sockets", {"engine": "wires"}, "library, wire, wrk, h2load"),
         ("sockets", {"options": {"writes": 2}}, "sockets: .* writes 1, or engine library"),
         ("xmlrpc_pstream", {"options": {"writes": 3}}, "writes 1"),
-        ("xmlrpc_stdlib", {"options": {"http": "1.0"}}, 'http "1.1", or engine library'),
         ("zeromq", {"load": "stream"}, "wire .*stream"),
     ],
 )

@@ -116,7 +116,7 @@ def kill(router):
 
 FAKES = {
     "another": ("echo 'hello from something else'; exit 3", "hello from something else"),
-    "silent": ("sleep 60", r"1 s"),
+    "silent": ("sleep 60", r"\b1 s\b"),
     "broken": ("echo 'Starting'; echo 'Error: no luck today'; exit 5", "status 5: Error: no luck today"),
 }
 

@@ -91,23 +91,6 @@ def test_messages_are_carried_by_calls_under_way_side_by_side(name):
     assert ledger["request_decode_ns"] > 0 and ledger["encoded_reply_bytes"] > ledger["encoded_request_bytes"]
 
 
-def test_an_open_load_of_one_event_loop_carries_messages():
-    shared = {"message": "record", "load": "open", "offered_per_s": 100.0, "outstanding": 4}
-    ledger = measure(checked(Case("grpc_aio", "tcp", 500, {"codec": "json"}, **shared)), 1.0, 1).ledger
-    assert ledger["calls"] == ledger["server_calls"] == 100 and ledger["request_encode_ns"] > 0
-
-
-def test_sizes_that_vary_are_of_opaque_bytes():
-    with pytest.raises(UsageError, match="message bytes"):
-        checked(Case("sockets", "tcp", 500, message="items", outstanding=2, large_bytes=9000))
-
-
-def test_opaque_bytes_have_no_codec():
-    case = checked(Case("sockets", "ipc", 100, max_calls=3))
-    assert "codec" not in case.options
-    assert "request_encode_ns" not in measure(case, 2.0, 1).ledger
-
-
 def test_a_server_without_the_application_is_found_out(monkeypatch):
     """The request that comes back as it was sent has no totals: that server did not decode it."""
     case = checked(Case("sockets", "ipc", 500, message="items"))
@@ -174,9 +157,3 @@ def test_what_cannot_be_carried_is_refused_before_measuring(case, words):
 def test_a_message_beyond_a_codec_is_refused_with_both_names(name, options, value, words, own):
     with pytest.raises(UsageError, match=words):
         checked(Case(name, "tcp", options=options, message=own(value)))
-
-
-def test_a_message_beyond_grpcs_limit_is_an_error_with_its_remedy():
-    case = checked(Case("grpc_sync", "tcp", 6_000_000, {"codec": "json"}, message="numbers"))
-    with pytest.raises(SystemFailedError, match="max_message_bytes"):
-        measure(case, 0.2, 1)

@@ -16,7 +16,7 @@ from conftest import is_gone, wait_for
 from specs import server_spec
 
 from bench.contract import Binding, parse_address
-from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.process.channel import Listening
@@ -24,7 +24,6 @@ from bench.process.child_process import Child, collect, private_directory
 from bench.process.spec import Closed
 from bench.run import schema, start_record
 from bench.systems import _http, _workers, http_aiohttp
-from bench.validation.support import checked
 
 GETS = ("bytes", "json", "static")
 
@@ -120,13 +119,6 @@ def test_every_resource_is_got_and_counted(transport, private_parent):
         assert counts() == [3 * number]
 
 
-@pytest.mark.parametrize("options", [{"resource": "json"}, {"resource": "static"}])
-def test_resources_pass_through_the_whole_pipeline(options):
-    ledger = measure(Case("http_aiohttp", "ipc", 100, options, max_calls=20), 2.0, seed=1).ledger
-    assert 1 <= ledger["calls"] == ledger["server_calls"] <= 20
-    assert json.loads(ledger["server_worker_calls"]) == [ledger["calls"]]
-
-
 @pytest.mark.parametrize("count", ["", "-1", "x", "1e3", "٣", str(_http.MOST_BYTES + 1), "9" * 5000])
 def test_a_count_that_is_none_is_refused_and_not_counted(count, private_parent):
     address, counts = begin(bind("tcp", private_parent))
@@ -134,19 +126,6 @@ def test_a_count_that_is_none_is_refused_and_not_counted(count, private_parent):
     connection.request("GET", "/resource?count=" + "".join(f"%{byte:02x}" for byte in count.encode())[:6000])
     assert connection.getresponse().status == 400 and counts() == [0]
     connection.close()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "text"),
-    [
-        ({"resource": "xml"}, "resource of http_aiohttp .*echo, bytes, json or static"),
-        ({"workers": 0}, "workers .*256"),
-        ({"pin": 1}, "pin of http_aiohttp"),
-    ],
-)
-def test_options_that_do_not_exist(wrong, text):
-    with pytest.raises(UsageError, match=text):
-        checked(Case("http_aiohttp", "tcp", options=wrong))
 
 
 # ---- failures
@@ -196,14 +175,6 @@ def test_a_wrong_body_is_an_error(resource, body, text):
     said = f"GET /.*200 OK: .*{text}"
     with Scripted((answered(body), "close")) as server, pytest.raises(TransportError, match=said):
         ask(server.address, b"abc", resource=resource)
-
-
-def test_a_target_that_fails_ends_the_start():
-    with (
-        Scripted((answered(b"sad", "500 Oops"), "close")) as server,
-        pytest.raises(SystemFailedError, match="500 Oops"),
-    ):
-        measure(Case("http_aiohttp", "tcp", target=server.address), 0.1, seed=1)
 
 
 def test_what_cannot_be_reached_or_bound_is_said(private_parent):

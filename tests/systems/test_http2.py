@@ -187,13 +187,6 @@ def test_a_response_that_is_too_large_is_refused_before_it_is_whole():
     assert caught.value.kind == "RESOURCE_EXHAUSTED"
 
 
-def test_acknowledgements_that_nobody_reads_are_limited():
-    talk = begun()
-    with pytest.raises(TransportError):
-        for _ in range(100):
-            talk.receive(frame(PING, 0, 0, bytes(8)) * 1000)
-
-
 def test_settings_and_pings_are_acknowledged():
     talk = begun()
     talk.receive(frame(PING, 0, 0, b"abcdefgh") + settings({1: 4096}) + frame(PING, ACK, 0, bytes(8)))
@@ -219,20 +212,6 @@ def test_a_request_never_exceeds_the_windows_and_arrives_whole(size, updates, in
         content, talk.outgoing = bytes(talk.outgoing), bytearray()
         room, stream_room = room + more, stream_room + more
     assert sent == body
-
-
-def test_the_window_of_the_connection_is_opened_again():
-    talk, encoder, opened = conversation(1 << 30), hpack.Encoder(), 0
-    talk.receive(SETTLED)
-    talk.outgoing.clear()
-    talk.begin(0, b"abc")
-    talk.receive(frame(HEADERS, END_HEADERS, 1, encoder.encode(HEAD)))
-    talk._taken = _http2.MOST_WINDOW // 2 - 100
-    talk.receive(frame(DATA, 0, 1, bytes(101)))
-    for kind, _, stream, content in sent_by(talk, bytes(talk.outgoing)):
-        assert (kind, stream) == (WINDOW_UPDATE, 0)
-        opened += struct.unpack("!I", content)[0]
-    assert opened == _http2.MOST_WINDOW // 2 + 1 and talk._taken == 0
 
 
 def test_header_blocks_are_constant_once_the_server_knows_the_fields():
@@ -323,11 +302,3 @@ def test_protobuf_is_parsed_by_its_library():
     assert wire.body(response(body=request), b"") == b"payload"
     with pytest.raises(TransportError, match="protobuf"):
         wire.body(response(body=grpc_message(b"\x0a\xff\xff")), b"")
-
-
-@pytest.mark.parametrize(
-    ("options", "text"), [({"rpc": "stream"}, "rpc unary"), ({"connections": "shared"}, "connections own")]
-)
-def test_options_that_the_wire_does_not_carry_out_are_refused(options, text):
-    with pytest.raises(ValueError, match=text):
-        _grpc_wire.Wire("tcp://127.0.0.1:1", _grpc.Options(**options))

@@ -99,14 +99,6 @@ def test_what_is_malformed_or_too_large_is_refused(stream, fact):
     assert fact in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_many_small_chunks_are_too_much_together(monkeypatch):
-    monkeypatch.setattr(_http_wire, "MOST_BODY", 1000)
-    reader = _http_wire.Responses()
-    stream = http(bytes(2000), sizes=[10] * 199)
-    with pytest.raises(TransportError):
-        gathered(reader, stream, range(len(stream)))
-
-
 @pytest.mark.parametrize(
     ("response", "last"),
     [

@@ -101,14 +101,6 @@ def test_the_native_client_makes_closed_loads_only(name):
 
 
 @twins
-def test_what_the_native_client_cannot_do_the_one_in_python_can(name):
-    with pytest.raises(UsageError, match="Python"):
-        checked(Case(name, "ipc", calls_per_connection=5))
-    case = checked(Case(name, "ipc", options={"client": "python"}, calls_per_connection=5, max_calls=20))
-    assert measure(case, 5.0, seed=1).ledger["calls"] == 20
-
-
-@twins
 def test_the_program_ends_with_the_server_that_started_it(serve, name):
     child, _ = serve(name)
     (program,) = psutil.Process(child.pid).children()
@@ -125,12 +117,6 @@ def test_a_native_client_whose_server_ends_says_so_and_leaves_nothing(serve, nam
     with pytest.raises(TransportError, match=f"{name} program .*(closed|reset|Broken pipe|status 14)") as caught:
         load.load(0, 2**62)
     assert "\n" not in str(caught.value) and is_gone(pid)
-
-
-@noticing
-def test_nobody_there_is_said(name):
-    with pytest.raises(TransportError, match=r"[Rr]efused"):
-        load_of(name, "tcp://127.0.0.1:1")
 
 
 @twins

@@ -20,7 +20,7 @@ from bench.experiments import registry
 from bench.installation import programs
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.process.channel import Count, Counted, Listening
+from bench.process.channel import Counted, Listening
 from bench.process.child_process import Child, collect
 from bench.systems import _connections, oracle
 from bench.validation import oracle_options
@@ -76,28 +76,6 @@ def test_calls_are_answered_and_counted_and_take_their_service_times(transport):
     services = oracle.service_times(oracle.Options("exponential", 2000))
     wanted_us = np.array(list(itertools.islice(services, 1, 1 + times.shape[1])))  # the first is the connection's
     assert np.all(times[1] - times[0] >= 1e3 * wanted_us - 1)
-
-
-@by_transport
-@pytest.mark.parametrize("size", [1, 70_000, 2_000_000])
-def test_payloads_of_any_size_come_back(serve, transport, size):
-    _, address = serve(transport, mean_us=1)
-    client, payload = oracle.Client(address, oracle.Options()), bytes(range(256)) * (size // 256 + 1)
-    client.open()
-    assert client.call(payload[:size]) == payload[:size] and client.call(b"") == b""
-    client.close()
-
-
-def test_parallel_clients_are_answered_one_request_after_the_other(serve):
-    child, address = serve(mean_us=5000)
-    clients = [oracle.Client(address, oracle.Options()) for _ in range(4)]
-    for client in clients:
-        client.open()
-    assert [client.call(bytes([number])) for number, client in enumerate(clients)] == [b"\0", b"\1", b"\2", b"\3"]
-    for client in clients:
-        client.close()
-    child.send(Count())
-    assert collect(Counted, [child], 10)[0].count == 4
 
 
 def test_a_request_in_pieces_is_answered_and_a_broken_one_ends_only_its_connection(serve):

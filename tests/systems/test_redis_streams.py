@@ -8,7 +8,6 @@ from test_contract import check_stream
 
 from bench import systems
 from bench.contract import Binding
-from bench.errors import TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.replies import END
@@ -63,14 +62,3 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
     assert list(iter(receiver.receive, END)) == [b"%d" % number for number in range(3 * AHEAD)]
     thread.join(10)
     assert not thread.is_alive() and waiting() == 0
-
-
-def test_a_message_that_cannot_be_sent_is_an_error(ends, monkeypatch):
-    sender, _ = ends
-
-    def gone(*given):
-        raise redis.redis.ConnectionError("Connection closed by server.")
-
-    monkeypatch.setattr(sender._redis, "rpush", gone)
-    with pytest.raises(TransportError, match=r"Connection closed by server"):
-        sender.send(b"x")

@@ -64,7 +64,6 @@ def post(address, document):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("xmlrpc_stdlib", {"http": "1.0"}),
         ("xmlrpc_pstream", {"writes": 2}),
         ("xmlrpc_pstream", {"writes": 3}),
     ],
@@ -73,32 +72,6 @@ def post(address, document):
 def test_every_way_of_calling_is_answered_and_counted(name, options, transport):
     ledger = measure(Case(name, transport, 2000, options, clients=2), 0.05, seed=1).ledger
     assert ledger["calls"] == ledger["server_calls"] > 0
-
-
-@pytest.mark.parametrize(("http", "connections"), [("1.1", 1), ("1.0", 3)])
-def test_http_1_1_keeps_its_connection_and_1_0_makes_one_for_each_call(monkeypatch, http, connections):
-    accepted = []
-    listen = _connections.listen
-    monkeypatch.setattr(_connections, "listen", lambda *how: Counting(listen(*how), accepted))
-    address = begin(xmlrpc_stdlib, xmlrpc_stdlib.Options(http=http), Binding("tcp", ""))
-    client = client_of(xmlrpc_stdlib, address, http=http)
-    assert [client.call(b"x") for _ in range(3)] == [b"x"] * 3
-    client.close()
-    assert len(accepted) == connections
-
-
-class Counting:
-    """A listening socket that notes whom it accepts."""
-
-    def __init__(self, listener, accepted):
-        self._listener, self._accepted = listener, accepted
-
-    def __getattr__(self, name):
-        return getattr(self._listener, name)
-
-    def accept(self):
-        self._accepted.append(self._listener.accept())
-        return self._accepted[-1]
 
 
 def test_a_method_that_is_not_there_is_a_fault(served, monkeypatch):
