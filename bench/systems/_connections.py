@@ -2,7 +2,6 @@
 
 import os
 import socket
-import stat
 
 from bench.contract import Address, Binding, parse_address
 from bench.errors import TransportError
@@ -56,30 +55,6 @@ def refuse_if_taken(endpoint: str) -> None:
     where = parse_address(endpoint)
     if where.transport == "tcp":
         listen(where).close()
-
-
-def make_way(path: str) -> None:
-    """Remove a stale socket of this user; TransportError for anything else at that path."""
-    try:
-        status = os.lstat(path)
-    except OSError:  # nothing is there; other errors of the path are reported by the server
-        return
-    if not stat.S_ISSOCK(status.st_mode):
-        raise TransportError(f"{path} exists and is not a socket: it is kept as it is; name another path")
-    if status.st_uid != os.getuid():
-        raise TransportError(f"{path} is a socket of another user: name another path")
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(1)
-        try:
-            probe.connect(path)
-        except ConnectionRefusedError:
-            os.unlink(path)  # noqa: PTH108
-            return
-        except OSError as reason:
-            raise TransportError(
-                f"{path} is a socket in use ({reason.strerror or reason}): name another path"
-            ) from reason
-    raise TransportError(f"a server listens at {path} already: end it, or name another path")
 
 
 def connect(where: Address, nodelay: bool = False, tls: bool = False, tls_session: str = "new") -> socket.socket:
