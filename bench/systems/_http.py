@@ -2,13 +2,12 @@
 
 import functools
 import json
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
 from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _http_wire
+from bench.systems import _http_wire
 
 TARGETS = {"echo": "/echo", "bytes": "/resource?count={count}", "json": "/json", "static": "/"}
 RESOURCES = tuple(TARGETS)
@@ -48,12 +47,8 @@ class Wire(_http_wire.Responses):
     """Requests for a resource and their responses, for the load generator ``wire``; one instance per connection."""
 
     def __init__(self, address: str, resource: str) -> None:
-        super().__init__()
-        self._where, self._resource, self._fault = parse_address(address), resource, fault_of(resource)
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return _connections.connect(self._where, nodelay=True)
+        super().__init__(address)
+        self._resource, self._fault = resource, fault_of(resource)
 
     def request(self, payload: bytes) -> bytes:
         """Return a request made with this payload."""

@@ -6,11 +6,13 @@ Source: RFC 9112, sections 2 to 7.
 """
 
 import re
+import socket
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bench.contract import Address
+from bench.contract import Address, parse_address
 from bench.errors import TransportError
+from bench.systems import _connections
 
 MOST_HEAD = 1 << 16  # bytes of status line and header fields together; of trailer fields as well
 MOST_BODY = 256_000_000  # bytes of a body, with what delimits its chunks
@@ -142,10 +144,15 @@ class Responses:
     last: whether the server ends the connection after the response whose end was found last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, address: str, nodelay: bool = True) -> None:
+        self._where, self._nodelay = parse_address(address), nodelay
         self.last = False
         self._head: Head | None = None
         self._at = 0  # where the first chunk begins that was not all there
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server; TransportError where that is not possible."""
+        return _connections.connect(self._where, self._nodelay)
 
     def end(self, buffer: Buffer, length: int) -> int:
         """Return how many of ``length`` bytes the first response takes, 0 if it is incomplete.

@@ -1,7 +1,6 @@
 """gRPC in C++: unary calls by the library's own language on both sides; either can be the one of grpc_sync."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
@@ -22,17 +21,12 @@ SOURCE = _native.Source("_grpc_cpp.cpp", "grpc_cpp", FLAGS, ["_grpc_echo.proto"]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(_native.Options):
     """Which side is native; grpcio holds a gRPC core of its own, which is newer than Debian's.
 
-    client: who makes the calls: c, a program in C++, compiled on first use, which makes closed loads; or python, the
-        client of the system grpc_sync.
-    server: who answers: c, the program, its synchronous API; or python, the server of the system grpc_sync.
     max_message_bytes: the largest message that either side accepts (the library's own limit is the default).
     """
 
-    client: Literal["c", "python"] = "c"
-    server: Literal["c", "python"] = "c"
     max_message_bytes: int = 4 * 1024 * 1024
 
     def __post_init__(self) -> None:
@@ -55,7 +49,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     _connections.refuse_if_taken(endpoint)
     program = SOURCE.start(["server", options.max_message_bytes, _grpc.place(endpoint)])
     where = parse_address(endpoint)
-    return _native.serve(SOURCE, program, service, lambda words: str(where._replace(port=int(words[0]))))
+    return _native.serve(program, service, lambda words: str(where._replace(port=int(words[0]))))
 
 
 class Load(_native.Load):

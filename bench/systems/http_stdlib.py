@@ -1,7 +1,6 @@
 """HTTP/1.1: a plain handler of Python's http.server, a thread for each connection, and a bare client."""
 
 import http.client
-import socket
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
@@ -121,15 +120,10 @@ class Wire(_http_wire.Responses):
     """The same requests for the load generator ``wire``; one instance for each connection: it keeps its position."""
 
     def __init__(self, address: str, options: Options) -> None:
-        super().__init__()
+        super().__init__(address, options.client_nodelay)
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
-        self._where, self._nodelay = parse_address(address), options.client_nodelay
         self.tls = _tls.Layer(self._where, options.tls_session) if options.tls else None
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return _connections.connect(self._where, self._nodelay)
 
     def request(self, payload: bytes) -> bytes:
         """Return a request with this body."""

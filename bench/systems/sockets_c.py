@@ -1,8 +1,6 @@
 """Raw sockets in C++: the protocol of the system sockets, by system calls alone; either side can be in Python."""
 
 import socket
-from dataclasses import dataclass
-from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
@@ -18,17 +16,7 @@ programs.need((), "g++")
 SOURCE = _native.Source("_sockets_c.cpp", "sockets_c", ("-pthread",))
 
 
-@dataclass(frozen=True)
-class Options:
-    """Which side is native; TCP_NODELAY is set on both, and each message is one write.
-
-    client: who makes the calls: c, a program compiled on first use, which makes closed loads; or python, the client of
-        the system sockets.
-    server: who answers: c, the program, a thread for each connection; or python, the server of the system sockets.
-    """
-
-    client: Literal["c", "python"] = "c"
-    server: Literal["c", "python"] = "c"
+Options = _native.Options  # TCP_NODELAY is set on both sides, and each message is one write
 
 
 prepare = SOURCE.program
@@ -42,7 +30,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if listener.family != socket.AF_UNIX:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)  # inherited by connections that are accepted
     program = SOURCE.start(["server", listener.fileno()], [listener])
-    return _native.serve(SOURCE, program, service, lambda words: address)
+    return _native.serve(program, service, lambda words: address)
 
 
 class Load(_native.Load):

@@ -25,18 +25,14 @@ SOURCE = _native.Source("_xmlrpc_c.cpp", "Xmlrpc-c", FLAGS)
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(_native.Options):
     """What carries the XML, and which side is native. In Python are the systems xmlrpc_stdlib or xmlrpc_pstream.
 
     protocol: http is the Abyss server and the curl client; pstream the packet stream, without HTTP.
-    client: who makes the calls: c, a program compiled on first use, which makes closed loads; or python.
-    server: who answers: c, the program; or python.
     client_nodelay, server_nodelay: set TCP_NODELAY there on a packet stream; on http the libraries always do.
     """
 
     protocol: Literal["http", "pstream"] = "http"
-    client: Literal["c", "python"] = "c"
-    server: Literal["c", "python"] = "c"
     client_nodelay: bool = True
     server_nodelay: bool = True
 
@@ -63,7 +59,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     listener, address = _connections.bound(binding)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.server_nodelay)  # inherited by those accepted
     program = SOURCE.start(["server", options.protocol, listener.fileno()], [listener])
-    _native.serve(SOURCE, program, service, lambda words: address)
+    _native.serve(program, service, lambda words: address)
 
 
 class Load(_native.Load):

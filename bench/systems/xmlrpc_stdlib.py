@@ -1,7 +1,6 @@
 """XML-RPC: Python's own xmlrpc over HTTP, a server with a thread for each connection."""
 
 import http.client
-import socket
 import xmlrpc.client
 import xmlrpc.server
 from collections.abc import Callable
@@ -138,13 +137,8 @@ class Wire(_http_wire.Responses):
     """Calls and their replies over HTTP/1.1; one instance for each connection: it keeps its position."""
 
     def __init__(self, address: str, options: Options) -> None:
-        super().__init__()
-        self._where = parse_address(address)
+        super().__init__(address)
         self.tls = _tls.Layer(self._where) if options.tls else None
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return _connections.connect(self._where, nodelay=True)
 
     def request(self, payload: bytes) -> bytes:
         """Return a call with this payload."""

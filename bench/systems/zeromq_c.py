@@ -1,8 +1,5 @@
 """ZeroMQ by libzmq in C: REQ and REP sockets without pyzmq; either side can be the one of the system zeromq."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 from bench.contract import Binding, Service
 from bench.installation import programs
 from bench.systems import _native, _twin, zeromq
@@ -17,17 +14,7 @@ programs.need(["zmq.h"], "g++ libzmq3-dev")
 SOURCE = _native.Source("_zeromq_c.cpp", "zeromq_c", ("-lzmq", "-pthread"))
 
 
-@dataclass(frozen=True)
-class Options:
-    """Which side is native; pyzmq has a libzmq of its own, whose version can differ.
-
-    client: who makes the calls: c, a program compiled on first use, which makes closed loads; or python, the client of
-        the system zeromq.
-    server: who answers: c, the program; or python, the server of the system zeromq.
-    """
-
-    client: Literal["c", "python"] = "c"
-    server: Literal["c", "python"] = "c"
+Options = _native.Options  # pyzmq has a libzmq of its own, whose version can differ
 
 
 prepare = SOURCE.program
@@ -38,7 +25,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.server == "python":
         return zeromq.serve(binding, zeromq.Options(), service)
     program = SOURCE.start(["server", binding.endpoint()])
-    return _native.serve(SOURCE, program, service, lambda words: words[0])
+    return _native.serve(program, service, lambda words: words[0])
 
 
 class Load(_native.Load):

@@ -36,7 +36,7 @@ CUTS = some.lists(some.integers(0, 10_000), max_size=12)
 
 @given(some.lists(RESPONSES, min_size=1, max_size=3), CUTS)
 def test_responses_are_found_wherever_they_are_split(responses, cuts):
-    reader, stream = _http_wire.Responses(), b"".join(response for response, _ in responses)
+    reader, stream = _http_wire.Responses("tcp://127.0.0.1:1"), b"".join(response for response, _ in responses)
     for response, body in responses:
         size = gathered(reader, stream, cuts)
         assert stream[:size] == response and _http_wire.content(response) == body
@@ -46,7 +46,7 @@ def test_responses_are_found_wherever_they_are_split(responses, cuts):
 @given(RESPONSES, CUTS, some.integers(0, 10_000))
 def test_a_response_that_is_cut_off_is_not_there_yet(response, cuts, length):
     stream = response[0][: length % len(response[0])]
-    assert gathered(_http_wire.Responses(), stream, cuts) == 0
+    assert gathered(_http_wire.Responses("tcp://127.0.0.1:1"), stream, cuts) == 0
 
 
 @given(RESPONSES, some.integers(0, 10_000), some.binary(max_size=3), some.integers(0, 3), CUTS)
@@ -57,7 +57,7 @@ def test_a_damaged_response_is_an_error_or_not_there_or_read_alike_however_it_is
 
     def outcome(pieces):
         try:
-            size = gathered(_http_wire.Responses(), stream, pieces)
+            size = gathered(_http_wire.Responses("tcp://127.0.0.1:1"), stream, pieces)
             return _http_wire.content(stream[:size]) if size else None
         except TransportError as reason:
             assert "\n" not in str(reason)
@@ -95,7 +95,7 @@ def test_a_damaged_response_is_an_error_or_not_there_or_read_alike_however_it_is
 )
 def test_what_is_malformed_or_too_large_is_refused(stream, fact):
     with pytest.raises(TransportError) as caught:
-        _http_wire.Responses().end(bytearray(stream), len(stream))
+        _http_wire.Responses("tcp://127.0.0.1:1").end(bytearray(stream), len(stream))
     assert fact in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -111,7 +111,7 @@ def test_what_is_malformed_or_too_large_is_refused(stream, fact):
     ],
 )
 def test_the_end_of_a_connection_is_noticed(response, last):
-    reader = _http_wire.Responses()
+    reader = _http_wire.Responses("tcp://127.0.0.1:1")
     assert reader.end(response, len(response)) == len(response) and reader.last == last
 
 

@@ -114,7 +114,7 @@ def test_nothing_is_left_behind_however_the_server_ends(serve, number):
 def test_a_program_that_dies_is_an_error_that_says_so(serve):
     child, _ = serve()
     os.kill(program_of(child), signal.SIGKILL)
-    with pytest.raises(SystemFailedError, match=r"oracle's program .*status -9"):
+    with pytest.raises(SystemFailedError, match=r"oracle program .*status -9"):
         collect(Counted, [child], 10)
 
 
