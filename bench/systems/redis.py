@@ -142,9 +142,9 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Take requests from a list of the broker and push their replies, until the process ends."""
     where, name = _broker.split(_broker.announced(binding, options.tls))
     client = _connect(where, options)
-    client.delete(name)
-    service.announce(_broker.announced(binding, options.tls))
     try:
+        client.delete(name)
+        service.announce(_broker.announced(binding, options.tls))
         if service.is_streaming:
             _serve_replies(client, name, service)
         else:

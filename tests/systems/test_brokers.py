@@ -185,15 +185,6 @@ def test_a_payload_above_the_limit_is_refused_before_anything_is_measured(name):
         checked(Case(name, "tcp", largest + 1))
 
 
-def test_a_message_above_the_limit_of_a_nats_server_is_an_error(routers):
-    if "nats" in MISSING:
-        pytest.skip(MISSING["nats"])
-    address = routers.of(Case("nats", "tcp")).addresses["tcp"]
-    with client_of("nats", address) as call, pytest.raises(TransportError) as caught:
-        call(bytes(systems.constant("nats", "LARGEST_BYTES") + 1))
-    assert caught.value.kind == "size"
-
-
 def test_a_full_memory_of_redis_is_an_error(tmp_path):
     if "redis" in MISSING:
         pytest.skip(MISSING["redis"])
