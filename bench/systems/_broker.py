@@ -42,10 +42,10 @@ class Program:
 
     def path(self) -> str:
         """Return where the program is; NotInstalledError names the package that holds it."""
-        if (found := pipes.program(self.name)) is None:
+        if (path := pipes.program(self.name)) is None:
             remedy = f"install it: apt-get install {self.package}"
             raise NotInstalledError(f"there is no {self.name}; {remedy}", [self.package])
-        return found
+        return path
 
 
 def login() -> tuple[str, str] | None:
@@ -111,7 +111,7 @@ def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[s
     """Return the endpoints of a broker: the one that the user names, or all that clients of a run may ask for."""
     if binding.is_named:
         return {endpoint(binding.transport, tls): parse_address(binding.endpoint())}
-    found = {}
+    places = {}
     for transport in transports:
         for is_encrypted in (False, True):
             if is_encrypted and not (binding.credentials and transport in encrypted):
@@ -120,8 +120,8 @@ def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[s
                 where = Address("ipc", "", 0, f"{binding.directory}/{'tls' if is_encrypted else 'broker'}.sock")
             else:
                 where = Address("tcp", binding.host, _ports.free(binding.host), "")
-            found[endpoint(transport, is_encrypted)] = where
-    return found
+            places[endpoint(transport, is_encrypted)] = where
+    return places
 
 
 def write(binding: Binding, name: str, lines: Sequence[str]) -> str:
@@ -156,13 +156,13 @@ def run(
     path = path or program.path()
     for attempt in range(ATTEMPTS):
         words, places = prepare()
-        one = _Run(program, [path, *words], binding.directory, environment or {})
-        service.adopt(one.pid)
-        if one.wait_until_ready():
+        broker = _Run(program, [path, *words], binding.directory, environment or {})
+        service.adopt(broker.pid)
+        if broker.wait_until_ready():
             service.announce({name: str(where) for name, where in places.items()}, {})
-            raise one.ended()
-        if binding.is_named or not one.is_taken or attempt == ATTEMPTS - 1:
-            raise one.ended()
+            raise broker.ended()
+        if binding.is_named or not broker.is_taken or attempt == ATTEMPTS - 1:
+            raise broker.ended()
     raise AssertionError("unreachable")
 
 

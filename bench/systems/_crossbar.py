@@ -77,5 +77,5 @@ def endpoint(address: str, folder: str = "") -> dict[str, Any]:
     version = 6 if ":" in where.host else 4
     shared = {"shared": True} if _ports.is_held(where.port) else {}
     tls = {"tls": {"key": f"{folder}/{credentials.KEY}", "certificate": f"{folder}/{credentials.CERTIFICATE}"}}
-    found = {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
-    return found | shared | (tls if folder else {})
+    place = {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
+    return place | shared | (tls if folder else {})

@@ -60,17 +60,17 @@ class Wire(_http_wire.Responses):
 
     def body(self, response: bytes, payload: bytes) -> bytes:
         """Return the payload, as sent by the server or implied by a correct response; TransportError otherwise."""
-        found = _http_wire.content(response)
-        if fault := self._fault(found, payload):
+        content = _http_wire.content(response)
+        if fault := self._fault(content, payload):
             raise TransportError(f"{TARGETS[self._resource]} was answered wrongly: {fault}", "body")
-        return found if self._resource == "echo" else payload
+        return content if self._resource == "echo" else payload
 
 
 def _difference(body: bytes, wanted: bytes) -> str:
     if body == wanted:
         return ""
     both = enumerate(zip(body, wanted, strict=False))
-    same = next((place for place, (one, other) in both if one != other), min(len(body), len(wanted)))
+    same = next((place for place, (ours, other) in both if ours != other), min(len(body), len(wanted)))
     return f"{len(body)} bytes instead of {len(wanted)}, which differ from byte {same} on"
 
 

@@ -206,9 +206,9 @@ class Conversation:
 
     def receive(self, data: bytes) -> Response | bool | None:
         """Do what ``receive_all`` does, where one request is under way; return its response, None if not complete."""
-        if not (found := self.receive_all(data)):
+        if not (answered := self.receive_all(data)):
             return None
-        _, response, self._recent = found[0]
+        _, response, self._recent = answered[0]
         return response
 
     def known(self, place: int) -> None:
@@ -220,7 +220,7 @@ class Conversation:
 
         TransportError for anything but what may come: the connection is of no more use.
         """
-        found: list[Found] = []
+        answered: list[Found] = []
         buffer, at = self._rest + data if self._rest else data, 0
         end = len(buffer)
         while end - at >= HEAD:
@@ -230,7 +230,7 @@ class Conversation:
             if stream and stream.expected and not self._fragments and buffer.startswith(stream.expected, at):
                 at += len(stream.expected)
                 self._take(stream.size)
-                found.append((self._end(stream), True, None))
+                answered.append((self._end(stream), True, None))
                 continue
             size = high << 8 | low
             if size > FRAME or not (self._is_settled or kind == SETTINGS):
@@ -245,9 +245,9 @@ class Conversation:
                 response = self._complete(stream)
                 is_alike = stream.is_alike and len(stream.parts) > 1
                 known = (self._changes, Known(stream.parts, len(stream.body))) if is_alike else None
-                found.append((self._end(stream), response, known))
+                answered.append((self._end(stream), response, known))
         self._rest = buffer[at:]
-        return found
+        return answered
 
     def recognize(self, place: int, known: tuple[int, Known] | None) -> None:
         """Recognize a response, found right by the caller, if it comes again to this body and means the same."""
@@ -390,7 +390,7 @@ class Conversation:
         """Return the header fields of a block; note whether it changed the table that later blocks refer to."""
         before = self._table()
         try:
-            found = [(bytes(name), bytes(value)) for name, value in self._decoder.decode(block, raw=True)]
+            fields = [(bytes(name), bytes(value)) for name, value in self._decoder.decode(block, raw=True)]
         except self._hpack.HPACKError as reason:
             raise TransportError(f"malformed header block: {type(reason).__name__}: {reason}") from reason
         if self._table() != before:
@@ -398,19 +398,19 @@ class Conversation:
             self._known.clear()  # their bytes may mean something else by now
             for stream in self._streams.values():
                 stream.is_alike, stream.expected = False, b""
-        return found
+        return fields
 
     def _table(self) -> tuple[Any, ...]:
         table = self._decoder.header_table
         return table.maxsize, *table.dynamic_entries
 
-    def _add_fields(self, stream: Stream, found: Fields) -> bool:
-        is_interim = not stream.heads and dict(found).get(b":status", b"").startswith(b"1")
+    def _add_fields(self, stream: Stream, fields: Fields) -> bool:
+        is_interim = not stream.heads and dict(fields).get(b":status", b"").startswith(b"1")
         if is_interim and not self._is_end:
             return False
         if stream.heads and not self._is_end:
             raise TransportError("header fields came twice, and the second time did not end the response")
-        stream.heads.append(found)
+        stream.heads.append(fields)
         return self._is_end
 
     def _add(self, stream: Stream, flags: int, content: bytes) -> bool:

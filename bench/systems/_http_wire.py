@@ -67,11 +67,11 @@ def read_head(buffer: Buffer, length: int) -> Head | None:
 
 def _fields(lines: list[bytes]) -> dict[str, list[str]]:
     """Return the values of each field by its name in small letters."""
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for line in lines:
         name, value = _field(line)
-        found.setdefault(name, []).append(value)
-    return found
+        fields.setdefault(name, []).append(value)
+    return fields
 
 
 def _field(line: bytes) -> tuple[str, str]:
@@ -186,8 +186,8 @@ def content(response: bytes) -> bytes:
     if head is None:
         raise TransportError("this is no whole response")
     if head.status != 200:
-        found = f"the server answered with HTTP status {head.status} {head.reason}".rstrip()
-        raise TransportError(found, f"status {head.status}")
+        text = f"the server answered with HTTP status {head.status} {head.reason}".rstrip()
+        raise TransportError(text, f"status {head.status}")
     if head.size is not None:
         return response[head.start :]
     return b"".join(response[start:stop] for start, stop in chunks(response, head.start, len(response)))

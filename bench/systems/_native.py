@@ -43,8 +43,8 @@ class Source:
     def start(self, words: Sequence[object], connections: Sequence[socket.socket] = ()) -> "Program":
         """Start the program; it takes over ``connections``, which are closed here."""
         program = Program(self, words, connections)
-        for one in connections:
-            one.close()
+        for connection in connections:
+            connection.close()
         return program
 
 
@@ -54,7 +54,7 @@ class Program(Process):
     def __init__(self, source: Source, words: Sequence[object], connections: Sequence[socket.socket]) -> None:
         self.library = source.library
         command = [str(source.program()), *map(str, words)]
-        super().__init__(command, pass_fds=[one.fileno() for one in connections])
+        super().__init__(command, pass_fds=[connection.fileno() for connection in connections])
 
     def hear(self, kind: str = "") -> list[str]:
         """Return the words after ``kind`` in its next line; TransportError for any other line."""

@@ -75,12 +75,12 @@ def secured(connection: socket.socket, where: Address, tls_session: str = "new")
     context = client_context()
     connection.settimeout(HANDSHAKE_S)
     try:
-        found = context.wrap_socket(connection, server_hostname=server_name(where), session=session)
+        encrypted = context.wrap_socket(connection, server_hostname=server_name(where), session=session)
     except OSError as reason:
         connection.close()
         raise failed(reason) from reason
-    found.settimeout(None)
-    return found
+    encrypted.settimeout(None)
+    return encrypted
 
 
 RECORD = 16_384  # bytes that one TLS record holds, at most
@@ -149,17 +149,17 @@ class Layer:
 
     def decrypt(self, data: bytes) -> bytes:
         """Return what came in these records and in the beginnings of earlier ones; b"" if that is not whole."""
-        incoming, found = self._incoming, b""
+        incoming, plain = self._incoming, b""
         incoming.write(data)
         try:
-            found = self._read(RECORD)
+            plain = self._read(RECORD)
             while incoming.pending:
-                found += self._read(RECORD)
+                plain += self._read(RECORD)
         except self._no_more:
-            return found
+            return plain
         except self._broken as reason:
             raise TransportError(f"the encrypted connection failed: {reason}", "read") from reason
-        return found
+        return plain
 
 
 def keep_session(connection: Any, where: Address) -> None:

@@ -64,15 +64,17 @@ def _open_listening(mode: str, ends: list[str], folder: str) -> Any:
 
 def _ports() -> set[int]:
     """Return the TCP ports at which this process listens: the library does not say which one it was given."""
-    found = set()
+    ports = set()
     for name in os.listdir("/dev/fd"):  # noqa: PTH208
         try:
-            with socket.socket(fileno=os.dup(int(name))) as one:
-                if one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                    found.add(one.getsockname()[1])
+            with socket.socket(fileno=os.dup(int(name))) as descriptor:
+                if descriptor.family != socket.AF_UNIX and descriptor.getsockopt(
+                    socket.SOL_SOCKET, socket.SO_ACCEPTCONN
+                ):
+                    ports.add(descriptor.getsockname()[1])
         except OSError:  # no socket, or closed meanwhile
             continue
-    return found
+    return ports
 
 
 def connected(mode: str, address: str, tls: bool) -> Any:

@@ -112,8 +112,8 @@ def _write(writer: Any, rows: Rows) -> None:
 
 def _read(chunk: Any) -> Rows:
     """Return what came; ValueError for metadata that are no number."""
-    beside = chunk.app_metadata
-    return Rows(chunk.data, int(beside.to_pybytes()) if beside else 0)
+    metadata = chunk.app_metadata
+    return Rows(chunk.data, int(metadata.to_pybytes()) if metadata else 0)
 
 
 class _Server(flight.FlightServerBase):

@@ -164,8 +164,8 @@ class Client:
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
         """Make one call and yield its replies."""
         try:
-            found = self._client.execute_server_stream(request=self._wrap(payload), method=self._replies)
-            async for reply in found:
+            replies = self._client.execute_server_stream(request=self._wrap(payload), method=self._replies)
+            async for reply in replies:
                 yield self._unwrap(reply)
         except Exception as reason:  # as in ``call``
             raise self._failed(reason) from reason

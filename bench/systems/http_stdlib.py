@@ -100,8 +100,8 @@ class Client:
             text = _tls.hint(self._options.tls, reason)
             raise TransportError(f"the call failed: {reason or type(reason).__name__}{text}", "read") from reason
         if response.status != 200:
-            found = f"the server answered with HTTP status {response.status} {response.reason}"
-            raise TransportError(found, f"status {response.status}")
+            text = f"the server answered with HTTP status {response.status} {response.reason}"
+            raise TransportError(text, f"status {response.status}")
         return body
 
     @property

@@ -217,9 +217,9 @@ def _unreachable(where: Address, options: Options, reason: BaseException) -> Tra
     if isinstance(reason, aiormq.exceptions.AuthenticationError) or "ACCESS_REFUSED" in text:
         return _broker.refused(" ".join(text.split()))
     cause = reason.__cause__ or reason.__context__
-    for one in (reason, cause):
-        if isinstance(one, OSError) and _tls.is_handshake(one, options.tls):
-            return _tls.failed(one)
+    for error in (reason, cause):
+        if isinstance(error, OSError) and _tls.is_handshake(error, options.tls):
+            return _tls.failed(error)
     return _broker.cannot_connect(where, text + _tls.hint(options.tls, cause or reason))
 
 

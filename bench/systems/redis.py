@@ -227,15 +227,15 @@ class Client:
 
     def _in_turn(self, payload: bytes) -> bytes | None:
         self._redis.rpush(self._name, self._key + payload)
-        found = self._redis.blpop(self._key, _broker.WAIT_S)
-        return found and found[1]
+        popped = self._redis.blpop(self._key, _broker.WAIT_S)
+        return popped and popped[1]
 
     def _at_once(self, payload: bytes) -> bytes | None:
         commands = self._redis.pipeline(transaction=False)
         commands.rpush(self._name, self._key + payload)
         commands.blpop(self._key, _broker.WAIT_S)
-        found = commands.execute()[1]
-        return found and found[1]
+        popped = commands.execute()[1]
+        return popped and popped[1]
 
     def close(self) -> None:
         """Remove the replies that nobody read, and disconnect."""
@@ -309,10 +309,10 @@ class Receiver:
         """Return the next message, waiting for it."""
         if not self._taken:
             try:
-                _, found = self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)
+                _, messages = self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)
             except RedisError as reason:
                 raise _failed("no message could be received", reason) from reason
-            self._taken.extend(found)
+            self._taken.extend(messages)
         return self._taken.popleft()
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ class Load(_native.Load):
     def _start(self, words: list[object]) -> _native.Program:
         where = parse_address(self._address)
         connections = [_connections.connect(where, nodelay=True) for _ in range(self._callers)]
-        return SOURCE.start([*words, *(one.fileno() for one in connections)], connections)
+        return SOURCE.start([*words, *(connection.fileno() for connection in connections)], connections)
 
 
 Client = _twin.with_options(sockets.Client, lambda _: sockets.Options())

@@ -96,7 +96,7 @@ def _made(type_: Any, message: Mapping[str, Any]) -> Any:
 def _value(spec: Any, value: Any) -> Any:
     """Return a field's value: a list of structures for a list of dictionaries."""
     inner = spec[2] if spec[0] == TType.LIST else None
-    return [_made(inner[1], one) for one in value] if isinstance(inner, tuple) else value
+    return [_made(inner[1], item) for item in value] if isinstance(inner, tuple) else value
 
 
 TRANSPORT, PROTOCOL = TBufferedTransportFactory(), TBinaryProtocolFactory()

@@ -71,7 +71,7 @@ class Load(_native.Load):
         if self._options.protocol == "http":
             return SOURCE.start([*words, f"http://{where.place}/RPC2"])
         connections = [_connections.connect(where, self._options.client_nodelay) for _ in range(self._callers)]
-        return SOURCE.start([*words, *(one.fileno() for one in connections)], connections)
+        return SOURCE.start([*words, *(connection.fileno() for connection in connections)], connections)
 
 
 class Client:

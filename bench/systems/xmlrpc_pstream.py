@@ -209,8 +209,8 @@ class Wire:
 
     def end(self, buffer: bytes | bytearray, length: int) -> int:
         """Return how many bytes the first packet takes, 0 if it is incomplete; TransportError if it is malformed."""
-        found = buffer.find(END, max(0, self._seen - 3), length)
-        stop = length if found < 0 else found + len(END)
+        begin = buffer.find(END, max(0, self._seen - 3), length)
+        stop = length if begin < 0 else begin + len(END)
         packets = self._unpacker.feed(bytes(buffer[self._seen : stop]))
         self._seen = stop
         if not packets:
