@@ -37,10 +37,10 @@ class Resources:
 
     def some_bytes(self, count: str) -> bytes | None:
         """Return as many bytes; None for what is no number, or too many."""
-        if not count.isascii() or not count.isdigit() or len(count) > 9 or int(count) > _http.MOST_BYTES:
-            return None
-        self.echo(b"")
-        return _http.content(int(count))
+        body = _http.requested(count)
+        if body is not None:
+            self.echo(b"")
+        return body
 
     def stream(self, payload: bytes) -> AsyncIterator[bytes]:
         """Yield the replies to a request, each after its length."""

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,11 @@ Fault = Callable[[bytes, bytes], str]  # of the body that answers the request ma
 def content(count: int) -> bytes:
     """Return the body of ``/resource?count=COUNT``: the bytes 0 to 255, repeated."""
     return (bytes(range(256)) * (count // 256 + 1))[:count]
+
+
+def requested(count: str) -> bytes | None:
+    """Return the body for a count as a URL has it; None for what is no number up to 128 MiB."""
+    return content(int(count)) if re.fullmatch("[0-9]{1,9}", count) and int(count) <= MOST_BYTES else None
 
 
 def fault_of(resource: str) -> Fault:

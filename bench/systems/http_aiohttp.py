@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import os
-import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
 from socket import socket
@@ -84,11 +83,11 @@ class Resources:
 
     async def some_bytes(self, request: web.Request) -> web.Response:
         """Return ``count`` bytes; status 400 if that is not a number up to 128 MiB."""
-        count = request.query.get("count", "")
-        if not re.fullmatch("[0-9]{1,9}", count) or int(count) > _http.MOST_BYTES:
+        body = _http.requested(request.query.get("count", ""))
+        if body is None:
             raise web.HTTPBadRequest(text=f"count must be 0 to {_http.MOST_BYTES}")
         self.calls += 1
-        return web.Response(body=_http.content(int(count)))
+        return web.Response(body=body)
 
     async def value(self, request: web.Request) -> web.Response:
         """Return the value as JSON, serialized for each request."""
