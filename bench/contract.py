@@ -33,8 +33,6 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              ``service.is_streaming`` says so, ``serve`` takes the replies from
                              ``service.replies(payload)``, or in an event loop from ``service.replies_async(payload)``,
                              and waits while the client does not read
-``refuse_streams``           ``refuse_streams(options)``: ValueError for options with which it has no streams, of
-                             replies or one-way (optional)
 ``route``                    for a system with a router: ``route(binding, options, service)`` starts the router,
                              calls ``service.announce(addresses, pids)``, and returns when the router has ended
 ``ROUTER_OPTION``            the name of a boolean option: the router is started for cases where it is true (optional;
@@ -98,6 +96,16 @@ class Address(NamedTuple):
     host: str
     port: int
     path: str
+
+    @property
+    def place(self) -> str:
+        """The path of a socket file, or host and port, an IPv6 host in brackets."""
+        if self.transport == "ipc":
+            return self.path
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.transport}://{self.place}"
 
 
 def parse_address(text: str) -> Address:

@@ -65,14 +65,14 @@ def write(folder: str, texts: Mapping[str, str]) -> None:
 
 def read(folder: str) -> dict[str, str]:
     """Return the credentials in a folder that the user names; UsageError if it cannot be read or holds none."""
-    found = {}
+    texts = {}
     try:
         for name in sorted(os.listdir(folder)):  # noqa: PTH208
             if name.endswith(SUFFIXES):
                 with open(f"{folder}/{name}", encoding="ascii") as file:  # noqa: PTH123
-                    found[name] = file.read(MOST_BYTES)
+                    texts[name] = file.read(MOST_BYTES)
     except (OSError, UnicodeDecodeError) as reason:
         raise UsageError(f"the credentials in {folder} cannot be read ({reason}): check {FOLDER}") from reason
-    if AUTHORITY not in found:
+    if AUTHORITY not in texts:
         raise missing(AUTHORITY, folder)
-    return found
+    return texts

@@ -12,7 +12,7 @@ from specs import client_spec
 
 from bench.child.wire import WireLoad
 from bench.contract import parse_address
-from bench.systems import _http2, _xmlrpc, sockets
+from bench.systems import _connections, _http2, _xmlrpc, sockets
 
 FOREVER_S = 60
 
@@ -34,7 +34,7 @@ def http(body, status=b"200 OK", fields=(), sizes=None, trailers=(), version=b"1
 @contextmanager
 def served(behave):
     """Serve each connection in a thread by ``behave(connection, requests)``; yield the address."""
-    listener = sockets.listen(parse_address("tcp://127.0.0.1:0"))
+    listener = _connections.listen(parse_address("tcp://127.0.0.1:0"))
 
     def work(connection):
         with connection, suppress(OSError):
@@ -48,7 +48,7 @@ def served(behave):
 
     thread = threading.Thread(target=accept, daemon=True)
     thread.start()
-    yield sockets.announced(listener, "tcp://127.0.0.1:0")
+    yield _connections.announced(listener, "tcp://127.0.0.1:0")
     listener.shutdown(SHUT_RDWR)
     listener.close()
     thread.join(5)
@@ -56,7 +56,7 @@ def served(behave):
 
 def leaving(answers):
     """Serve one connection in a thread, for so many requests, and be gone; return the address."""
-    listener = sockets.listen(parse_address("tcp://127.0.0.1:0"))
+    listener = _connections.listen(parse_address("tcp://127.0.0.1:0"))
 
     def serve():
         connection, _ = listener.accept()
@@ -70,7 +70,7 @@ def leaving(answers):
         connection.close()
 
     threading.Thread(target=serve, daemon=True).start()
-    return sockets.announced(listener, "tcp://127.0.0.1:0")
+    return _connections.announced(listener, "tcp://127.0.0.1:0")
 
 
 def requests(connection):

@@ -16,18 +16,36 @@ from bench.stats.quantiles import Array
 
 MARGIN = 0.05
 NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that are compared
-LATER = {  # options since, with the value of runs without them
-    "tls": False,
-    "curve": False,
-    "router": False,
-    "client": "c",
-    "server": "c",
-    "tls_session": "new",
-    "stream_by": "chunked",
-    "pool": 0,
-    "token_codec": "bytes",
-    "server_socket": "rep",
-    "ns_per_byte": 0.0,
+LATER = {  # options that some runs lack, added since or removed, with the values that mean the same as none
+    "tls": (False,),
+    "curve": (False,),
+    "router": (False,),
+    "client": ("c", "httpx"),
+    "server": ("c", "thread", "threaded"),
+    "tls_session": ("new",),
+    "stream_by": ("chunked",),
+    "pool": (0,),
+    "token_codec": ("bytes",),
+    "server_socket": ("rep",),
+    "ns_per_byte": (0.0,),
+    "event_loop": ("asyncio",),
+    "keep_alive": (True,),
+    "backlog": (2048,),
+    "reply_to": ("direct",),
+    "most_queued": (0,),
+    "queue": ("list",),
+    "querier": (True,),
+    "express": (False,),
+    "threads": (20, 80),
+    "compress": (True,),
+    "keep_method": (True,),
+    "protocol": ("connect", "binary"),
+    "framing": ("buffered",),
+    "rpc": ("exchange",),
+    "serializer": ("serpent",),
+    "gzip": (False,),
+    "http": ("1.1",),
+    "nodelay": (True,),
 }
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
 QUANTITIES = {  # column of a start: displayed name, and whether more of it is better
@@ -148,7 +166,7 @@ def ratio_of(base: "pd.Series[float]", other: "pd.Series[float]") -> Interval:
 
 def _key(run: Run, case: int) -> str:
     of = asdict(run.case(case))
-    of["options"] = {name: value for name, value in of["options"].items() if name not in LATER or value != LATER[name]}
+    of["options"] = {name: value for name, value in of["options"].items() if value not in LATER.get(name, ())}
     of["hosts"] = {name: value for name, value in of["hosts"].items() if name != "scheduler"} or sorted(of["hosts"])
     return json.dumps({name: value for name, value in of.items() if name not in NOT_THE_QUESTION}, sort_keys=True)
 

@@ -3,13 +3,14 @@
 import contextlib
 import os
 import re
+import socket
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from bench import credentials, systems
 from bench.contract import parse_address
-from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.errors import SystemFailedError, UsageError
 from bench.measurement import certificates, routers
 from bench.plan import parameters
 from bench.plan.case import Case
@@ -103,13 +104,26 @@ def _permissions(mode: str) -> int:
     return int(mode, 8)
 
 
-def _make_way(file: Path) -> None:
+def _make_way(path: Path) -> None:
     """Remove a socket of this user at which nobody listens any more; UsageError for all else that is there."""
-    sockets: Any = systems.load("sockets")
     try:
-        sockets.make_way(str(file))
-    except TransportError as reason:
-        raise UsageError(str(reason)) from reason
+        status = path.lstat()
+    except OSError:  # nothing is there; other errors of the path are reported by the server
+        return
+    if not stat.S_ISSOCK(status.st_mode):
+        raise UsageError(f"{path} exists and is not a socket: it is kept as it is; name another path")
+    if status.st_uid != os.getuid():
+        raise UsageError(f"{path} is a socket of another user: name another path")
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+        except OSError as reason:
+            raise UsageError(f"{path} is a socket in use ({reason.strerror or reason}): name another path") from reason
+    raise UsageError(f"a server listens at {path} already: end it, or name another path")
 
 
 @contextlib.contextmanager

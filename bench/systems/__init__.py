@@ -11,7 +11,7 @@ import functools
 import glob
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from bench.contract import GROUPS, System
@@ -24,11 +24,11 @@ __path__ += OWN
 
 def _files() -> dict[str, str]:
     """Return each system's file by its name; an earlier folder wins."""
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for folder in __path__:
         for file in glob.glob("[a-z]*.py", root_dir=folder):  # noqa: PTH207
-            found.setdefault(file.removesuffix(".py"), os.path.join(folder, file))  # noqa: PTH118
-    return found
+            files.setdefault(file.removesuffix(".py"), os.path.join(folder, file))  # noqa: PTH118
+    return files
 
 
 def names() -> list[str]:
@@ -95,7 +95,7 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     """
     for node in tree_of(name).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if any(isinstance(one, ast.Name) and one.id == variable for one in targets):
+        if any(isinstance(target, ast.Name) and target.id == variable for target in targets):
             try:
                 return ast.literal_eval(getattr(node, "value", None) or "")
             except (ValueError, TypeError, SyntaxError):
@@ -108,10 +108,10 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
 
 def group(name: str) -> str:
     """Return the group of systems that a system is in, one of ``bench.contract.GROUPS``."""
-    found = constant(name, "GROUP", GROUPS[0])
-    if found not in GROUPS:
-        raise SystemFileError(f"{file_of(name)}: GROUP must be one of {', '.join(GROUPS)}, not {found!r}")
-    return str(found)
+    group_name = constant(name, "GROUP", GROUPS[0])
+    if group_name not in GROUPS:
+        raise SystemFileError(f"{file_of(name)}: GROUP must be one of {', '.join(GROUPS)}, not {group_name!r}")
+    return str(group_name)
 
 
 def defines(name: str, function: str) -> bool:
@@ -141,7 +141,7 @@ def load(name: str) -> System:
     except NotInstalledError:
         raise
     except ImportError as missing:
-        absent = [one for one in constant(name, "REQUIRES") if not _is_installed(one)]
+        absent = [requirement for requirement in constant(name, "REQUIRES") if not _is_installed(requirement)]
         if not absent:
             raise _unusable(file, missing) from missing
         raise NotInstalledError(
@@ -177,29 +177,20 @@ def need(name: str) -> None:
 
     A file may import its packages where it uses them, so that an import does not show all that is missing.
     """
-    if absent := [one for one in constant(name, "REQUIRES") if not _is_installed(one)]:
-        are = "are" if len(absent) > 1 else "is"
-        raise NotInstalledError(
-            f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: "
-            f"python -m pip install {' '.join(absent)}"
-        )
-    _need_programs(name)
-
-
-def _need_programs(name: str) -> None:
-    wanted = constant(name, "PROGRAMS", {})
-    if not wanted:
-        return
+    if absent := [requirement for requirement in constant(name, "REQUIRES") if not _is_installed(requirement)]:
+        raise _absent(name, absent, f"python -m pip install {' '.join(absent)}")
     from bench.process import pipes
 
+    wanted = constant(name, "PROGRAMS", {})
     if absent := [program for program in wanted if pipes.program(program) is None]:
         packages = dict.fromkeys(wanted[program] for program in absent)
-        are = "are" if len(absent) > 1 else "is"
-        raise NotInstalledError(
-            f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: "
-            f"apt-get install {' '.join(packages)}",
-            packages,
-        )
+        raise _absent(name, absent, f"apt-get install {' '.join(packages)}", packages)
+
+
+def _absent(name: str, absent: list[str], command: str, packages: Iterable[str] = ()) -> NotInstalledError:
+    are = "are" if len(absent) > 1 else "is"
+    text = f"system {name!r}: {' and '.join(absent)} {are} not installed; install it: {command}"
+    return NotInstalledError(text, packages)
 
 
 def missing(name: str) -> NotInstalledError | None:
@@ -214,11 +205,11 @@ def missing(name: str) -> NotInstalledError | None:
 
 def offering(what: str) -> list[str]:
     """Import all systems; return the names of those whose file defines ``what``."""
-    found = []
+    matching = []
     for name in names():
         with contextlib.suppress(NotInstalledError):
-            found += [name] * hasattr(load(name), what)
-    return found
+            matching += [name] * hasattr(load(name), what)
+    return matching
 
 
 def makes_calls(module: Any, options: Mapping[str, Any]) -> bool:

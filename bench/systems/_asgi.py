@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib
-import json
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,8 +10,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from bench import credentials
-from bench.contract import Service
-from bench.systems import _http, _workers
+from bench.contract import Service, parse_address
+from bench.systems import _connections, _http
 
 IDLE_S = 3600  # that a connection may be idle; the servers' own limits are 5 s
 READY_S = 0.005  # between two looks whether granian accepts connections
@@ -38,15 +37,10 @@ class Resources:
 
     def some_bytes(self, count: str) -> bytes | None:
         """Return as many bytes; None for what is no number, or too many."""
-        if not count.isascii() or not count.isdigit() or len(count) > 9 or int(count) > _http.MOST_BYTES:
-            return None
-        self.echo(b"")
-        return _http.content(int(count))
-
-    def value(self) -> bytes:
-        """Return the value as JSON, serialized for each request."""
-        self.echo(b"")
-        return json.dumps(_http.JSON).encode()
+        body = _http.requested(count)
+        if body is not None:
+            self.echo(b"")
+        return body
 
     def stream(self, payload: bytes) -> AsyncIterator[bytes]:
         """Yield the replies to a request, each after its length."""
@@ -70,13 +64,10 @@ def by_starlette(resources: Resources) -> Application:
         body = resources.some_bytes(request.query_params.get("count", ""))
         return Response(b"count is wrong", 400) if body is None else Response(body, media_type=kind)
 
-    async def value(request: Request) -> Response:
-        return Response(resources.value(), media_type="application/json")
-
     async def chunked(request: Request) -> Response:
         return StreamingResponse(resources.stream(await request.body()), media_type=kind)
 
-    routes = [("/echo", echo, "POST"), ("/resource", some_bytes, "GET"), ("/json", value, "GET")]
+    routes = [("/echo", echo, "POST"), ("/resource", some_bytes, "GET")]
     routes.append(("/chunked", chunked, "POST"))
     return Starlette(routes=[Route(path, handler, methods=[method]) for path, handler, method in routes])
 
@@ -94,8 +85,6 @@ def by_hand(resources: Resources) -> Application:
             count = parse_qs(scope["query_string"].decode("latin-1")).get("count", [""])[0]
             body = resources.some_bytes(count)
             await _respond(send, body or b"", 400 if body is None else 200)
-        elif path == "/json":
-            await _respond(send, resources.value())
         elif path == "/chunked":
             await _stream(send, resources.stream(await _body(receive)))
         else:
@@ -202,7 +191,7 @@ async def granian(application: Application, place: dict[str, Any], folder: str, 
 
 def listen(endpoint: str) -> socket.socket:
     """Return a listening socket that knows its protocol: without it, event loops do not set TCP_NODELAY."""
-    return socket.socket(fileno=_workers.listen(endpoint, 2048, shared=False).detach())
+    return socket.socket(fileno=_connections.listen(parse_address(endpoint), 2048).detach())
 
 
 def runner(event_loop: str) -> asyncio.Runner:

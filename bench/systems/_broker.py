@@ -31,24 +31,21 @@ STAMP = re.compile(r"^[\[\]\d/:., TZ+<>MC#*-]*(\[(error|ERR|FTL|info|INF)\])?[ <
 class Program:
     """A broker's program.
 
-    name: as it is called. package: of Debian, that holds it. least: the oldest version that does. version: matches the
-    line of its log that names its version, as a group. ready: matches the line that says that it listens. ready_s: how
-    long that takes at most.
+    name: as it is called. package: of Debian, that holds it. ready: matches the line of its log that says that it
+    listens. ready_s: how long that takes at most.
     """
 
     name: str
     package: str
-    least: tuple[int, ...]
-    version: str
     ready: str
     ready_s: float = 15.0
 
     def path(self) -> str:
         """Return where the program is; NotInstalledError names the package that holds it."""
-        if (found := pipes.program(self.name)) is None:
+        if (path := pipes.program(self.name)) is None:
             remedy = f"install it: apt-get install {self.package}"
             raise NotInstalledError(f"there is no {self.name}; {remedy}", [self.package])
-        return found
+        return path
 
 
 def login() -> tuple[str, str] | None:
@@ -71,8 +68,7 @@ def refused(reason: object) -> TransportError:
 
 def cannot_connect(where: Address, reason: object) -> TransportError:
     """Return the error for a broker that cannot be reached."""
-    place = where.path if where.transport == "ipc" else f"{where.host}:{where.port}"
-    return TransportError(f"cannot connect to the broker at {place}: {reason}", "connect")
+    return TransportError(f"cannot connect to the broker at {where.place}: {reason}", "connect")
 
 
 def no_reply(service: str) -> TransportError:
@@ -115,7 +111,7 @@ def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[s
     """Return the endpoints of a broker: the one that the user names, or all that clients of a run may ask for."""
     if binding.is_named:
         return {endpoint(binding.transport, tls): parse_address(binding.endpoint())}
-    found = {}
+    places = {}
     for transport in transports:
         for is_encrypted in (False, True):
             if is_encrypted and not (binding.credentials and transport in encrypted):
@@ -124,15 +120,8 @@ def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[s
                 where = Address("ipc", "", 0, f"{binding.directory}/{'tls' if is_encrypted else 'broker'}.sock")
             else:
                 where = Address("tcp", binding.host, _ports.free(binding.host), "")
-            found[endpoint(transport, is_encrypted)] = where
-    return found
-
-
-def text(where: Address) -> str:
-    """Return an address as text."""
-    if where.transport == "ipc":
-        return f"ipc://{where.path}"
-    return f"tcp://[{where.host}]:{where.port}" if ":" in where.host else f"tcp://{where.host}:{where.port}"
+            places[endpoint(transport, is_encrypted)] = where
+    return places
 
 
 def write(binding: Binding, name: str, lines: Sequence[str]) -> str:
@@ -167,13 +156,13 @@ def run(
     path = path or program.path()
     for attempt in range(ATTEMPTS):
         words, places = prepare()
-        one = _Run(program, [path, *words], binding.directory, environment or {})
-        service.adopt(one.pid)
-        if one.wait_until_ready():
-            service.announce({name: text(where) for name, where in places.items()}, {})
-            raise one.ended()
-        if binding.is_named or not one.is_taken or attempt == ATTEMPTS - 1:
-            raise one.ended()
+        broker = _Run(program, [path, *words], binding.directory, environment or {})
+        service.adopt(broker.pid)
+        if broker.wait_until_ready():
+            service.announce({name: str(where) for name, where in places.items()}, {})
+            raise broker.ended()
+        if binding.is_named or not broker.is_taken or attempt == ATTEMPTS - 1:
+            raise broker.ended()
     raise AssertionError("unreachable")
 
 
@@ -198,7 +187,6 @@ class _Run:
             raise TransportError(f"{words[0]} cannot be run: {reason}") from reason
         self.pid = self._process.pid
         self._last = self._complaint = ""
-        self._version: tuple[int, ...] = ()
         self._is_ready = False
         self.is_taken = False
         self._news = threading.Event()  # it is ready, or its log has ended
@@ -211,8 +199,6 @@ class _Run:
             if self._is_ready:
                 self._keep(line)
                 continue
-            if found := re.search(self._program.version, line):
-                self._version = tuple(map(int, found.group(1).split(".")))
             self._keep(line)
             self.is_taken = self.is_taken or bool(TAKEN.search(line))
             if re.search(self._program.ready, line):
@@ -229,21 +215,11 @@ class _Run:
             self._complaint = words
 
     def wait_until_ready(self) -> bool:
-        """Return whether it listens; False if it has ended. TransportError if it is another program, or too old."""
-        name, least = self._program.name, ".".join(map(str, self._program.least))
-        remedy = f"install version {least} or later: apt-get install {self._program.package}"
-        in_time = self._news.wait(self._program.ready_s)
-        if self._version and self._version < self._program.least:
-            raise TransportError(f"{name} has version {'.'.join(map(str, self._version))}, which is too old; {remedy}")
-        if not in_time:
+        """Return whether it listens; False if it has ended. TransportError if it does neither in time."""
+        if not self._news.wait(self._program.ready_s):
             said = f"the end of its log: {self._last}" if self._last else "it printed nothing"
-            raise TransportError(f"{name} did not get ready within {self._program.ready_s:g} s; {said}")
-        if self._is_ready and not self._version:
-            raise TransportError(f"the program {name} does not name a version that is known; {remedy}")
-        if not self._is_ready and not self._version:
-            self._process.wait()
-            said = f"it printed: {self._last}" if self._last else "it printed nothing"
-            raise TransportError(f"the program {name} is not the expected broker ({said}); {remedy}")
+            program = self._program
+            raise TransportError(f"{program.name} did not get ready within {program.ready_s:g} s; {said}")
         return self._is_ready
 
     def ended(self) -> TransportError:

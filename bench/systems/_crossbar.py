@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from bench import credentials
 from bench.contract import Address, parse_address
 from bench.errors import TransportError
-from bench.systems import _broker, _ports
+from bench.systems import _ports
 
 ENVIRONMENT = "crossbar"  # the node and JupyterLab cannot share an environment
 EXCEPTION = re.compile(r"[\w.]+\.\w*(Error|Exception|Failure)\b")  # begins the last line of a traceback
@@ -66,7 +66,7 @@ def run(
 
 def reserved(host: str = "127.0.0.1") -> str:
     """Return an address on a host for the node, which cannot pick a port itself and takes seconds to listen."""
-    return _broker.text(Address("tcp", host, _ports.held(host), ""))
+    return str(Address("tcp", host, _ports.held(host), ""))
 
 
 def endpoint(address: str, folder: str = "") -> dict[str, Any]:
@@ -77,5 +77,5 @@ def endpoint(address: str, folder: str = "") -> dict[str, Any]:
     version = 6 if ":" in where.host else 4
     shared = {"shared": True} if _ports.is_held(where.port) else {}
     tls = {"tls": {"key": f"{folder}/{credentials.KEY}", "certificate": f"{folder}/{credentials.CERTIFICATE}"}}
-    found = {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
-    return found | shared | (tls if folder else {})
+    place = {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
+    return place | shared | (tls if folder else {})

@@ -1,5 +1,7 @@
 """Shared by the two gRPC systems: options, addresses, settings, serialization, errors."""
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -7,7 +9,7 @@ from typing import Any, Literal
 import grpc
 
 from bench import credentials
-from bench.contract import Address, Binding, parse_address
+from bench.contract import Binding, parse_address
 from bench.errors import TransportError
 from bench.systems import _tls, _tokens
 
@@ -44,10 +46,8 @@ class Options:
 
 def place(address: str) -> str:
     """Return an address in gRPC's form."""
-    where: Address = parse_address(address)
-    if where.transport == "ipc":
-        return f"unix:{where.path}"
-    return f"[{where.host}]:{where.port}" if ":" in where.host else f"{where.host}:{where.port}"
+    where = parse_address(address)
+    return f"unix:{where.path}" if where.transport == "ipc" else where.place
 
 
 def _limits(options: Options) -> list[tuple[str, int]]:
@@ -79,6 +79,14 @@ def serializers(options: Options) -> tuple[Any, Any]:
     if options.serialization == "bytes":
         return None, None
     return payload_type().SerializeToString, payload_type().FromString
+
+
+def wrapping(options: Any) -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]]:
+    """Return two functions: bytes to message and message to bytes."""
+    if options.serialization == "bytes":
+        return bytes, bytes  # which return the very object they are given
+    payload = payload_type()
+    return lambda data: payload(data=data), lambda message: message.data
 
 
 def method(channel: Any, options: Options) -> Any:
@@ -117,6 +125,12 @@ def handlers(options: Options, call: Any, exchange: Any) -> tuple[Any, ...]:
     return (grpc.method_handlers_generic_handler(SERVICE, methods),)
 
 
+@functools.cache
+def shared_channel(library: Any, target: str, options: Options) -> Any:
+    """Return the one channel of this process."""
+    return channel(library, target, options)
+
+
 def channel(library: Any, target: str, options: Options) -> Any:
     """Return a channel of ``library``, which is grpc or grpc.aio."""
     if not options.tls:
@@ -143,9 +157,7 @@ def bound(server: Any, binding: Binding, options: Options) -> str:
             port = server.add_insecure_port(place(address))
     except RuntimeError as reason:
         raise TransportError(f"cannot listen at {address}: {reason}") from reason
-    where = parse_address(address)
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return address if where.transport == "ipc" else f"tcp://{host}:{port}"
+    return str(parse_address(address)._replace(port=port))
 
 
 def failed(error: Any) -> TransportError:

@@ -12,7 +12,7 @@ import grpc
 
 from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _grpc, _http2, _tls, sockets
+from bench.systems import _connections, _grpc, _http2, _tls
 
 PREFIX = struct.Struct("!BI")  # before each message: whether it is compressed, its length
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
@@ -45,7 +45,7 @@ class Wire(_http2.Conversation):
     def connect(self) -> socket.socket:
         """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
         self.start()
-        return sockets.connect(self._where, nodelay=True)
+        return _connections.connect(self._where, nodelay=True)
 
     def request(self, payload: bytes) -> bytes:
         """Return the body of a request."""

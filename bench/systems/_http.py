@@ -2,13 +2,13 @@
 
 import functools
 import json
-import socket
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, sockets
+from bench.systems import _http_wire
 
 TARGETS = {"echo": "/echo", "bytes": "/resource?count={count}", "json": "/json", "static": "/"}
 RESOURCES = tuple(TARGETS)
@@ -23,6 +23,11 @@ Fault = Callable[[bytes, bytes], str]  # of the body that answers the request ma
 def content(count: int) -> bytes:
     """Return the body of ``/resource?count=COUNT``: the bytes 0 to 255, repeated."""
     return (bytes(range(256)) * (count // 256 + 1))[:count]
+
+
+def requested(count: str) -> bytes | None:
+    """Return the body for a count as a URL has it; None for what is no number up to 128 MiB."""
+    return content(int(count)) if re.fullmatch("[0-9]{1,9}", count) and int(count) <= MOST_BYTES else None
 
 
 def fault_of(resource: str) -> Fault:
@@ -48,12 +53,8 @@ class Wire(_http_wire.Responses):
     """Requests for a resource and their responses, for the load generator ``wire``; one instance per connection."""
 
     def __init__(self, address: str, resource: str) -> None:
-        super().__init__()
-        self._where, self._resource, self._fault = parse_address(address), resource, fault_of(resource)
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return sockets.connect(self._where, nodelay=True)
+        super().__init__(address)
+        self._resource, self._fault = resource, fault_of(resource)
 
     def request(self, payload: bytes) -> bytes:
         """Return a request made with this payload."""
@@ -65,17 +66,17 @@ class Wire(_http_wire.Responses):
 
     def body(self, response: bytes, payload: bytes) -> bytes:
         """Return the payload, as sent by the server or implied by a correct response; TransportError otherwise."""
-        found = _http_wire.content(response)
-        if fault := self._fault(found, payload):
+        content = _http_wire.content(response)
+        if fault := self._fault(content, payload):
             raise TransportError(f"{TARGETS[self._resource]} was answered wrongly: {fault}", "body")
-        return found if self._resource == "echo" else payload
+        return content if self._resource == "echo" else payload
 
 
 def _difference(body: bytes, wanted: bytes) -> str:
     if body == wanted:
         return ""
     both = enumerate(zip(body, wanted, strict=False))
-    same = next((place for place, (one, other) in both if one != other), min(len(body), len(wanted)))
+    same = next((place for place, (ours, other) in both if ours != other), min(len(body), len(wanted)))
     return f"{len(body)} bytes instead of {len(wanted)}, which differ from byte {same} on"
 
 

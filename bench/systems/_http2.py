@@ -21,9 +21,7 @@ WINDOW = 65_535  # of a connection and of a stream, until the peer says otherwis
 MOST_WINDOW = 2**31 - 1
 FRAME = 16_384  # bytes of the largest frame that we accept: the protocol's default
 MOST_HEAD = 1 << 16  # bytes of a response's header fields
-MOST_FRAGMENTS = 100  # frames of one header block
 MOST_KNOWN = 1 << 14  # bytes of a response that is recognized as a whole
-MOST_OUTGOING = 1 << 20  # bytes of acknowledgements that a peer may cause while it does not read
 
 ERRORS = [
     "NO_ERROR",
@@ -146,7 +144,6 @@ class Conversation:
         self._encoder, self._decoder = self._hpack.Encoder(), self._hpack.Decoder(MOST_HEAD)
         self._block, self._head, self._is_constant = b"", b"", False
         self._room, self._peer_window, self._peer_frame = WINDOW, WINDOW, FRAME
-        self._most_outgoing = MOST_OUTGOING  # and what is left of the requests
         self._taken = 0  # bytes of bodies received since the last window update
         self._known: dict[int, Known] = {}
         self._changes = 0  # of the table that header blocks refer to
@@ -181,7 +178,6 @@ class Conversation:
             stream.room -= size
             return opening + where.join((self._head, self._block + _prefix(DATA, END_STREAM, size), body))
         stream.unsent = memoryview(body)
-        self._most_outgoing = max(self._most_outgoing, MOST_OUTGOING + len(self._streams) * size)
         return opening + self._head + where + self._block + self._more(stream)
 
     def _encode(self) -> None:
@@ -210,9 +206,9 @@ class Conversation:
 
     def receive(self, data: bytes) -> Response | bool | None:
         """Do what ``receive_all`` does, where one request is under way; return its response, None if not complete."""
-        if not (found := self.receive_all(data)):
+        if not (answered := self.receive_all(data)):
             return None
-        _, response, self._recent = found[0]
+        _, response, self._recent = answered[0]
         return response
 
     def known(self, place: int) -> None:
@@ -224,7 +220,7 @@ class Conversation:
 
         TransportError for anything but what may come: the connection is of no more use.
         """
-        found: list[Found] = []
+        answered: list[Found] = []
         buffer, at = self._rest + data if self._rest else data, 0
         end = len(buffer)
         while end - at >= HEAD:
@@ -234,7 +230,7 @@ class Conversation:
             if stream and stream.expected and not self._fragments and buffer.startswith(stream.expected, at):
                 at += len(stream.expected)
                 self._take(stream.size)
-                found.append((self._end(stream), True, None))
+                answered.append((self._end(stream), True, None))
                 continue
             size = high << 8 | low
             if size > FRAME or not (self._is_settled or kind == SETTINGS):
@@ -249,13 +245,9 @@ class Conversation:
                 response = self._complete(stream)
                 is_alike = stream.is_alike and len(stream.parts) > 1
                 known = (self._changes, Known(stream.parts, len(stream.body))) if is_alike else None
-                found.append((self._end(stream), response, known))
+                answered.append((self._end(stream), response, known))
         self._rest = buffer[at:]
-        if len(self.outgoing) > self._most_outgoing:
-            raise TransportError(
-                f"more than {MOST_OUTGOING:,} bytes of acknowledgements wait for a peer that does not read"
-            )
-        return found
+        return answered
 
     def recognize(self, place: int, known: tuple[int, Known] | None) -> None:
         """Recognize a response, found right by the caller, if it comes again to this body and means the same."""
@@ -291,26 +283,18 @@ class Conversation:
         if kind == WINDOW_UPDATE:
             self._widen(number, _exactly(content, 4, "WINDOW_UPDATE"))
         elif kind == PING:
-            self._check_connection(number, "PING")
             _exactly(content, 8, "PING")
             if not flags & ACK:
                 self.outgoing += frame(PING, ACK, 0, content)
         elif kind in (DATA, HEADERS, CONTINUATION, RST_STREAM):
             return self._of_stream(kind, flags, number, content)
         elif kind == SETTINGS:
-            self._check_connection(number, "SETTINGS")
             self._settle(flags, content)
         elif kind == GOAWAY:
-            self._check_connection(number, "GOAWAY")
             self._leave(content)
         elif kind == PUSH_PROMISE:
             raise TransportError("the server pushes, which this client has switched off")
         return False  # other kinds are to be ignored
-
-    @staticmethod
-    def _check_connection(number: int, what: str) -> None:
-        if number:
-            raise TransportError(f"{what} names stream {number}, but it is of the connection")
 
     def _widen(self, number: int, content: bytes) -> None:
         """Enlarge a window, and send what waited for that."""
@@ -395,7 +379,7 @@ class Conversation:
         elif not self._fragments:
             raise TransportError("CONTINUATION of no header block")
         self._fragments.append(content)
-        if sum(map(len, self._fragments)) > MOST_HEAD or len(self._fragments) > MOST_FRAGMENTS:
+        if sum(map(len, self._fragments)) > MOST_HEAD:
             raise TransportError(f"the header fields of a response are larger than {MOST_HEAD:,} bytes")
         if not flags & END_HEADERS:
             return False
@@ -406,7 +390,7 @@ class Conversation:
         """Return the header fields of a block; note whether it changed the table that later blocks refer to."""
         before = self._table()
         try:
-            found = [(bytes(name), bytes(value)) for name, value in self._decoder.decode(block, raw=True)]
+            fields = [(bytes(name), bytes(value)) for name, value in self._decoder.decode(block, raw=True)]
         except self._hpack.HPACKError as reason:
             raise TransportError(f"malformed header block: {type(reason).__name__}: {reason}") from reason
         if self._table() != before:
@@ -414,19 +398,19 @@ class Conversation:
             self._known.clear()  # their bytes may mean something else by now
             for stream in self._streams.values():
                 stream.is_alike, stream.expected = False, b""
-        return found
+        return fields
 
     def _table(self) -> tuple[Any, ...]:
         table = self._decoder.header_table
         return table.maxsize, *table.dynamic_entries
 
-    def _add_fields(self, stream: Stream, found: Fields) -> bool:
-        is_interim = not stream.heads and dict(found).get(b":status", b"").startswith(b"1")
+    def _add_fields(self, stream: Stream, fields: Fields) -> bool:
+        is_interim = not stream.heads and dict(fields).get(b":status", b"").startswith(b"1")
         if is_interim and not self._is_end:
             return False
         if stream.heads and not self._is_end:
             raise TransportError("header fields came twice, and the second time did not end the response")
-        stream.heads.append(found)
+        stream.heads.append(fields)
         return self._is_end
 
     def _add(self, stream: Stream, flags: int, content: bytes) -> bool:

@@ -6,11 +6,13 @@ Source: RFC 9112, sections 2 to 7.
 """
 
 import re
+import socket
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bench.contract import Address
+from bench.contract import Address, parse_address
 from bench.errors import TransportError
+from bench.systems import _connections
 
 MOST_HEAD = 1 << 16  # bytes of status line and header fields together; of trailer fields as well
 MOST_BODY = 256_000_000  # bytes of a body, with what delimits its chunks
@@ -27,8 +29,7 @@ Buffer = bytes | bytearray
 
 def authority(where: Address) -> str:
     """Return the server's name and port as HTTP names them."""
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return "localhost" if where.transport == "ipc" else f"{host}:{where.port}"
+    return "localhost" if where.transport == "ipc" else where.place
 
 
 def request(method: str, target: str, body: bytes, host: str, kind: str = "application/octet-stream") -> bytes:
@@ -66,11 +67,11 @@ def read_head(buffer: Buffer, length: int) -> Head | None:
 
 def _fields(lines: list[bytes]) -> dict[str, list[str]]:
     """Return the values of each field by its name in small letters."""
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for line in lines:
         name, value = _field(line)
-        found.setdefault(name, []).append(value)
-    return found
+        fields.setdefault(name, []).append(value)
+    return fields
 
 
 def _field(line: bytes) -> tuple[str, str]:
@@ -143,10 +144,15 @@ class Responses:
     last: whether the server ends the connection after the response whose end was found last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, address: str, nodelay: bool = True) -> None:
+        self._where, self._nodelay = parse_address(address), nodelay
         self.last = False
         self._head: Head | None = None
         self._at = 0  # where the first chunk begins that was not all there
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server; TransportError where that is not possible."""
+        return _connections.connect(self._where, self._nodelay)
 
     def end(self, buffer: Buffer, length: int) -> int:
         """Return how many of ``length`` bytes the first response takes, 0 if it is incomplete.
@@ -180,8 +186,8 @@ def content(response: bytes) -> bytes:
     if head is None:
         raise TransportError("this is no whole response")
     if head.status != 200:
-        found = f"the server answered with HTTP status {head.status} {head.reason}".rstrip()
-        raise TransportError(found, f"status {head.status}")
+        text = f"the server answered with HTTP status {head.status} {head.reason}".rstrip()
+        raise TransportError(text, f"status {head.status}")
     if head.size is not None:
         return response[head.start :]
     return b"".join(response[start:stop] for start, stop in chunks(response, head.start, len(response)))

@@ -3,7 +3,9 @@
 import socket
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from bench.contract import LoadReport, Service
 from bench.errors import TransportError
@@ -11,6 +13,18 @@ from bench.installation import programs
 from bench.process.pipes import Process
 
 HEADER = Path(__file__).with_name("_native.hpp")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which side is native. The side in Python is that of the system that speaks the same protocol.
+
+    client: who makes the calls: c, a program compiled on first use, which makes closed loads; or python.
+    server: who answers: c, the program; or python.
+    """
+
+    client: Literal["c", "python"] = "c"
+    server: Literal["c", "python"] = "c"
 
 
 class Source:
@@ -29,8 +43,8 @@ class Source:
     def start(self, words: Sequence[object], connections: Sequence[socket.socket] = ()) -> "Program":
         """Start the program; it takes over ``connections``, which are closed here."""
         program = Program(self, words, connections)
-        for one in connections:
-            one.close()
+        for connection in connections:
+            connection.close()
         return program
 
 
@@ -38,9 +52,9 @@ class Program(Process):
     """A program in one of its roles; it ends when its input, or this process, ends."""
 
     def __init__(self, source: Source, words: Sequence[object], connections: Sequence[socket.socket]) -> None:
-        self._library = source.library
+        self.library = source.library
         command = [str(source.program()), *map(str, words)]
-        super().__init__(command, pass_fds=[one.fileno() for one in connections])
+        super().__init__(command, pass_fds=[connection.fileno() for connection in connections])
 
     def hear(self, kind: str = "") -> list[str]:
         """Return the words after ``kind`` in its next line; TransportError for any other line."""
@@ -48,7 +62,7 @@ class Program(Process):
         if not line or line.startswith("error "):
             status = self.wait()
             said = line.removeprefix("error ").strip() or f"it ended with status {status}"
-            raise TransportError(f"the {self._library} program failed: {said}")
+            raise TransportError(f"the {self.library} program failed: {said}")
         return line.removeprefix(kind).split()
 
     def read(self, count: int) -> "array[int]":
@@ -58,7 +72,7 @@ class Program(Process):
         return numbers
 
 
-def serve(source: Source, program: Program, service: Service, address: Callable[[list[str]], str]) -> None:
+def serve(program: Program, service: Service, address: Callable[[list[str]], str]) -> None:
     """Let the program answer until it ends; ``address`` returns where, from the words that it says when it is ready."""
     where = address(program.hear("ready"))
 
@@ -67,7 +81,7 @@ def serve(source: Source, program: Program, service: Service, address: Callable[
         return [int(word) for word in program.hear()]
 
     service.announce(where, counts=count)
-    raise TransportError(f"the {source.library} program ended with status {program.wait()}")
+    raise TransportError(f"the {program.library} program ended with status {program.wait()}")
 
 
 class Load:
@@ -76,8 +90,8 @@ class Load:
     A system's own ``Load`` starts its program in ``_start``.
     """
 
-    def __init__(self, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        self._payloads = payloads
+    def __init__(self, address: str, options: Any, payloads: list[bytes], callers: int, most_calls: int) -> None:
+        self._address, self._options, self._payloads = address, options, payloads
         self._callers = callers
         self._words = ["client", callers, most_calls, len(payloads), len(payloads[0])]
         self._calls: list[int] = []

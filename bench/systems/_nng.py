@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pynng
@@ -9,28 +10,25 @@ import pynng
 from bench import credentials
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls
+from bench.systems import _connections, _tls
 
 
 @dataclass(frozen=True)
 class Options:
-    """How sockets are used. The library's own threads move messages; TCP_NODELAY is its default.
+    """How sockets are used. The library's own threads move messages, and it sets TCP_NODELAY.
 
-    nodelay: set TCP_NODELAY. Not on ipc.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: encrypt by the library's own Mbed TLS, over tcp; the client verifies the server's certificate.
     """
 
-    nodelay: bool = True
     codec: str = "json"
     tls: bool = False
 
 
-def opened(kind: Any, options: Options, own: Any = None) -> Any:
+def opened(kind: Any, own: Any = None) -> Any:
     """Return a socket of a kind, for messages of any size; ``own``: settings for encryption."""
     logging.getLogger("pynng").propagate = False
     socket = kind(recv_max_size=0)
-    socket.tcp_nodelay = options.nodelay
     if own is not None:
         socket.tls_config = own
     return socket
@@ -38,11 +36,8 @@ def opened(kind: Any, options: Options, own: Any = None) -> Any:
 
 def _of_server(folder: str) -> Any:
     """Return a server's settings for encryption, with the certificate in a folder."""
-    texts = []
-    for name in (credentials.KEY, credentials.CERTIFICATE):
-        with open(f"{folder}/{name}") as file:  # noqa: PTH123
-            texts.append(file.read())
-    return pynng.TLSConfig(pynng.TLSConfig.MODE_SERVER, own_key_string=texts[0], own_cert_string=texts[1])
+    key, chain = (Path(folder, name).read_text() for name in (credentials.KEY, credentials.CERTIFICATE))
+    return pynng.TLSConfig(pynng.TLSConfig.MODE_SERVER, own_key_string=key, own_cert_string=chain)
 
 
 def _of_client(host: str) -> Any:
@@ -58,7 +53,7 @@ def _of_client(host: str) -> Any:
 def bound(kind: Any, binding: Binding, options: Options) -> tuple[Any, str]:
     """Return a socket of a kind that listens, and the address that clients connect to."""
     endpoint = binding.endpoint()
-    socket = opened(kind, options, _of_server(binding.credentials) if options.tls else None)
+    socket = opened(kind, _of_server(binding.credentials) if options.tls else None)
     try:
         listener = socket.listen(f"tls+{endpoint}" if options.tls else endpoint)
     except pynng.NNGException as reason:
@@ -68,8 +63,7 @@ def bound(kind: Any, binding: Binding, options: Options) -> tuple[Any, str]:
 
 def connected(kind: Any, address: str, options: Options) -> Any:
     """Return a socket of a kind that has connected."""
-    own = _of_client(parse_address(address).host) if options.tls else None
-    socket = opened(kind, options, own)
+    socket = opened(kind, _of_client(parse_address(address).host) if options.tls else None)
     try:
         socket.dial(f"tls+{address}" if options.tls else address, block=True)
     except pynng.NNGException as reason:
@@ -84,7 +78,7 @@ def _not_connected(address: str, options: Options, reason: Exception) -> Transpo
     The library does not say what was wrong with a handshake.
     """
     if options.tls:
-        return _tls.found_wrong(parse_address(address))
+        return _connections.handshake_error(parse_address(address))
     hint = _tls.IF if "shutdown" in str(reason) else ""
     return TransportError(f"cannot connect to {address}: {reason}{hint}", "connect")
 

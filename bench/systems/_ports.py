@@ -24,9 +24,9 @@ def held(host: str = "127.0.0.1", port: int = 0) -> int:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     holder.bind((host, port))
-    found = int(holder.getsockname()[1])
-    _held[found] = holder
-    return found
+    port = int(holder.getsockname()[1])
+    _held[port] = holder
+    return port
 
 
 def is_held(port: int) -> bool:

@@ -48,11 +48,6 @@ def server_context(folder: str) -> "ssl.SSLContext":
     return context
 
 
-def listening(listener: socket.socket, folder: str) -> socket.socket:
-    """Return a listening socket whose connections are encrypted; the first one to read makes the handshake."""
-    return server_context(folder).wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
-
-
 def client_context() -> "ssl.SSLContext":
     """Return what a client needs for TLS 1.3: it trusts this run's authority alone, and verifies names."""
     return _client_context(credentials.text(credentials.AUTHORITY))
@@ -69,32 +64,6 @@ def _client_context(authority: str, protocol: str = "") -> "ssl.SSLContext":
     return context
 
 
-@functools.lru_cache(maxsize=4)
-def _resuming_context(authority: str) -> "ssl.SSLContext":
-    import ssl
-
-    class Resuming(ssl.SSLContext):
-        """A client's context for libraries that pass no session on: each connection resumes the one before it."""
-
-        latest: Any = None  # the connection made last
-
-        def wrap_bio(self, *given: Any, **named: Any) -> Any:
-            """Return a connection that resumes the session of the one before it, if that had one."""
-            session = self.latest.session if self.latest is not None else None
-            self.latest = super().wrap_bio(*given, **named | {"session": session})
-            return self.latest
-
-    context = Resuming(ssl.PROTOCOL_TLS_CLIENT)  # which verifies certificates and names
-    context.load_verify_locations(cadata=authority)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    return context
-
-
-def resuming_context() -> Any:
-    """Return what ``client_context`` does, for an asynchronous library; ``latest`` is the connection made last."""
-    return _resuming_context(credentials.text(credentials.AUTHORITY))
-
-
 def server_name(where: Address) -> str:
     """Return the name that a server's certificate has to hold; at a socket file that is localhost."""
     return "localhost" if where.transport == "ipc" else where.host
@@ -106,12 +75,12 @@ def secured(connection: socket.socket, where: Address, tls_session: str = "new")
     context = client_context()
     connection.settimeout(HANDSHAKE_S)
     try:
-        found = context.wrap_socket(connection, server_hostname=server_name(where), session=session)
+        encrypted = context.wrap_socket(connection, server_hostname=server_name(where), session=session)
     except OSError as reason:
         connection.close()
         raise failed(reason) from reason
-    found.settimeout(None)
-    return found
+    encrypted.settimeout(None)
+    return encrypted
 
 
 RECORD = 16_384  # bytes that one TLS record holds, at most
@@ -180,17 +149,17 @@ class Layer:
 
     def decrypt(self, data: bytes) -> bytes:
         """Return what came in these records and in the beginnings of earlier ones; b"" if that is not whole."""
-        incoming, found = self._incoming, b""
+        incoming, plain = self._incoming, b""
         incoming.write(data)
         try:
-            found = self._read(RECORD)
+            plain = self._read(RECORD)
             while incoming.pending:
-                found += self._read(RECORD)
+                plain += self._read(RECORD)
         except self._no_more:
-            return found
+            return plain
         except self._broken as reason:
             raise TransportError(f"the encrypted connection failed: {reason}", "read") from reason
-        return found
+        return plain
 
 
 def keep_session(connection: Any, where: Address) -> None:
@@ -266,14 +235,3 @@ def hint(tls: bool, reason: BaseException) -> str:
 def plain_text(data: bytes) -> str:
     """Return what to say of an answer that is a TLS alert; "" if it is none."""
     return f"the server expects TLS; {SAME}" if data[:2] == ALERT else ""
-
-
-def found_wrong(where: Address) -> TransportError:
-    """Return what is wrong with a TLS handshake, by another one, for libraries that do not say it."""
-    from bench.systems import sockets
-
-    try:
-        secured(sockets.connect(where), where).close()
-    except TransportError as reason:
-        return reason
-    return TransportError(f"the TLS handshake failed; {SAME}", "connect")

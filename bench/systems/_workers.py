@@ -10,7 +10,7 @@ import os
 import queue
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -30,7 +30,9 @@ from bench.process.channel import (
     run_child,
 )
 from bench.process.pipes import Process, python
-from bench.systems import sockets
+from bench.systems import _connections
+
+BACKLOG = 2048  # connections that may wait to be accepted, for each process
 
 Announce = Callable[[Callable[[], int]], None]  # is given a function that returns the requests answered so far
 Serve = Callable[[socket.socket, dict[str, Any], Announce], None]
@@ -47,33 +49,24 @@ class Work(Message):
 class Workers:
     """Workers that accept at one TCP port; a context manager that ends them."""
 
-    def __init__(self, module: str, endpoint: str, options: dict[str, Any]) -> None:
-        """Start ``options["workers"]`` processes of ``python -m MODULE``; TransportError quotes the one that fails.
+    def __init__(self, module: str, endpoint: str, count: int, pin: bool, options: dict[str, Any]) -> None:
+        """Start ``count`` processes of ``python -m MODULE``; TransportError quotes the one that fails.
 
-        The first binds ``endpoint``, the others the same port; each has its own CPU if ``options["pin"]``.
+        The first binds ``endpoint``, the others the same port; with ``pin`` each has its own CPU.
         """
-        refuse_if_taken(endpoint)
+        _connections.refuse_if_taken(endpoint)
         self._ended: queue.SimpleQueue[TransportError] = queue.SimpleQueue()
-        names = [f"worker {number + 1} of {options['workers']}" for number in range(options["workers"])]
+        names = [f"worker {number + 1} of {count}" for number in range(count)]
         self._workers = [_Worker(module, name, self._ended) for name in names]
+        self.address = endpoint
         try:
-            self.address = self._listen(endpoint, options)
+            for number, worker in enumerate(self._workers):  # the first picks the port
+                cpus = own_cpu(number) if pin else None
+                worker.send(Work(endpoint=self.address, options=options, cpus=cpus))
+                self.address = worker.hear(Listening).address
         except TransportError:
             self.__exit__(None, None, None)
             raise
-
-    def _listen(self, endpoint: str, options: dict[str, Any]) -> str:
-        """Let the first worker listen (and pick the port if none is given), then the others; return the address."""
-        (address,) = self._begin([0], endpoint, options)
-        self._begin(range(1, len(self._workers)), address, options)
-        return address
-
-    def _begin(self, numbers: Iterable[int], endpoint: str, options: dict[str, Any]) -> list[str]:
-        """Return the addresses of these workers once all of them listen."""
-        chosen = [(self._workers[number], own_cpu(number) if options["pin"] else None) for number in numbers]
-        for worker, cpus in chosen:
-            worker.send(Work(endpoint=endpoint, options=options, cpus=cpus))
-        return [worker.hear(Listening).address for worker, _ in chosen]
 
     def counts(self) -> list[int]:
         """Return how many requests each worker has answered so far."""
@@ -139,26 +132,6 @@ def own_cpu(number: int) -> list[int]:
     return [allowed[number % len(allowed)]]
 
 
-def refuse_if_taken(endpoint: str) -> None:
-    """Raise TransportError if another server listens at a port that the user named.
-
-    The kernel would let a second server that shares its port join the first, and the load would go to both.
-    """
-    address = parse_address(endpoint)
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address.host, address.port))
-        except OSError as reason:
-            raise sockets.cannot_listen(address, reason) from reason
-
-
-def listen(endpoint: str, backlog: int, shared: bool) -> socket.socket:
-    """Return a listening socket, whose port others may share; TransportError says why not."""
-    return sockets.listen(parse_address(endpoint), backlog, shared)
-
-
 def work(serve: Serve) -> NoReturn:
     """Run as a worker: listen as ordered, answer with ``serve(listener, options, announce)``, end with the server."""
     run_child(functools.partial(_work, serve))
@@ -167,11 +140,11 @@ def work(serve: Serve) -> NoReturn:
 def _work(serve: Serve, channel: Channel) -> None:
     order = channel.receive(Work)
     pin(order.cpus)
-    listener = listen(order.endpoint, order.options["backlog"], shared=True)
+    listener = _connections.listen(parse_address(order.endpoint), BACKLOG, shared=True)
 
     def announce(counted: Callable[[], int]) -> None:
         channel.on_count = lambda: Counted(count=counted())
-        channel.send(Listening(address=sockets.announced(listener, order.endpoint)))
+        channel.send(Listening(address=_connections.announced(listener, order.endpoint)))
 
     serve(listener, order.options, announce)
     raise BenchError("it stopped serving")

@@ -13,7 +13,7 @@ import zenoh
 from bench import credentials
 from bench.contract import Address, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls
+from bench.systems import _connections, _tls
 
 OPEN_MS = 3000  # to connect
 MATCH_S = 5.0  # until a declaration of the other side has arrived
@@ -24,8 +24,7 @@ def endpoint(where: Address, tls: bool) -> str:
     """Return an address as the library writes it."""
     if where.transport == "ipc":
         return f"unixsock-stream/{where.path}"
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return f"{'tls' if tls else 'tcp'}/{host}:{where.port}"
+    return f"{'tls' if tls else 'tcp'}/{where.place}"
 
 
 def _config(mode: str, settings: dict[str, Any]) -> Any:
@@ -44,8 +43,7 @@ def listening(mode: str, at: str, tls: bool, folder: str) -> tuple[Any, str]:
     if where.transport == "ipc" or where.port:
         return session, at
     (port,) = _ports() - before
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return session, f"tcp://{host}:{port}"
+    return session, str(where._replace(port=port))
 
 
 def routing(ends: list[str], folder: str) -> Any:
@@ -66,15 +64,17 @@ def _open_listening(mode: str, ends: list[str], folder: str) -> Any:
 
 def _ports() -> set[int]:
     """Return the TCP ports at which this process listens: the library does not say which one it was given."""
-    found = set()
+    ports = set()
     for name in os.listdir("/dev/fd"):  # noqa: PTH208
         try:
-            with socket.socket(fileno=os.dup(int(name))) as one:
-                if one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                    found.add(one.getsockname()[1])
+            with socket.socket(fileno=os.dup(int(name))) as descriptor:
+                if descriptor.family != socket.AF_UNIX and descriptor.getsockopt(
+                    socket.SOL_SOCKET, socket.SO_ACCEPTCONN
+                ):
+                    ports.add(descriptor.getsockname()[1])
         except OSError:  # no socket, or closed meanwhile
             continue
-    return found
+    return ports
 
 
 def connected(mode: str, address: str, tls: bool) -> Any:
@@ -92,7 +92,7 @@ def connected(mode: str, address: str, tls: bool) -> Any:
         return zenoh.open(_config(mode, settings))
     except zenoh.ZError as reason:
         if tls:
-            raise _tls.found_wrong(where) from reason
+            raise _connections.handshake_error(where) from reason
         raise TransportError(f"cannot connect to {address}: {words(reason)}{_tls.IF}", "connect") from reason
 
 

@@ -21,9 +21,9 @@ MOST_SOCKETS = 16_384  # of a process; the library's own limit is 1 023
 
 def context() -> Any:
     """Return the process's one context for event loops, with room for many sockets."""
-    found = zmq.asyncio.Context.instance()
-    found.set(zmq.MAX_SOCKETS, MOST_SOCKETS)
-    return found
+    shared = zmq.asyncio.Context.instance()
+    shared.set(zmq.MAX_SOCKETS, MOST_SOCKETS)
+    return shared
 
 
 async def serve(

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import flight
@@ -14,7 +14,7 @@ from bench import codecs, credentials, message_types
 from bench.codecs import arrow
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls, _workers
+from bench.systems import _connections, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.5
@@ -29,15 +29,15 @@ NAME = "echo"
 class Options:
     """How a payload is carried, up to 2 GB; gRPC's limit of 4 MiB is lifted by the library.
 
-    rpc: exchange sends each call through one do_exchange, as a record batch of one column of bytes, which is copied
-        only where the client takes it out; action makes a do_action for each call, with the payload as its body.
-    codec: how structured messages are carried; not used for opaque bytes. arrow with exchange sends a message's rows as
-        the columns of a record batch, and what it holds beside them as the batch's application metadata. Other codecs,
-        and arrow with action, make bytes of them.
+    Each call goes through one do_exchange, as a record batch of one column of bytes, which is copied only where the
+    client takes it out.
+
+    codec: how structured messages are carried; not used for opaque bytes. arrow sends a message's rows as the columns
+        of a record batch, and what it holds beside them as the batch's application metadata. Other codecs make bytes of
+        them.
     tls: TLS by gRPC's own BoringSSL, over tcp; the client verifies the server's certificate.
     """
 
-    rpc: Literal["exchange", "action"] = "exchange"
     codec: str = "arrow"
     tls: bool = False
 
@@ -46,8 +46,7 @@ def _place(where: Address, tls: bool) -> str:
     """Return an address as the library wants it."""
     if where.transport == "ipc":
         return f"grpc+unix://{where.path}"
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return f"grpc+{'tls' if tls else 'tcp'}://{host}:{where.port}"
+    return f"grpc+{'tls' if tls else 'tcp'}://{where.place}"
 
 
 def _batch(payload: bytes) -> Any:
@@ -77,7 +76,7 @@ def coder(options: Options, kind: str) -> codecs.Coder | None:
 
     UsageError for a message that is no table.
     """
-    if options.codec != "arrow" or options.rpc != "exchange":
+    if options.codec != "arrow":
         return None
     codecs.load("arrow", kind)  # which refuses what has no columns
     request = _natural(kind, message_types.first(kind, 500))
@@ -113,8 +112,8 @@ def _write(writer: Any, rows: Rows) -> None:
 
 def _read(chunk: Any) -> Rows:
     """Return what came; ValueError for metadata that are no number."""
-    beside = chunk.app_metadata
-    return Rows(chunk.data, int(beside.to_pybytes()) if beside else 0)
+    metadata = chunk.app_metadata
+    return Rows(chunk.data, int(metadata.to_pybytes()) if metadata else 0)
 
 
 class _Server(flight.FlightServerBase):
@@ -123,11 +122,6 @@ class _Server(flight.FlightServerBase):
     def __init__(self, location: str, service: Service, carries: str, **settings: Any) -> None:
         self._service, self._carries = service, carries
         super().__init__(location, **settings)
-
-    def do_action(self, context: Any, action: Any) -> Iterator[Any]:
-        """Answer one request."""
-        answer, body = self._service.answer, action.body
-        yield flight.Result(answer(body) if self._carries == "bytes" else answer(body.to_pybytes()))
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Answer the requests of one client, each a record batch."""
@@ -159,14 +153,13 @@ def _carried(message: str, options: Options) -> str:
     """Return what a request carries: bytes, which are opaque; rows; or encoded, the bytes of a codec."""
     if message == message_types.BYTES:
         return message_types.BYTES
-    return "rows" if options.codec == "arrow" and options.rpc == "exchange" else "encoded"
+    return "rows" if options.codec == "arrow" else "encoded"
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in the library's threads, until the process ends."""
     where, settings = parse_address(binding.endpoint()), {}
-    if where.transport == "tcp" and where.port:
-        _workers.refuse_if_taken(binding.endpoint())  # the library would share the port
+    _connections.refuse_if_taken(binding.endpoint())  # the library would share the port
     if options.tls:
         names = (credentials.CERTIFICATE, credentials.KEY)
         settings["tls_certificates"] = [tuple(Path(binding.credentials, name).read_bytes() for name in names)]
@@ -174,8 +167,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         server = _Server(_place(where, options.tls), service, _carried(binding.message, options), **settings)
     except (OSError, pa.ArrowException) as reason:
         raise TransportError(f"cannot listen at {binding.endpoint()}: {_words(reason)}") from reason
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    service.announce(binding.endpoint() if where.transport == "ipc" else f"tcp://{host}:{server.port}")
+    service.announce(str(where._replace(port=server.port)))
     server.serve()
 
 
@@ -186,25 +178,18 @@ class Client:
         self._where, self._options = parse_address(address), options
 
     def open(self) -> None:
-        """Make the client, and with exchange its one RPC."""
+        """Make the client, and its one RPC."""
         settings: dict[str, Any] = {
             "generic_options": [("grpc.use_local_subchannel_pool", 1)]
         }  # a connection of its own
         if self._options.tls:
             settings["tls_root_certs"] = credentials.text(credentials.AUTHORITY)
         self._client = flight.connect(_place(self._where, self._options.tls), **settings)
-        self._writer: Any = None
-        self._call: Any = self._act
-        if self._options.rpc == "exchange":
-            self._call = self._first
-            try:
-                self._writer, self._reader = self._client.do_exchange(flight.FlightDescriptor.for_command(NAME))
-            except (OSError, pa.ArrowException) as reason:
-                raise self._failed(reason) from reason
-
-    def _act(self, payload: bytes) -> bytes:
-        (result,) = self._client.do_action(flight.Action(NAME, payload))
-        return result.body.to_pybytes()
+        self._call: Any = self._first
+        try:
+            self._writer, self._reader = self._client.do_exchange(flight.FlightDescriptor.for_command(NAME))
+        except (OSError, pa.ArrowException) as reason:
+            raise self._failed(reason) from reason
 
     def _first(self, payload: Any) -> Any:
         """Begin the exchange with the schema of what its calls carry, and make the first one."""
@@ -242,15 +227,14 @@ class Client:
         """Return the error for a call that failed; the library does not say what was wrong with a handshake."""
         is_new = isinstance(reason, flight.FlightUnavailableError) and "failed to connect" in str(reason)
         if is_new and self._options.tls:
-            return _tls.found_wrong(self._where)
+            return _connections.handshake_error(self._where)
         hint = _tls.IF if is_new else ""
         return TransportError(f"the call failed: {_words(reason)}{hint}", "read")
 
     def close(self) -> None:
         """Disconnect."""
-        if self._writer is not None:
-            with contextlib.suppress(OSError, pa.ArrowException):  # the server has gone
-                self._writer.close()
+        with contextlib.suppress(OSError, pa.ArrowException):  # the server has gone
+            self._writer.close()
         self._client.close()
 
 

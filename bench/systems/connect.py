@@ -9,13 +9,12 @@ from connectrpc.client import ConnectClient
 from connectrpc.compat import google_protobuf_codecs
 from connectrpc.errors import ConnectError
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
-from connectrpc.protocol import ProtocolType
 from connectrpc.server import ConnectASGIApplication, Endpoint
 
 from bench import credentials
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, _tls, sockets
+from bench.systems import _connections, _http_wire, _tls
 
 TRANSPORTS = ("tcp",)  # the library's client has no socket files
 START_S = 0.8
@@ -28,21 +27,17 @@ NAME = "roundtrip.Echo"
 
 @dataclass(frozen=True)
 class Options:
-    """How calls are made. The client is reqwest, in Rust with threads of its own; the server's parser is httptools.
+    """How calls are made: a POST for each, compressed by gzip, the library's default; the server's parser is httptools.
 
-    Those threads take in a stream of replies as it comes, whether it is read or not: a slow client holds up no server.
+    The client is reqwest, in Rust with threads of its own. They take in a stream of replies as it comes, whether it is
+    read or not: a slow client holds up no server.
 
-    serialization: protobuf wraps the payload in a message of its own, json does so in text (bytes as base64); bytes
-        sends it unchanged.
-    protocol: connect is a plain POST for each call; grpc_web puts gRPC's frames and trailers into the bodies.
-    compress: gzip requests and replies, the default of the library.
+    serialization: protobuf wraps the payload in a message of its own; bytes sends it unchanged.
     codec: how structured messages become bytes, in the library's own place for that; not used for opaque bytes.
     tls: HTTPS; the client verifies the server's certificate, by rustls.
     """
 
-    serialization: Literal["protobuf", "json", "bytes"] = "protobuf"
-    protocol: Literal["connect", "grpc_web"] = "connect"
-    compress: bool = True
+    serialization: Literal["protobuf", "bytes"] = "protobuf"
     codec: str = "protobuf"
     tls: bool = False
 
@@ -67,8 +62,7 @@ def _codec(options: Options) -> Any:
     """Return the library's codec."""
     if options.serialization == "bytes":
         return _Unchanged()
-    name = "proto" if options.serialization == "protobuf" else "json"
-    return next(one for one in google_protobuf_codecs() if one.name() == name)
+    return next(codec for codec in google_protobuf_codecs() if codec.name() == "proto")
 
 
 def _message_type(options: Options) -> Any:
@@ -93,25 +87,15 @@ def _method(options: Options, name: str, kind: Any) -> Any:
     )
 
 
-def _call(options: Options) -> Any:
-    return _method(options, "Call", StreamType.UNARY)
-
-
-def _replies(options: Options) -> Any:
-    return _method(options, "Replies", StreamType.SERVER_STREAM)
-
-
 def _wrapping(options: Options) -> tuple[Any, Any]:
     """Return two functions: bytes to message and message to bytes."""
-    if options.serialization == "bytes":
-        return bytes, bytes  # which return the very object they are given
     type_ = _message_type(options)
+    if type_ is bytes:
+        return bytes, bytes  # which return the very object they are given
     return lambda data: type_(data=data), lambda message: message.data
 
 
 class _Application(ConnectASGIApplication):
-    """The library's application, with this package's service."""
-
     path = f"/{NAME}"
 
 
@@ -127,12 +111,13 @@ def _application(options: Options, service: Service) -> Any:
             yield wrap(reply)
 
     endpoints = {
-        f"{_Application.path}/Call": Endpoint.unary(_call(options), call),
-        f"{_Application.path}/Replies": Endpoint.server_stream(_replies(options), replies),
+        f"{_Application.path}/Call": Endpoint.unary(_method(options, "Call", StreamType.UNARY), call),
+        f"{_Application.path}/Replies": Endpoint.server_stream(
+            _method(options, "Replies", StreamType.SERVER_STREAM), replies
+        ),
     }
-    given: dict[str, Any] = {} if options.compress else {"compressions": ()}
     codecs = [_codec(options)]
-    return _Application(service=service, endpoints=lambda _: endpoints, read_max_bytes=None, codecs=codecs, **given)
+    return _Application(service=service, endpoints=lambda _: endpoints, read_max_bytes=None, codecs=codecs)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -140,7 +125,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     from bench.systems import _asgi
 
     listener = _asgi.listen(binding.endpoint())
-    service.announce(sockets.announced(listener, binding.endpoint()))
+    service.announce(_connections.announced(listener, binding.endpoint()))
     folder = binding.credentials if options.tls else ""
     with _asgi.runner("asyncio") as runner:
         runner.run(_asgi.uvicorn(_application(options, service), listener, "httptools", folder))
@@ -159,16 +144,14 @@ class Client:
         if options.tls:
             given["tls_ca_cert"] = credentials.text(credentials.AUTHORITY).encode()
         self._transport = pyqwest.HTTPTransport(**given)
-        settings: dict[str, Any] = {} if options.compress else {"send_compression": None, "accept_compression": ()}
         self._client = ConnectClient(
             f"http{'s' * options.tls}://{_http_wire.authority(self._where)}",
             codec=_codec(options),
-            protocol=ProtocolType.CONNECT if options.protocol == "connect" else ProtocolType.GRPC_WEB,
             http_client=pyqwest.Client(self._transport),
-            **settings,
         )
         self._wrap, self._unwrap = _wrapping(options)
-        self._call, self._replies = _call(options), _replies(options)
+        self._call = _method(options, "Call", StreamType.UNARY)
+        self._replies = _method(options, "Replies", StreamType.SERVER_STREAM)
 
     async def call(self, payload: bytes) -> bytes:
         """Make one call and return its reply."""
@@ -181,8 +164,8 @@ class Client:
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
         """Make one call and yield its replies."""
         try:
-            found = self._client.execute_server_stream(request=self._wrap(payload), method=self._replies)
-            async for reply in found:
+            replies = self._client.execute_server_stream(request=self._wrap(payload), method=self._replies)
+            async for reply in replies:
                 yield self._unwrap(reply)
         except Exception as reason:  # as in ``call``
             raise self._failed(reason) from reason
@@ -193,7 +176,7 @@ class Client:
             return TransportError(f"the call failed: {reason or type(reason).__name__}", "read")
         is_away = reason.code.value == "unavailable"
         if is_away and self._options.tls:
-            return _tls.found_wrong(self._where)
+            return _connections.handshake_error(self._where)
         hint = _tls.IF if is_away else ""
         return TransportError(f"the call failed: {reason.code.value}: {reason.message}{hint}", reason.code.value)
 

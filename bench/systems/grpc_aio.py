@@ -1,7 +1,6 @@
 """gRPC: HTTP/2 remote procedure calls, asyncio API on both sides."""
 
 import asyncio
-import functools
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -25,7 +24,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:
     handlers = _grpc.handlers(options, *_handlers(options, service.answer))
-    if getattr(service, "is_streaming", False):
+    if service.is_streaming:
         handlers = _grpc.stream_handler(options, _replies(service))
     server = grpc.aio.server(handlers=handlers, options=_grpc.server_settings(options))
     address = _grpc.bound(server, binding, options)
@@ -46,7 +45,7 @@ def _replies(service: Service) -> Any:
 
 def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, Any]:
     """Return the handlers of unary calls and of streams."""
-    wrap, unwrap = _wrapping(options)
+    wrap, unwrap = _grpc.wrapping(options)
 
     async def call(request: Any, context: Any) -> Any:
         return wrap(answer(unwrap(request)))
@@ -56,20 +55,6 @@ def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, 
             yield wrap(answer(unwrap(request)))
 
     return call, exchange
-
-
-def _wrapping(options: Options) -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]]:
-    """Return two functions: bytes to message and message to bytes."""
-    if options.serialization == "bytes":
-        return bytes, bytes  # which return the very object they are given
-    payload = _grpc.payload_type()
-    return lambda data: payload(data=data), lambda message: message.data
-
-
-@functools.cache
-def _shared_channel(target: str, options: Options) -> Any:
-    """Return the one channel of this process."""
-    return _grpc.channel(grpc.aio, target, options)
 
 
 class Client:
@@ -84,12 +69,12 @@ class Client:
         """Make the channel and the remote method (inside the event loop that will use them)."""
         options = self._options
         if options.connections == "shared":
-            channel = _shared_channel(self._target, options)
+            channel = _grpc.shared_channel(grpc.aio, self._target, options)
         else:
             self._own = channel = _grpc.channel(grpc.aio, self._target, options)
         remote = _grpc.method(channel, options)
         self._replies = _grpc.stream_method(channel, options)
-        self._wrap, self._unwrap = _wrapping(options)
+        self._wrap, self._unwrap = _grpc.wrapping(options)
         self._exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
 
     @staticmethod

@@ -1,11 +1,10 @@
 """gRPC in C++: unary calls by the library's own language on both sides; either can be the one of grpc_sync."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
-from bench.systems import _grpc, _grpc_wire, _native, _workers, grpc_sync
+from bench.systems import _connections, _grpc, _grpc_wire, _native, _twin, grpc_sync
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
@@ -22,17 +21,12 @@ SOURCE = _native.Source("_grpc_cpp.cpp", "grpc_cpp", FLAGS, ["_grpc_echo.proto"]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(_native.Options):
     """Which side is native; grpcio holds a gRPC core of its own, which is newer than Debian's.
 
-    client: who makes the calls: c, a program in C++, compiled on first use, which makes closed loads; or python, the
-        client of the system grpc_sync.
-    server: who answers: c, the program, its synchronous API; or python, the server of the system grpc_sync.
     max_message_bytes: the largest message that either side accepts (the library's own limit is the default).
     """
 
-    client: Literal["c", "python"] = "c"
-    server: Literal["c", "python"] = "c"
     max_message_bytes: int = 4 * 1024 * 1024
 
     def __post_init__(self) -> None:
@@ -44,9 +38,7 @@ def in_python(options: Options) -> grpc_sync.Options:
     return grpc_sync.Options(max_message_bytes=options.max_message_bytes)
 
 
-def prepare() -> None:
-    """Compile the program that serves and calls, if it is missing."""
-    SOURCE.program()
+prepare = SOURCE.program
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -54,43 +46,19 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.server == "python":
         return grpc_sync.serve(binding, in_python(options), service)
     endpoint = binding.endpoint()
-    where = parse_address(endpoint)
-    if where.transport == "tcp":
-        _workers.refuse_if_taken(endpoint)
+    _connections.refuse_if_taken(endpoint)
     program = SOURCE.start(["server", options.max_message_bytes, _grpc.place(endpoint)])
-    host = f"[{where.host}]" if ":" in where.host else where.host
-    return _native.serve(
-        SOURCE, program, service, lambda words: endpoint if where.transport == "ipc" else f"tcp://{host}:{words[0]}"
-    )
+    where = parse_address(endpoint)
+    return _native.serve(program, service, lambda words: str(where._replace(port=int(words[0]))))
 
 
 class Load(_native.Load):
     """The closed load by the program, which connects."""
 
-    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        super().__init__(payloads, callers, most_calls)
-        self._own = [options.max_message_bytes, _grpc.place(address)]
-
     def _start(self, words: list[object]) -> _native.Program:
-        return SOURCE.start([*words, *self._own])
+        return SOURCE.start([*words, self._options.max_message_bytes, _grpc.place(self._address)])
 
 
-class Client(grpc_sync.Client):
-    """The client of the system grpc_sync, in Python."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, in_python(options))
-
-
-class Wire(_grpc_wire.Wire):
-    """Unary calls as bytes, for the load generator ``wire``; the options are the server's."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, in_python(options))
-
-
-class MultiplexedWire(_grpc_wire.MultiplexedWire):
-    """Unary calls side by side on a connection; the options are the server's."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, in_python(options))
+Client = _twin.with_options(grpc_sync.Client, in_python)
+Wire = _twin.with_options(_grpc_wire.Wire, in_python)
+MultiplexedWire = _twin.with_options(_grpc_wire.MultiplexedWire, in_python)

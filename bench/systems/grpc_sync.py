@@ -1,6 +1,5 @@
 """gRPC: HTTP/2 remote procedure calls, blocking API, a server with a pool of threads."""
 
-import functools
 import queue
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -41,8 +40,11 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in threads, until the process ends."""
     threads = options.threads if options.rpc == "unary" else STREAMS
     handlers = _grpc.handlers(options, *_handlers(options, service.answer))
-    if getattr(service, "is_streaming", False):
-        threads, handlers = MOST_STREAMS, _grpc.stream_handler(options, _replies(service))
+    if service.is_streaming:
+        threads, handlers = (
+            MOST_STREAMS,
+            _grpc.stream_handler(options, lambda request, context: service.replies(request)),
+        )
     server = grpc.server(
         ThreadPoolExecutor(threads),
         handlers,
@@ -54,39 +56,17 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     server.wait_for_termination()
 
 
-def _replies(service: Service) -> Any:
-    """Return what answers a request with a stream of replies; each waits while the client does not read."""
-
-    def replies(request: bytes, context: Any) -> Iterator[bytes]:
-        return service.replies(request)
-
-    return replies
-
-
 def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, Any]:
     """Return the handlers of unary calls and of streams."""
-    if options.serialization == "protobuf":
-        payload = _grpc.payload_type()
+    wrap, unwrap = _grpc.wrapping(options)
 
-        def call(request: Any, context: Any) -> Any:
-            return payload(data=answer(request.data))
-
-    else:
-
-        def call(request: Any, context: Any) -> Any:
-            return answer(request)
+    def call(request: Any, context: Any) -> Any:
+        return wrap(answer(unwrap(request)))
 
     def exchange(requests: Iterator[Any], context: Any) -> Iterator[Any]:
-        for request in requests:
-            yield call(request, context)
+        return (call(request, context) for request in requests)
 
     return call, exchange
-
-
-@functools.cache
-def _shared_channel(target: str, options: Options) -> Any:
-    """Return the one channel of this process."""
-    return _grpc.channel(grpc, target, options)
 
 
 class Client:
@@ -101,17 +81,14 @@ class Client:
         """Make the channel and the remote method."""
         options = self._options
         if options.connections == "shared":
-            channel = _shared_channel(self._target, options)
+            channel = _grpc.shared_channel(grpc, self._target, options)
         else:
             channel = _grpc.channel(grpc, self._target, options)
             self._end = channel.close
         remote = _grpc.method(channel, options)
         self._replies = _grpc.stream_method(channel, options)
-        exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
-        self._exchange = exchange
-        if options.serialization == "protobuf":
-            payload = _grpc.payload_type()
-            self._exchange = lambda data: exchange(payload(data=data)).data
+        self._wrap, self._unwrap = _grpc.wrapping(options)
+        self._exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
 
     def _through_one_stream(self, remote: Any) -> Callable[[Any], Any]:
         """Open a stream, and return a function that sends one message through it and waits for the next."""
@@ -127,7 +104,7 @@ class Client:
     def call(self, payload: bytes) -> bytes:
         """Make one call and return its reply."""
         try:
-            return self._exchange(payload)
+            return self._unwrap(self._exchange(self._wrap(payload)))
         except grpc.RpcError as reason:
             raise _grpc.failed(reason) from reason
         except StopIteration:
@@ -163,14 +140,12 @@ class Multiplexed:
         """Make the channel and the remote method; the first call connects."""
         self._channel = _grpc.channel(grpc, self._target, self._options)
         self._remote = _grpc.method(self._channel, self._options)
-        is_wrapped = self._options.serialization == "protobuf"
-        self._payload = _grpc.payload_type() if is_wrapped else None
+        self._wrap, self._unwrap = _grpc.wrapping(self._options)
 
     def send(self, number: int, payload: bytes) -> None:
         """Begin one call."""
-        message = payload if self._payload is None else self._payload(data=payload)
         try:
-            self._remote.future(message).add_done_callback(lambda call: self._done.put((number, call)))
+            self._remote.future(self._wrap(payload)).add_done_callback(lambda call: self._done.put((number, call)))
         except ValueError as reason:  # a channel that was closed
             raise TransportError(f"the call failed: {reason}") from reason
 
@@ -183,7 +158,7 @@ class Multiplexed:
             raise _grpc.failed(reason) from reason
         except grpc.FutureCancelledError:
             raise TransportError("the call failed: its channel was closed", "CANCELLED") from None
-        return number, reply if self._payload is None else reply.data
+        return number, self._unwrap(reply)
 
     def close(self) -> None:
         """Close the channel; calls that are under way are cancelled."""

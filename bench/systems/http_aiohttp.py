@@ -1,22 +1,17 @@
 """HTTP: aiohttp on both sides, one or more server processes behind one port."""
 
 import asyncio
-import errno
 import functools
-import importlib
-import importlib.util
 import os
-import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from socket import socket
 from typing import Any, Literal
 
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
-from bench.errors import NotInstalledError, TransportError
-from bench.systems import _http, _http_streams, _http_wire, _tls, _workers, sockets
+from bench.errors import TransportError
+from bench.systems import _connections, _http, _http_streams, _http_wire, _tls, _workers
 from bench.systems._aiohttp import aiohttp, web
 
 TRANSPORTS = ("ipc", "tcp")
@@ -27,6 +22,7 @@ FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)  # aiohttp's connector for socket files does not encrypt
 
 MOST_WORKERS = 256
+MODULE = "bench.systems.http_aiohttp"  # that each worker runs
 
 
 @dataclass(frozen=True)
@@ -38,12 +34,8 @@ class Options:
     workers: server processes that share one TCP port (SO_REUSEPORT); 1 is the server's own process. Connections, not
         requests, are spread over them, by a hash: few connections may leave a worker without any.
     pin: keep each worker on one CPU, in turn, out of those that the server may use (Linux).
-    backlog: connections that may wait to be accepted, for each worker; the kernel's limit is net.core.somaxconn.
-    event_loop: asyncio or uvloop (python -m pip install uvloop), of the server; the client's is asyncio's.
-    keep_alive: whether a client keeps its connection; if not, it makes one for each call.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: HTTPS with TLS 1.3, over tcp; the client verifies the server's certificate.
-    tls_session: resumed lets each connection but the first resume the TLS session of the one before it.
     stream_by: how a stream of replies is sent: chunked, each in a chunk of a body; sse, as server-sent events (base64);
         websocket, as messages.
     pool: the most connections that a client has at once, for which further calls wait in turn; 0: one for each call
@@ -53,68 +45,49 @@ class Options:
     resource: Literal["echo", "bytes", "json", "static"] = "echo"
     workers: int = 1
     pin: bool = False
-    backlog: int = 2048
-    event_loop: Literal["asyncio", "uvloop"] = "asyncio"
-    keep_alive: bool = True
     codec: str = "json"
     tls: bool = False
-    tls_session: Literal["new", "resumed"] = "new"
     stream_by: Literal["chunked", "sse", "websocket"] = "chunked"
     pool: int = 0
 
     def __post_init__(self) -> None:
-        _tls.refuse_session(self.tls, self.tls_session)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
-        if not 1 <= self.backlog < 2**31:
-            raise ValueError(f"backlog must be at least 1, and below 2**31, not {self.backlog}")
         if not 0 <= self.pool < 2**31:
             raise ValueError(f"pool must be at least 0, and below 2**31, not {self.pool}")
         if self.pin and not hasattr(os, "sched_setaffinity"):
             raise ValueError("pin needs Linux: this kernel does not keep a process on a CPU")
-        if self.event_loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
-            raise NotInstalledError("uvloop is not installed; install it: python -m pip install uvloop")
 
 
 class Resources:
-    """The resources, and the number of requests answered.
+    """The resources, and the number of requests answered; ``respond`` returns the answer to a posted body."""
 
-    ``respond`` returns the response's body for a request's that holds a structured message; None: an echo.
-    """
-
-    def __init__(self, respond: Callable[[bytes], bytes] | None) -> None:
+    def __init__(self, respond: Callable[[bytes], bytes]) -> None:
         self.calls = 0
         self._respond = respond
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes: method, path and handler."""
         return [
-            web.post("/echo", self.echo if self._respond is None else self.message),
+            web.post("/echo", self.echo),
             web.get("/resource", self.some_bytes),
             web.get("/json", self.value),
             web.get("/", self.file),
         ]
 
     async def echo(self, request: web.Request) -> web.Response:
-        """Return the body of the request."""
-        body = await request.read()
-        self.calls += 1
-        return web.Response(body=body)
-
-    async def message(self, request: web.Request) -> web.Response:
-        """Return the answer to the message in the request's body."""
-        assert self._respond is not None
+        """Return the answer to the request's body: the same, or that to a structured message."""
         body = self._respond(await request.read())
         self.calls += 1
         return web.Response(body=body)
 
     async def some_bytes(self, request: web.Request) -> web.Response:
         """Return ``count`` bytes; status 400 if that is not a number up to 128 MiB."""
-        count = request.query.get("count", "")
-        if not re.fullmatch("[0-9]{1,9}", count) or int(count) > _http.MOST_BYTES:
+        body = _http.requested(request.query.get("count", ""))
+        if body is None:
             raise web.HTTPBadRequest(text=f"count must be 0 to {_http.MOST_BYTES}")
         self.calls += 1
-        return web.Response(body=_http.content(int(count)))
+        return web.Response(body=body)
 
     async def value(self, request: web.Request) -> web.Response:
         """Return the value as JSON, serialized for each request."""
@@ -129,59 +102,47 @@ class Resources:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in this process, or in workers that share its port, until the process ends."""
-    endpoint = binding.endpoint()
-    extra = {"message": binding.message, "credentials": binding.credentials if options.tls else ""}
-    given = asdict(options) | extra
-    many = service if getattr(service, "is_streaming", False) else None
-    if options.workers > 1 and many is None:
+    given = {"options": asdict(options), "message": binding.message, "credentials": binding.credentials}
+    if options.workers > 1 and not service.is_streaming:
         if binding.transport != "tcp":
             raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
-        with _workers.Workers("bench.systems.http_aiohttp", endpoint, given) as workers:
+        with _workers.Workers(MODULE, binding.endpoint(), options.workers, options.pin, given) as workers:
             service.announce(workers.address, counts=workers.counts)
             workers.wait()
     if options.pin:
         os.sched_setaffinity(0, _workers.own_cpu(0))
-    listener = _workers.listen(endpoint, options.backlog, shared=False)
-    address = sockets.announced(listener, endpoint)
+    listener, address = _connections.bound(binding, backlog=_workers.BACKLOG)
 
     def announce(counted: Callable[[], int]) -> None:
         service.announce(address, counts=lambda: [counted()])
 
-    _answer(listener, given, announce, many)
+    _answer(listener, given, announce, service)
 
 
-def _answer(listener: socket, given: dict[str, Any], announce: _workers.Announce, many: Service | None = None) -> None:
+def _answer(
+    listener: socket, given: dict[str, Any], announce: _workers.Announce, service: Service | None = None
+) -> None:
     """Answer the requests at a listening socket until the process ends.
 
-    given: the options; ``message``, what requests carry; ``credentials``, the folder of the certificate, empty without
-    TLS. many: has streams of replies.
+    given: the ``options``; the ``message`` that requests carry; ``credentials``, the folder of the certificate.
+    service: of a server of one process, which can answer with streams.
     """
-    message, folder = given.get("message", "bytes"), given.get("credentials")
-    options = Options(**{name: value for name, value in given.items() if name not in ("message", "credentials")})
-    context = _tls.server_context(folder) if folder else None
-    respond = None if message == "bytes" else codecs.around(codecs.load(options.codec, message))
-    module = importlib.import_module(options.event_loop)
-    with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
-        runner.run(_answer_all(listener, options.backlog, context, announce, Resources(respond), many))
-
-
-async def _answer_all(
-    listener: socket,
-    backlog: int,
-    context: Any,
-    announce: _workers.Announce,
-    resources: Resources,
-    many: Service | None,
-) -> None:
-    application = web.Application(client_max_size=0)  # a payload of any size
+    options, message = Options(**given["options"]), given["message"]
+    respond = bytes if message == "bytes" else codecs.around(codecs.load(options.codec, message))
+    resources, application = Resources(respond), web.Application(client_max_size=0)  # a payload of any size
     application.add_routes(resources.routes())
-    if many is not None:
-        application.add_routes(_http_streams.routes(many.replies_async))
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    await web.SockSite(runner, listener, backlog=backlog, ssl_context=context).start()
-    announce(lambda: resources.calls)
-    await asyncio.Event().wait()  # an event that nobody sets
+    if service is not None and service.is_streaming:
+        application.add_routes(_http_streams.routes(service.replies_async))
+    context = _tls.server_context(given["credentials"]) if options.tls else None
+
+    async def answer_all() -> None:
+        runner = web.AppRunner(application, access_log=None)
+        await runner.setup()
+        await web.SockSite(runner, listener, backlog=_workers.BACKLOG, ssl_context=context).start()
+        announce(lambda: resources.calls)
+        await asyncio.Event().wait()  # an event that nobody sets
+
+    asyncio.run(answer_all())
 
 
 class Client:
@@ -194,17 +155,15 @@ class Client:
 
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it)."""
-        where, close = parse_address(self._address), not self._options.keep_alive
-        is_resuming = self._options.tls_session == "resumed"
-        self._context = _tls.resuming_context() if is_resuming else _tls.client_context() if self._options.tls else None
-        secure: dict[str, Any] = {"ssl": self._context} if self._options.tls else {}
+        where = parse_address(self._address)
+        secure: dict[str, Any] = {"ssl": _tls.client_context()} if self._options.tls else {}
         most = self._options.pool  # connections; 0: the library's word for no limit
         connector: aiohttp.BaseConnector
         if where.transport == "ipc":
-            base, connector = "http://localhost", aiohttp.UnixConnector(where.path, force_close=close, limit=most)
+            base, connector = "http://localhost", aiohttp.UnixConnector(where.path, limit=most)
         else:
             base = f"http{'s' * self._options.tls}://{_http_wire.authority(where)}"
-            connector = aiohttp.TCPConnector(force_close=close, limit=most, **secure)
+            connector = aiohttp.TCPConnector(limit=most, **secure)
         no_limit = aiohttp.ClientTimeout(total=None)  # this package has its own deadlines, without a timer per call
         self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
@@ -229,16 +188,12 @@ class Client:
                 body = await reply.read()
         except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
             raise self._failed(reason) from reason
-        if reply.status != 200:
-            raise _refused(reply, repr(body[:100]))
-        if fault := self._fault(body, payload):
+        if fault := self._fault(body, payload) if reply.status == 200 else repr(body[:100]):
             raise _refused(reply, fault)
         return body if self._is_echo else payload
 
     def _failed(self, reason: Exception) -> TransportError:
         """Return the error for a request without an answer."""
-        if isinstance(reason, OSError) and reason.errno == errno.EADDRNOTAVAIL and not self._options.keep_alive:
-            return TransportError(f"no port is left to connect from: {_ports()}", "connect")
         if isinstance(reason, aiohttp.ClientConnectorCertificateError):
             return _tls.failed(reason.certificate_error)
         if isinstance(reason, aiohttp.ClientConnectorSSLError):
@@ -247,14 +202,6 @@ class Client:
             return TransportError(f"cannot connect to {self._address}: {os.strerror(reason.errno or 0)}", "connect")
         text = _tls.hint(self._options.tls, reason)
         return TransportError(f"the call failed: {str(reason) or type(reason).__name__}{text}", "read")
-
-    @property
-    def resumed(self) -> bool | None:
-        """Whether the connection made last resumed a TLS session; None without TLS."""
-        if self._context is None:
-            return None
-        latest = getattr(self._context, "latest", None)
-        return latest is not None and bool(latest.session_reused)
 
     async def close(self) -> None:
         """Disconnect."""
@@ -299,20 +246,8 @@ def _refused(reply: aiohttp.ClientResponse, fault: str) -> TransportError:
     return TransportError(f"{request} was answered with status {reply.status} {reply.reason}: {fault}", kind)
 
 
-def _ports() -> str:
-    """Return why this machine has no free port left, with the kernel's settings."""
-    files = [Path("/proc/sys/net/ipv4", name) for name in ("ip_local_port_range", "tcp_tw_reuse")]
-    found = [f"{one.name} is {' '.join(one.read_text().split()) if one.exists() else 'unknown'}" for one in files]
-    return (
-        "each call takes one, which rests for a minute after its connection has ended "
-        f"({' and '.join(found)} in /proc/sys/net/ipv4); make fewer calls, or set keep_alive true"
-    )
-
-
 def url(address: str, options: Options, payload_bytes: int) -> str:
     """Return the URL for load generators; ValueError for options that they do not support."""
-    if not options.keep_alive:
-        raise ValueError("load generators keep their connections: give keep_alive true")
     _tls.refuse_generators(options.tls)
     return _http.url(address, options.resource, payload_bytes)
 
@@ -321,10 +256,8 @@ class Wire(_http.Wire):
     """The same requests for the load generator ``wire``."""
 
     def __init__(self, address: str, options: Options) -> None:
-        if not options.keep_alive:
-            raise ValueError("the engine wire keeps its connections: give keep_alive true")
         super().__init__(address, options.resource)
-        self.tls = _tls.Layer(parse_address(address), options.tls_session) if options.tls else None
+        self.tls = _tls.Layer(parse_address(address)) if options.tls else None
 
 
 if __name__ == "__main__":

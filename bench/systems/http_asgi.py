@@ -1,4 +1,4 @@
-"""HTTP: ASGI, a Starlette application on uvicorn, hypercorn or granian; clients of httpx or aiohttp."""
+"""HTTP: ASGI, a Starlette application on uvicorn, hypercorn or granian; a client of httpx."""
 
 import importlib.util
 from collections.abc import AsyncIterator, Callable
@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import NotInstalledError, TransportError
-from bench.systems import _http, _http_wire, _messages, _ports, _tls, _workers, sockets
+from bench.systems import _connections, _http, _http_wire, _messages, _ports, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.8
-REQUIRES = ("starlette", "uvicorn", "h11", "httptools", "hypercorn", "granian", "httpx", "aiohttp")
+REQUIRES = ("starlette", "uvicorn", "h11", "httptools", "hypercorn", "granian", "httpx")
 GROUP = "http"
 FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)
@@ -20,16 +20,14 @@ ENCRYPTED = ("tcp",)
 
 @dataclass(frozen=True)
 class Options:
-    """The resource requested, and who reads HTTP on each side: one server process, connections kept.
+    """The resource requested, and who reads HTTP in the server: one process, connections kept.
 
     An idle connection is kept for an hour; the limit of uvicorn and hypercorn is 5 s.
 
     server: uvicorn with the parser httptools (C) or h11 (Python); hypercorn, which uses h11 too; granian (hyper, in
         Rust, in threads beside the event loop).
     framework: starlette finds the handler by its routes; none is an application by hand.
-    client: httpx (its parser is h11) or aiohttp (a parser in C), without their limits on time.
-    resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has; json gets a small
-        JSON value.
+    resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has.
     event_loop: asyncio or uvloop, of the server.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: HTTPS, over tcp; the client verifies the server's certificate.
@@ -37,8 +35,7 @@ class Options:
 
     server: Literal["uvicorn_httptools", "uvicorn_h11", "hypercorn", "granian"] = "uvicorn_httptools"
     framework: Literal["starlette", "none"] = "starlette"
-    client: Literal["httpx", "aiohttp"] = "httpx"
-    resource: Literal["echo", "bytes", "json"] = "echo"
+    resource: Literal["echo", "bytes"] = "echo"
     event_loop: Literal["asyncio", "uvloop"] = "asyncio"
     codec: str = "json"
     tls: bool = False
@@ -58,10 +55,10 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     with _asgi.runner(options.event_loop) as runner:
         if options.server == "granian":
             where = _reserved(binding.endpoint())
-            runner.run(_asgi.granian(application, _place(where), folder, _announcer(where, binding, service)))
+            runner.run(_asgi.granian(application, _place(where), folder, _announcer(where, service)))
             return
         listener = _asgi.listen(binding.endpoint())
-        service.announce(sockets.announced(listener, binding.endpoint()))
+        service.announce(_connections.announced(listener, binding.endpoint()))
         if options.server == "hypercorn":
             runner.run(_asgi.hypercorn(application, listener, folder))
         else:
@@ -73,7 +70,7 @@ def _reserved(endpoint: str) -> Address:
     where = parse_address(endpoint)
     if where.transport == "ipc":
         return where
-    _workers.refuse_if_taken(endpoint)
+    _connections.refuse_if_taken(endpoint)
     return where._replace(port=_ports.held(where.host, where.port))
 
 
@@ -84,76 +81,29 @@ def _place(where: Address) -> dict[str, Any]:
     return {"address": where.host, "port": where.port, "backlog": 2048}
 
 
-def _announcer(where: Address, binding: Binding, service: Service) -> Callable[[], bool]:
+def _announcer(where: Address, service: Service) -> Callable[[], bool]:
     """Return a function that announces the address, and is true, when connections are accepted."""
 
     def ready() -> bool:
         try:
-            sockets.connect(where).close()
+            _connections.connect(where).close()
         except TransportError:
             return False
-        host = f"[{where.host}]" if ":" in where.host else where.host
-        service.announce(binding.endpoint() if where.transport == "ipc" else f"tcp://{host}:{where.port}")
+        service.announce(str(where))
         return True
 
     return ready
 
 
 class Client:
-    """One client of the library's with a connection that is kept; the first call connects it."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        self._inner: Any = (_Httpx if options.client == "httpx" else _aiohttp)(address, options)
-
-    async def open(self) -> None:
-        """Make the client (inside the event loop that will use it)."""
-        await self._inner.open()
-
-    async def call(self, payload: bytes) -> bytes:
-        """Make one request and return the payload: as sent by the server or implied by a correct response."""
-        return await self._inner.call(payload)
-
-    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Make one request and yield its replies, the body's messages, each after its length."""
-        came = _messages.Buffer()
-        async for data in self._inner.pieces(payload):
-            came.add(data)
-            while (reply := came.take()) is not None:
-                yield reply
-
-    async def close(self) -> None:
-        """Disconnect."""
-        await self._inner.close()
-
-
-StreamClient = Client
-
-
-def _aiohttp(address: str, options: Options) -> Any:
-    """Return a client of aiohttp."""
-    from bench.systems import http_aiohttp
-
-    class Found(http_aiohttp.Client):
-        async def pieces(self, payload: bytes) -> AsyncIterator[bytes]:
-            """Yield what comes of a streamed body."""
-            try:
-                async with self._session.post(f"{self._base}/chunked", data=payload) as response:
-                    async for data in response.content.iter_any():
-                        yield data
-            except Exception as reason:  # as in ``call``
-                raise self._failed(reason) from reason
-
-    return Found(address, http_aiohttp.Options(resource=options.resource, tls=options.tls))
-
-
-class _Httpx:
-    """One client of httpx."""
+    """One client of httpx, whose parser is h11, with a connection that is kept; the first call connects it."""
 
     def __init__(self, address: str, options: Options) -> None:
         self._where, self._options = parse_address(address), options
         self._fault = _http.fault_of(options.resource)
 
     async def open(self) -> None:
+        """Make the client (inside the event loop that will use it)."""
         import httpx
 
         where, tls = self._where, self._options.tls
@@ -164,6 +114,7 @@ class _Httpx:
         self._client = httpx.AsyncClient(transport=transport, timeout=None, trust_env=False)
 
     async def call(self, payload: bytes) -> bytes:
+        """Make one request and return the payload: as sent by the server or implied by a correct response."""
         is_echo = self._options.resource == "echo"
         try:
             if is_echo:
@@ -178,11 +129,15 @@ class _Httpx:
             raise TransportError(f"{self._target} was answered wrongly: {fault}", "body")
         return response.content if is_echo else payload
 
-    async def pieces(self, payload: bytes) -> AsyncIterator[bytes]:
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Make one request and yield its replies, the body's messages, each after its length."""
+        came = _messages.Buffer()
         try:
             async with self._client.stream("POST", f"{self._base}/chunked", content=payload) as response:
                 async for data in response.aiter_raw():
-                    yield data
+                    came.add(data)
+                    while (reply := came.take()) is not None:
+                        yield reply
         except Exception as reason:  # as in ``call``
             raise self._failed(reason) from reason
 
@@ -192,13 +147,17 @@ class _Httpx:
 
         if isinstance(reason, httpx.ConnectError):
             if self._options.tls:
-                return _tls.found_wrong(self._where)
+                return _connections.handshake_error(self._where)
             return TransportError(f"cannot connect to {self._base}: {reason}", "connect")
         ended = isinstance(reason, httpx.RemoteProtocolError | httpx.ReadError) and not self._options.tls
         return TransportError(f"the call failed: {reason or type(reason).__name__}{_tls.IF * ended}", "read")
 
     async def close(self) -> None:
+        """Disconnect."""
         await self._client.aclose()
+
+
+StreamClient = Client
 
 
 def _refused(status: int, body: bytes) -> TransportError:

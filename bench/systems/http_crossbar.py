@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _crossbar, _http, _workers, http_aiohttp
+from bench.systems import _connections, _crossbar, _http, _twin, _workers, http_aiohttp
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 3.0  # the node takes twice as long, its client is fast
@@ -32,42 +32,26 @@ class Options:
         spread over them, by a hash. The node's controller is a further process of the server; it has no work
         in a window.
     pin: keep each worker on one CPU, in turn, out of those that the server may use (Linux).
-    backlog: connections that may wait to be accepted, for each worker; the kernel's limit is net.core.somaxconn.
-    keep_alive: whether a client keeps its connection; if not, it makes one for each call.
     """
 
     resource: Literal["echo", "bytes", "json", "static"] = "echo"
     workers: int = 1
     pin: bool = False
-    backlog: int = 2048
-    keep_alive: bool = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
-        if not 1 <= self.backlog <= 65535:
-            raise ValueError(f"backlog must be 1 to 65535, not {self.backlog}")
         if self.pin and not hasattr(os, "sched_setaffinity"):
             raise ValueError("pin needs Linux: this kernel does not keep a process on a CPU")
 
 
 def _of_client(options: Options) -> http_aiohttp.Options:
     """Return the options of http_aiohttp, whose client is this system's."""
-    return http_aiohttp.Options(resource=options.resource, keep_alive=options.keep_alive)
+    return http_aiohttp.Options(resource=options.resource)
 
 
-class Client(http_aiohttp.Client):
-    """The client of http_aiohttp."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, _of_client(options))
-
-
-class Wire(http_aiohttp.Wire):
-    """The requests of http_aiohttp for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, _of_client(options))
+Client = _twin.with_options(http_aiohttp.Client, _of_client)
+Wire = _twin.with_options(http_aiohttp.Wire, _of_client)
 
 
 def url(address: str, options: Options, payload_bytes: int) -> str:
@@ -79,7 +63,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Run a node whose workers answer, until it ends."""
     if options.workers > 1 and binding.transport != "tcp":
         raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
-    _workers.refuse_if_taken(binding.endpoint())
+    _connections.refuse_if_taken(binding.endpoint())
     is_free = binding.transport == "tcp" and not binding.is_named
     address = _crossbar.reserved(binding.host) if is_free else binding.endpoint()
     here, directory = Path(__file__).parent, Path(binding.directory)
@@ -98,7 +82,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 def _configuration(address: str, options: Options, directory: str) -> dict[str, Any]:
     """Return the node's configuration: workers that serve the same at the same endpoint."""
-    endpoint = _crossbar.endpoint(address) | {"backlog": options.backlog}
+    endpoint = _crossbar.endpoint(address) | {"backlog": _workers.BACKLOG}
     endpoint |= {"shared": True} if options.workers > 1 else {}
     workers = []
     for number in range(options.workers):

@@ -1,14 +1,13 @@
 """HTTP/1.1: a plain handler of Python's http.server, a thread for each connection, and a bare client."""
 
 import http.client
-import socket
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, _tls, sockets
+from bench.systems import _connections, _http_wire, _tls
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
@@ -68,13 +67,11 @@ class _Server(ThreadingHTTPServer):
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
-    listener = sockets.listen(parse_address(binding.endpoint()))
-    if options.tls:
-        listener = _tls.listening(listener, binding.credentials)
+    listener, address = _connections.bound(binding, options.tls)
     server = _Server(("", 0), _handler(options, service), bind_and_activate=False)
     server.socket.close()
     server.socket = listener
-    service.announce(sockets.announced(listener, binding.endpoint()))
+    service.announce(address)
     server.serve_forever(poll_interval=3600)
 
 
@@ -87,9 +84,8 @@ class Client:
 
     def open(self) -> None:
         """Connect."""
-        self._connection = sockets.connect(self._where, self._options.client_nodelay)
-        if self._options.tls:
-            self._connection = _tls.secured(self._connection, self._where, self._options.tls_session)
+        options = self._options
+        self._connection = _connections.connect(self._where, options.client_nodelay, options.tls, options.tls_session)
 
     def call(self, payload: bytes) -> bytes:
         """Post the payload and return the body of the response."""
@@ -104,8 +100,8 @@ class Client:
             text = _tls.hint(self._options.tls, reason)
             raise TransportError(f"the call failed: {reason or type(reason).__name__}{text}", "read") from reason
         if response.status != 200:
-            found = f"the server answered with HTTP status {response.status} {response.reason}"
-            raise TransportError(found, f"status {response.status}")
+            text = f"the server answered with HTTP status {response.status} {response.reason}"
+            raise TransportError(text, f"status {response.status}")
         return body
 
     @property
@@ -124,15 +120,10 @@ class Wire(_http_wire.Responses):
     """The same requests for the load generator ``wire``; one instance for each connection: it keeps its position."""
 
     def __init__(self, address: str, options: Options) -> None:
-        super().__init__()
+        super().__init__(address, options.client_nodelay)
         if options.writes != 1:
             raise ValueError("the engine wire sends each request in one write: give writes 1")
-        self._where, self._nodelay = parse_address(address), options.client_nodelay
         self.tls = _tls.Layer(self._where, options.tls_session) if options.tls else None
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return sockets.connect(self._where, self._nodelay)
 
     def request(self, payload: bytes) -> bytes:
         """Return a request with this body."""

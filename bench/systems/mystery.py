@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _workers, sockets
+from bench.systems import _connections, _workers, sockets
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
@@ -76,8 +76,8 @@ def way(box: str) -> Way:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Serve with one process, or two that share a port, until this one ends."""
-    arguments = {"box": options.box, "workers": way(options.box).workers, "pin": False, "backlog": 128}
-    with _workers.Workers("bench.systems.mystery", binding.endpoint(), arguments) as workers:
+    count, given = way(options.box).workers, {"box": options.box}
+    with _workers.Workers("bench.systems.mystery", binding.endpoint(), count, False, given) as workers:
         service.announce(workers.address, counts=workers.counts)
         workers.wait()
 
@@ -131,7 +131,7 @@ class Client:
 
     def open(self) -> None:
         """Connect."""
-        self._connection = sockets.connect(self._where, nodelay=True)
+        self._connection = _connections.connect(self._where, nodelay=True)
 
     def call(self, payload: bytes) -> bytes:
         """Send one request and return its reply."""

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +13,7 @@ from nats.aio.msg import Msg
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
-from bench.replies import END
-from bench.systems import _broker, _one_way, _tls
+from bench.systems import _broker, _broker_ends, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.4
@@ -25,9 +23,8 @@ GROUP = "broker"
 LARGEST_BYTES = 8_388_608  # the broker advises against a max_payload above
 PROGRAMS = {"nats-server": "nats-server"}
 
-SERVER = _broker.Program("nats-server", "nats-server", (2, 2), r"Version:\s+v?(\d+(?:\.\d+)*)", "Server is ready")
+SERVER = _broker.Program("nats-server", "nats-server", "Server is ready")
 QUEUE = "servers"  # of the servers under one subject, each request is given to one
-REPORTS = ".read"  # behind the subject of a one-way stream: where its receiver reports
 CONNECT_S = 3.0
 
 
@@ -72,38 +69,75 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
     return ["--config", _broker.write(binding, "nats.conf", lines)], places
 
 
-async def _connect(where: Address, options: Options, gone: Callable[[], None] = lambda: None) -> Connection:
-    """Return a connection that is not made anew when it is lost; ``gone`` is called when it has ended."""
-    connection, first = Connection(), asyncio.get_running_loop().create_future()
+class _Connection(_broker_ends.Connection):
+    """A connection that is not made anew when it is lost."""
 
-    async def complain(reason: Exception) -> None:
-        if not first.done():
-            first.set_result(reason)
-        print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
+    FAILURES = (errors.Error, OSError)  # TimeoutError too
 
-    async def end() -> None:
-        gone()
+    def __init__(self, address: str, options: Options) -> None:
+        super().__init__(address, options)
+        self._nats = Connection()
+        self.replies = self._nats.new_inbox()
 
-    secure: dict[str, Any] = {}
-    if options.tls:
-        secure = {"tls": _tls.client_context(), "tls_hostname": where.host}
-    user, password = _broker.login() or (None, None)
-    try:
-        await connection.connect(
-            f"{'tls' if options.tls else 'nats'}://{where.host}:{where.port}",
-            error_cb=complain,
-            closed_cb=end,
-            allow_reconnect=False,
-            max_reconnect_attempts=1,
-            reconnect_time_wait=0,
-            connect_timeout=int(CONNECT_S),
-            user=user,
-            password=password,
-            **secure,
-        )
-    except (TimeoutError, errors.Error, OSError) as reason:
-        raise _unreachable(where, options, first.result() if first.done() else reason) from reason
-    return connection
+    async def connect(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
+        """Connect."""
+        first = asyncio.get_running_loop().create_future()
+
+        async def complain(reason: Exception) -> None:
+            if not first.done():
+                first.set_result(reason)
+            print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
+
+        async def end() -> None:
+            lost(_broker.lost())
+
+        where, tls = self.where, self.options.tls
+        secure: dict[str, Any] = {"tls": _tls.client_context(), "tls_hostname": where.host} if tls else {}
+        user, password = _broker.login() or (None, None)
+        try:
+            await self._nats.connect(
+                f"{'tls' if tls else 'nats'}://{where.place}",
+                error_cb=complain,
+                closed_cb=end,
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                connect_timeout=int(CONNECT_S),
+                user=user,
+                password=password,
+                **secure,
+            )
+        except self.FAILURES as reason:
+            raise _unreachable(where, self.options, first.result() if first.done() else reason) from reason
+
+    def publish(self, name: str, payload: bytes, number: str = "", reply_to: str = "") -> Any:
+        """Return what awaits that a message is published."""
+        return self._nats.publish(name, payload, reply_to)
+
+    async def subscribe(self, name: str, take: _broker_ends.Take) -> None:
+        """Have ``take`` awaited for each message."""
+
+        async def handle(message: Msg) -> None:
+            await take(message.data, "", message.reply)
+
+        await self._nats.subscribe(name, queue=QUEUE if name == self.name else "", cb=handle)
+        await self._nats.flush()
+
+    def failed(self, reason: Exception) -> TransportError:
+        """Return the error for a call that failed."""
+        if isinstance(reason, errors.NoRespondersError):
+            return TransportError(f"no server takes requests under {self.name!r}", "connect")
+        if isinstance(reason, TimeoutError):
+            return _broker.no_reply(self.name)
+        if isinstance(reason, errors.MaxPayloadError):
+            text = f"the broker takes messages of up to {LARGEST_BYTES:,} B: the payload is larger"
+            return TransportError(text, "size")
+        text = str(reason) or type(reason).__name__
+        return TransportError(f"the call failed: {text.removeprefix('nats: ')}", "read")
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._nats.close()
 
 
 def _unreachable(where: Address, options: Options, reason: BaseException) -> TransportError:
@@ -117,160 +151,41 @@ def _unreachable(where: Address, options: Options, reason: BaseException) -> Tra
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Subscribe to a subject and answer its requests, until the process ends."""
-    asyncio.run(_serve(binding, options, service))
+    """Take requests from a subject and answer them, until the process ends."""
+    _broker_ends.serve(_Connection, binding, options, service)
 
 
-async def _serve(binding: Binding, options: Options, service: Service) -> None:
-    address = _broker.announced(binding, options.tls)
-    where, subject = _broker.split(address)
-    connection = await _connect(where, options)
-    answer, publish = service.answer, connection.publish
-
-    async def respond(request: Msg) -> None:
-        await publish(request.reply, answer(request.data))
-
-    async def stream(request: Msg) -> None:
-        async for reply in service.replies_async(request.data):
-            await publish(request.reply, reply)
-        await publish(request.reply, END)
-
-    streams: set[asyncio.Task[None]] = set()
-
-    async def begin(request: Msg) -> None:
-        task = asyncio.create_task(stream(request))
-        streams.add(task)
-        task.add_done_callback(streams.discard)
-
-    await connection.subscribe(subject, queue=QUEUE, cb=begin if getattr(service, "is_streaming", False) else respond)
-    await connection.flush()
-    service.announce(address)
-    while connection.is_connected:
-        await asyncio.sleep(0.5)
-    raise _broker.lost()
-
-
-def _failed(reason: Exception, subject: str) -> TransportError:
-    """Return the error for a call that failed."""
-    if isinstance(reason, errors.NoRespondersError):
-        return TransportError(f"no server takes requests under {subject!r}", "connect")
-    if isinstance(reason, errors.TimeoutError | asyncio.TimeoutError):
-        return _broker.no_reply(subject)
-    if isinstance(reason, errors.MaxPayloadError):
-        return TransportError(f"the broker takes messages of up to {LARGEST_BYTES:,} B: the payload is larger", "size")
-    text = str(reason) or type(reason).__name__
-    return TransportError(f"the call failed: {text.removeprefix('nats: ')}", "read")
-
-
-class Client:
-    """One connection to the broker; replies come to an inbox that it subscribes to with the first call."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._subject = _broker.split(address)
-        self._options = options
+class Client(_Connection):
+    """One connection to the broker; replies come to an inbox that the library subscribes to with the first call."""
 
     async def open(self) -> None:
         """Connect."""
-        self._connection = await _connect(self._where, self._options)
-        self._request = self._connection.request
+        await self.connect(lambda *_: None)
 
     async def call(self, payload: bytes) -> bytes:
         """Publish a request and return its reply."""
         try:
-            return (await self._request(self._subject, payload, _broker.WAIT_S)).data
-        except (TimeoutError, errors.Error, OSError) as reason:
-            raise _failed(reason, self._subject) from reason
-
-    async def close(self) -> None:
-        """Disconnect."""
-        await self._connection.close()
+            return (await self._nats.request(self.name, payload, _broker.WAIT_S)).data
+        except self.FAILURES as reason:
+            raise self.failed(reason) from reason
 
 
 class Multiplexed(Client):
     """One connection on which several calls are awaited at once."""
 
 
-class StreamClient(Client):
-    """A connection with an inbox of its own for each stream; an empty message follows the last reply."""
-
-    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Publish a request and yield its replies."""
-        inbox = self._connection.new_inbox()
-        try:
-            replies = await self._connection.subscribe(inbox)
-            try:
-                await self._connection.publish(self._subject, payload, inbox)
-                while reply := (await replies.next_msg(None)).data:
-                    yield reply
-            finally:
-                await replies.unsubscribe()
-        except (TimeoutError, errors.Error, OSError) as reason:
-            raise _failed(reason, self._subject) from reason
+class StreamClient(_broker_ends.StreamClient, _Connection):
+    """A connection for streams of replies."""
 
 
-class Sender:
-    """The sending end of a one-way stream: a publisher, which waits for its receiver's reports."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._subject = _broker.split(address)
-        self._options = options
-
-    async def open(self) -> None:
-        """Connect, and subscribe to the reports."""
-        ahead = self._ahead = _one_way.Ahead()
-
-        async def take(report: Msg) -> None:
-            ahead.reported(report.data)
-
-        self._connection = await _connect(self._where, self._options, lambda: ahead.failed(_broker.lost()))
-        self._publish = self._connection.publish
-        await self._connection.subscribe(self._subject + REPORTS, cb=take)
-
-    async def send(self, payload: bytes) -> None:
-        """Publish a message."""
-        try:
-            await self._publish(self._subject, payload)
-        except (errors.Error, OSError) as reason:
-            raise _failed(reason, self._subject) from reason
-        await self._ahead.sent(payload)
-
-    async def close(self) -> None:
-        """Disconnect."""
-        await self._connection.close()
+class Sender(_broker_ends.Sender, _Connection):
+    """The sending end of a one-way stream."""
 
 
-class Receiver:
-    """The receiving end of a one-way stream: a subscriber, whose callback fills a queue."""
-
-    def __init__(self, binding: Binding, options: Options) -> None:
-        self.address = _broker.announced(binding, options.tls)
-        self._options = options
-
-    async def open(self) -> None:
-        """Connect and subscribe."""
-        inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
-        where, subject = _broker.split(self.address)
-
-        async def take(message: Msg) -> None:
-            inbox.put_nowait(message.data)
-
-        connection = self._connection = await _connect(where, self._options, lambda: inbox.put_nowait(None))
-        self._get = inbox.get
-        self._behind = _one_way.Behind(lambda count: connection.publish(subject + REPORTS, count))
-        await connection.subscribe(subject, cb=take)
-        await connection.flush()
-
-    async def receive(self) -> bytes:
-        """Return the next message, waiting for it."""
-        if (message := await self._get()) is None:
-            raise _broker.lost()
-        try:
-            await self._behind.took(message)
-        except (errors.Error, OSError) as reason:
-            raise _broker.lost() from reason
-        return message
+class Receiver(_broker_ends.Receiver, _Connection):
+    """The receiving end of a one-way stream."""
 
     async def close(self) -> None:
         """Send what is still to be sent, and disconnect."""
         with contextlib.suppress(errors.Error):
-            await self._connection.drain()
+            await self._nats.drain()

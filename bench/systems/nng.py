@@ -16,16 +16,28 @@ Options = _nng.Options
 serve = _nng.serve
 
 
-class Client:
-    """One REQ socket: send, then receive. The library sends a request again when a minute passes without its reply."""
+class _Connected:
+    """A socket that connects."""
+
+    kind: Any
 
     def __init__(self, address: str, options: Options) -> None:
         self._address, self._options = address, options
 
     def open(self) -> None:
         """Connect."""
-        self._socket = _nng.connected(pynng.Req0, self._address, self._options)
+        self._socket = _nng.connected(self.kind, self._address, self._options)
         self._send, self._receive = self._socket.send, self._socket.recv
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._socket.close()
+
+
+class Client(_Connected):
+    """One REQ socket: send, then receive. The library sends a request again when a minute passes without its reply."""
+
+    kind = pynng.Req0
 
     def call(self, payload: bytes) -> bytes:
         """Send one request and return its reply."""
@@ -35,31 +47,18 @@ class Client:
         except pynng.NNGException as reason:
             raise _nng.failed(reason) from reason
 
-    def close(self) -> None:
-        """Disconnect."""
-        self._socket.close()
 
-
-class Sender:
+class Sender(_Connected):
     """The sending end of a one-way stream: a PUSH socket, without a queue of its own beyond one message."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address, self._options = address, options
-
-    def open(self) -> None:
-        """Connect."""
-        self._socket = _nng.connected(pynng.Push0, self._address, self._options)
+    kind = pynng.Push0
 
     def send(self, payload: bytes) -> None:
         """Hand over one message, waiting while the connection takes none."""
         try:
-            self._socket.send(payload)
+            self._send(payload)
         except pynng.NNGException as reason:
             raise TransportError(f"a message could not be sent: {reason}") from reason
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._socket.close()
 
 
 class Receiver:

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
-from bench.contract import Binding, Service, parse_address
-from bench.errors import TransportError
-from bench.systems import sockets
+from bench.contract import Binding, Service
+from bench.systems import _connections, _twin, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -27,9 +26,6 @@ LAWS = ("constant", "exponential", "bimodal")
 SERVERS = ("python", "c")
 WAITS = ("spin", "sleep")
 SEED = 1  # of the service times: the same in every start
-
-SOURCE = Path(__file__).with_name("_oracle.c")
-FLAGS = ("-ffp-contract=off", "-lm", "-pthread")  # no fused operations: service times equal Python's on any CPU
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,14 @@ def program() -> Path:
     from bench.installation import programs
 
     programs.need((), "g++")
-    return programs.ensure(SOURCE, FLAGS)
+    return _source().program()
+
+
+def _source() -> Any:
+    from bench.systems import _native  # clients start sooner without it
+
+    # no fused operations: service times equal Python's on any CPU
+    return _native.Source("_oracle.c", "oracle", ("-ffp-contract=off", "-lm", "-pthread"))
 
 
 def service_times(options: Options, seed: int = SEED) -> Iterator[float]:
@@ -114,7 +117,7 @@ def _work(us: float, wait: str) -> None:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer one request at a time, in the order in which the kernel reports them."""
-    if getattr(service, "is_streaming", False):
+    if service.is_streaming:
         _serve_streams(binding, options, service)
     elif options.server == "c":
         _serve_by_program(binding, options, service)
@@ -139,37 +142,21 @@ def _serve_streams(binding: Binding, options: Options, service: Service) -> None
 
 def _serve_by_program(binding: Binding, options: Options, service: Service) -> None:
     """Let the program in C answer at a socket that is bound here, until it ends."""
-    from bench.process.pipes import Process
+    from bench.systems import _native
 
+    listener, address = _connections.bound(binding)
     law = [options.law, options.mean_us, options.freeze_after, options.freeze_ms, SEED, options.wait]
-    with sockets.listen(parse_address(binding.endpoint())) as listener:
-        words = [program(), "serve", listener.fileno(), *law, options.ns_per_byte]
-        server = Process([str(word) for word in words], pass_fds=[listener.fileno()])
-        address = sockets.announced(listener, binding.endpoint())
-
-    def said() -> str:
-        line = server.output.readline().decode().strip()
-        if not line or line.startswith("error "):
-            raise TransportError(f"the oracle's program failed: {line or f'it ended with status {server.wait()}'}")
-        return line
-
-    def count() -> list[int]:
-        server.write(b"count\n")
-        return [int(said())]
-
-    said()  # it is ready
-    service.announce(address, counts=count)
-    raise TransportError(f"the oracle's program ended with status {server.wait()}")
+    program = _source().start(["serve", listener.fileno(), *law, options.ns_per_byte], [listener])
+    _native.serve(program, service, lambda words: address)
 
 
 def _serve_here(binding: Binding, options: Options, service: Service) -> None:
     """Answer in this process, in Python."""
-    address = parse_address(binding.endpoint())
-    listener = sockets.listen(address)
+    listener, address = _connections.bound(binding)
     times = service_times(options)
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
-        service.announce(sockets.announced(listener, binding.endpoint()))
+        service.announce(address)
         while True:
             for key, _ in selector.select():
                 if key.fileobj is listener:
@@ -208,18 +195,5 @@ def _answer(
     return True
 
 
-class Client(sockets.Client):
-    """The client of raw sockets."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, sockets.Options())
-
-
-class Wire(sockets.Wire):
-    """Requests and responses of raw sockets, as bytes."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, sockets.Options())
-
-
-StreamClient = Client
+Client = StreamClient = _twin.with_options(sockets.Client, lambda _: sockets.Options())
+Wire = _twin.with_options(sockets.Wire, lambda _: sockets.Options())

@@ -75,8 +75,8 @@ class Client:
         """Return the CPUs of each neighbour; empty: those of this process."""
         if self._options.beside != "others":
             return [set()] * (self._options.beside == "same")
-        mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
-        return [{cpu} for cpu in range(os.cpu_count() or 1) if cpu not in mine]
+        own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
+        return [{cpu} for cpu in range(os.cpu_count() or 1) if cpu not in own]
 
     def _sleep(self) -> None:
         time.sleep(self._options.us / 1e6)

@@ -1,11 +1,10 @@
-"""Pyro5: remote objects of Python, a server with a thread for each connection or one loop for all."""
+"""Pyro5: remote objects of Python, a server with a thread for each connection."""
 
-import base64
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import get_ident
-from typing import Any, Literal
+from typing import Any
 
 import Pyro5.api
 import serpent
@@ -14,42 +13,32 @@ from Pyro5 import client, errors, serializers, socketutil
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls, sockets
+from bench.systems import _connections, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 REQUIRES = ("pyro5",)
 ENCRYPTED = ("tcp",)  # the library takes the name to verify from a host
 NAME = "echo"
+MOST_CONNECTIONS = 1000  # each holds a thread of the server; the library refuses further ones
 
 
 @dataclass(frozen=True)
 class Options:
-    """How values become bytes, and the server.
+    """How messages are sent. Values become bytes by serpent: Python literals as text, bytes as base64.
 
-    serializer: serpent (Python literals as text, bytes as base64; the library's default), json (which has no bytes:
-        they are made base64 here), marshal or msgpack, which write bytes as they are.
-    server: thread, a pool with a thread for each connection; multiplex, one loop that serves all in turn.
-    threads: the most threads of the pool; the library refuses further connections.
     nodelay: set TCP_NODELAY on both sides, which is not the library's default; it sends a message in one write. Not on
         ipc.
     tls: TLS 1.3 by Python's ssl, over tcp; the client verifies the server's certificate.
     """
 
-    serializer: Literal["serpent", "json", "marshal", "msgpack"] = "serpent"
-    server: Literal["thread", "multiplex"] = "thread"
-    threads: int = 80
     nodelay: bool = False
     tls: bool = False
-
-    def __post_init__(self) -> None:
-        if not 4 <= self.threads <= 1000:
-            raise ValueError(f"threads must be 4 to 1000, not {self.threads}")
 
 
 def coder(options: Options, kind: str) -> codecs.Coder:
     """Return how the library encodes and decodes a value."""
-    serializer = serializers.serializers[options.serializer]
+    serializer = serializers.serializers["serpent"]
     return codecs.values(serializer.dumps, serializer.loads, kind)
 
 
@@ -58,9 +47,7 @@ def _configure(options: Options, context: Callable[[], Any]) -> None:
     logging.getLogger("Pyro5").addHandler(logging.NullHandler())  # of clients that disconnect
     logging.getLogger("Pyro5").propagate = False
     client.get_ident = get_ident  # with greenlet installed it would keep greenlets of ended threads, which crashes
-    Pyro5.config.SERIALIZER = options.serializer
-    Pyro5.config.SERVERTYPE = options.server
-    Pyro5.config.THREADPOOL_SIZE = options.threads
+    Pyro5.config.THREADPOOL_SIZE = MOST_CONNECTIONS
     Pyro5.config.SOCK_NODELAY = options.nodelay
     Pyro5.config.SSL = options.tls
     if options.tls:
@@ -68,29 +55,17 @@ def _configure(options: Options, context: Callable[[], Any]) -> None:
         socketutil.get_ssl_context = lambda **_: made  # the library's own reads files, and accepts TLS 1.2
 
 
-def _packed(options: Options) -> Callable[[bytes], Any]:
-    """Return what makes of bytes a value that the serializer takes."""
-    return (lambda content: base64.b64encode(content).decode()) if options.serializer == "json" else bytes
-
-
-def _unpacked(value: Any) -> bytes:
-    """Return bytes of what the other side received or read."""
-    if type(value) is bytes:
-        return value
-    return base64.b64decode(value) if type(value) is str else serpent.tobytes(value)
-
-
-def _object(service: Service, options: Options, is_bytes: bool) -> Any:
+def _object(service: Service, is_bytes: bool) -> Any:
     """Return the object that clients call."""
-    answer, pack = service.answer, _packed(options)
+    answer = service.answer
 
     @Pyro5.api.expose
     class Echo:
         def call(self, value: Any) -> Any:
-            return pack(answer(_unpacked(value))) if is_bytes else answer(value)
+            return answer(serpent.tobytes(value)) if is_bytes else answer(value)
 
         def stream(self, value: Any) -> Any:
-            return (pack(reply) for reply in service.replies(_unpacked(value)))
+            return service.replies(serpent.tobytes(value))
 
     return Echo()
 
@@ -105,9 +80,9 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     try:
         daemon = Pyro5.api.Daemon(**place)
     except OSError as reason:
-        raise sockets.cannot_listen(where, reason) from reason
-    daemon.register(_object(service, options, binding.message == "bytes"), NAME)
-    service.announce(sockets.announced(daemon.sock, binding.endpoint()))
+        raise _connections.cannot_listen(where, reason) from reason
+    daemon.register(_object(service, binding.message == "bytes"), NAME)
+    service.announce(_connections.announced(daemon.sock, binding.endpoint()))
     daemon.requestLoop()
 
 
@@ -121,14 +96,13 @@ class Client:
         """Connect."""
         _configure(self._options, _tls.client_context)
         where = parse_address(self._address)
-        host = f"[{where.host}]" if ":" in where.host else where.host
-        place = f"./u:{where.path}" if where.transport == "ipc" else f"{host}:{where.port}"
+        place = f"./u:{where.path}" if where.transport == "ipc" else where.place
         self._proxy = Pyro5.api.Proxy(f"PYRO:{NAME}@{place}")
         try:
             self._proxy._pyroBind()
         except Exception as reason:  # beside its own errors the library lets through what its steps raise
             raise self._not_connected(reason) from reason
-        self._method, self._owner, self._pack = self._proxy.call, get_ident(), _packed(self._options)
+        self._method, self._owner = self._proxy.call, get_ident()
 
     def _own(self) -> None:
         """Let this thread use the proxy, which belongs to one thread at a time."""
@@ -142,7 +116,7 @@ class Client:
         try:
             if type(payload) is not bytes:
                 return self._method(payload)
-            return _unpacked(self._method(self._pack(payload)))
+            return serpent.tobytes(self._method(payload))
         except Exception as reason:  # as in ``open``
             raise self._failed(reason) from reason
 
@@ -150,8 +124,7 @@ class Client:
         """Make one call that returns a generator of the server, and yield its replies: each is fetched by a call."""
         self._own()
         try:
-            for reply in self._proxy.stream(self._pack(payload)):
-                yield _unpacked(reply)
+            yield from map(serpent.tobytes, self._proxy.stream(payload))
         except Exception as reason:  # as in ``open``
             raise self._failed(reason) from reason
 

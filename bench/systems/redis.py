@@ -1,12 +1,12 @@
-"""Redis: request and reply by lists or streams of a Redis server, redis-py on both sides."""
+"""Redis: request and reply by lists of a Redis server, redis-py on both sides."""
 
 import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
@@ -17,7 +17,7 @@ from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _broker, _one_way, _tls
+from bench.systems import _broker, _broker_ends, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
@@ -28,23 +28,18 @@ LARGEST_BYTES = 64_000_000
 PROGRAMS = {"redis-server": "redis-server"}
 ENCRYPTED = ("tcp",)  # a Redis server's socket file does not encrypt
 
-SERVER = _broker.Program("redis-server", "redis-server", (7,), r"Redis version=(\d+(?:\.\d+)*)", "Ready to accept")
+SERVER = _broker.Program("redis-server", "redis-server", "Ready to accept")
 KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
-CONSUMERS = "servers"  # the consumer group of a stream
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
 TOGETHER, TOGETHER_BYTES = 64, 1_000_000  # of a one-way stream, pushed or taken by one command with ``pipelining``
-COMMANDS = (
-    "+blpop +blmpop +rpush +llen +del +xadd +xread +xreadgroup +xgroup +xack +xdel +hello +auth +ping +client +select"
-)
+COMMANDS = "+blpop +blmpop +rpush +llen +del +hello +auth +ping +client +select"
 
 
 @dataclass(frozen=True)
 class Options:
-    """How requests and replies are kept by the broker, and how they are sent.
+    """How messages are sent: a request is pushed to the server's list, its reply to the client's (RPUSH, BLPOP).
 
-    queue: list, a request is pushed to the server's list and the reply to the client's (RPUSH, BLPOP); stream, the
-        same with streams (XADD, XREAD), a consumer group, and an acknowledgement of each request.
     pipelining: send commands that follow each other in one write, without waiting for the first one's reply: what is
         pushed, and the wait for the next message. In a one-way stream, one command pushes up to 64 messages, of at
         most 1 MB together, and one command takes up to 64.
@@ -52,7 +47,6 @@ class Options:
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate.
     """
 
-    queue: Literal["list", "stream"] = "list"
     pipelining: bool = False
     codec: str = "json"
     tls: bool = False
@@ -145,23 +139,23 @@ def _unreachable(where: Address, options: Options, reason: RedisError) -> Transp
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Take requests from a list or stream of the broker and push their replies, until the process ends."""
+    """Take requests from a list of the broker and push their replies, until the process ends."""
     where, name = _broker.split(_broker.announced(binding, options.tls))
     client = _connect(where, options)
-    serve_by = _serve_list if options.queue == "list" else _serve_stream
-    if getattr(service, "is_streaming", False):
-        serve_by = _serve_replies
     try:
-        serve_by(client, name, options, binding, service)
+        client.delete(name)
+        service.announce(_broker.announced(binding, options.tls))
+        if service.is_streaming:
+            _serve_replies(client, name, service)
+        else:
+            _serve_calls(client, name, options, service)
     except RedisError as reason:
         raise _failed("the server cannot go on", reason) from reason
 
 
-def _serve_list(client: Any, name: str, options: Options, binding: Binding, service: Service) -> None:
+def _serve_calls(client: Any, name: str, options: Options, service: Service) -> None:
     """Answer the requests in a list: a client's key, and the payload."""
     answer, push, pop = service.answer, client.rpush, client.blpop
-    client.delete(name)
-    service.announce(_broker.announced(binding, options.tls))
     if not options.pipelining:
         while True:
             _, request = pop(name, 0)
@@ -174,33 +168,12 @@ def _serve_list(client: Any, name: str, options: Options, binding: Binding, serv
         _, (_, request) = commands.execute()
 
 
-def _serve_stream(client: Any, name: str, options: Options, binding: Binding, service: Service) -> None:
-    """Answer the requests in a stream as one consumer of a group: read, answer, acknowledge, delete."""
-    answer = service.answer
-    client.delete(name)
-    client.xgroup_create(name, CONSUMERS, id="0", mkstream=True)
-    service.announce(_broker.announced(binding, options.tls))
-    wanted = (CONSUMERS, "server", {name: ">"})
-    found = client.xreadgroup(*wanted, count=1, block=0)
-    while True:
-        ((_, ((number, fields),)),) = found
-        commands: Any = client.pipeline(transaction=False) if options.pipelining else client
-        commands.xadd(fields[b"key"], {"payload": answer(fields[b"payload"])}, maxlen=1, approximate=False)
-        commands.xack(name, CONSUMERS, number)
-        commands.xdel(name, number)
-        found = commands.xreadgroup(*wanted, count=1, block=0)
-        if options.pipelining:
-            found = commands.execute()[-1]
-
-
-def _serve_replies(client: Any, name: str, options: Options, binding: Binding, service: Service) -> None:
+def _serve_replies(client: Any, name: str, service: Service) -> None:
     """Answer each request in a list with many replies, in a thread and on a connection of its own, and an empty one.
 
     Redis has no flow control between the two sides. But it answers each RPUSH with the list's length: where too much
     waits there, the client does not read, and its server waits until it has read half of it.
     """
-    client.delete(name)
-    service.announce(_broker.announced(binding, options.tls))
 
     def answer(key: bytes, payload: bytes) -> None:
         for reply in service.replies(payload):
@@ -212,12 +185,6 @@ def _serve_replies(client: Any, name: str, options: Options, binding: Binding, s
     while True:
         _, request = client.blpop(name, 0)
         threading.Thread(target=answer, args=(request[:KEY_BYTES], request[KEY_BYTES:]), daemon=True).start()
-
-
-def refuse_streams(options: Options) -> None:
-    """Raise ValueError for a queue whose length the sender does not learn: nothing would hold it up."""
-    if options.queue != "list":
-        raise ValueError("streams need the option queue list: the sender waits while a list is long")
 
 
 def _wait_until_read(client: Any, key: bytes | str, length: int) -> None:
@@ -236,7 +203,7 @@ def _failed(what: str, reason: Exception) -> TransportError:
 
 
 class Client:
-    """One connection to the broker, and a list or stream of its own for replies."""
+    """One connection to the broker, and a list of its own for replies."""
 
     def __init__(self, address: str, options: Options) -> None:
         self._where, self._name = _broker.split(address)
@@ -246,17 +213,7 @@ class Client:
         """Connect."""
         self._redis = _connect(self._where, self._options)
         self._key = secrets.token_hex(KEY_BYTES // 2).encode()
-        self._last: Any = "0"  # number of the last reply in the stream
-        self._exchange = self._exchanges()[self._options.queue, self._options.pipelining]
-
-    def _exchanges(self) -> dict[tuple[str, bool], Callable[[bytes], bytes | None]]:
-        """Return the ways to make a call, by queue and pipelining."""
-        return {
-            ("list", False): self._by_list,
-            ("list", True): self._by_list_at_once,
-            ("stream", False): self._by_stream,
-            ("stream", True): self._by_stream_at_once,
-        }
+        self._exchange = self._at_once if self._options.pipelining else self._in_turn
 
     def call(self, payload: bytes) -> bytes:
         """Push a request and wait for its reply."""
@@ -268,33 +225,17 @@ class Client:
             raise _broker.no_reply(self._name)
         return reply
 
-    def _by_list(self, payload: bytes) -> bytes | None:
+    def _in_turn(self, payload: bytes) -> bytes | None:
         self._redis.rpush(self._name, self._key + payload)
-        found = self._redis.blpop(self._key, _broker.WAIT_S)
-        return found and found[1]
+        popped = self._redis.blpop(self._key, _broker.WAIT_S)
+        return popped and popped[1]
 
-    def _by_list_at_once(self, payload: bytes) -> bytes | None:
+    def _at_once(self, payload: bytes) -> bytes | None:
         commands = self._redis.pipeline(transaction=False)
         commands.rpush(self._name, self._key + payload)
         commands.blpop(self._key, _broker.WAIT_S)
-        found = commands.execute()[1]
-        return found and found[1]
-
-    def _by_stream(self, payload: bytes) -> bytes | None:
-        self._redis.xadd(self._name, {"key": self._key, "payload": payload})
-        return self._reply_in(self._redis.xread({self._key: self._last}, count=1, block=int(1000 * _broker.WAIT_S)))
-
-    def _by_stream_at_once(self, payload: bytes) -> bytes | None:
-        commands = self._redis.pipeline(transaction=False)
-        commands.xadd(self._name, {"key": self._key, "payload": payload})
-        commands.xread({self._key: self._last}, count=1, block=int(1000 * _broker.WAIT_S))
-        return self._reply_in(commands.execute()[1])
-
-    def _reply_in(self, found: Any) -> bytes | None:
-        if not found:
-            return None
-        ((_, ((self._last, fields),)),) = found
-        return fields[b"payload"]
+        popped = commands.execute()[1]
+        return popped and popped[1]
 
     def close(self) -> None:
         """Remove the replies that nobody read, and disconnect."""
@@ -319,45 +260,6 @@ class StreamClient(Client):
             raise _failed("the stream failed", reason) from reason
 
 
-class Multiplexed:
-    """One connection with several calls under way: each has a list of its own for its reply."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        if options.queue != "list":
-            raise ValueError("a connection waits for replies in several lists at once: give queue list")
-        self._where, self._name = _broker.split(address)
-        self._options = options
-
-    def open(self) -> None:
-        """Connect."""
-        self._redis = _connect(self._where, self._options)
-        self._prefix = secrets.token_hex(KEY_BYTES // 2 - 2)
-        self._under_way: dict[bytes, int] = {}  # by the name of the list for the reply, the oldest first
-
-    def send(self, number: int, payload: bytes) -> None:
-        """Push a request."""
-        key = f"{self._prefix}{number:04x}".encode()
-        try:
-            self._redis.rpush(self._name, key + payload)
-        except RedisError as reason:
-            raise _failed("the call failed", reason) from reason
-        self._under_way[key] = number
-
-    def receive(self) -> tuple[int, bytes]:
-        """Return the number and the reply of the next call that is answered, waiting for it."""
-        try:
-            found = self._redis.blpop(list(self._under_way), _broker.WAIT_S)
-        except RedisError as reason:
-            raise _failed("the call failed", reason) from reason
-        if found is None:
-            raise _broker.no_reply(self._name)
-        return self._under_way.pop(found[0]), found[1]
-
-    def close(self) -> None:
-        """Disconnect; replies to calls under way stay in lists of the broker, which ends with the run."""
-        self._redis.close()
-
-
 class Sender:
     """The sending end of a one-way stream: it pushes messages to the receiver's list, and waits where it is long."""
 
@@ -379,7 +281,7 @@ class Sender:
         size = max(1, len(self._waiting[0]))
         if self._options.pipelining:
             self._together = max(1, min(TOGETHER, TOGETHER_BYTES // size))
-        most = _one_way.most_ahead(size)
+        most = _broker_ends.most_ahead(size)
         try:
             if self._redis.rpush(self._name, *self._waiting) > most:
                 _wait_until_read(self._redis, self._name, most // 2)
@@ -407,10 +309,10 @@ class Receiver:
         """Return the next message, waiting for it."""
         if not self._taken:
             try:
-                _, found = self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)
+                _, messages = self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)
             except RedisError as reason:
                 raise _failed("no message could be received", reason) from reason
-            self._taken.extend(found)
+            self._taken.extend(messages)
         return self._taken.popleft()
 
     def close(self) -> None:

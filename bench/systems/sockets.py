@@ -1,10 +1,8 @@
 """Raw sockets: length-prefixed messages over a blocking stream; the baseline for every other system."""
 
 import contextlib
-import os
 import select
 import socket
-import stat
 import struct
 import threading
 from collections import deque
@@ -12,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.contract import Address, Binding, Service, parse_address
+from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _messages, _tls
+from bench.systems import _connections, _messages, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -152,59 +150,6 @@ def _more(size: int, recv: Callable[[int], bytes]) -> bytes:
     return data
 
 
-def listen(address: Address, backlog: int = 128, shared: bool = False) -> socket.socket:
-    """Return a listening socket, whose port other processes may share; TransportError where that is not possible."""
-    try:
-        if address.transport == "ipc":
-            listener = socket.socket(socket.AF_UNIX)
-            listener.bind(address.path)
-        else:
-            family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-            listener = socket.create_server((address.host, address.port), family=family, reuse_port=shared)
-        listener.listen(backlog)
-        return listener
-    except OSError as reason:
-        raise cannot_listen(address, reason) from reason
-
-
-def make_way(path: str) -> None:
-    """Remove a stale socket of this user; TransportError for anything else at that path."""
-    try:
-        found = os.lstat(path)
-    except OSError:  # nothing is there; other errors of the path are reported by the server
-        return
-    if not stat.S_ISSOCK(found.st_mode):
-        raise TransportError(f"{path} exists and is not a socket: it is kept as it is; name another path")
-    if found.st_uid != os.getuid():
-        raise TransportError(f"{path} is a socket of another user: name another path")
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(1)
-        try:
-            probe.connect(path)
-        except ConnectionRefusedError:
-            os.unlink(path)  # noqa: PTH108
-            return
-        except OSError as reason:
-            raise TransportError(
-                f"{path} is a socket in use ({reason.strerror or reason}): name another path"
-            ) from reason
-    raise TransportError(f"a server listens at {path} already: end it, or name another path")
-
-
-def cannot_listen(address: Address, reason: OSError) -> TransportError:
-    """Return the error for an address that cannot be bound."""
-    where = f"{address.transport}://{_place(address)}"
-    return TransportError(f"cannot listen at {where}: {os.strerror(reason.errno or 0)}")
-
-
-def announced(listener: socket.socket, endpoint: str) -> str:
-    """Return the address that clients connect to, with the port that the system picked."""
-    address = parse_address(endpoint)
-    if address.transport == "ipc":
-        return endpoint
-    return f"tcp://{_place(address._replace(port=listener.getsockname()[1]))}"
-
-
 def _answer_all(connection: socket.socket, options: Options, answer: Callable[[bytes], bytes]) -> None:
     """Serve one connection until its client leaves."""
     send, receive = stream(connection, options.server_nodelay, options.writes)
@@ -246,30 +191,12 @@ def _answer_in_order(connection: socket.socket, came: bytes, send: Send, answer:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
-    address = parse_address(binding.endpoint())
-    many = getattr(service, "is_streaming", False)
-    listener = listen(address, 1024 if many else 128)
-    if options.tls:
-        listener = _tls.listening(listener, binding.credentials)
-    service.announce(announced(listener, binding.endpoint()))
-    answer: Any = (_stream_all, service.replies) if many else (_answer_all, service.answer)
+    listener, address = _connections.bound(binding, options.tls, 1024 if service.is_streaming else 128)
+    service.announce(address)
+    work: Any = (_stream_all, service.replies) if service.is_streaming else (_answer_all, service.answer)
     while True:
         connection, _ = listener.accept()
-        threading.Thread(target=answer[0], args=(connection, options, answer[1]), daemon=True).start()
-
-
-def connect(where: Address, nodelay: bool = False) -> socket.socket:
-    """Return a connection to a server, with TCP_NODELAY set if asked for; TransportError where that is not possible."""
-    try:
-        if where.transport == "ipc":
-            connection = socket.socket(socket.AF_UNIX)
-            connection.connect(where.path)
-        else:
-            connection = socket.create_connection((where.host, where.port))
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
-        return connection
-    except OSError as reason:
-        raise TransportError(f"cannot connect to {where.transport}://{_place(where)}: {reason}", "connect") from reason
+        threading.Thread(target=work[0], args=(connection, options, work[1]), daemon=True).start()
 
 
 class Client:
@@ -281,9 +208,8 @@ class Client:
 
     def open(self) -> None:
         """Connect."""
-        self._connection = connect(self._address)
-        if self._options.tls:
-            self._connection = _tls.secured(self._connection, self._address, self._options.tls_session)
+        options = self._options
+        self._connection = _connections.connect(self._address, False, options.tls, options.tls_session)
         self._call = caller(self._connection, self._options)
         self._messages: Iterator[bytes] | None = None
 
@@ -334,7 +260,7 @@ class Wire:
 
     def connect(self) -> socket.socket:
         """Return a connection to the server; TransportError where that is not possible."""
-        return connect(self._where, self._options.client_nodelay)
+        return _connections.connect(self._where, self._options.client_nodelay)
 
     def request(self, payload: bytes) -> bytes:
         """Return a request: its length, the payload."""
@@ -365,13 +291,6 @@ class MultiplexedWire(Wire):
         super().__init__(address, options)
 
 
-def _place(address: Address) -> str:
-    if address.transport == "ipc":
-        return address.path
-    host = f"[{address.host}]" if ":" in address.host else address.host
-    return f"{host}:{address.port}"
-
-
 class Multiplexed:
     """One connection on which requests leave before earlier ones are answered (pipelining); replies come in order."""
 
@@ -386,7 +305,7 @@ class Multiplexed:
 
     def open(self) -> None:
         """Connect."""
-        self._connection = connect(self._where, self._options.client_nodelay)
+        self._connection = _connections.connect(self._where, self._options.client_nodelay)
         self._connection.setblocking(False)
 
     def send(self, number: int, payload: bytes) -> None:

@@ -1,12 +1,10 @@
 """Raw sockets in C++: the protocol of the system sockets, by system calls alone; either side can be in Python."""
 
 import socket
-from dataclasses import dataclass
-from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
-from bench.systems import _native, sockets
+from bench.systems import _connections, _native, _twin, sockets
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
@@ -18,57 +16,31 @@ programs.need((), "g++")
 SOURCE = _native.Source("_sockets_c.cpp", "sockets_c", ("-pthread",))
 
 
-@dataclass(frozen=True)
-class Options:
-    """Which side is native; TCP_NODELAY is set on both, and each message is one write.
-
-    client: who makes the calls: c, a program compiled on first use, which makes closed loads; or python, the client of
-        the system sockets.
-    server: who answers: c, the program, a thread for each connection; or python, the server of the system sockets.
-    """
-
-    client: Literal["c", "python"] = "c"
-    server: Literal["c", "python"] = "c"
+Options = _native.Options  # TCP_NODELAY is set on both sides, and each message is one write
 
 
-def prepare() -> None:
-    """Compile the program that serves and calls, if it is missing."""
-    SOURCE.program()
+prepare = SOURCE.program
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Let the program answer at a socket that is bound here, or answer here in Python."""
     if options.server == "python":
         return sockets.serve(binding, sockets.Options(), service)
-    listener = sockets.listen(parse_address(binding.endpoint()))
+    listener, address = _connections.bound(binding)
     if listener.family != socket.AF_UNIX:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)  # inherited by connections that are accepted
-    address = sockets.announced(listener, binding.endpoint())
     program = SOURCE.start(["server", listener.fileno()], [listener])
-    return _native.serve(SOURCE, program, service, lambda words: address)
+    return _native.serve(program, service, lambda words: address)
 
 
 class Load(_native.Load):
     """The closed load by the program, over connections that are made here."""
 
-    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        super().__init__(payloads, callers, most_calls)
-        self._where = parse_address(address)
-
     def _start(self, words: list[object]) -> _native.Program:
-        connections = [sockets.connect(self._where, nodelay=True) for _ in range(self._callers)]
-        return SOURCE.start([*words, *(one.fileno() for one in connections)], connections)
+        where = parse_address(self._address)
+        connections = [_connections.connect(where, nodelay=True) for _ in range(self._callers)]
+        return SOURCE.start([*words, *(connection.fileno() for connection in connections)], connections)
 
 
-class Client(sockets.Client):
-    """The client of the system sockets, in Python."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, sockets.Options())
-
-
-class Wire(sockets.Wire):
-    """Requests and responses of the system sockets, as bytes."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, sockets.Options())
+Client = _twin.with_options(sockets.Client, lambda _: sockets.Options())
+Wire = _twin.with_options(sockets.Wire, lambda _: sockets.Options())

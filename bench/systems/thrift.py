@@ -6,28 +6,19 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import thriftpy2
-from thriftpy2.protocol import TBinaryProtocolFactory, TCompactProtocolFactory
-from thriftpy2.protocol import binary as in_python
+from thriftpy2.protocol import TBinaryProtocolFactory
 from thriftpy2.server import TThreadedServer
 from thriftpy2.thrift import TApplicationException, TClient, TProcessor, TType
-from thriftpy2.transport import (
-    TBufferedTransportFactory,
-    TFramedTransportFactory,
-    TServerSocket,
-    TSocket,
-    TTransportException,
-    buffered,
-    framed,
-)
+from thriftpy2.transport import TBufferedTransportFactory, TServerSocket, TSocket, TTransportException
 from thriftpy2.transport.memory import TMemoryBuffer
 
 from bench import codecs, message_types
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError, unknown
-from bench.systems import _tls, sockets
+from bench.systems import _connections, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
@@ -36,12 +27,11 @@ REQUIRES = ("thriftpy2",)
 
 @dataclass(frozen=True)
 class Options:
-    """The protocol, what is below it, and the server's sockets, without the library's limit of 3 s on each wait.
+    """How structures travel, and the server's sockets, without the library's limit of 3 s on each wait.
 
-    protocol: how a call becomes bytes. binary is read and written by the library's Cython code, as are its buffers;
-        binary_python writes the same bytes by its Python code, and compact (numbers of variable length) has no other.
-    framing: buffered sends messages as they are; framed puts their length (4 bytes) before them. Both collect a message
-        and send it at once; but buffered, in Cython, sends what its buffer of 4 KiB does not take by another write.
+    The binary protocol in buffers of 4 KiB, both in the library's Cython code; what a buffer does not take is sent by
+    another write.
+
     server_nodelay: set TCP_NODELAY on the server's connections. The library sets it on the client's only: a reply in
         two writes then may wait for a delayed acknowledgement. Not on ipc.
     codec: how structured messages are carried; not used for opaque bytes. thrift sends them as structures of an
@@ -49,8 +39,6 @@ class Options:
     tls: TLS 1.3 by Python's ssl; the client verifies the server's certificate.
     """
 
-    protocol: Literal["binary", "binary_python", "compact"] = "binary"
-    framing: Literal["buffered", "framed"] = "buffered"
     server_nodelay: bool = False
     codec: str = "thrift"
     tls: bool = False
@@ -82,18 +70,18 @@ def coder(options: Options, kind: str) -> codecs.Coder | None:
         return None
     if kind not in TYPES:
         raise codecs.no_types("thrift", kind)
-    type_, (transports, protocols) = getattr(_structures(), TYPES[kind]), _factories(options)
+    type_ = getattr(_structures(), TYPES[kind])
 
     def encode(structure: Any) -> bytes:
         memory = TMemoryBuffer()
-        buffers = transports.get_transport(memory)
-        structure.write(protocols.get_protocol(buffers))
+        buffers = TRANSPORT.get_transport(memory)
+        structure.write(PROTOCOL.get_protocol(buffers))
         buffers.flush()
         return memory.getvalue()
 
     def decode(data: bytes) -> Any:
         structure = type_()
-        structure.read(protocols.get_protocol(transports.get_transport(TMemoryBuffer(data))))
+        structure.read(PROTOCOL.get_protocol(TRANSPORT.get_transport(TMemoryBuffer(data))))
         return structure
 
     return codecs.Coder(encode, decode, functools.partial(_made, type_), message_types.typed_answerer(kind))
@@ -108,20 +96,10 @@ def _made(type_: Any, message: Mapping[str, Any]) -> Any:
 def _value(spec: Any, value: Any) -> Any:
     """Return a field's value: a list of structures for a list of dictionaries."""
     inner = spec[2] if spec[0] == TType.LIST else None
-    return [_made(inner[1], one) for one in value] if isinstance(inner, tuple) else value
+    return [_made(inner[1], item) for item in value] if isinstance(inner, tuple) else value
 
 
-def _factories(options: Options) -> tuple[Any, Any]:
-    """Return what makes transports, and what makes protocols."""
-    protocols: dict[str, Any] = {
-        "binary": TBinaryProtocolFactory,
-        "binary_python": in_python.TBinaryProtocolFactory,
-        "compact": TCompactProtocolFactory,
-    }
-    framings: dict[str, Any] = {"buffered": TBufferedTransportFactory, "framed": TFramedTransportFactory}
-    if options.protocol != "binary":  # the protocols in Python hand over what the buffers in Cython do not take
-        framings = {"buffered": buffered.TBufferedTransportFactory, "framed": framed.TFramedTransportFactory}
-    return framings[options.framing](), protocols[options.protocol]()
+TRANSPORT, PROTOCOL = TBufferedTransportFactory(), TBinaryProtocolFactory()
 
 
 class _Listener(TServerSocket):
@@ -153,19 +131,16 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     logging.getLogger("thriftpy2").addHandler(logging.NullHandler())  # of clients that disconnect
     logging.getLogger("thriftpy2").propagate = False
-    listener = sockets.listen(parse_address(binding.endpoint()))
-    if options.tls:
-        listener = _tls.listening(listener, binding.credentials)
-    transports, protocols = _factories(options)
+    listener, address = _connections.bound(binding, options.tls)
     has_structures = binding.message != message_types.BYTES and options.codec == "thrift"
     server = TThreadedServer(
         TProcessor(_structures().Messages if has_structures else _echo(), _Handler(service)),
         _Listener(listener, options.server_nodelay),
-        itrans_factory=transports,
-        iprot_factory=protocols,
+        itrans_factory=TRANSPORT,
+        iprot_factory=PROTOCOL,
         daemon=True,
     )
-    service.announce(sockets.announced(listener, binding.endpoint()))
+    service.announce(address)
     server.serve()
 
 
@@ -177,11 +152,8 @@ class Client:
 
     def open(self) -> None:
         """Connect."""
-        connection = sockets.connect(self._where, nodelay=True)  # as the library does
-        if self._options.tls:
-            connection = _tls.secured(connection, self._where)
-        transports, protocols = _factories(self._options)
-        self._protocol = protocols.get_protocol(transports.get_transport(TSocket(sock=connection)))
+        connection = _connections.connect(self._where, nodelay=True, tls=self._options.tls)  # as the library does
+        self._protocol = PROTOCOL.get_protocol(TRANSPORT.get_transport(TSocket(sock=connection)))
         self._call: Any = self._first
 
     def _first(self, payload: Any) -> Any:

@@ -29,7 +29,6 @@ ENCRYPTED = ("tcp",)  # the router's endpoints at socket files do not encrypt
 
 REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
 FRAMINGS = ("rawsocket", "websocket")
-PACKAGES = {"json": "autobahn", "msgpack": "msgpack", "cbor": "cbor2"}
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,6 @@ class Options:
     framing: Literal["rawsocket", "websocket"] = "rawsocket"
     serializer: Literal["msgpack", "cbor", "json"] = "msgpack"
     tls: bool = False
-
-    def __post_init__(self) -> None:
-        if self.serializer not in SERID_TO_SER:
-            package = PACKAGES[self.serializer]
-            raise ValueError(f"serializer {self.serializer} needs a package: python -m pip install {package}")
 
 
 def coder(options: Options, kind: str) -> codecs.Coder:
@@ -172,7 +166,7 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
     session = await _join(router, options)
     procedure = PROCEDURE if binding.is_named else f"{PROCEDURE}.{os.getpid()}"  # the router outlives its callees
     try:
-        many = getattr(service, "is_streaming", False)
+        many = service.is_streaming
         answer = _streaming(session, service) if many else service.answer
         await session.register(answer, procedure, options=RegisterOptions(details=True) if many else None)
     except Error as reason:

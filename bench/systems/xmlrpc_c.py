@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.contract import Address, Binding, Service, parse_address
+from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
-from bench.systems import _native, sockets
+from bench.systems import _connections, _native
 
 TRANSPORTS = ("tcp",)  # its HTTP client has no Unix domain sockets
 START_S = 0.12
@@ -25,25 +25,19 @@ SOURCE = _native.Source("_xmlrpc_c.cpp", "Xmlrpc-c", FLAGS)
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(_native.Options):
     """What carries the XML, and which side is native. In Python are the systems xmlrpc_stdlib or xmlrpc_pstream.
 
     protocol: http is the Abyss server and the curl client; pstream the packet stream, without HTTP.
-    client: who makes the calls: c, a program compiled on first use, which makes closed loads; or python.
-    server: who answers: c, the program; or python.
     client_nodelay, server_nodelay: set TCP_NODELAY there on a packet stream; on http the libraries always do.
     """
 
     protocol: Literal["http", "pstream"] = "http"
-    client: Literal["c", "python"] = "c"
-    server: Literal["c", "python"] = "c"
     client_nodelay: bool = True
     server_nodelay: bool = True
 
 
-def prepare() -> None:
-    """Compile the program that serves and calls, if it is missing."""
-    SOURCE.program()
+prepare = SOURCE.program
 
 
 def _in_python(options: Options) -> tuple[Any, Any]:
@@ -62,30 +56,22 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.server == "python":
         system, its_options = _in_python(options)
         system.serve(binding, its_options, service)
-    listener = sockets.listen(parse_address(binding.endpoint()))
+    listener, address = _connections.bound(binding)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, options.server_nodelay)  # inherited by those accepted
-    address = sockets.announced(listener, binding.endpoint())
     program = SOURCE.start(["server", options.protocol, listener.fileno()], [listener])
-    _native.serve(SOURCE, program, service, lambda words: address)
+    _native.serve(program, service, lambda words: address)
 
 
 class Load(_native.Load):
     """The closed load by the program."""
 
-    def __init__(self, address: str, options: Options, payloads: list[bytes], callers: int, most_calls: int) -> None:
-        super().__init__(payloads, callers, most_calls)
-        self._where, self._options = parse_address(address), options
-
     def _start(self, words: list[object]) -> _native.Program:
+        where = parse_address(self._address)
         words.append(self._options.protocol)
         if self._options.protocol == "http":
-            return SOURCE.start([*words, _url(self._where)])
-        connections = [sockets.connect(self._where, self._options.client_nodelay) for _ in range(self._callers)]
-        return SOURCE.start([*words, *(one.fileno() for one in connections)], connections)
-
-
-def _url(where: Address) -> str:
-    return f"http://{f'[{where.host}]' if ':' in where.host else where.host}:{where.port}/RPC2"
+            return SOURCE.start([*words, f"http://{where.place}/RPC2"])
+        connections = [_connections.connect(where, self._options.client_nodelay) for _ in range(self._callers)]
+        return SOURCE.start([*words, *(connection.fileno() for connection in connections)], connections)
 
 
 class Client:

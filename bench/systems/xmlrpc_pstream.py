@@ -13,7 +13,7 @@ from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _xmlrpc, sockets
+from bench.systems import _connections, _xmlrpc
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.12
@@ -140,8 +140,8 @@ def _answer_all(connection: socket.socket, options: Options, answer: Callable[[b
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
-    listener = sockets.listen(parse_address(binding.endpoint()))
-    service.announce(sockets.announced(listener, binding.endpoint()))
+    listener, address = _connections.bound(binding)
+    service.announce(address)
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=_answer_all, args=(connection, options, service.answer), daemon=True).start()
@@ -157,7 +157,7 @@ class Client:
 
     def open(self) -> None:
         """Connect."""
-        self._connection = sockets.connect(parse_address(self._address))
+        self._connection = _connections.connect(parse_address(self._address))
         self._send = sender(self._connection, self._options.client_nodelay, self._options.writes)
 
     def call(self, payload: bytes) -> bytes:
@@ -201,7 +201,7 @@ class Wire:
 
     def connect(self) -> socket.socket:
         """Return a connection to the server; TransportError where that is not possible."""
-        return sockets.connect(self._where, self._options.client_nodelay)
+        return _connections.connect(self._where, self._options.client_nodelay)
 
     def request(self, payload: bytes) -> bytes:
         """Return a call with this payload."""
@@ -209,8 +209,8 @@ class Wire:
 
     def end(self, buffer: bytes | bytearray, length: int) -> int:
         """Return how many bytes the first packet takes, 0 if it is incomplete; TransportError if it is malformed."""
-        found = buffer.find(END, max(0, self._seen - 3), length)
-        stop = length if found < 0 else found + len(END)
+        begin = buffer.find(END, max(0, self._seen - 3), length)
+        stop = length if begin < 0 else begin + len(END)
         packets = self._unpacker.feed(bytes(buffer[self._seen : stop]))
         self._seen = stop
         if not packets:

@@ -1,38 +1,31 @@
 """XML-RPC: Python's own xmlrpc over HTTP, a server with a thread for each connection."""
 
 import http.client
-import socket
 import xmlrpc.client
 import xmlrpc.server
 from collections.abc import Callable
 from dataclasses import dataclass
 from socketserver import ThreadingMixIn
-from typing import Any, Literal
+from typing import Any
 
 from bench import codecs
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, _tls, _xmlrpc, sockets
+from bench.systems import _connections, _http_wire, _tls, _xmlrpc
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.12
 REQUIRES = ()
 GROUP = "http"
 
-GZIP_BYTES = 1400  # the library's own threshold for replies
-
 
 @dataclass(frozen=True)
 class Options:
-    """How documents are sent.
+    """How documents are sent: by HTTP/1.1, which keeps the connection; the library's own default is 1.0.
 
-    http: "1.1" keeps the connection; "1.0", the library's own default, makes one for each call.
-    gzip: compress requests and replies above 1400 bytes of XML (the library refuses what unpacks to over 20 MiB).
     tls: HTTPS with TLS 1.3; the client verifies the server's certificate.
     """
 
-    http: Literal["1.1", "1.0"] = "1.1"
-    gzip: bool = False
     tls: bool = False
 
 
@@ -50,13 +43,13 @@ class _Server(ThreadingMixIn, xmlrpc.server.SimpleXMLRPCServer):
         """Ignore that a client disconnected."""
 
 
-def _handler(options: Options, transport: str) -> type[xmlrpc.server.SimpleXMLRPCRequestHandler]:
+def _handler(transport: str) -> type[xmlrpc.server.SimpleXMLRPCRequestHandler]:
     """Return the class that handles a connection's requests."""
 
     class Handler(xmlrpc.server.SimpleXMLRPCRequestHandler):
-        protocol_version = f"HTTP/{options.http}"
+        protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = transport == "tcp"
-        encode_threshold: Any = GZIP_BYTES if options.gzip else None
+        encode_threshold: Any = None  # never compress replies
 
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing."""
@@ -66,13 +59,10 @@ def _handler(options: Options, transport: str) -> type[xmlrpc.server.SimpleXMLRP
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
-    address = parse_address(binding.endpoint())
-    listener = sockets.listen(address)
-    if options.tls:
-        listener = _tls.listening(listener, binding.credentials)
+    listener, address = _connections.bound(binding, options.tls)
     server = _Server(
         ("", 0),
-        _handler(options, address.transport),
+        _handler(binding.transport),
         logRequests=False,
         bind_and_activate=False,
         use_builtin_types=True,
@@ -81,33 +71,20 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     server.socket = listener  # the library's own allows five pending connections and one address family
     answer: Any = service.answer
     server.register_function(answer, _xmlrpc.METHOD)
-    service.announce(sockets.announced(listener, binding.endpoint()))
+    service.announce(address)
     server.serve_forever(poll_interval=3600)
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection for HTTP through a Unix domain socket."""
+    """A connection for HTTP to a port or a socket file, with TLS that trusts the run's authority alone."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, where: Address, tls: bool) -> None:
         super().__init__("localhost")
-        self._path = path
+        self._where, self._is_encrypted = where, tls
 
     def connect(self) -> None:
         """Connect."""
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self._path)
-
-
-class _Encrypted(http.client.HTTPConnection):
-    """A connection for HTTP over TLS."""
-
-    def __init__(self, where: Address) -> None:
-        super().__init__("localhost")
-        self._where = where
-
-    def connect(self) -> None:
-        """Connect, with TLS."""
-        self.sock = _tls.secured(sockets.connect(self._where, nodelay=True), self._where)
+        self.sock = _connections.connect(self._where, nodelay=True, tls=self._is_encrypted)
 
 
 class _Transport(xmlrpc.client.Transport):
@@ -115,19 +92,13 @@ class _Transport(xmlrpc.client.Transport):
 
     def __init__(self, where: Address, options: Options) -> None:
         super().__init__(use_builtin_types=True)
-        self.accept_gzip_encoding = options.gzip
-        self.encode_threshold = GZIP_BYTES if options.gzip else None
+        self.accept_gzip_encoding = False
         self._where = where
         self._is_encrypted = options.tls
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         """Return the connection, made if there is none."""
-        if self._is_encrypted:
-            self._connection = host, self._connection[1] or _Encrypted(self._where)
-            return self._connection[1]
-        if self._where.transport != "ipc":
-            return super().make_connection(host)
-        connection = self._connection[1] or _Connection(self._where.path)
+        connection = self._connection[1] or _Connection(self._where, self._is_encrypted)
         self._connection = host, connection
         return connection
 
@@ -140,14 +111,11 @@ class Client:
         self._options = options
 
     def open(self) -> None:
-        """Connect; with HTTP/1.0 each call will do so again."""
+        """Connect."""
         where = parse_address(self._address)
         place = _http_wire.authority(where)
         self._transport = _Transport(where, self._options)
-        try:
-            self._transport.make_connection(place).connect()
-        except OSError as reason:
-            raise TransportError(f"cannot connect to {self._address}: {reason}", "connect") from reason
+        self._transport.make_connection(place).connect()
         server = xmlrpc.client.ServerProxy(f"http://{place}/RPC2", transport=self._transport, use_builtin_types=True)
         self._echo: Callable[[bytes], Any] = getattr(server, _xmlrpc.METHOD)
 
@@ -169,17 +137,8 @@ class Wire(_http_wire.Responses):
     """Calls and their replies over HTTP/1.1; one instance for each connection: it keeps its position."""
 
     def __init__(self, address: str, options: Options) -> None:
-        super().__init__()
-        if options.http != "1.1" or options.gzip:
-            raise ValueError(
-                'the engine wire keeps its connections and sends plain XML: give http "1.1" and gzip false'
-            )
-        self._where = parse_address(address)
+        super().__init__(address)
         self.tls = _tls.Layer(self._where) if options.tls else None
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return sockets.connect(self._where, nodelay=True)
 
     def request(self, payload: bytes) -> bytes:
         """Return a call with this payload."""

@@ -28,15 +28,11 @@ class Options:
     """How messages are sent. Without discovery: nothing is sent to multicast addresses.
 
     router: connect client and server to a zenoh router that passes messages on, instead of to each other.
-    querier: declare the client's queries once; else each call is a get of the session, which resolves the key anew.
-    express: send each message at once; else one that comes while another is sent may share a batch with it.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: encrypt by rustls, over tcp; the client verifies the server's certificate.
     """
 
     router: bool = False
-    querier: bool = True
-    express: bool = False
     codec: str = "json"
     tls: bool = False
 
@@ -51,7 +47,7 @@ def route(binding: Binding, options: Options, service: RouterService) -> None:
     said = router.output.readline().decode().strip()
     if said != "ready":
         raise TransportError(f"the zenoh router did not start: {said or 'it ended'}")
-    service.announce({name: _broker.text(where) for name, where in places.items()}, {})
+    service.announce({name: str(where) for name, where in places.items()}, {})
     raise TransportError(f"the zenoh router ended with status {router.wait()}")
 
 
@@ -66,7 +62,7 @@ def _ready(binding: Binding, options: Options) -> tuple[Any, str]:
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer queries in threads of the library, until the process ends."""
     session, address = _ready(binding, options)
-    kept = _answering(session, _key(address), service.answer, options.express)
+    kept = _answering(session, _key(address), service.answer)
     service.announce(address)
     threading.Event().wait()
     kept.undeclare()
@@ -76,11 +72,11 @@ def _key(address: str) -> str:
     return _broker.split(address)[1]
 
 
-def _answering(session: Any, key: str, answer: Callable[[bytes], bytes], express: bool) -> Any:
+def _answering(session: Any, key: str, answer: Callable[[bytes], bytes]) -> Any:
     """Answer queries for a key in threads of the library; return what keeps it so."""
 
     def handle(query: Any) -> None:
-        query.reply(key, answer(query.payload.to_bytes()), express=express)
+        query.reply(key, answer(query.payload.to_bytes()))
         query.drop()
 
     return session.declare_queryable(key, handle, complete=True)
@@ -107,20 +103,15 @@ class Client(_End):
     def open(self) -> None:
         """Connect, and wait until the server's declaration has come."""
         self._connect()
-        querier = self._session.declare_querier(self._key, timeout=PATIENCE_S, express=self._options.express)
+        querier = self._session.declare_querier(self._key, timeout=PATIENCE_S)
         self._querier = _zenoh.matched(querier)
 
     def call(self, payload: bytes) -> bytes:
         """Send one query and return its reply."""
         try:
-            return _first(self._ask(payload))
+            return _first(self._querier.get(payload=payload))
         except zenoh.ZError as reason:
             raise TransportError(f"the call failed: {_zenoh.words(reason)}", "read") from reason
-
-    def _ask(self, payload: bytes) -> Any:
-        if self._options.querier:
-            return self._querier.get(payload=payload)
-        return self._session.get(self._key, payload=payload, timeout=PATIENCE_S, express=self._options.express)
 
 
 def _first(replies: Any) -> bytes:
@@ -139,7 +130,7 @@ class Sender(_End):
         """Connect, and wait until the receiver's declaration has come."""
         self._connect()
         block = zenoh.CongestionControl.BLOCK  # the default drops what does not fit
-        publisher = self._session.declare_publisher(self._key, congestion_control=block, express=self._options.express)
+        publisher = self._session.declare_publisher(self._key, congestion_control=block)
         self._publisher = _zenoh.matched(publisher)
 
     def send(self, payload: bytes) -> None:

@@ -1,7 +1,6 @@
 """ZeroMQ: brokerless message sockets, REQ/REP for calls, PUSH/PULL one way, ROUTER/DEALER for streams of replies."""
 
 import struct
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +20,8 @@ PATIENCE_S = 10
 
 PUBLIC, SECRET = "curve.public", "curve.secret"  # files of the server's key pair, Z85
 HANDSHAKE_S = 2.0
-AGAIN_S = 1.0  # the library tries again every 0.1 s
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 EVENT = struct.Struct("=Hi")  # an event's kind and value in its first frame
-MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,6 @@ class Options:
     curve: encrypt with CURVE (CurveZMQ: Curve25519 keys, XSalsa20 and Poly1305), ZeroMQ's own instead of TLS; the
         client knows the server's public key and accepts no other. Over ipc and tcp.
     token_codec: how each reply of a stream is written: bytes as it is, or as an object by pickle or protobuf.
-    server_socket: what answers calls: rep, a REP socket, or router, a ROUTER socket.
     """
 
     copy: bool = True
@@ -45,7 +41,6 @@ class Options:
     codec: str = "json"
     curve: bool = False
     token_codec: Literal["bytes", "pickle", "protobuf"] = "bytes"
-    server_socket: Literal["rep", "router"] = "rep"
 
     def __post_init__(self) -> None:
         if self.high_water_mark < 1:
@@ -104,11 +99,9 @@ def _verbs(socket: Any, options: Options) -> tuple[Callable[[bytes], object], Ca
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Answer requests with one REP socket, or one ROUTER socket; with streams of replies always by a ROUTER socket."""
-    if getattr(service, "is_streaming", False):
+    """Answer requests with one REP socket; with streams of replies by one ROUTER socket."""
+    if service.is_streaming:
         _serve_streams(binding, options, service)
-    if options.server_socket == "router":
-        return _route_replies(binding, options, service)
     socket = _socket(zmq.REP, options, binding.endpoint())
     if options.curve:
         _serve_encrypted(socket, binding.credentials)
@@ -134,18 +127,6 @@ def _serve_streams(binding: Binding, options: Options, service: Service) -> None
     asyncio.run(serve())
 
 
-def _route_replies(binding: Binding, options: Options, service: Service) -> None:
-    """Answer requests with one ROUTER socket, which sends each reply to the connection of its request."""
-    socket = _socket(zmq.ROUTER, options, binding.endpoint())
-    if options.curve:
-        _serve_encrypted(socket, binding.credentials)
-    service.announce(_bind(socket, binding))
-    answer, copy = service.answer, options.copy
-    while True:
-        *envelope, payload = socket.recv_multipart(copy=copy)
-        socket.send_multipart([*envelope, answer(payload if copy else payload.bytes)], copy=copy)
-
-
 class _Connection:
     """A socket that connects."""
 
@@ -153,14 +134,14 @@ class _Connection:
     linger: int  # ms that close() waits for messages still to be sent
 
     def __init__(self, address: str, options: Options) -> None:
-        self._address, self._is_encrypted = address, options.curve
-        self._socket = _socket(self.kind, options, address)
-        if options.curve:
-            _connect_encrypted(self._socket)
-        self._send, self._receive = _verbs(self._socket, options)
+        self._address, self._options = address, options
 
     def open(self) -> None:
         """Connect, and wait for the handshake: the library goes on in the background, whether it succeeds or not."""
+        self._socket = _socket(self.kind, self._options, self._address)
+        if self._options.curve:
+            _connect_encrypted(self._socket)
+        self._send, self._receive = _verbs(self._socket, self._options)
         monitor = None
         if not self._address.startswith("inproc:"):
             monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | REFUSED)
@@ -178,24 +159,16 @@ class _Connection:
         """Wait until the peers agree; TransportError if they do not, or if nothing is heard of an encrypted peer."""
         same = "give the option curve the same value on both sides"
         if not monitor.poll(HANDSHAKE_S * 1000):
-            if self._is_encrypted:
+            if self._options.curve:
                 text = f"no answer to the CURVE handshake came within {HANDSHAKE_S:g} s: the server may not use CURVE"
                 raise TransportError(f"{text}; {same}", "connect")
             return  # a server that is not there yet: the library keeps trying
-        event, value = EVENT.unpack(monitor.recv_multipart()[0])
-        if not event & REFUSED:
-            return
-        until = time.monotonic() + AGAIN_S
-        while value != MISMATCH and monitor.poll(1000 * max(0.0, until - time.monotonic())):
-            _, value = EVENT.unpack(monitor.recv_multipart()[0])  # of the next attempt, which may say more
-        if value == MISMATCH or not self._is_encrypted:
-            uses = "does not use CURVE" if self._is_encrypted else "expects CURVE"
-            raise TransportError(f"the server {uses}; {same}", "connect")
-        raise TransportError(
-            f"the server refused the CURVE handshake: the public key in {PUBLIC} is not this server's, or the server "
-            f"does not use CURVE; {same}, and let the folder that {given.FOLDER} names hold the key of that server",
-            "connect",
-        )
+        event, _ = EVENT.unpack(monitor.recv_multipart()[0])
+        if event & REFUSED:
+            key = (
+                f", and let the folder that {given.FOLDER} names hold the {PUBLIC} of that server" * self._options.curve
+            )
+            raise TransportError(f"the server refused the handshake: {same}{key}", "connect")
 
     def close(self) -> None:
         """Disconnect."""
@@ -280,24 +253,21 @@ class Receiver:
         self._socket.close(linger=0)
 
 
-class Multiplexed:
+class Multiplexed(_Connection):
     """One DEALER socket: requests leave before earlier ones are answered, each with its number in the envelope."""
+
+    kind = zmq.DEALER
+    linger = 0
 
     def __init__(self, address: str, options: Options) -> None:
         if options.high_water_mark < MOST_OUTSTANDING:
             raise ValueError(f"calls under way at once need a high_water_mark of {MOST_OUTSTANDING:,} or more")
-        self._address, self._options = address, options
+        super().__init__(address, options)
 
     def open(self) -> None:
-        """Connect; the library does so in the background and keeps trying."""
-        self._socket = _socket(zmq.DEALER, self._options, self._address)
+        """Connect."""
+        super().open()
         self._socket.setsockopt(zmq.RCVTIMEO, 1000 * PATIENCE_S)
-        if self._options.curve:
-            _connect_encrypted(self._socket)
-        try:
-            self._socket.connect(self._address)
-        except zmq.ZMQError as reason:
-            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
 
     def send(self, number: int, payload: bytes) -> None:
         """Send one request."""
@@ -319,7 +289,3 @@ class Multiplexed:
         if self._options.copy:
             return int.from_bytes(number, "big"), reply
         return int.from_bytes(number.bytes, "big"), reply.bytes
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._socket.close(linger=0)

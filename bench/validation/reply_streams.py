@@ -35,16 +35,6 @@ def check(case: Case, module: Any) -> None:
         raise UsageError(f"a stream may have {MOST_STREAM_BYTES:,} B in all: ask for fewer or smaller replies")
     if not 0 <= case.gap_us <= replies.MOST_GAP_US or case.stream_s > MOST_STREAM_S:
         raise UsageError(f"gap_us must be 0 or more, and a stream at most {MOST_STREAM_S:g} s long")
-    check_options(case, module)
-
-
-def check_options(case: Case, module: Any) -> None:
-    """Refuse options with which a system has no streams, of replies or one-way; UsageError says what to change."""
-    if callable(refuse := getattr(module, "refuse_streams", None)):
-        try:
-            refuse(module.Options(**case.options))
-        except ValueError as reason:
-            raise UsageError(f"{case.system}: {reason}") from reason
 
 
 def has_wire(module: Any) -> bool:

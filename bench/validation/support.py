@@ -71,8 +71,6 @@ def checked(case: Case) -> Case:
         _check_encrypted(case)
     if case.load == "reply_stream":
         reply_streams.check(case, module)
-    if case.load == "stream":
-        reply_streams.check_options(case, module)
     if case.engine == "wire":
         _check_wire(case, module)
     if case.generator:

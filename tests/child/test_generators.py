@@ -137,7 +137,6 @@ def test_errors_after_the_first_call_are_told_and_spoil_the_card(engine):
     ("rest", "text"),
     [
         ({"options": {}}, "resource bytes, json or static, or engine library"),
-        ({"options": GET | {"keep_alive": False}}, "keep_alive true, or engine library"),
         ({"transport": "ipc"}, "http_aiohttp .*ipc .*wrk: .*tcp http_aiohttp, .*http_crossbar"),
         ({"system": "sockets", "options": {}}, "sockets .*tcp .*wrk"),
         ({"load": "open", "offered_per_s": 10.0, "callers": 1}, "wrk .*closed"),

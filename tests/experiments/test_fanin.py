@@ -50,9 +50,9 @@ def test_the_plan_spreads_clients_evenly_over_processes():
 
 
 def test_options_are_those_of_their_system():
-    given = "{zeromq: {server_socket: router}}"
+    given = "{zeromq: {copy: false}}"
     plan = registry.plan("fanin", system="[sockets, zeromq]", clients=2, options=given)
-    assert [case.options.get("server_socket") for case in plan.cases] == [None, "router", None]
+    assert [case.options.get("copy") for case in plan.cases] == [None, False, None]
 
 
 def test_by_default_the_brokers_without_a_program_of_debian_are_measured_zenoh_through_its_router(monkeypatch):

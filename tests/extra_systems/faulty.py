@@ -35,6 +35,8 @@ class Client(sockets.Client):
 class Faulty:
     """A service that goes wrong after some answers."""
 
+    is_streaming = False
+
     def __init__(self, service: Service, options: Options) -> None:
         self.announce = service.announce
         self._answer, self._options, self._count = service.answer, options, 0
@@ -65,6 +67,6 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.fault == "returns":
         return
     if options.fault == "stale":  # what answers is another server, left over from before: nobody counts there
-        uncounted = SimpleNamespace(announce=service.announce, answer=lambda payload: payload)
+        uncounted = SimpleNamespace(announce=service.announce, answer=lambda payload: payload, is_streaming=False)
         sockets.serve(binding, sockets.Options(), uncounted)
     sockets.serve(binding, sockets.Options(), Faulty(service, options))

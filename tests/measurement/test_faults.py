@@ -24,7 +24,7 @@ from bench.plan.case import Case
 from bench.process.channel import encode
 from bench.run import stored
 from bench.run.frames import Run
-from bench.systems import sockets
+from bench.systems import _connections, sockets
 from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
@@ -168,7 +168,7 @@ def test_a_place_that_cannot_be_written_is_named(monkeypatch):
 
 
 def test_an_address_in_use_is_reported(tmp_path):
-    taken = sockets.listen(sockets.parse_address("tcp://127.0.0.1:0"))
+    taken = _connections.listen(sockets.parse_address("tcp://127.0.0.1:0"))
     address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
     with pytest.raises(TransportError, match=f"{address}.*{os.strerror(errno.EADDRINUSE)}"):
         sockets.serve(sockets.Binding("tcp", str(tmp_path), address), sockets.Options(), None)
@@ -241,7 +241,7 @@ def test_serving_never_replaces_what_is_there(command, tmp_path, system):
         assert finished.returncode == 2 and str(path) in finished.stderr
         assert finished.stderr.count("\n") == 1
     assert file.read_text() == "dear" and folder.is_dir()
-    busy = sockets.listen(sockets.parse_address(f"ipc://{tmp_path}/busy"))
+    busy = _connections.listen(sockets.parse_address(f"ipc://{tmp_path}/busy"))
     assert f"{tmp_path}/busy" in command("serve", system, f"ipc://{tmp_path}/busy").stderr
     busy.close()
     assert command("serve", system, f"ipc://{tmp_path}/x", "--mode", "rw").returncode == 2
@@ -249,7 +249,7 @@ def test_serving_never_replaces_what_is_there(command, tmp_path, system):
 
 def test_a_socket_that_a_server_left_is_used_again(tmp_path):
     path = tmp_path / "left.sock"
-    sockets.listen(sockets.parse_address(f"ipc://{path}")).close()
+    _connections.listen(sockets.parse_address(f"ipc://{path}")).close()
     assert path.is_socket()
     with served(path) as process:
         assert measure(Case("zeromq", "ipc", target=f"ipc://{path}"), 0.05, seed=1).ledger["calls"] > 0
@@ -264,7 +264,7 @@ def test_modules_in_the_users_folder_do_not_reach_servers(tmp_path, monkeypatch)
 
 
 def test_serving_at_an_address_in_use_is_one_line(command):
-    taken = sockets.listen(sockets.parse_address("tcp://127.0.0.1:0"))
+    taken = _connections.listen(sockets.parse_address("tcp://127.0.0.1:0"))
     address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
     finished = command("serve", "zeromq", address)
     taken.close()

@@ -67,8 +67,6 @@ def test_limits_and_large_payloads(name):
         ("sockets", {"engine": "wires"}, "library, wire, wrk, h2load"),
         ("sockets", {"options": {"writes": 2}}, "sockets: .* writes 1, or engine library"),
         ("xmlrpc_pstream", {"options": {"writes": 3}}, "writes 1"),
-        ("xmlrpc_stdlib", {"options": {"http": "1.0"}}, 'http "1.1" and gzip false, or engine library'),
-        ("xmlrpc_stdlib", {"options": {"gzip": True}}, 'http "1.1" and gzip false'),
         ("zeromq", {"load": "stream"}, "wire .*stream"),
         ("grpc_sync", {"load": "retry", "offered_per_s": 10.0}, "load retry .*HTTP/2"),
     ],

@@ -122,7 +122,10 @@ def test_a_server_that_does_not_announce_is_told_so(folder, monkeypatch):
 
 
 def test_a_server_that_answers_without_the_service_is_told_so(folder):
-    around = "class Around:\n    announce, answer = service.announce, staticmethod(lambda payload: payload)\n"
+    around = (
+        "class Around:\n    announce, answer = service.announce, staticmethod(lambda payload: payload)\n"
+        "    is_streaming = False\n"
+    )
     uncounted = "    " + around.replace("\n", "\n    ") + "sockets.serve(binding, sockets.Options(), Around)"
     write(folder, "around", WHOLE.replace("    sockets.serve(binding, sockets.Options(), service)", uncounted))
     run = Run(runner.run(make_plan("latency", [Case("around", "ipc", max_calls=20)], starts=1, window_s=0.1)))

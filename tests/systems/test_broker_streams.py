@@ -15,7 +15,7 @@ from bench.errors import TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.replies import END
-from bench.systems import _broker, _one_way
+from bench.systems import _broker, _broker_ends
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ def test_messages_that_are_acknowledged_arrive_whole(name, options, routers):
 
 @pytest.mark.parametrize("binding", ENDS, indirect=True, ids=str)
 def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(binding, monkeypatch):
-    monkeypatch.setattr(_one_way, "AHEAD_MESSAGES", AHEAD)
+    monkeypatch.setattr(_broker_ends, "AHEAD_MESSAGES", AHEAD)
     messages = [b"%d" % number for number in range(3 * AHEAD)]
 
     async def check():
@@ -154,12 +154,12 @@ class Sized:
 @given(st.integers(1, 10_000_000), st.lists(st.booleans(), max_size=300))
 def test_a_sender_is_never_further_ahead_than_it_may_be(size, turns):
     async def check():
-        ahead, sent, read, waiting = _one_way.Ahead(), 0, 0, None
+        ahead, sent, read, waiting = _broker_ends.Ahead(), 0, 0, None
 
         async def report(count):
             ahead.reported(count)
 
-        behind, payload = _one_way.Behind(report), Sized(size)
+        behind, payload = _broker_ends.Behind(report), Sized(size)
         for is_sending in turns:
             if waiting is None and is_sending:
                 waiting = asyncio.ensure_future(ahead.sent(payload))
@@ -171,7 +171,7 @@ def test_a_sender_is_never_further_ahead_than_it_may_be(size, turns):
             await asyncio.sleep(0)
             if waiting and waiting.done():
                 waiting = await waiting
-            assert sent - read <= _one_way.most_ahead(size)
+            assert sent - read <= _broker_ends.most_ahead(size)
             assert waiting is None or read < sent  # who waits is waiting for messages that are still to be read
         if waiting:
             waiting.cancel()

@@ -115,26 +115,17 @@ def kill(router):
 
 
 FAKES = {
-    "old": ("echo '{line}'; sleep 60", "0\\.1"),
     "another": ("echo 'hello from something else'; exit 3", "hello from something else"),
     "silent": ("sleep 60", r"\b1 s\b"),
-    "broken": ("echo '{new}'; echo 'Error: no luck today'; exit 5", "status 5: Error: no luck today"),
-}
-LINES = {
-    "redis": "1:C 1 Jan 2026 00:00:00.000 # Redis version={}, bits=64",
-    "nats": "[1] 2026/01/01 00:00:00.000000 [INF]   Version:  {}",
-    "mqtt": "1700000000: mosquitto version {} starting",
-    "rabbitmq": "2026-01-01 00:00:00.000000+00:00 [info] <0.1.0>  Starting RabbitMQ {} on Erlang 25",
+    "broken": ("echo 'Starting'; echo 'Error: no luck today'; exit 5", "status 5: Error: no luck today"),
 }
 
 
 @pytest.mark.parametrize("fake", FAKES)
-@every_broker
+@pytest.mark.parametrize("name", BROKERS[-1:])
 def test_another_program_of_that_name_is_an_error(name, fake, tmp_path, monkeypatch, private_parent):
     script, words = FAKES[fake]
     file = tmp_path / server_of(name).name
-    least = ".".join(map(str, server_of(name).least))
-    script = script.format(line=LINES[name].format("0.1"), new=LINES[name].format(least))
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -187,47 +178,11 @@ def test_requests_that_nobody_takes_are_an_error(name, routers, monkeypatch):
         call(b"hello")
 
 
-@every_broker
-def test_a_server_that_is_killed_in_a_window_is_an_error(name, routers, monkeypatch):
-    monkeypatch.setattr(start, "PATIENCE_S", 5.0)
-    case, run_window = Case(name, "tcp"), start.Start.run_window
-
-    def kill_the_server(self, spawned, prepared):
-        threading.Timer(0.4, os.kill, [spawned.server[0].pid, signal.SIGKILL]).start()
-        return run_window(self, spawned, prepared)
-
-    monkeypatch.setattr(start.Start, "run_window", kill_the_server)
-    with pytest.raises(SystemFailedError, match=rf"{name} server .*(\b9|SIGKILL)") as caught:
-        measure(case, 1.5, 1, routers)
-    assert "\n" not in str(caught.value)
-    monkeypatch.setattr(start.Start, "run_window", run_window)
-    assert measure(Case(name, "tcp", max_calls=3), 5.0, 1, routers).ledger["calls"] == 3  # the broker is as it was
-
-
-@every_broker
+@pytest.mark.parametrize("name", BROKERS[-1:])
 def test_a_payload_above_the_limit_is_refused_before_anything_is_measured(name):
     largest = systems.constant(name, "LARGEST_BYTES")
     with pytest.raises(UsageError, match=f"{name} .*{largest:,} B"):
         checked(Case(name, "tcp", largest + 1))
-
-
-def test_a_message_above_the_limit_of_a_nats_server_is_an_error(routers):
-    if "nats" in MISSING:
-        pytest.skip(MISSING["nats"])
-    address = routers.of(Case("nats", "tcp")).addresses["tcp"]
-    with client_of("nats", address) as call, pytest.raises(TransportError) as caught:
-        call(bytes(systems.constant("nats", "LARGEST_BYTES") + 1))
-    assert caught.value.kind == "size"
-
-
-def test_a_full_queue_of_rabbitmq_refuses_requests_which_are_counted(routers):
-    if "rabbitmq" in MISSING:
-        pytest.skip(MISSING["rabbitmq"])
-    options = {"acknowledge": True, "prefetch": 1, "confirms": True, "most_queued": 1}
-    case = checked(Case("rabbitmq", "tcp", 100, options, "free", outstanding=16))
-    record = measure(case, 0.5, 1, routers)
-    assert record.ledger["errors"] > 0 and record.ledger["calls"] > 0
-    assert "error_full" in {name for name, *_ in record.report}
 
 
 def test_a_full_memory_of_redis_is_an_error(tmp_path):
@@ -307,4 +262,4 @@ def test_nothing_is_left_when_an_experiment_with_a_broker_is_killed(name, privat
 def test_a_missing_program_names_its_package(monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     with pytest.raises(systems.NotInstalledError, match=r"no-such-broker.*apt-get install some"):
-        _broker.Program("no-such-broker", "some-package", (1,), "", "").path()
+        _broker.Program("no-such-broker", "some-package", "").path()

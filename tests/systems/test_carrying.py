@@ -8,9 +8,7 @@ import pytest
 from specs import server_spec
 from test_contract import MISSING, PAIRS, installed, routing  # noqa: F401
 
-from bench import message_types, systems
-from bench.child import structured_messages
-from bench.codecs import Coder
+from bench import systems
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -84,12 +82,6 @@ def test_workers_decode_too(codec):
     assert ledger["calls"] == ledger["server_calls"] == 5
 
 
-def test_an_open_load_carries_messages():
-    case = Case("zeromq", "ipc", 500, {"codec": "orjson"}, message="record", load="open", offered_per_s=100.0)
-    ledger = measure(checked(case), 0.2, 1).ledger
-    assert ledger["calls"] == ledger["scheduled"] == 20 and ledger["request_encode_ns"] > 0
-
-
 @pytest.mark.parametrize("name", ["sockets", "grpc_sync", "grpc_aio", "zeromq", "http_aiohttp"])
 def test_messages_are_carried_by_calls_under_way_side_by_side(name):
     options = {"codec": "msgpack"} | ({"pool": 2} if name == "http_aiohttp" else {})
@@ -97,28 +89,6 @@ def test_messages_are_carried_by_calls_under_way_side_by_side(name):
     ledger = measure(case, 5.0, 1).ledger
     assert ledger["calls"] == ledger["server_calls"] == 40 and ledger["errors"] == 0
     assert ledger["request_decode_ns"] > 0 and ledger["encoded_reply_bytes"] > ledger["encoded_request_bytes"]
-
-
-def test_an_open_load_of_one_event_loop_carries_messages():
-    shared = {"message": "record", "load": "open", "offered_per_s": 100.0, "outstanding": 4}
-    ledger = measure(checked(Case("grpc_aio", "tcp", 500, {"codec": "json"}, **shared)), 1.0, 1).ledger
-    assert ledger["calls"] == ledger["server_calls"] == 100 and ledger["request_encode_ns"] > 0
-
-
-def test_sizes_that_vary_are_of_opaque_bytes():
-    with pytest.raises(UsageError, match="message bytes"):
-        checked(Case("sockets", "tcp", 500, message="items", outstanding=2, large_bytes=9000))
-
-
-def test_only_the_first_client_times_the_codec_and_all_are_counted():
-    ledger = measure(checked(Case("sockets", "ipc", 500, message="record", clients=2, max_calls=6)), 2.0, 1).ledger
-    assert ledger["calls"] == 6 and ledger["request_decode_ns"] > 0
-
-
-def test_opaque_bytes_have_no_codec():
-    case = checked(Case("sockets", "ipc", 100, max_calls=3))
-    assert "codec" not in case.options
-    assert "request_encode_ns" not in measure(case, 2.0, 1).ledger
 
 
 def test_a_server_without_the_application_is_found_out(monkeypatch):
@@ -187,18 +157,3 @@ def test_what_cannot_be_carried_is_refused_before_measuring(case, words):
 def test_a_message_beyond_a_codec_is_refused_with_both_names(name, options, value, words, own):
     with pytest.raises(UsageError, match=words):
         checked(Case(name, "tcp", options=options, message=own(value)))
-
-
-def test_a_message_beyond_grpcs_limit_is_an_error_with_its_remedy():
-    case = checked(Case("grpc_sync", "tcp", 6_000_000, {"codec": "json"}, message="numbers"))
-    with pytest.raises(SystemFailedError, match="max_message_bytes"):
-        measure(case, 0.2, 1)
-
-
-def test_encoding_and_decoding_alone_are_bounded_in_time():
-    calls = []
-    coder = Coder(lambda value: calls.append("encode") or b"12", lambda data: calls.append("decode"))
-    found = structured_messages.alone(coder, [message_types.Exchange(1, None)], window_s=0.0)
-    assert calls == ["encode", "decode"] * 2 * structured_messages.ROUNDS[0]
-    assert found.encoded_request_bytes == found.encoded_reply_bytes == 2
-    assert systems.load("sockets").Options().codec == "json"

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -220,14 +219,6 @@ def test_each_fault_of_curve_says_what_to_do(fault, why, private_parent, trustin
             measure(case, 1.0, 1)
 
 
-def test_a_server_that_says_nothing_is_not_waited_for(trusting):
-    trusting(certificates.make())
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        target = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(SystemFailedError, match="TLS"):
-            measure(Case("sockets", "tcp", 100, {"tls": True}, target=target, max_calls=3), 1.0, 1)
-
-
 def test_keys_are_private_and_go_with_their_server(private_parent):
     texts = certificates.make()
     assert not any("PRIVATE" in text for text in credentials.public(texts).values())
@@ -257,24 +248,7 @@ def test_what_cannot_be_encrypted_is_refused(monkeypatch):
             checked(dataclasses.replace(case, engine=engine))
 
 
-def test_a_folder_without_an_authority_says_how_to_make_one(monkeypatch, tmp_path):
-    monkeypatch.setenv(credentials.FOLDER, str(tmp_path))
-    with pytest.raises(UsageError, match=r"authority\.pem.*python -m bench certificates"):
-        certificates.of_user()
-    monkeypatch.setenv(credentials.FOLDER, str(tmp_path / "nowhere"))
-    with pytest.raises(UsageError, match=str(tmp_path / "nowhere")):
-        certificates.of_user()
-
-
-def test_encryption_is_a_factor_of_every_system_that_offers_it():
-    assert {"sockets", "http_stdlib", "http_aiohttp", "grpc_sync", "grpc_aio", ROUTED, "zeromq"} <= set(ENCRYPTING)
-    for name in ENCRYPTING:
-        assert checked(Case(name, "tcp", options=on(name))).factor("tls") is True
-        assert checked(Case(name, "tcp")).factor("tls") is False
-    assert checked(Case("loopback", "inproc")).factor("tls") is None
-
-
-@pytest.mark.parametrize("name", ["sockets", "http_stdlib", "http_aiohttp"])
+@pytest.mark.parametrize("name", ["sockets", "http_stdlib"])
 @pytest.mark.parametrize(("tls_session", "resumed"), [("new", {0}), ("resumed", {1})])
 def test_connections_are_counted_and_resume_their_session_if_asked_to(name, tls_session, resumed):
     options = {"tls": True, "tls_session": tls_session}
@@ -287,17 +261,6 @@ def test_connections_are_counted_and_resume_their_session_if_asked_to(name, tls_
         moments = [row[one] for one in ("begin_ns", "opened_ns", "answered_ns", "called_ns", "end_ns")]
         assert moments == sorted(moments) and (row["median_ns"] is None) is (row["calls"] == 1)
         assert row["client_cpu_ns"] > 0 and row["server_cpu_ns"] >= 0 and row["router_cpu_ns"] is None
-
-
-def test_files_of_credentials_have_names_that_are_read_back(tmp_path):
-    names = certificates.make_folder(tmp_path / "mine", ["bench.example", "192.0.2.7"])
-    assert names == [*credentials.NAMES, "bench.example", "192.0.2.7"]
-    assert credentials.read(str(tmp_path / "mine")).keys() == certificates.make().keys()
-    assert Path(tmp_path / "mine").stat().st_mode & 0o777 == 0o700
-    with pytest.raises(UsageError, match=str(tmp_path / "mine")):
-        certificates.make_folder(tmp_path / "mine", [])
-    with pytest.raises(UsageError, match="tcp://host:1"):
-        certificates.make_folder(tmp_path / "other", ["tcp://host:1"])
 
 
 @pytest.mark.parametrize("name", ["sockets", "zeromq"])

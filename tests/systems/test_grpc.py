@@ -12,13 +12,12 @@ from specs import server_spec
 
 from bench import systems
 from bench.contract import Binding
-from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.process.channel import Listening
 from bench.process.child_process import Child, collect
 from bench.systems import _grpc, _grpc_echo_pb2, grpc_sync
-from bench.validation.support import checked
 
 BOTH = ("grpc_sync", "grpc_aio")
 
@@ -30,12 +29,6 @@ def test_every_way_of_calling_is_answered_and_counted(name, serialization, rpc):
     case = Case(name, "ipc", 100, {"serialization": serialization, "rpc": rpc, "connections": "shared"}, callers=2)
     measured = measure(case, 0.05, seed=1)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] > 1 and len(measured.calls) == 2
-
-
-@pytest.mark.parametrize(("wrong", "text"), [({"rpc": "carrier"}, "unary or stream"), ({"threads": 0}, "threads")])
-def test_options_that_do_not_exist(wrong, text):
-    with pytest.raises(UsageError, match=text):
-        checked(Case("grpc_sync", "tcp", options=wrong))
 
 
 def test_the_generated_code_is_what_the_proto_says(tmp_path):
@@ -65,7 +58,7 @@ def test_a_port_belongs_to_one_server_even_if_another_would_share_it():
     others.start()
     binding = Binding("tcp", "", f"tcp://127.0.0.1:{port}")
     with pytest.raises(TransportError, match=f"tcp://127.0.0.1:{port}"):
-        grpc_sync.serve(binding, grpc_sync.Options(), SimpleNamespace(answer=bytes))
+        grpc_sync.serve(binding, grpc_sync.Options(), SimpleNamespace(answer=bytes, is_streaming=False))
     others.stop(None)
 
 
@@ -101,11 +94,6 @@ def test_callers_have_a_connection_each_or_share_one(name, run):
             assert wait_for(lambda: clients.poll() is not None)
     finally:
         server.stop()
-
-
-def test_addresses_as_the_library_writes_them():
-    assert _grpc.place("ipc:///tmp/x.sock") == "unix:/tmp/x.sock"
-    assert _grpc.place("tcp://[::1]:5") == "[::1]:5" and _grpc.place("tcp://h:5") == "h:5"
 
 
 @pytest.mark.parametrize("name", [*BOTH, "wamp_crossbar"])

@@ -1,7 +1,6 @@
 """HTTP by aiohttp: every resource is verified, workers are counted and end, and what fails is said, not retried."""
 
 import asyncio
-import errno
 import http.client
 import json
 import os
@@ -16,9 +15,8 @@ import pytest
 from conftest import is_gone, wait_for
 from specs import server_spec
 
-from bench import systems
 from bench.contract import Binding, parse_address
-from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
+from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.process.channel import Listening
@@ -26,7 +24,6 @@ from bench.process.child_process import Child, collect, private_directory
 from bench.process.spec import Closed
 from bench.run import schema, start_record
 from bench.systems import _http, _workers, http_aiohttp
-from bench.validation.support import checked
 
 GETS = ("bytes", "json", "static")
 
@@ -34,7 +31,11 @@ GETS = ("bytes", "json", "static")
 def begin(binding, **options):
     """Serve in a thread; return the address and what counts."""
     announced = queue.SimpleQueue()
-    service = SimpleNamespace(announce=lambda address, pids=None, counts=None: announced.put((address, counts)))
+
+    def announce(address, pids=None, counts=None):
+        announced.put((address, counts))
+
+    service = SimpleNamespace(announce=announce, is_streaming=False)
     arguments = (binding, http_aiohttp.Options(**options), service)
     threading.Thread(target=http_aiohttp.serve, args=arguments, daemon=True).start()
     return announced.get(timeout=10)
@@ -110,20 +111,12 @@ def bind(transport, private_parent):
 
 
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
-@pytest.mark.parametrize("keep_alive", [True, False])
-def test_every_resource_is_got_and_counted(transport, keep_alive, private_parent):
+def test_every_resource_is_got_and_counted(transport, private_parent):
     address, counts = begin(bind(transport, private_parent))
     for number, resource in enumerate(_http.RESOURCES, 1):
         payloads = [b"x", os.urandom(1000), bytes(300_000)]
-        assert ask(address, *payloads, resource=resource, keep_alive=keep_alive) == payloads
+        assert ask(address, *payloads, resource=resource) == payloads
         assert counts() == [3 * number]
-
-
-@pytest.mark.parametrize("options", [{"resource": "json"}, {"resource": "static", "keep_alive": False}])
-def test_resources_pass_through_the_whole_pipeline(options):
-    ledger = measure(Case("http_aiohttp", "ipc", 100, options, max_calls=20), 2.0, seed=1).ledger
-    assert 1 <= ledger["calls"] == ledger["server_calls"] <= 20
-    assert json.loads(ledger["server_worker_calls"]) == [ledger["calls"]]
 
 
 @pytest.mark.parametrize("count", ["", "-1", "x", "1e3", "٣", str(_http.MOST_BYTES + 1), "9" * 5000])
@@ -133,66 +126,6 @@ def test_a_count_that_is_none_is_refused_and_not_counted(count, private_parent):
     connection.request("GET", "/resource?count=" + "".join(f"%{byte:02x}" for byte in count.encode())[:6000])
     assert connection.getresponse().status == 400 and counts() == [0]
     connection.close()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "text"),
-    [
-        ({"resource": "xml"}, "resource of http_aiohttp .*echo, bytes, json or static"),
-        ({"workers": 0}, "workers .*256"),
-        ({"backlog": 0}, "backlog"),
-        ({"event_loop": "trio"}, "event_loop of http_aiohttp .*asyncio or uvloop"),
-        ({"pin": 1}, "pin of http_aiohttp"),
-    ],
-)
-def test_options_that_do_not_exist(wrong, text):
-    with pytest.raises(UsageError, match=text):
-        checked(Case("http_aiohttp", "tcp", options=wrong))
-
-
-def test_without_uvloop_its_command_is_named(monkeypatch):
-    monkeypatch.setattr(http_aiohttp.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(NotInstalledError, match="python -m pip install uvloop"):
-        checked(Case("http_aiohttp", "tcp", options={"event_loop": "uvloop"}))
-
-
-def test_the_event_loop_asked_for_serves(tmp_path, monkeypatch):
-    (tmp_path / "uvloop.py").write_text(
-        "import asyncio, pathlib\n"
-        "def new_event_loop():\n"
-        "    pathlib.Path(__file__).with_name('used').touch()\n"
-        "    return asyncio.new_event_loop()\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    address, _ = begin(Binding("tcp", ""), event_loop="uvloop")
-    assert ask(address, b"x") == [b"x"] and (tmp_path / "used").exists()
-
-
-def test_the_backlog_is_the_kernels(monkeypatch):
-    listeners, listen = [], _workers.listen
-    monkeypatch.setattr(_workers, "listen", lambda *how, **more: listeners.append(listen(*how, **more)) or listeners[0])
-    begin(Binding("tcp", ""), backlog=77)
-    told = listeners[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32)
-    assert struct.unpack_from("I", told, 28) == (77,)  # of a listening socket the kernel tells its backlog there
-
-
-@pytest.mark.parametrize(("keep_alive", "connections"), [(True, 1), (False, 3)])
-def test_a_connection_is_kept_or_made_for_each_call(keep_alive, connections):
-    right = answered(json.dumps(_http.JSON).encode())
-    with Scripted(*[(right, "keep" if keep_alive else "close")] * 3) as server:
-        assert ask(server.address, *[b"x"] * 3, resource="json", keep_alive=keep_alive) == [b"x"] * 3
-        assert server.connections == connections
-
-
-def test_when_ports_run_out_the_kernels_numbers_are_told(monkeypatch):
-    async def refuse(*_):
-        raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
-
-    monkeypatch.setattr(asyncio.selector_events.BaseSelectorEventLoop, "sock_connect", refuse)
-    with pytest.raises(TransportError, match=r"ip_local_port_range.*tcp_tw_reuse"):
-        ask("tcp://127.0.0.1:1", b"x", keep_alive=False)
-    with pytest.raises(TransportError, match=r"tcp://127.0.0.1:1: Cannot assign"):
-        ask("tcp://127.0.0.1:1", b"x")
 
 
 # ---- failures
@@ -211,12 +144,11 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("resource", _http.RESOURCES)
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_server_that_fails_is_an_error(kind, resource):
+def test_a_server_that_fails_is_an_error(kind):
     answer, end, text = BROKEN[kind]
     with Scripted((answer, end)) as server, pytest.raises(TransportError, match=text):
-        ask(server.address, b"hello", resource=resource)
+        ask(server.address, b"hello")
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
@@ -243,20 +175,6 @@ def test_a_wrong_body_is_an_error(resource, body, text):
     said = f"GET /.*200 OK: .*{text}"
     with Scripted((answered(body), "close")) as server, pytest.raises(TransportError, match=said):
         ask(server.address, b"abc", resource=resource)
-
-
-def test_a_compressed_body_is_not_unpacked():
-    body = answered(_http.content(3), headers="Content-Encoding: gzip\r\n")
-    with Scripted((body, "close")) as server:
-        assert ask(server.address, b"abc", resource="bytes") == [b"abc"]
-
-
-def test_a_target_that_fails_ends_the_start():
-    with (
-        Scripted((answered(b"sad", "500 Oops"), "close")) as server,
-        pytest.raises(SystemFailedError, match="500 Oops"),
-    ):
-        measure(Case("http_aiohttp", "tcp", target=server.address), 0.1, seed=1)
 
 
 def test_what_cannot_be_reached_or_bound_is_said(private_parent):
@@ -305,11 +223,6 @@ def test_workers_share_the_calls_and_each_is_counted():
     assert schema.conform(older, "ledger")["server_worker_calls"].to_pylist() == [None]
 
 
-def test_systems_without_workers_have_no_counts_by_worker():
-    ledger = measure(Case("sockets", "ipc", max_calls=5), 1.0, seed=1).ledger
-    assert ledger["server_calls"] == ledger["calls"] == 5 and ledger["server_worker_calls"] is None
-
-
 def test_each_worker_is_pinned_to_a_cpu_of_its_own_in_turn(serve):
     allowed = sorted(os.sched_getaffinity(0))
     child, _ = serve(workers=3, pin=True)
@@ -350,7 +263,9 @@ def test_a_worker_that_cannot_begin_is_quoted_and_none_is_left():
         _workers.Workers(
             "bench.systems.http_aiohttp",
             "tcp://127.0.0.1:0",
-            {"workers": 2, "pin": False, "backlog": 8, "no_option": 1},
+            2,
+            False,
+            {"options": {"no_option": 1}, "message": "bytes"},
         )
     assert {process.pid for process in psutil.Process().children()} == before
 
@@ -358,7 +273,3 @@ def test_a_worker_that_cannot_begin_is_quoted_and_none_is_left():
 def test_workers_need_a_port():
     with pytest.raises(SystemFailedError, match=r"2 workers .*tcp"):
         measure(Case("http_aiohttp", "ipc", options={"workers": 2}), 0.1, seed=1)
-
-
-def test_the_file_is_a_system_without_what_it_shares():
-    assert "http_aiohttp" in systems.names() and not {"_http", "_workers"} & set(systems.names())

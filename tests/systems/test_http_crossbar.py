@@ -1,10 +1,7 @@
 """HTTP by a Crossbar.io node: its resources by every engine, its workers counted, and its end."""
 
-import json
 import os
 import socket
-import urllib.error
-import urllib.request
 
 import psutil
 import pytest
@@ -13,7 +10,7 @@ from specs import server_spec
 from test_http import ask
 
 from bench import systems
-from bench.contract import Binding, parse_address
+from bench.contract import Binding
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -50,11 +47,10 @@ def counted(child):
 
 
 @pytest.mark.parametrize("resource", _http.RESOURCES)
-@pytest.mark.parametrize("keep_alive", [True, False])
-def test_every_resource_is_got_and_counted(resource, keep_alive, node):
+def test_every_resource_is_got_and_counted(resource, node):
     child, address = node
     before, payloads = counted(child), [b"x", os.urandom(1000), bytes(300_000)]
-    assert ask(address, *payloads, resource=resource, keep_alive=keep_alive) == payloads
+    assert ask(address, *payloads, resource=resource) == payloads
     after = counted(child)
     assert after.count - before.count == 3 == sum(after.workers) - sum(before.workers)
     assert len(after.workers) == 2
@@ -72,13 +68,6 @@ def test_the_wire_reads_what_the_node_answers(resource, node):
         assert wire.body(bytes(received[:length]), payload) == payload and length == len(received)
 
 
-@pytest.mark.parametrize("count", ["", "-1", "x", "1e3", str(_http.MOST_BYTES + 1)])
-def test_a_count_that_is_none_is_refused(count, node):
-    port = parse_address(node[1]).port
-    with pytest.raises(urllib.error.HTTPError, match="400"):
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/resource?count={count}", timeout=10)
-
-
 def test_each_worker_has_a_cpu_of_its_own(node):
     cpus = sorted(os.sched_getaffinity(0))
     child, _ = node
@@ -86,13 +75,6 @@ def test_each_worker_has_a_cpu_of_its_own(node):
     workers = [pid for pid, words in named.items() if any("worker" in word for word in words)]
     chosen = [sorted(os.sched_getaffinity(pid)) for pid in sorted(workers)]
     assert sorted(chosen) == sorted([[cpus[0]], [cpus[1 % len(cpus)]]])
-
-
-def test_a_start_over_ipc_passes_through_the_whole_pipeline():
-    ledger = measure(Case(NAME, "ipc", 100, {"resource": "static"}, engine="wire", max_calls=200), 1.0, seed=1).ledger
-    assert 1 <= ledger["calls"] == ledger["server_calls"] <= 200
-    assert json.loads(ledger["server_worker_calls"]) == [ledger["calls"]]
-    assert ledger["server_cpu_ns"] > 0
 
 
 def test_a_node_ends_with_its_servers_process():
@@ -103,18 +85,6 @@ def test_a_node_ends_with_its_servers_process():
     child.stop()
     assert len(family) >= 2
     assert wait_for(lambda: all(is_gone(pid) for pid in family))
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"workers": 0}, "workers"),
-        ({"backlog": 65536}, "backlog .*65535"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(options, why):
-    with pytest.raises(ValueError, match=why):
-        http_crossbar.Options(**options)
 
 
 def test_workers_need_a_port_and_a_port_must_be_free(tmp_path):

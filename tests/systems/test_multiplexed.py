@@ -11,7 +11,7 @@ from bench.contract import parse_address
 from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.systems import grpc_aio, sockets
+from bench.systems import _connections, grpc_aio
 from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
@@ -21,17 +21,13 @@ CASES = [
     ("sockets", "tcp", {}),
     ("sockets", "ipc", {}),
     ("zeromq", "tcp", {}),
-    ("zeromq", "ipc", {"server_socket": "router"}),
     ("zeromq", "inproc", {"copy": False}),
-    ("zeromq", "tcp", {"server_socket": "router", "copy": False}),
     ("grpc_sync", "tcp", {}),
     ("grpc_sync", "ipc", {"serialization": "bytes"}),
     ("grpc_aio", "tcp", {}),
     ("http_aiohttp", "tcp", {"pool": 1}),
     ("http_aiohttp", "ipc", {"pool": 2}),
     ("wamp_crossbar", "ipc", {}),
-    ("rpyc", "tcp", {}),
-    ("redis", "ipc", {}),
     ("nats", "tcp", {}),
     ("mqtt", "ipc", {}),
     ("mqtt", "tcp", {"qos": 1}),
@@ -132,8 +128,8 @@ def test_renewed_connections(name, transport, request):
 
 def silent():
     """Return a socket that accepts connections and answers nothing, and its address."""
-    listener = sockets.listen(parse_address("tcp://127.0.0.1:0"))
-    return listener, sockets.announced(listener, "tcp://127.0.0.1:0")
+    listener = _connections.listen(parse_address("tcp://127.0.0.1:0"))
+    return listener, _connections.announced(listener, "tcp://127.0.0.1:0")
 
 
 def test_awaited_calls_fail_with_their_channel_and_are_not_waited_for():

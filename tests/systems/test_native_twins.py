@@ -41,7 +41,6 @@ def modules(names):
 
 
 twins = modules(TWINS)
-noticing = modules(["sockets_c", "grpc_cpp"])  # the client of zeromq_c connects again for ever
 only_sockets = modules(["sockets_c"])
 sides = pytest.mark.parametrize("server", ["c", "python"])
 
@@ -91,31 +90,6 @@ def test_either_side_is_native_or_in_python(name, client, server):
 
 
 @twins
-@pytest.mark.parametrize("transport", ["ipc", "tcp"])
-@sides
-@pytest.mark.parametrize("size", [1, 3_000_000])
-def test_the_native_client_reads_every_reply(serve, name, transport, server, size):
-    _, address = serve(name, transport, server=server)
-    load = load_of(name, address, os.urandom(size), callers=2, calls=6)
-    load.load(0, 2**62)
-    report = load.report()
-    load.close()
-    assert report.calls == 12 and [len(one) for one in report.times] == [6] * 4
-    assert all(before <= after for before, after in zip(report.times[0], report.times[1], strict=True))
-
-
-@twins
-def test_the_system_in_python_speaks_with_the_native_server(serve, name):
-    _, address = serve(name)
-    library = systems.load(TWINS[name])
-    client = library.Client(address, library.Options())
-    client.open()
-    for payload in (b"x", os.urandom(2_000_000), bytes(1000)):
-        assert client.call(payload) == payload
-    client.close()
-
-
-@twins
 def test_the_native_client_makes_closed_loads_only(name):
     case = Case(name, "ipc", load="open", offered_per_s=200)
     with pytest.raises(UsageError, match=f"{name} .*closed .*option client"):
@@ -126,60 +100,11 @@ def test_the_native_client_makes_closed_loads_only(name):
 
 
 @twins
-def test_what_the_native_client_cannot_do_the_one_in_python_can(name):
-    with pytest.raises(UsageError, match="Python"):
-        checked(Case(name, "ipc", calls_per_connection=5))
-    case = checked(Case(name, "ipc", options={"client": "python"}, calls_per_connection=5, max_calls=20))
-    assert measure(case, 5.0, seed=1).ledger["calls"] == 20
-
-
-@twins
-def test_a_side_that_does_not_exist_is_refused(name):
-    with pytest.raises(UsageError, match=r"option server .*c or python"):
-        checked(Case(name, "ipc", options={"server": "rust"}))
-
-
-@twins
-def test_a_native_server_that_is_killed_is_explained(serve, name):
-    child, _ = serve(name)
-    (program,) = psutil.Process(child.pid).children()
-    program.kill()
-    with pytest.raises(SystemFailedError, match=f"{name} program .*status -9"):
-        collect("never", [child], 5)
-
-
-@twins
 def test_the_program_ends_with_the_server_that_started_it(serve, name):
     child, _ = serve(name)
     (program,) = psutil.Process(child.pid).children()
     os.kill(child.pid, 9)
     assert wait_for(lambda: is_gone(program.pid))
-
-
-@twins
-def test_an_address_in_use_is_named(serve, name):
-    _, address = serve(name)
-    child = Child("server", "bench.child.server", server_spec(name, "tcp", bind=address))
-    with pytest.raises(SystemFailedError, match=f"{address}: Address already in use"):
-        collect(Listening, [child], 20)
-    child.stop()
-
-
-@noticing
-def test_a_native_client_whose_server_ends_says_so_and_leaves_nothing(serve, name):
-    child, address = serve(name)
-    load = load_of(name, address, calls=5_000_000)
-    (pid,) = load.pids
-    threading.Timer(0.2, lambda: os.kill(child.pid, 9)).start()
-    with pytest.raises(TransportError, match=f"{name} program .*(closed|reset|Broken pipe|status 14)") as caught:
-        load.load(0, 2**62)
-    assert "\n" not in str(caught.value) and is_gone(pid)
-
-
-@noticing
-def test_nobody_there_is_said(name):
-    with pytest.raises(TransportError, match=r"[Rr]efused"):
-        load_of(name, "tcp://127.0.0.1:1")
 
 
 @twins
@@ -222,12 +147,6 @@ def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(s
     client.close()
 
 
-@only_sockets
-def test_the_wire_speaks_with_the_native_server(name):
-    ledger = measure(checked(Case(name, "tcp", 100, engine="wire", callers=3)), 0.1, seed=1).ledger
-    assert ledger["calls"] == ledger["server_calls"] > 3
-
-
 # ---- the programs
 
 
@@ -247,9 +166,6 @@ def needs(*names, packages):
 
 
 needs_compiler = needs(programs.COMPILER, packages="g++")
-needs_protoc = needs(
-    programs.COMPILER, "protoc", "grpc_cpp_plugin", packages="g++ protobuf-compiler protobuf-compiler-grpc"
-)
 
 
 @needs_compiler
@@ -262,16 +178,6 @@ def test_a_program_is_made_anew_when_a_header_differs(folder, tmp_path):
         programs.ensure.cache_clear()
         made.append(programs.ensure(source, (), lambda line: None, headers=(header,)))
     assert [subprocess.run([program]).returncode for program in made] == [3, 4] and made[0] != made[1]
-
-
-@needs_protoc
-def test_a_proto_that_protoc_refuses_is_quoted_and_nothing_is_left(folder, tmp_path):
-    source, proto = tmp_path / "small.cpp", tmp_path / "small.proto"
-    source.write_text("int main() {}")
-    proto.write_text('syntax = "proto3"; message Payload { nothing data = 1; }')
-    with pytest.raises(NotInstalledError, match=r'small\.cpp .*"nothing"') as caught:
-        programs.ensure(source, (), lambda line: None, protos=(proto,))
-    assert "\n" not in str(caught.value) and not list(folder.glob("*/*"))
 
 
 def test_what_is_missing_is_named_with_the_packages(monkeypatch):

@@ -35,9 +35,9 @@ WAYS = [
     *((name, "tcp", {"serialization": "bytes"}) for name in ("grpc_sync", "grpc_aio")),
     *(("http_aiohttp", by, {"stream_by": way}) for by in ("ipc", "tcp") for way in ("chunked", "sse", "websocket")),
     *(("arrow_flight", by, {}) for by in ("ipc", "tcp")),
-    *(("http_asgi", "ipc", {"client": client}) for client in ("httpx", "aiohttp")),
+    ("http_asgi", "ipc", {}),
     *(("http_asgi", "tcp", {"server": server}) for server in ("uvicorn_h11", "hypercorn", "granian")),
-    *(("connect", "tcp", {"protocol": protocol}) for protocol in ("connect", "grpc_web")),
+    ("connect", "tcp", {}),
     *(("pyro5", by, {}) for by in ("ipc", "tcp")),
     *(("rpyc", by, {}) for by in ("ipc", "tcp")),
     ("wamp_crossbar", "ipc", {}),
@@ -98,13 +98,6 @@ def test_streams_by_bare_connections_are_whole_and_counted(transport, tls, gap_u
     assert ledger["calls"] == ledger["server_calls"] == sum(streams["replies"]) > 0 and ledger["errors"] == 0
     assert set(streams["replies"]) == {5} and set(streams["client"]) == set(range(20))
     assert np.all(measured.replies["transit_ns"] >= 0) and np.all(measured.replies["gap_ns"] >= 0)
-
-
-def test_gaps_add_up_to_the_time_of_the_last_reply():
-    measured = measure(case_of("sockets", "ipc", {}), 0.1, 1)
-    sums = np.bincount(measured.replies["stream"], measured.replies["gap_ns"])
-    kept = np.unique(measured.replies["stream"])
-    assert sums[kept].tolist() == [measured.streams["last_ns"][stream] for stream in kept]
 
 
 SLOW = [
@@ -185,13 +178,6 @@ def test_tokens_come_back_as_they_were(name):
     for size in (20, 50, 1000):
         reply = replies.reply(7, -5, 2**62, replies.rest(size))
         assert decode(encode(reply)) == reply
-
-
-@pytest.mark.parametrize("name", ["pickle", "protobuf"])
-@pytest.mark.parametrize("content", [b"\xff", b"\x80\x05N.", b"nonsense", bytes(40)])
-def test_bytes_that_are_no_token_are_an_error(name, content):
-    with pytest.raises(TransportError):
-        _tokens.codec(name)[1](content)
 
 
 @pytest.fixture

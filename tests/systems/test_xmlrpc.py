@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from bench import systems
 from bench.contract import Binding, parse_address
-from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
+from bench.systems import _connections, _xmlrpc, xmlrpc_stdlib
 from bench.systems.xmlrpc_pstream import pack
-from bench.validation.support import checked
 
 BOTH = ("xmlrpc_stdlib", "xmlrpc_pstream")
 LAUGHS = (
@@ -36,7 +35,7 @@ def served(request, private_parent):
 def begin(module, options, binding, answer=bytes):
     """Serve in a thread; return the address."""
     announced = queue.SimpleQueue()
-    service = SimpleNamespace(announce=announced.put, answer=answer)
+    service = SimpleNamespace(announce=announced.put, answer=answer, is_streaming=False)
     threading.Thread(target=module.serve, args=(binding, options, service), daemon=True).start()
     return announced.get(timeout=5)
 
@@ -50,7 +49,7 @@ def client_of(module, address, **options):
 
 def raw(address):
     """Return a bare connection that gives up after 5 s."""
-    connection = sockets.connect(parse_address(address))
+    connection = _connections.connect(parse_address(address))
     connection.settimeout(5)
     return connection
 
@@ -63,23 +62,8 @@ def post(address, document):
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong", "text"),
-    [
-        ("xmlrpc_stdlib", {"http": "2"}, "option http of xmlrpc_stdlib"),
-        ("xmlrpc_stdlib", {"gzip": 1}, "gzip of xmlrpc_stdlib"),
-        ("xmlrpc_pstream", {"writes": 4}, "option writes of xmlrpc_pstream .*1, 2 or 3"),
-    ],
-)
-def test_options_that_do_not_exist(name, wrong, text):
-    with pytest.raises(UsageError, match=text):
-        checked(Case(name, "tcp", options=wrong))
-
-
-@pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("xmlrpc_stdlib", {"http": "1.0"}),
-        ("xmlrpc_stdlib", {"http": "1.0", "gzip": True}),
         ("xmlrpc_pstream", {"writes": 2}),
         ("xmlrpc_pstream", {"writes": 3}),
     ],
@@ -88,56 +72,6 @@ def test_options_that_do_not_exist(name, wrong, text):
 def test_every_way_of_calling_is_answered_and_counted(name, options, transport):
     ledger = measure(Case(name, transport, 2000, options, clients=2), 0.05, seed=1).ledger
     assert ledger["calls"] == ledger["server_calls"] > 0
-
-
-@pytest.mark.parametrize(("http", "connections"), [("1.1", 1), ("1.0", 3)])
-def test_http_1_1_keeps_its_connection_and_1_0_makes_one_for_each_call(monkeypatch, http, connections):
-    accepted = []
-    listen = xmlrpc_stdlib.sockets.listen
-    monkeypatch.setattr(xmlrpc_stdlib.sockets, "listen", lambda address: Counting(listen(address), accepted))
-    address = begin(xmlrpc_stdlib, xmlrpc_stdlib.Options(http=http), Binding("tcp", ""))
-    client = client_of(xmlrpc_stdlib, address, http=http)
-    assert [client.call(b"x") for _ in range(3)] == [b"x"] * 3
-    client.close()
-    assert len(accepted) == connections
-
-
-class Counting:
-    """A listening socket that notes whom it accepts."""
-
-    def __init__(self, listener, accepted):
-        self._listener, self._accepted = listener, accepted
-
-    def __getattr__(self, name):
-        return getattr(self._listener, name)
-
-    def accept(self):
-        self._accepted.append(self._listener.accept())
-        return self._accepted[-1]
-
-
-@pytest.mark.parametrize("gzip", [False, True])
-def test_gzip_compresses_what_is_large_both_ways(monkeypatch, gzip):
-    sent = []
-    send_content = xmlrpc_stdlib._Transport.send_content
-
-    def spy(self, connection, body):
-        sent.append(self.accept_gzip_encoding and len(body) > self.encode_threshold)
-        send_content(self, connection, body)
-
-    monkeypatch.setattr(xmlrpc_stdlib._Transport, "send_content", spy)
-    address = begin(xmlrpc_stdlib, xmlrpc_stdlib.Options(gzip=gzip), Binding("tcp", ""))
-    client = client_of(xmlrpc_stdlib, address, gzip=gzip)
-    assert client.call(bytes(100)) == bytes(100) and client.call(bytes(5000)) == bytes(5000)
-    assert sent == [False, gzip]
-    client.close()
-
-
-def test_a_gzipped_request_beyond_the_librarys_limit_is_an_error():
-    address = begin(xmlrpc_stdlib, xmlrpc_stdlib.Options(gzip=True), Binding("tcp", ""))
-    client = client_of(xmlrpc_stdlib, address, gzip=True)
-    with pytest.raises(TransportError, match="400"):
-        client.call(bytes(21_000_000))
 
 
 def test_a_method_that_is_not_there_is_a_fault(served, monkeypatch):
