@@ -7,7 +7,6 @@ and of the docstrings. Nothing is measured, and nothing comes from a network.
 
 import argparse
 import base64
-import html
 import multiprocessing
 import os
 import re
@@ -28,7 +27,7 @@ from bench import paths
 from bench.analysis import checks
 from bench.apps.unattended import execute
 from bench.errors import BenchError, UsageError
-from bench.experiments import panels, sentences
+from bench.experiments import panels, sentences, tables
 from bench.process.pipes import python
 from bench.run.folder import Folder
 from bench.run.frames import Run
@@ -214,15 +213,10 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path, is_shown: bool) 
         if not is_shown:
             return ""
         panels.save(run)
-    texts = {"claim": sentences.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
+    card = tables.card(checks.check(run)).reset_index().to_html(index=False, border=0)
+    texts = {"claim": sentences.conclusion(run), "score": str(checks.tally(run)), "card": card}
     text, alt = FIGURE + CLAIM + WHERE, panels.alt_text(run)
     return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **texts)
-
-
-def _card(run: Run) -> str:
-    rows = [(one.name, one.verdict, one.found, one.advice) for one in checks.check(run)]
-    cells = [" | ".join(html.escape(text).replace("|", "\\|") for text in row) for row in rows]
-    return "\n".join(["| check | verdict | finding | advice |", "|---|---|---|---|", *(f"| {row} |" for row in cells)])
 
 
 def main() -> None:
