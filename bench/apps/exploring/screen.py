@@ -218,11 +218,11 @@ class Page:
         lines = []
         with contextlib.suppress(BenchError):
             self._plan()  # of a choice that cannot be measured there is no command
-            line = command.of_case(self._choice.spelled(), amount)
+            line = command.measuring([self._choice.spelled()], amount)
             lines.append(showing.command("In a shell, in <code>notebooks/</code>, the choice above:", line))
         if len(self._entries) > 1:
             spelled = [command.spelled(entry.result.of) for entry in self._entries]
-            lines.append(showing.command("All results, in turns:", command.of_all(spelled, amount)))
+            lines.append(showing.command("All results, in turns:", command.measuring(spelled, amount)))
         self._commands.value = "".join(lines)
 
     def _able(self) -> None:
