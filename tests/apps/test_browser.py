@@ -306,9 +306,9 @@ def test_explore_measures_stops_saves_and_gives_a_command_that_works(page, jupyt
     copy = page.get_by_role("button", name="Copy")
     copy.first.click()
     line = page.evaluate("navigator.clipboard.readText()")
-    assert line.startswith("papermill latency.ipynb out.ipynb -p system zeromq -p transport ipc")
+    assert line.startswith("papermill explore.ipynb out.ipynb -p cases ") and "{system: zeromq, transport: ipc" in line
     measured = in_a_shell(line, own_runs)
-    assert measured.plan.notebook == "latency" and measured.plan.starts == 6 and measured.plan.window_s == 0.3
+    assert measured.plan.notebook == "explore" and measured.plan.starts == 6 and measured.plan.window_s == 0.3
     assert page.locator(".rt-error").all_inner_texts() == [] and errors(page) == []
 
 
