@@ -6,6 +6,7 @@ lock's hash; what was left half-made, or made from an older lock, is made again.
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import re
 import shutil
@@ -20,12 +21,8 @@ from bench.installation import installer
 from bench.installation.installer import Say
 from bench.process.pipes import python
 
+say: Say = functools.partial(print, flush=True)
 OTHER_LOCKS = ("lab", "uv")  # the laboratory's own environment, and the installer in it
-
-
-def say(text: str) -> None:
-    """Print a line at once."""
-    print(text, flush=True)
 
 
 def names() -> list[str]:
@@ -110,8 +107,8 @@ def _make(folder: Path, lock: Path, tell: Say) -> None:
     total = len(re.findall(r"^[\w.-]+==", lock.read_text("utf-8"), re.M))
     tell(f"Making the environment {folder.name} with {chosen} in {paths.shown(folder)}: up to {total} packages, once")
     try:
-        installer.run(python("venv", "--without-pip", str(folder)), lambda line: None)
-        installer.install(chosen, folder / "bin" / "python", [lock], tell)
+        installer.run(python("venv", "--without-pip", str(folder)))
+        installer.install(chosen, folder / "bin" / "python", [lock])
     except NotInstalledError as reason:
         again = f"python -m bench prepare {folder.name}"
         without = f", or without uv: {installer.VARIABLE}=pip {again}" if chosen == "uv" else ""
