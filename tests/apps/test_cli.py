@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from papermilling import papermill_here
 
-from bench import paths, systems
+from bench import systems
 from bench.apps.cli import outside
 from bench.apps.doctor import EXAMINATIONS, Finding
 from bench.measurement import runner
@@ -68,21 +68,12 @@ def test_doctor_marks_each_finding_and_names_a_remedy(command):
         (["run", "latancy"], 2, "latency?"),
         (["run", "latency", "-p", "transprot", "ipc"], 2, "transport?"),
         (["run", "latency", "-p", "transport", "udp"], 2, "inproc, ipc, tcp"),
-        (["run", "latency", "-p", "profile", "longest"], 2, "smoke, class, full"),
-        (["run", "latency", "-p", "payload_bytes", "-5"], 2, "payload_bytes"),
         (["serve", "sockets", "tcp://nowhere"], 2, "tcp://HOST:PORT"),
-        (["serve", "zeromk", "tcp://127.0.0.1:1"], 2, "zeromq?"),
         (["explain", "nosuch.png"], 1, "nosuch.png"),
         (["run", "latency", "-p", "source", "nosuch"], 1, "'nosuch'"),
         (["show", LONG], 1, "'xxx"),
         (["run", "latency", "-p", "system", LONG], 2, "'xxx"),
-        (["explain", LONG], 1, "xxx"),
-        (["keep", "reference/latency", "/proc/nowhere/x"], 1, "/proc/nowhere/x"),
         (["keep", "reference/latency", "/dev/null/x"], 1, "/dev/null/x"),
-        (["keep", "reference/latency", LONG], 1, "xxx"),
-        (["run", "compare", "-p", "b", "{system: zeromq, callers: [1]}"], 2, "callers"),
-        (["run", "compare", "-p", "b", "{system: zeromq, options: [1]}"], 2, "options of zeromq"),
-        (["run", "compare", "-p", "b", "{system: zeromq, payload_bytes: big}"], 2, "payload_bytes"),
         (["run", "compare", "-p", "b", "{system: zeromq, placement: here}"], 2, "'here'"),
     ],
 )
@@ -144,15 +135,6 @@ def test_units_can_be_read_in_any_letters(encoding):
     shown = finished.stdout.decode(encoding)
     assert ("\u00b5s" in shown) == (encoding != "ascii") and (" us " in shown) == (encoding == "ascii")
     assert "?" not in shown
-
-
-def test_a_kernels_socket_fits_wherever_temporary_files_are(private_parent, monkeypatch):
-    assert paths.for_sockets() == str(private_parent)
-    long = private_parent / ("x" * 90)
-    long.mkdir()
-    monkeypatch.setenv("TMPDIR", str(long))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    assert paths.for_sockets() == "/tmp"
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,12 @@ from conftest import ROOT
 import bench
 from bench.apps.teaching import mystery
 from bench.apps.teaching.course import EXERCISES
-from bench.errors import TransportError, UsageError
+from bench.errors import UsageError
 from bench.measurement.start import measure
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.stats import intervals
 from bench.systems import mystery as system
-from bench.validation.support import checked
 
 NUMBERS = [one for one in EXERCISES if one.unit]
 WORDS = [one for one in EXERCISES if not one.unit]
@@ -132,24 +131,6 @@ def test_connections_are_opened_and_acknowledgements_delayed_where_they_should_b
     sound = min(start("sound", max_calls=calls)["tcp_segments_out"] for _ in range(3))  # others' are counted too
     assert again["tcp_connections"] >= calls and again["tcp_segments_out"] >= 2 * sound
     assert held["tcp_delayed_acks"] >= calls / 2
-
-
-def test_a_box_that_there_is_not_is_refused():
-    with pytest.raises(UsageError, match=r"box .*a, b, c, d, e, f, sound"):
-        checked(Case("mystery", "tcp", options={"box": "g"}))
-
-
-def test_a_server_that_leaves_is_an_error():
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = system.Client(f"tcp://127.0.0.1:{listener.getsockname()[1]}", system.Options())
-        client.open()
-        connection, _ = listener.accept()
-        connection.close()
-        with pytest.raises(TransportError):
-            client.call(b"hello")
-        client.close()
 
 
 def test_ranges_that_overlap_are_not_taught_to_decide():
