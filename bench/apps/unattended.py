@@ -39,13 +39,13 @@ def execute(
     when a notebook begins, one when it ends, and one for each file of its figure.
     """
     paths.make_absolute()
-    subjects = [replace(one, parameters=one.parameters | parameters) for one in _chosen(names, every)]
+    subjects = [replace(chosen, parameters=chosen.parameters | parameters) for chosen in _chosen(names, every)]
     for subject in subjects:
         _check_before(subject.parameters)
     if is_agreed:
         os.environ[estimate.AGREED] = "1"  # the kernels see it
     say(f"{counted(len(subjects), 'notebook')}: {', '.join(subject.name for subject in subjects)}")
-    say(f"About {sum(expected_s(one.notebook, one.parameters) for one in subjects):.0f} s in all")
+    say(f"About {sum(expected_s(subject.notebook, subject.parameters) for subject in subjects):.0f} s in all")
     for number, subject in enumerate(subjects, 1):
         name, seconds = subject.name, _prepare(subject.notebook, subject.parameters, say)
         say(f"{name} ({number} of {len(subjects)}): about {seconds:.0f} s")

@@ -30,7 +30,7 @@ def names() -> list[str]:
     return sorted(file.stem for file in (paths.home() / "requirements").glob("*.txt") if file.stem not in OTHER_LOCKS)
 
 
-def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
+def ensure(name: str, report: Say = say, anew: bool = False) -> Path:
     """Return the environment's folder; make it if it is not there, with progress lines.
 
     NotInstalledError says why it cannot be made and what to run.
@@ -44,9 +44,9 @@ def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
     wanted = _mark_for(lock)
     if not anew and _is_made(folder, wanted):
         return folder
-    with alone(folder, tell):
+    with exclusive(folder, report):
         if anew or not _is_made(folder, wanted):
-            _make(folder, lock, tell)
+            _make(folder, lock, report)
             (folder / "made-from").write_text(wanted, "utf-8")
     return folder
 
@@ -81,7 +81,7 @@ def _is_made(folder: Path, wanted: str) -> bool:
 
 
 @contextlib.contextmanager
-def alone(folder: Path, tell: Say) -> Iterator[None]:
+def exclusive(folder: Path, report: Say) -> Iterator[None]:
     """Hold a lock while a folder in that of the environments is made; who comes second waits."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -95,17 +95,17 @@ def alone(folder: Path, tell: Say) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            tell(f"Another process is making {folder.name}: waiting for it")
+            report(f"Another process is making {folder.name}: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _make(folder: Path, lock: Path, tell: Say) -> None:
+def _make(folder: Path, lock: Path, report: Say) -> None:
     """Make a virtual environment and install the lock into it."""
-    chosen, began = installer.choose(tell), time.monotonic()
+    chosen, began = installer.choose(report), time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     total = len(re.findall(r"^[\w.-]+==", lock.read_text("utf-8"), re.M))
-    tell(f"Making the environment {folder.name} with {chosen} in {paths.shown(folder)}: up to {total} packages, once")
+    report(f"Making the environment {folder.name} with {chosen} in {paths.shown(folder)}: up to {total} packages, once")
     try:
         installer.run(python("venv", "--without-pip", str(folder)))
         installer.install(chosen, folder / "bin" / "python", [lock])
@@ -115,4 +115,4 @@ def _make(folder: Path, lock: Path, tell: Say) -> None:
         raise NotInstalledError(
             f"the environment {folder.name} could not be made: {reason}; with a working network run: {again}{without}"
         ) from reason
-    tell(f"The environment {folder.name} is ready after {time.monotonic() - began:.0f} s")
+    report(f"The environment {folder.name} is ready after {time.monotonic() - began:.0f} s")

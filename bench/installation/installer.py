@@ -24,7 +24,7 @@ NAMES = ("uv", "pip")
 Say = Callable[[str], None]
 
 
-def choose(tell: Say) -> str:
+def choose(report: Say) -> str:
     """Return ``uv`` or ``pip``: the one that ``ROUNDTRIP_INSTALLER`` names; pip, after one line, if uv is not there.
 
     UsageError names the two if the variable holds anything else.
@@ -33,7 +33,7 @@ def choose(tell: Say) -> str:
     if wanted not in NAMES:
         raise unknown(f"installer in {VARIABLE}", wanted, NAMES)
     if wanted == "uv" and uv() is None:
-        tell("uv is not installed: pip is used, which takes minutes (to have uv: python -m pip install uv)")
+        report("uv is not installed: pip is used, which takes minutes (to have uv: python -m pip install uv)")
         return "pip"
     return wanted
 

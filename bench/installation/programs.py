@@ -33,7 +33,7 @@ def need(headers: Iterable[str], packages: str, tools: Iterable[str] = ()) -> No
 def ensure(
     source: Path,
     flags: Sequence[str],
-    tell: Say = say,
+    report: Say = say,
     headers: Sequence[Path] = (),
     protos: Sequence[Path] = (),
 ) -> Path:
@@ -47,9 +47,9 @@ def ensure(
     program = folder / "program"
     if program.exists():
         return program
-    with environments.alone(folder, tell):
+    with environments.exclusive(folder, report):
         if not program.exists():
-            tell(f"Compiling {source.name}, once ({'up to a minute' if protos else 'some seconds'})")
+            report(f"Compiling {source.name}, once ({'up to a minute' if protos else 'some seconds'})")
             _compile(source, flags, protos, program)
     return program
 

@@ -54,8 +54,8 @@ class Exercise:
         return Judgement(f"**Not yet**, {where}. {self.hint}", False)
 
     def _word(self, given: object) -> Judgement:
-        word, known = " ".join(str(given).lower().split()), [str(self.answer), *map(str, self.slips)]
-        if word not in known:
-            raise unknown(f"answer to {self.name}", given, sorted(known))
+        word, choices = " ".join(str(given).lower().split()), [str(self.answer), *map(str, self.slips)]
+        if word not in choices:
+            raise unknown(f"answer to {self.name}", given, sorted(choices))
         right = word == self.answer
         return Judgement(f"**Right.** {self.why}" if right else f"**Not yet.** {self.slips[word]}", right)
