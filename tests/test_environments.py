@@ -116,17 +116,6 @@ def test_where_uv_is_not_there_pip_is_used_and_one_line_says_so(home, monkeypatc
     assert said.count(said[0]) == 1
 
 
-def test_uv_is_found_beside_the_interpreter_and_in_the_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(installer.sysconfig, "get_path", lambda name: str(tmp_path / name))
-    monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    assert installer.uv() is None
-    for folder in ("path", "scripts"):
-        (tmp_path / folder).mkdir()
-        program = tmp_path / folder / "uv"
-        program.touch(mode=0o755)
-        assert installer.uv() == str(program)
-
-
 def test_an_installer_that_there_is_not_is_an_error(monkeypatch):
     monkeypatch.setenv(installer.VARIABLE, "pipp")
     with pytest.raises(UsageError, match=r"ROUNDTRIP_INSTALLER 'pipp'.*uv, pip"):

@@ -106,27 +106,6 @@ def shell(line, **environment):
     return subprocess.run(["bash", "-c", line], **options)
 
 
-@pytest.mark.parametrize(
-    ("line", "status", "text"),
-    [
-        ("BENCH list > /dev/full", 1, "No space left on device"),
-        ("mkdir $TMPDIR/x && cd $TMPDIR/x && rmdir $TMPDIR/x && BENCH list", 2, "folder"),
-        ("ulimit -f 20; BENCH keep reference/nodelay $TMPDIR/x", 1, "File too large"),
-    ],
-)
-def test_what_the_surroundings_lack_is_one_sentence(line, status, text):
-    finished = shell(line)
-    said = finished.stderr.decode()
-    assert finished.returncode == status and text in said and said.count("\n") == 1 and said.startswith("bench: ")
-
-
-def test_files_called_like_libraries_are_not_taken_for_them(private_parent):
-    for name in ("zmq", "click", "numpy", "json"):
-        (private_parent / f"{name}.py").write_text("raise SystemExit('not the library')")
-    finished = shell(f"cd {private_parent} && BENCH list")
-    assert finished.returncode == 0 and b"zeromq: ZeroMQ" in finished.stdout
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_units_can_be_read_in_any_letters(encoding):

@@ -5,10 +5,9 @@ import shlex
 import threading
 
 import ipywidgets as widgets
-import nbformat
 import numpy as np
 import pytest
-from conftest import ROOT, descendants, wait_for
+from conftest import descendants, wait_for
 from papermill.cli import _resolve_type
 
 from bench import systems
@@ -260,14 +259,3 @@ def test_an_error_is_shown_and_nothing_is_measured(page, with_systems):
     page._run.click()
     assert page._measurement is None and page._error.value == shown
     assert not stored.all_runs()
-
-
-def test_the_notebooks_default_is_the_plans():
-    (cell,) = [
-        cell
-        for cell in nbformat.read(ROOT / "notebooks" / "explore.ipynb", 4).cells
-        if "parameters" in cell.metadata.get("tags", [])
-    ]
-    given = {}
-    exec(cell.source, given)
-    assert registry.plan("explore", cases=given["cases"]).cases == registry.plan("explore").cases
