@@ -75,6 +75,8 @@ python -m bench run {stem}                       # measures it on your machine
 ```
 """
 
+OWN_PLOT = "plot of the code above"
+
 WHERE = """
 Step by step: [the notebook](notebooks/{stem}.ipynb). Enlarged: [the figure](figures/{stem}.svg).
 Drawn from {origin}.
@@ -195,12 +197,15 @@ def _origin(run: Run | None) -> str:
 
 
 def _put_pictures_into_files(made: nbformat.NotebookNode, folder: Path, stem: str) -> None:
-    """Replace the pictures in a notebook's outputs by Markdown that shows a file, with the picture's own alt text."""
+    """Replace the pictures in a notebook's outputs by Markdown that shows a file, with the picture's alternative text.
+
+    What a reader's own code plots has none: it is called so.
+    """
     outputs = [output for cell in made.cells for output in cell.get("outputs", [])]
-    for number, output in enumerate(one for one in outputs if "image/png" in one.get("data", {})):
+    for number, output in enumerate(output for output in outputs if "image/png" in output.get("data", {})):
         file = folder / f"{stem}-{number}.png"
         file.write_bytes(base64.b64decode(output.data["image/png"]))
-        alt = output.metadata.get("image/png", {}).get("alt", "")
+        alt = output.metadata.get("image/png", {}).get("alt", OWN_PLOT)
         output.data = {"text/markdown": f"![{alt}]({file.name})"}
 
 
