@@ -29,7 +29,7 @@ test-all: $(READY)
 # SECONDS=2400 for all of them on a busy machine.
 campaign: $(READY)
 	@$(BIN)/python tests/campaign/campaign.py --seed $(or $(SEED),1) --seconds $(or $(SECONDS),840) --write docs/campaign.json
-	@$(BIN)/python -P -m bench.apps.documents expected
+	@$(BIN)/python docs/write.py expected
 
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks
@@ -82,14 +82,13 @@ slides: $(READY)
 # The parts of README.md and docs/ that quote measured numbers, and README.md's picture: from the reference runs;
 # the certificate takes minutes.
 expected: $(READY)
-	@$(BIN)/python -P -m bench.apps.teaching expected
-	@$(BIN)/python -P -m bench.apps.documents expected
+	@$(BIN)/python docs/write.py expected
 
 picture: $(READY)
-	@$(BIN)/python -P -m bench.apps.documents picture
+	@$(BIN)/python docs/write.py picture
 
 certificate: $(READY)
-	@$(BIN)/python -P -m bench.apps.documents certificate
+	@$(BIN)/python docs/write.py certificate
 
 lock: $(READY)
 	@$(PIP) --require-hashes -r requirements/uv.txt

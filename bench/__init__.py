@@ -16,7 +16,7 @@ _HOMES = {
     "bench.run.query": ("runs", "query"),
     "bench.apps.teaching.predictions": ("predict",),
     "bench.apps.teaching.scores": ("score",),
-    "bench.apps.teaching.exercises": ("check",),
+    "bench.apps.teaching.course": ("check",),
 }
 __all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
 

@@ -99,5 +99,5 @@ def for_sockets() -> str:
 
 def shown(path: Path) -> str:
     """Return a path as users read it best: relative to where they are, if it is inside the folder to write into."""
-    whole, around = (os.path.realpath(each) for each in (path, workplace()))  # a loop of links is no error here
-    return os.path.relpath(path) if Path(whole).is_relative_to(around) else str(path)
+    real, around = (os.path.realpath(folder) for folder in (path, workplace()))  # a loop of links is no error here
+    return os.path.relpath(path) if Path(real).is_relative_to(around) else str(path)

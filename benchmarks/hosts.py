@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bench import paths
-from bench.apps.documents import conducting
 from bench.measurement import machine
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import clocks_of
@@ -25,6 +24,7 @@ from bench.plan.case import Case
 from bench.process.channel import Listening
 from bench.process.child_process import collect, stop_all
 from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, Ready
+from benchmarks import hosts_cost
 from benchmarks.light_hosts import CALLS
 
 NUMBERS = (2, 8, 32, 64)
@@ -93,7 +93,7 @@ def start(hosts: list[RemoteHost]) -> dict[str, float]:
         child.send(Close())
     phase("close", lambda: collect(Closed, children, 60))
     phase("stop", lambda: stop_all(children))
-    return spent | {conducting.WHOLE: sum(spent.values()), conducting.CPU: time.process_time() - cpu_s}
+    return spent | {hosts_cost.WHOLE: sum(spent.values()), hosts_cost.CPU: time.process_time() - cpu_s}
 
 
 def hosts(blocks: int, is_written: bool = False) -> None:
@@ -120,14 +120,14 @@ def hosts(blocks: int, is_written: bool = False) -> None:
         "starts": starts,
         "large": {"hosts": LARGE_HOSTS, "calls": LARGE, "ms": large},
     }
-    for name, line in conducting.lines_of(starts):
-        wanted = f" (wanted <= {WANTED_MS:g} a host)" if name == conducting.WHOLE else ""
+    for name, line in hosts_cost.lines_of(starts).items():
+        wanted = f" (wanted <= {WANTED_MS:g} a host)" if name == hosts_cost.WHOLE else ""
         each = f"{line.each.middle:.2f} n ms (95 % CI {line.each.low:.2f} to {line.each.high:.2f})"
         print(f"{f'a start on n hosts, {name}':38} {line.base:.1f} + {each}{wanted}")
-    print(conducting.described(found).rpartition("\n\n")[2])
+    print(hosts_cost.described(found)[-1])
     if is_written:
-        (paths.home() / conducting.FILE).write_text(f"{json.dumps(found, indent=1)}\n", "utf-8")
-        print(f"Saved {conducting.FILE}; make expected writes it into docs/hosts.md")
+        (paths.home() / hosts_cost.FILE).write_text(f"{json.dumps(found, indent=1)}\n", "utf-8")
+        print(f"Saved {hosts_cost.FILE}; make expected writes it into docs/hosts.md")
 
 
 def in_ms(spent: dict[str, float]) -> dict[str, float]:

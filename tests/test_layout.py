@@ -98,18 +98,6 @@ def test_environments_apart_are_those_of_the_other_locks():
     assert environments.names() == ["crossbar"]
 
 
-def test_uv_is_locked_alone():
-    assert [normal(block) for block in requirements(ROOT / "requirements" / "uv.txt")] == ["uv"]
-
-
-def test_the_lock_is_as_new_as_the_project_asks():
-    def parts(version: str) -> tuple[int, ...]:
-        return tuple(int(part) for part in re.findall(r"\d+", version))
-
-    for name, bound in wanted().items():
-        assert parts(locked()[name]) >= parts(bound.partition(",")[0]), name
-
-
 def test_papermill_and_jupyterlab_start_without_making_a_grammar():
     assert "papermill" in locked() and not {"lark", "rfc3987-syntax"} & locked().keys()
 

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import textwrap
 
-import pytest
 from conftest import ROOT
 
 BENCH = ROOT / "bench"
@@ -32,10 +31,3 @@ def test_numbers_are_read_without_a_picture_a_system_or_a_process():
     )
     *lines, threads = finished.stdout.splitlines()
     assert [line for line in lines if not line.endswith(" [] []")] == [] and threads == "1"
-
-
-@pytest.mark.parametrize("module", ["bench.plan.case", "bench.plan.plan"])
-def test_a_case_is_plain_data(module):
-    code = f"import sys, {module}; print([name for name in sys.modules if name.startswith('bench.systems')])"
-    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert finished.stdout == "[]\n"

@@ -103,7 +103,8 @@ def test_every_notebook_is_a_page(site, stem):
         run = reference(stem)
         assert run.id in note.get_text()
         assert pictures[-1]["alt"] == panels.alt_text(run)
-        assert len(pictures) == len(figure_of(stem).PANELS) + 1
+        described = [picture for picture in pictures if picture["alt"] != "plot of the code above"]
+        assert len(described) == len(figure_of(stem).PANELS) + 1 < len(pictures)
         assert 'source = "reference"' in shown.get_text()
     else:
         assert not pictures
@@ -131,30 +132,14 @@ def test_the_gallery_has_figure_claim_trust_card_and_command(site, drawn, stem):
     section = entry(site, title)
     assert section.img["alt"] == alt_of_figure(drawn(stem) / "out.ipynb")
     assert (site / section.img["src"]).stat().st_size > 50_000
-    claim = section.select_one(".claim").get_text()
-    assert re.search(r"\d", claim) and "No conclusion" not in claim
+    shown = re.findall(r"[\w.]+", section.select_one(".claim").get_text())
+    assert shown == re.findall(r"[\w.]+", re.sub(r"[*`]", "", conclusion(reference(stem))))
+    assert str(checks.tally(reference(stem))) in section.summary.get_text()
     rows = [[cell.get_text() for cell in row.select("td")] for row in section.select("details.trust-card tbody tr")]
     assert [row[0] for row in rows] == [check.__name__ for check in checks.ALL]
     assert {row[1] for row in rows} <= {"PASS", "CAUTION", "INVALID"} and all(row[2] for row in rows)
     assert f"python -m bench run {stem} -p source reference" in section.pre.get_text()
     assert section.find("a", href=f"notebooks/{stem}.html")
-
-
-@pytest.mark.parametrize("stem", EXECUTED)
-def test_the_same_run_gives_the_same_bytes_in_any_process(site, drawn, stem):
-    for kind in ("svg", "png"):
-        name = Path("figures") / f"{stem}.{kind}"
-        assert (site.with_name(f"{site.name}-pages") / name).read_bytes() == (drawn(stem) / name).read_bytes()
-
-
-def test_claim_and_card_are_computed_from_the_reference_run(site):
-    run = reference(EXECUTED[0])
-    title = figure_of(EXECUTED[0]).TITLE
-    section = entry(site, title)
-    words = re.sub(r"[*`]", "", conclusion(run)).split()
-    assert section.select_one(".claim").get_text().split() == words
-    assert str(checks.tally(run)) in section.summary.get_text()
-    assert checks.check(run)[0].found in section.get_text()
 
 
 def test_the_gallery_keeps_the_order_of_the_readme(site):
@@ -186,22 +171,3 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     finished = subprocess.run([*BUILD, str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
     assert finished.returncode == 1 and str(tmp_path) in finished.stderr and "Traceback" not in finished.stderr
     assert (tmp_path / "letter.txt").read_text() == "dear"
-
-
-@pytest.mark.skipif(not CHROMIUM.exists(), reason="no browser: apt-get install chromium")
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_browser_opens_it_from_disk(site, width):
-    from playwright.sync_api import sync_playwright
-
-    asked, errors = [], []
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        view = browser.new_page(viewport={"width": width, "height": 720})
-        view.on("request", lambda request: asked.append(request.url))
-        view.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        view.on("pageerror", lambda error: errors.append(str(error)))
-        for name in ("index", "gallery", f"notebooks/{EXECUTED[0]}", "api", "docs/adding-a-system"):
-            view.goto((site / f"{name}.html").as_uri())
-            assert view.evaluate("document.documentElement.scrollWidth") <= width, name
-        browser.close()
-    assert errors == [] and all(url.startswith(("file:", "data:")) for url in asked)

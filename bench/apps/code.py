@@ -1,5 +1,6 @@
 """The source code behind a number: the loop that timed it, and the call that was timed."""
 
+import contextlib
 import importlib
 import inspect
 import itertools
@@ -14,15 +15,14 @@ from bench.child import outstanding, reply_streams, reply_streams_wire, structur
 from bench.child import wire_outstanding as several_on_wire
 from bench.child.retry_attempts import Requests
 from bench.child.retry_load import RetryLoad
-from bench.contract import Binding
 from bench.errors import BenchError
 from bench.message_types import BYTES
 from bench.plan.case import Case
 from bench.run.frames import Run
 
 NATIVE = Path(systems.__file__).with_name("_native.hpp")
-WIRE_VERBS = ("request", "begin", "end", "receive", "body")  # of a system's ``Wire``, as a call uses them
-LOOPS = {"closed": "closed", "open": "opened", "stream": "send_stream", "session": "closed", "reconnect": "closed"}
+LOOPS = {"open": "opened", "stream": "send_stream"}  # of timed_loops; for the other loads "closed"
+WIRE_LOOPS = {"closed": wire.ConnectionLoop.advance, "open": wire.pace, "reply_stream": reply_streams_wire.Flow.read}
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,13 @@ def of_run(run: Run, system: str = "") -> list[Piece]:
 
     Of the first system, or of the one named; nothing if its file cannot be imported here.
     """
-    cases, first = run.plan.cases, _first(run, system)
     if absent(run, system):
         return []
+    cases, first = run.plan.cases, _first(run, system)
     subjects = [case for case in cases if case.system == first] or [cases[0]]
     kinds = {(case.load, case.message == BYTES, str(case.options.get("client"))): case for case in reversed(subjects)}
     pieces = [of_case(case) for case in reversed(kinds.values())]
     return list(dict.fromkeys(itertools.chain(*(shown[:1] for shown in pieces), *(shown[1:] for shown in pieces))))
-
-
-def _first(run: Run, system: str) -> str:
-    cases = run.plan.cases
-    return system or next((case.system for case in cases if case.system != "loopback"), cases[0].system)
 
 
 def absent(run: Run, system: str = "") -> str:
@@ -74,11 +69,16 @@ def absent(run: Run, system: str = "") -> str:
     return ""
 
 
+def _first(run: Run, system: str) -> str:
+    cases = run.plan.cases
+    return system or next((case.system for case in cases if case.system != "loopback"), cases[0].system)
+
+
 def of_case(case: Case) -> list[Piece]:
     """Return the loop that times a case's calls, then the call as the system's own file defines it.
 
-    The engine wire calls no library: behind its loop is what the system's ``Wire`` does. Of an external load generator
-    nothing is returned.
+    The engine wire calls no library: behind its loop is the system's ``Wire``. Of an external load generator nothing
+    is returned.
     """
     module: Any = systems.load(case.system)
     if case.generator:
@@ -90,29 +90,24 @@ def of_case(case: Case) -> list[Piece]:
 
 
 def _functions(case: Case, module: Any) -> Iterator[Any]:
-    """Yield the loop, what is put around the call of a structured message, and the call."""
+    """Yield the loop, what encodes a structured message, and the call."""
     if case.load == "retry":
-        yield from (RetryLoad.load, Requests.next_attempt, *_wire(case, module))
+        yield from (RetryLoad.load, Requests.next_attempt, *_wire(module))
     elif case.engine == "wire":
-        load = wire.ConnectionLoop.advance if case.load == "closed" else getattr(wire, "pace", None)
-        if case.load == "reply_stream":
-            load = reply_streams_wire.Flow.read
-        elif case.outstanding > 1:
-            load = several_on_wire.Connection.advance
-        yield from (load, *_wire(case, module))
+        several = case.outstanding > 1
+        yield from (several_on_wire.Connection.advance if several else WIRE_LOOPS[case.load], *_wire(module))
     elif case.load == "reply_stream":
         calls = list(_calls(module, "StreamClient" if hasattr(module, "StreamClient") else "Client", "stream"))
         is_async = inspect.isasyncgenfunction(calls[0]) or inspect.iscoroutinefunction(calls[0])
         yield from (reply_streams.receive_async if is_async else reply_streams.receive, *calls)
     else:
-        role, verb = ("Sender", "send") if case.load == "stream" else ("Client", "call")
-        calls = list(_calls(module, role, verb))
+        calls = list(_calls(module, *(("Sender", "send") if case.load == "stream" else ("Client", "call"))))
         is_async = inspect.iscoroutinefunction(calls[0])
         if case.outstanding > 1 and case.load == "closed" and not is_async:
             yield from (outstanding.Pipeline._run, module.Multiplexed.send, module.Multiplexed.receive)
             return
-        yield getattr(timed_loops, f"{LOOPS[case.load]}_async" if is_async else LOOPS[case.load])
-        yield from (*_around(case, module, is_async), *calls)
+        yield getattr(timed_loops, LOOPS.get(case.load, "closed") + "_async" * is_async)
+        yield from (*_encoding(case, module, is_async), *calls)
 
 
 def _calls(module: Any, role: str, verb: str) -> Iterator[Any]:
@@ -124,44 +119,36 @@ def _calls(module: Any, role: str, verb: str) -> Iterator[Any]:
         return
     owner = next(kind for kind in client.__mro__ if verb in vars(kind))
     home = importlib.import_module(owner.__module__)
-    functions = (
-        value for value in vars(home).values() if inspect.isfunction(value) and value.__module__ == home.__name__
-    )
-    yield from (function for function in functions if f"    def {verb}(" in inspect.getsource(function))
+    for function in vars(home).values():
+        is_own = inspect.isfunction(function) and function.__module__ == home.__name__
+        if is_own and f"    def {verb}(" in inspect.getsource(function):
+            yield function
     yield owner
 
 
-def _wire(case: Case, module: Any) -> list[Any]:
-    """Return how a system's ``Wire`` writes a request and reads a response."""
-    try:
-        kind = type(module.Wire(Binding(case.transport, "").endpoint(), module.Options(**case.options)))
-    except (BenchError, TypeError, ValueError):  # a stored run can be of another version of the file
-        return []
-    verbs = (getattr(kind, name, None) for name in WIRE_VERBS)
-    return [verb for verb in verbs if inspect.isfunction(verb)]
+def _wire(module: Any) -> list[Any]:
+    """Return the class that writes a system's requests and reads its responses, and what it inherits."""
+    if inspect.isfunction(module.Wire):
+        return [module.Wire]
+    return [kind for kind in module.Wire.__mro__ if kind.__module__.startswith("bench.systems.")]
 
 
-def _around(case: Case, module: Any, is_async: bool) -> list[Any]:
-    """Return what is put around the call for a structured message: the codec's functions, and what they are.
-
-    Of a system that encodes values itself, its own codec.
-    """
+def _encoding(case: Case, module: Any, is_async: bool) -> list[Any]:
+    """Return what encodes a structured message: the system's own codec, or a codec and what is put around the call."""
     if case.message == BYTES:
         return []
-    try:
+    with contextlib.suppress(BenchError, ImportError, TypeError, ValueError):  # of another version of the file
         how = structured_messages.carried(module, module.Options(**case.options), case.message)
         if how is not None and how.is_native:
             return [module.coder]
         codec = importlib.import_module(f"bench.codecs.{case.options.get('codec')}")
-    except (BenchError, ImportError, TypeError, ValueError):  # a stored run can be of another version of the file
-        return []
-    carrier = structured_messages.AsyncCarrier if is_async else structured_messages.Carrier
-    return [carrier.open, codec.coder]
+        return [(structured_messages.AsyncCarrier if is_async else structured_messages.Carrier).open, codec.coder]
+    return []
 
 
-def _piece(function: Any) -> Piece:
-    lines, first = inspect.getsourcelines(function)
-    return Piece(Path(inspect.getfile(function)), first, textwrap.dedent("".join(lines)).rstrip())
+def _piece(source: Any) -> Piece:
+    lines, first = inspect.getsourcelines(source)
+    return Piece(Path(inspect.getfile(source)), first, textwrap.dedent("".join(lines)).rstrip())
 
 
 def _native(file: Path, begin: str) -> Piece:

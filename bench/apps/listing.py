@@ -143,10 +143,10 @@ def run_text(name: str, is_verified: bool = True) -> str:
     passed = checks.tally(run)
     lines += [f"checks    {passed.passed}/{len(passed.verdicts)} passed"]
     lines += [
-        f"  {one.verdict:8}{one.name}: {one.found}{'; ' + one.advice if one.advice else ''}"
-        for one in checks.check(run)
+        f"  {check.verdict:8}{check.name}: {check.found}{'; ' + check.advice if check.advice else ''}"
+        for check in checks.check(run)
     ]
-    lines += [f"failure   start {one['start']}: {one['error']}" for one in manifest.get("failures", [])]
+    lines += [f"failure   start {failure['start']}: {failure['error']}" for failure in manifest.get("failures", [])]
     frames = [frame.to_string() for frame in tables.results(run)]
     return "\n\n".join(["\n".join(lines), *frames, sentences.conclusion(run)])
 
@@ -163,7 +163,7 @@ def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_js
     differ = verdicts.differences(run_a, run_b)
     closing, failed = verdicts.verdict_text(found, fail_if_slower)
     if as_json:
-        records = [verdicts.record(one) for one in found]
+        records = [verdicts.record(comparison) for comparison in found]
         parts = {"a": run_a.id, "b": run_b.id, "differ": differ, "resolution": resolution, "comparisons": records}
         return json.dumps(parts, indent=1), failed
     head = [

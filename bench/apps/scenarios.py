@@ -1,8 +1,6 @@
 """Named scenarios, files NOTEBOOK.SCENARIO.yaml of a notebook's parameters, and what a name given to run means."""
 
 import contextlib
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import yaml
 
 from bench import paths
-from bench.errors import LONGEST, DataError, UsageError, unknown
+from bench.errors import DataError, UsageError, unknown
 from bench.text import one_line, quoted
 
 WHERE = "scenarios are listed by: python -m bench list --scenarios"
@@ -88,29 +86,15 @@ def parameters(file: Path) -> dict[str, Any]:
 
 def _unknown(name: str) -> UsageError:
     """Return the error for a name of neither a notebook nor a scenario."""
-    there, known = notebooks(), list(files())
     notebook, dot, _ = name.partition(".")
-    if dot and notebook in there:
-        own = [one for one in known if one.startswith(f"{notebook}.")]
-        return unknown("scenario", name, own or known)
-    near = [*difflib.get_close_matches(name[:LONGEST], there, n=1), *_near(name, known)]
-    hint = f"; did you mean {' or '.join(near[:3])}?" if near else ""
-    return UsageError(f"unknown notebook {quoted(name)}: there are {', '.join(there)}{hint} ({WHERE})")
-
-
-def _near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the scenarios whose name, or the part behind the notebook's, is like a name; the most alike first."""
-    spelled = {form: one for one in known for form in (one, one.partition(".")[2])}
-    alike = difflib.get_close_matches(name[:LONGEST], spelled, cutoff=0.7)
-    return list(dict.fromkeys(spelled[form] for form in alike))
+    of_notebook = [scenario for scenario in files() if scenario.startswith(f"{notebook}.")]
+    if dot and of_notebook:
+        return unknown("scenario", name, of_notebook)
+    return UsageError(f"{unknown('notebook', name, notebooks())} ({WHERE})")
 
 
 def listed() -> str:
     """Return a block of lines for each scenario: its name, and the first line of its file, which says what it shows."""
-    blocks = [f"{name}\n  {_says(file)}" for name, file in files().items()]
+    first = {name: file.read_text("utf-8", "replace").partition("\n")[0] for name, file in files().items()}
+    blocks = [f"{name}\n  {one_line(line.removeprefix('#'))}" for name, line in first.items()]
     return "\n".join([*blocks, "", "python -m bench run NAME runs one   (-p NAME VALUE changes a parameter of it)"])
-
-
-def _says(file: Path) -> str:
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        return one_line(lines.readline().removeprefix("#"))

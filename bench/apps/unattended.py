@@ -39,13 +39,13 @@ def execute(
     when a notebook begins, one when it ends, and one for each file of its figure.
     """
     paths.make_absolute()
-    subjects = [replace(one, parameters=one.parameters | parameters) for one in _chosen(names, every)]
+    subjects = [replace(chosen, parameters=chosen.parameters | parameters) for chosen in _chosen(names, every)]
     for subject in subjects:
         _check_before(subject.parameters)
     if is_agreed:
         os.environ[estimate.AGREED] = "1"  # the kernels see it
     say(f"{counted(len(subjects), 'notebook')}: {', '.join(subject.name for subject in subjects)}")
-    say(f"About {sum(expected_s(one.notebook, one.parameters) for one in subjects):.0f} s in all")
+    say(f"About {sum(expected_s(subject.notebook, subject.parameters) for subject in subjects):.0f} s in all")
     for number, subject in enumerate(subjects, 1):
         name, seconds = subject.name, _prepare(subject.notebook, subject.parameters, say)
         say(f"{name} ({number} of {len(subjects)}): about {seconds:.0f} s")
@@ -155,48 +155,36 @@ def _quiet_kernel() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _safe_path() -> Iterator[None]:
-    """Let kernels take no file of the laboratory's folder for a library of the same name."""
-    with _variable("PYTHONSAFEPATH", "1" if is_found(str(Path(bench.__file__).parents[1])) else None):
-        yield
-
-
-@contextlib.contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Let a kernel give the figure's files the name of a scenario, which is the notebook's where there is none."""
-    os.environ[paths.FIGURE_NAME] = name
+def _variables(**values: str) -> Iterator[None]:
+    """Set environment variables, which kernels then see, unless they are set already."""
+    added = {name: value for name, value in values.items() if name not in os.environ}
+    os.environ.update(added)
     try:
         yield
     finally:
-        del os.environ[paths.FIGURE_NAME]
+        for name in added:
+            del os.environ[name]
 
 
-@contextlib.contextmanager
-def _variable(name: str, value: str | None) -> Iterator[None]:
-    """Set an environment variable, which kernels then see, unless it is set already or ``value`` is None."""
-    if value is None or name in os.environ:
-        yield
-        return
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        del os.environ[name]
+def _of_kernels(name: str) -> dict[str, str]:
+    """Return the variables of a kernel that executes a notebook.
+
+    The name of its figure's files; IPython's folder, which each kernel of a user whose home cannot be written would
+    make and leave; and that no file of the laboratory's folder is taken for a library of the same name.
+    """
+    from IPython.paths import get_ipython_dir
+
+    variables = {paths.FIGURE_NAME: name, "IPYTHONDIR": get_ipython_dir()}
+    return variables | ({"PYTHONSAFEPATH": "1"} if is_found(str(Path(bench.__file__).parents[1])) else {})
 
 
 @contextlib.contextmanager
 def _private_temporary() -> Iterator[str]:
-    """Yield a folder for sockets, where libraries put their temporary files too: with it, whatever they left goes.
-
-    So does IPython's folder of a user whose home cannot be written: each kernel would make one, and leave it.
-    """
-    from IPython.paths import get_ipython_dir
-
+    """Yield a folder for sockets, where libraries put their temporary files too: with it, whatever they left goes."""
     with tempfile.TemporaryDirectory(prefix="rt-", dir=paths.for_sockets()) as folder, _removed_at_the_end(folder):
         before, tempfile.tempdir = tempfile.tempdir, folder
         try:
-            with warnings.catch_warnings(action="ignore"), _variable("IPYTHONDIR", get_ipython_dir()):
-                yield folder
+            yield folder
         finally:
             tempfile.tempdir = before
 
@@ -228,7 +216,12 @@ def _execute_one(subject: Chosen) -> Path:
     if sys.stderr.isatty():
         os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
     try:
-        with _quiet_kernel(), _safe_path(), _named(subject.name), _private_temporary() as sockets:
+        with (
+            warnings.catch_warnings(action="ignore"),
+            _quiet_kernel(),
+            _private_temporary() as sockets,
+            _variables(**_of_kernels(subject.name)),
+        ):
             papermill.execute_notebook(
                 str(subject.notebook),
                 str(target),

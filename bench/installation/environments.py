@@ -6,6 +6,7 @@ lock's hash; what was left half-made, or made from an older lock, is made again.
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import re
 import shutil
@@ -20,12 +21,8 @@ from bench.installation import installer
 from bench.installation.installer import Say
 from bench.process.pipes import python
 
+say: Say = functools.partial(print, flush=True)
 OTHER_LOCKS = ("lab", "uv")  # the laboratory's own environment, and the installer in it
-
-
-def say(text: str) -> None:
-    """Print a line at once."""
-    print(text, flush=True)
 
 
 def names() -> list[str]:
@@ -33,7 +30,7 @@ def names() -> list[str]:
     return sorted(file.stem for file in (paths.home() / "requirements").glob("*.txt") if file.stem not in OTHER_LOCKS)
 
 
-def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
+def ensure(name: str, report: Say = say, anew: bool = False) -> Path:
     """Return the environment's folder; make it if it is not there, with progress lines.
 
     NotInstalledError says why it cannot be made and what to run.
@@ -47,9 +44,9 @@ def ensure(name: str, tell: Say = say, anew: bool = False) -> Path:
     wanted = _mark_for(lock)
     if not anew and _is_made(folder, wanted):
         return folder
-    with alone(folder, tell):
+    with exclusive(folder, report):
         if anew or not _is_made(folder, wanted):
-            _make(folder, lock, tell)
+            _make(folder, lock, report)
             (folder / "made-from").write_text(wanted, "utf-8")
     return folder
 
@@ -84,7 +81,7 @@ def _is_made(folder: Path, wanted: str) -> bool:
 
 
 @contextlib.contextmanager
-def alone(folder: Path, tell: Say) -> Iterator[None]:
+def exclusive(folder: Path, report: Say) -> Iterator[None]:
     """Hold a lock while a folder in that of the environments is made; who comes second waits."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -98,24 +95,24 @@ def alone(folder: Path, tell: Say) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            tell(f"Another process is making {folder.name}: waiting for it")
+            report(f"Another process is making {folder.name}: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _make(folder: Path, lock: Path, tell: Say) -> None:
+def _make(folder: Path, lock: Path, report: Say) -> None:
     """Make a virtual environment and install the lock into it."""
-    chosen, began = installer.choose(tell), time.monotonic()
+    chosen, began = installer.choose(report), time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     total = len(re.findall(r"^[\w.-]+==", lock.read_text("utf-8"), re.M))
-    tell(f"Making the environment {folder.name} with {chosen} in {paths.shown(folder)}: up to {total} packages, once")
+    report(f"Making the environment {folder.name} with {chosen} in {paths.shown(folder)}: up to {total} packages, once")
     try:
-        installer.run(python("venv", "--without-pip", str(folder)), lambda line: None)
-        installer.install(chosen, folder / "bin" / "python", [lock], tell)
+        installer.run(python("venv", "--without-pip", str(folder)))
+        installer.install(chosen, folder / "bin" / "python", [lock])
     except NotInstalledError as reason:
         again = f"python -m bench prepare {folder.name}"
         without = f", or without uv: {installer.VARIABLE}=pip {again}" if chosen == "uv" else ""
         raise NotInstalledError(
             f"the environment {folder.name} could not be made: {reason}; with a working network run: {again}{without}"
         ) from reason
-    tell(f"The environment {folder.name} is ready after {time.monotonic() - began:.0f} s")
+    report(f"The environment {folder.name} is ready after {time.monotonic() - began:.0f} s")

@@ -24,7 +24,7 @@ NAMES = ("uv", "pip")
 Say = Callable[[str], None]
 
 
-def choose(tell: Say) -> str:
+def choose(report: Say) -> str:
     """Return ``uv`` or ``pip``: the one that ``ROUNDTRIP_INSTALLER`` names; pip, after one line, if uv is not there.
 
     UsageError names the two if the variable holds anything else.
@@ -33,7 +33,7 @@ def choose(tell: Say) -> str:
     if wanted not in NAMES:
         raise unknown(f"installer in {VARIABLE}", wanted, NAMES)
     if wanted == "uv" and uv() is None:
-        tell("uv is not installed: pip is used, which takes minutes (to have uv: python -m pip install uv)")
+        report("uv is not installed: pip is used, which takes minutes (to have uv: python -m pip install uv)")
         return "pip"
     return wanted
 
@@ -43,26 +43,18 @@ def uv() -> str | None:
     return shutil.which("uv", path=sysconfig.get_path("scripts")) or shutil.which("uv")
 
 
-def install(installer: str, python: Path, locks: Sequence[Path], tell: Say) -> None:
+def install(installer: str, python: Path, locks: Sequence[Path]) -> None:
     """Install locks into the environment of ``python`` by the installer that ``choose`` returned.
 
     uv also removes packages that are in no lock. Byte-code is compiled. NotInstalledError quotes the installer's error.
     """
     if installer == "uv":
-        run(_uv(python, locks), lambda line: None, _settings())
+        words = ["--quiet", "--require-hashes", "--compile-bytecode", "--python", str(python)]
+        run([uv() or "uv", "pip", "sync", *map(str, locks), *words], _settings())
     else:
-        run(_pip_install(python, locks), _counter(tell))
-
-
-def _uv(python: Path, locks: Sequence[Path]) -> list[str]:
-    words = ["--quiet", "--require-hashes", "--compile-bytecode", "--python", str(python)]
-    return [uv() or "uv", "pip", "sync", *map(str, locks), *words]
-
-
-def _pip_install(python: Path, locks: Sequence[Path]) -> list[str]:
-    pip = pipes.python("pip", "--python", str(python), "--disable-pip-version-check", "--no-input")
-    words = ["install", "--progress-bar", "off", "--no-deps", "--require-hashes"]
-    return [*pip, *words, *(word for lock in locks for word in ("-r", str(lock)))]
+        pip = pipes.python("pip", "--python", str(python), "--disable-pip-version-check", "--no-input")
+        words = ["install", "--progress-bar", "off", "--no-deps", "--require-hashes"]
+        run([*pip, *words, *(word for lock in locks for word in ("-r", str(lock)))])
 
 
 def _settings() -> dict[str, str]:
@@ -70,48 +62,19 @@ def _settings() -> dict[str, str]:
 
     By default uv trusts only those that it brings along, and fails behind a proxy with a certificate of its own.
     """
-    return ({"UV_SYSTEM_CERTS": "1"} if _system_has_certificates() else {}) | dict(os.environ)
-
-
-def _system_has_certificates() -> bool:
     where = ssl.get_default_verify_paths()
-    return bool(where.cafile) or bool(where.capath and any(Path(where.capath).iterdir()))
+    has_certificates = where.cafile or (where.capath and any(Path(where.capath).iterdir()))
+    return ({"UV_SYSTEM_CERTS": "1"} if has_certificates else {}) | dict(os.environ)
 
 
-def _counter(tell: Say) -> Say:
-    """Return a function that takes pip's lines, and reports every fortieth package and then the installation."""
-    found = 0
-
-    def count(line: str) -> None:
-        nonlocal found
-        found += line.startswith("Collecting ")
-        if line.startswith("Collecting ") and found % 40 == 0:
-            tell(f"  {found} packages fetched")
-        if line.startswith("Installing "):
-            tell(f"  {found} packages fetched, installing")
-
-    return count
-
-
-def run(command: list[str], each_line: Say, variables: dict[str, str] | None = None) -> None:
-    """Run a command, and pass on each line that it prints; NotInstalledError quotes its error."""
-    said: list[str] = []
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables
-    ) as running:
-        assert running.stdout
-        for line in running.stdout:
-            said.append(line.strip())
-            each_line(line)
-    if running.returncode:
-        raise NotInstalledError(_reason(said))
-
-
-def _reason(said: list[str]) -> str:
-    """Return the error among printed lines as one line: pip's last ``ERROR``, uv's first ``error``, or else the end."""
-    errors = [number for number, line in enumerate(said) if line.startswith("ERROR")][-1:]
-    errors += [number for number, line in enumerate(said) if line.startswith("error:")]
-    return " | ".join(line for line in said[errors[0] if errors else -3 :][:3] if line)
+def run(command: Sequence[str], variables: dict[str, str] | None = None) -> None:
+    """Run a command; NotInstalledError quotes its error: pip's last ``ERROR``, uv's first ``error``, or the end."""
+    finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables)
+    if finished.returncode:
+        lines = [line.strip() for line in finished.stdout.splitlines()]
+        errors = [number for number, line in enumerate(lines) if line.startswith("ERROR")][-1:]
+        errors += [number for number, line in enumerate(lines) if line.startswith("error:")]
+        raise NotInstalledError(" | ".join(filter(None, lines[errors[0] if errors else -3 :][:3])))
 
 
 def main(words: Sequence[str]) -> int:
@@ -119,7 +82,7 @@ def main(words: Sequence[str]) -> int:
     try:
         installer = choose(print)
         try:
-            install(installer, Path(sys.executable), [Path(lock) for lock in words], lambda line: None)
+            install(installer, Path(sys.executable), [Path(lock) for lock in words])
         except NotInstalledError as reason:
             remedy = "with a working network try again" + ", or without uv: make INSTALLER=pip" * (installer == "uv")
             raise NotInstalledError(f"{' '.join(words)} could not be installed: {reason}; {remedy}") from reason

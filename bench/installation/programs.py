@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench import paths
 from bench.errors import NotInstalledError
-from bench.installation import environments
+from bench.installation import environments, installer
 from bench.installation.environments import say
 from bench.installation.installer import Say
 
@@ -33,7 +33,7 @@ def need(headers: Iterable[str], packages: str, tools: Iterable[str] = ()) -> No
 def ensure(
     source: Path,
     flags: Sequence[str],
-    tell: Say = say,
+    report: Say = say,
     headers: Sequence[Path] = (),
     protos: Sequence[Path] = (),
 ) -> Path:
@@ -47,9 +47,9 @@ def ensure(
     program = folder / "program"
     if program.exists():
         return program
-    with environments.alone(folder, tell):
+    with environments.exclusive(folder, report):
         if not program.exists():
-            tell(f"Compiling {source.name}, once ({'up to a minute' if protos else 'some seconds'})")
+            report(f"Compiling {source.name}, once ({'up to a minute' if protos else 'some seconds'})")
             _compile(source, flags, protos, program)
     return program
 
@@ -76,8 +76,7 @@ def _compile(source: Path, flags: Sequence[str], protos: Sequence[Path], program
 
 
 def _run(command: list[str], source: Path) -> None:
-    """Run a compiler; NotInstalledError with the end of what it said."""
-    finished = subprocess.run(command, capture_output=True, text=True)
-    if finished.returncode:
-        said = " | ".join(line.strip() for line in finished.stderr.splitlines()[-3:])
-        raise NotInstalledError(f"{source.name} could not be compiled: {said}; try it: {' '.join(command)}")
+    try:
+        installer.run(command)
+    except NotInstalledError as reason:
+        raise NotInstalledError(f"{source.name} could not be compiled: {reason}; try it: {' '.join(command)}") from None

@@ -7,7 +7,6 @@ and of the docstrings. Nothing is measured, and nothing comes from a network.
 
 import argparse
 import base64
-import html
 import multiprocessing
 import os
 import re
@@ -28,7 +27,7 @@ from bench import paths
 from bench.analysis import checks
 from bench.apps.unattended import execute
 from bench.errors import BenchError, UsageError
-from bench.experiments import panels, sentences
+from bench.experiments import panels, sentences, tables
 from bench.process.pipes import python
 from bench.run.folder import Folder
 from bench.run.frames import Run
@@ -75,6 +74,8 @@ python -m bench run {stem} -p source reference   # redraws this figure
 python -m bench run {stem}                       # measures it on your machine
 ```
 """
+
+OWN_PLOT = "plot of the code above"
 
 WHERE = """
 Step by step: [the notebook](notebooks/{stem}.ipynb). Enlarged: [the figure](figures/{stem}.svg).
@@ -196,12 +197,15 @@ def _origin(run: Run | None) -> str:
 
 
 def _put_pictures_into_files(made: nbformat.NotebookNode, folder: Path, stem: str) -> None:
-    """Replace the pictures in a notebook's outputs by Markdown that shows a file, with the picture's own alt text."""
+    """Replace the pictures in a notebook's outputs by Markdown that shows a file, with the picture's alternative text.
+
+    What a reader's own code plots has none: it is called so.
+    """
     outputs = [output for cell in made.cells for output in cell.get("outputs", [])]
-    for number, output in enumerate(one for one in outputs if "image/png" in one.get("data", {})):
+    for number, output in enumerate(output for output in outputs if "image/png" in output.get("data", {})):
         file = folder / f"{stem}-{number}.png"
         file.write_bytes(base64.b64decode(output.data["image/png"]))
-        alt = output.metadata.get("image/png", {}).get("alt", "")
+        alt = output.metadata.get("image/png", {}).get("alt", OWN_PLOT)
         output.data = {"text/markdown": f"![{alt}]({file.name})"}
 
 
@@ -214,15 +218,10 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path, is_shown: bool) 
         if not is_shown:
             return ""
         panels.save(run)
-    texts = {"claim": sentences.conclusion(run), "score": str(checks.tally(run)), "card": _card(run)}
+    card = tables.card(checks.check(run)).reset_index().to_html(index=False, border=0)
+    texts = {"claim": sentences.conclusion(run), "score": str(checks.tally(run)), "card": card}
     text, alt = FIGURE + CLAIM + WHERE, panels.alt_text(run)
     return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **texts)
-
-
-def _card(run: Run) -> str:
-    rows = [(one.name, one.verdict, one.found, one.advice) for one in checks.check(run)]
-    cells = [" | ".join(html.escape(text).replace("|", "\\|") for text in row) for row in rows]
-    return "\n".join(["| check | verdict | finding | advice |", "|---|---|---|---|", *(f"| {row} |" for row in cells)])
 
 
 def main() -> None:

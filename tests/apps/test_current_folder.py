@@ -1,6 +1,5 @@
 """A file in the current folder is not taken for a library by any interpreter that is started."""
 
-import json
 import os
 import re
 import subprocess
@@ -45,19 +44,6 @@ def test_the_makefile_starts_installed_modules_with_a_safe_path():
 def test_modules_that_are_started_are_the_installed_ones(hostile, words):
     ended = subprocess.run(words, cwd=hostile, capture_output=True, text=True)
     assert ended.returncode == 0 and "current folder" not in ended.stdout + ended.stderr
-
-
-@pytest.mark.slow
-def test_slides_are_made_where_files_have_the_names_of_libraries(hostile):
-    document = json.loads((ROOT / "notebooks" / "latency.ipynb").read_text("utf-8"))
-    document["cells"] = [cell for cell in document["cells"] if cell["cell_type"] == "markdown"][:3]
-    (hostile / "executed").mkdir()
-    (hostile / "executed" / "latency.ipynb").write_text(json.dumps(document), "utf-8")
-    words = python("bench.apps.teaching", "slides", "latency", "--folder", str(hostile / "slides"))
-    environment = os.environ | {"ROUNDTRIP_EXECUTED": str(hostile / "executed"), "ROUNDTRIP_HOME": str(ROOT)}
-    ended = subprocess.run(words, cwd=hostile, env=environment, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    assert (hostile / "slides" / "latency.slides.html").stat().st_size > 10_000
 
 
 def test_an_installer_that_is_not_installed_yet_prefers_libraries_to_the_files_beside_it(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 from conftest import REFERENCE
 
 from bench import systems
-from bench.analysis import checks
 from bench.apps import code, listing, notebook, repeat
 from bench.experiments import panels, registry
 from bench.measurement import runner
@@ -104,12 +103,3 @@ def test_a_run_is_shown_without_its_systems_file(gone, command, capfd, tmp_path)
     (tmp_path / "gone.py").write_text("def (")
     assert "gone" in systems.names() and command("show", "latest").stdout == shown.stdout
     assert code.of_run(run) == []
-
-
-def test_collections_of_the_client_are_not_blamed_on_other_work():
-    from handmade import handmade
-
-    run = handmade([Case("sockets", "ipc")], [100], gc_collections=30)
-    (found,) = [one for one in checks.check(run) if one.name == "machine"]
-    assert found.verdict == checks.CAUTION and f" {30 * len(run.ledger)} " in found.found
-    assert "bench doctor" not in found.advice

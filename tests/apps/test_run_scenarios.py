@@ -49,11 +49,7 @@ def test_a_notebooks_own_name_has_no_scenarios_parameters(name):
     ("name", "said"),
     [
         ("explore.http_parser", r"scenario 'explore\.http_parser'.*explore\.http_parsers\?$"),
-        ("explore.nothing-like-it", r"explore\.grpc-servers, .*explore\.http_parsers$"),
-        ("papermill_params/latency.payload.yaml", r"scenario 'latency\.payload'.*latency\.payloads\?"),
-        ("http_parsers", r"notebook 'http_parsers'.*explore\.http_parsers\?"),
         ("latncy", r"latency\?.*python -m bench list --scenarios"),
-        ("nosuch.payloads", r"notebook 'nosuch\.payloads'.*latency\.payloads.*\?"),
         ("x" * 3000 + ".yaml", "notebook 'xxx"),
     ],
 )

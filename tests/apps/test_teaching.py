@@ -1,4 +1,4 @@
-"""What is derived for a class: copies without answers, nbgrader's metadata, slides, the table of expected results."""
+"""What is derived for a class: copies without answers, nbgrader's metadata, slides."""
 
 import json
 import re
@@ -10,8 +10,7 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from bench.apps.teaching import copies, expected, questions, slides
-from bench.errors import DataError
+from bench.apps.teaching import copies, slides
 
 NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
     "type": "object",
@@ -139,34 +138,6 @@ def test_slides_need_no_network(tmp_path, monkeypatch):
 def test_slides_are_drawn_of_what_was_not_executed_even_without_a_run_of_its_own(tmp_path):
     (page,) = slides.make(["classroom"], tmp_path / "slides", print)
     assert 'src="data:image/png' in page.read_text("utf-8")
-
-
-def expected_rows():
-    """Return the rows of the table in the document, under its head."""
-    _, _, rest = (ROOT / "docs" / "teaching.md").read_text("utf-8").partition(expected.BEGIN)
-    before, first, second, *rows, after = rest.partition(expected.END)[0].removeprefix("\n").splitlines()
-    assert (before, first, second, after) == ("", *expected.HEAD, "")
-    return rows
-
-
-@pytest.mark.parametrize("question", questions.ALL, ids=lambda one: one.name)
-def test_what_is_expected_is_what_the_reference_runs_say(question):
-    assert expected.row(question) == expected_rows()[questions.ALL.index(question)], "make expected writes it anew"
-
-
-def test_what_is_expected_of_the_mystery_is_what_its_reference_run_says():
-    assert expected.mystery_row() == expected_rows()[-1] and len(expected_rows()) == len(questions.ALL) + 1
-
-
-def test_the_table_is_written_into_its_place(monkeypatch):
-    monkeypatch.setattr(expected, "row", lambda one: f"| {one.name} |")
-    monkeypatch.setattr(expected, "mystery_row", lambda: "| mystery |")
-    text = expected.written(f"before\n{expected.BEGIN}\nold\n{expected.END}\nafter")
-    names = [f"| {one.name} |" for one in questions.ALL]
-    lines = ["before", expected.BEGIN, "", *expected.HEAD, *names, "| mystery |", "", expected.END, "after"]
-    assert text.splitlines() == lines
-    with pytest.raises(DataError):
-        expected.written("no place")
 
 
 def test_the_class_has_its_commands(tmp_path):

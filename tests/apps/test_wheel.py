@@ -104,12 +104,6 @@ def _files(folder: Path) -> set[str]:
     return {str(file.relative_to(folder)) for file in folder.rglob("*")}
 
 
-def test_the_reference_run_of_latency_is_drawn(bench):
-    done = bench("run", "latency", "-p", "source", "reference")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (bench.where / "figures" / "latency.svg").is_file()
-
-
 def test_another_reference_run_is_found_in_a_checkout(bench):
     words = ("run", "calibration", "-p", "source", "reference")
     refused = bench(*words)
@@ -121,8 +115,3 @@ def test_another_reference_run_is_found_in_a_checkout(bench):
     assert (done.returncode, done.stderr) == (0, "")
     assert (bench.where / "drawn" / "calibration.svg").is_file()
     assert (bench.where / "executed" / "calibration.ipynb").is_file()
-
-
-def test_a_folder_without_notebooks_is_named(bench):
-    refused = bench("run", "latency", ROUNDTRIP_HOME="nowhere")
-    assert refused.returncode == 2 and "nowhere/notebooks" in refused.stderr and "ROUNDTRIP_HOME" in refused.stderr

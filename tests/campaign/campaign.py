@@ -6,15 +6,13 @@ it does that one. The same ``--seed`` gives the same tries. Everything stays on 
 loopback interface, and only processes that were started here are killed.
 """
 
+import importlib
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 
 import click
@@ -29,45 +27,6 @@ WORDS = {
     "kills": "SIGKILL of a measuring process, server, client, kernel, papermill or served server",
     "surroundings": "full disks, long names, few files and processes, other letters, no folder",
 }
-Tries = Iterator[tuple[str, str]]
-
-
-def mutations(count: int, seed: int) -> Tries:
-    """Alter stored runs."""
-    import mutations as part
-
-    return part.tries(count, seed)
-
-
-def inputs(count: int, seed: int) -> Tries:
-    """Give bad input, and ask bad servers."""
-    import inputs as part
-
-    return part.tries(count, seed)
-
-
-def kills(count: int, seed: int) -> Tries:
-    """Kill processes at random moments."""
-    import kills as part
-
-    for role, system, delay_s in islice(part.tries(seed), count):
-        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
-            yield f"{role} of {system} after {delay_s:.2f} s", part.tried(role, system, delay_s, Path(folder))
-
-
-def surroundings(count: int, seed: int) -> Tries:
-    """Do commands in surroundings that lack something."""
-    import surroundings as part
-
-    chosen = part.chosen(part.all_places())
-    for place in random.Random(seed).sample(chosen, min(count, len(chosen))):
-        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
-            yield f"{place.name}: {' '.join(place.words[:2])}", part.tried(place, Path(folder))
-
-
-PARTS: dict[str, Callable[[int, int], Tries]] = {
-    "mutations": mutations, "inputs": inputs, "kills": kills, "surroundings": surroundings,
-}  # fmt: skip
 
 
 def one(part: str, count: int, seed: int, seconds: float) -> tuple[int, list[str]]:
@@ -76,7 +35,7 @@ def one(part: str, count: int, seed: int, seconds: float) -> tuple[int, list[str
     with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
         for name in ("runs", "figures", "executed"):
             os.environ[f"ROUNDTRIP_{name.upper()}"] = f"{folder}/{name}"
-        for what, fault in PARTS[part](count, seed):
+        for what, fault in importlib.import_module(part).tries(count, seed):
             done += 1
             if fault:
                 failures.append(f"{what}: {fault}")
@@ -101,7 +60,7 @@ def every(counts: dict[str, int], seed: int, seconds: float) -> dict[str, tuple[
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("part", required=False, type=click.Choice(list(PARTS)))
+@click.argument("part", required=False, type=click.Choice(list(COUNTS)))
 @click.option("--tries", type=int, help="How many; those of the part otherwise.")
 @click.option("--seed", default=1, show_default=True, help="Another one gives other tries.")
 @click.option("--seconds", default=840.0, show_default=True, help="Each part ends after so many.")

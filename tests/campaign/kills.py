@@ -10,8 +10,10 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import measuring
@@ -122,7 +124,7 @@ def _resumed(folder: Path, role: str) -> str:
     )
 
 
-def tries(seed: int) -> Iterator[tuple[str, str, float]]:
+def cases(seed: int) -> Iterator[tuple[str, str, float]]:
     """Yield a role, a system and a delay, for ever."""
     chance = random.Random(seed)
     roles = [role for role, (weight, _) in ROLES.items() for _ in range(weight)]
@@ -130,3 +132,10 @@ def tries(seed: int) -> Iterator[tuple[str, str, float]]:
         role = chance.choice(roles)
         longest_s = 4.0 if role in ("bench run", "papermill", "kernel") else 1.0
         yield role, chance.choice(measuring.SYSTEMS), chance.random() * longest_s
+
+
+def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Kill processes; yield each try with what was wrong afterwards, or nothing."""
+    for role, system, delay_s in islice(cases(seed), count):
+        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
+            yield f"{role} of {system} after {delay_s:.2f} s", tried(role, system, delay_s, Path(folder))

@@ -5,8 +5,10 @@ must be refused in one sentence that names the file, or be shown as it is.
 """
 
 import contextlib
+import functools
 import io
 import json
+import operator
 import random
 import shutil
 import signal
@@ -126,12 +128,15 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def put(manifest: Any, at: tuple[Any, ...], instead: Any) -> None:
     """Replace one value of a manifest, or drop it."""
-    for name in at[:-1]:
-        manifest = manifest[name]
+    holder = _at(manifest, at[:-1])
     if instead is DROPPED:
-        del manifest[at[-1]]
+        del holder[at[-1]]
     else:
-        manifest[at[-1]] = instead
+        holder[at[-1]] = instead
+
+
+def _at(value: Any, at: tuple[Any, ...]) -> Any:
+    return functools.reduce(operator.getitem, at, value)
 
 
 def signed(path: Path, manifest: dict[str, Any]) -> None:
@@ -153,24 +158,13 @@ def in_manifest(path: Path, at: tuple[Any, ...], instead: Any) -> None:
 def manifest_edits(path: Path) -> list[tuple[str, Callable[[Path], None]]]:
     """Return every way to replace, drop or add one value of a run's manifest."""
     manifest = json.loads((path / "manifest.json").read_text())
-    found: list[tuple[str, Callable[[Path], None]]] = []
-    for at in places(manifest):
-        name = ".".join(map(str, at))
-        for kind, value in INSTEAD.items():
-            found.append((f"{name}: {kind}", lambda path, at=at, value=value: in_manifest(path, at, value)))
-    inside = [(), *(at for at in places(manifest) if isinstance(_at(manifest, at), dict))]
-    for at in inside:
-        for kind in ("text", "nested", "infinite", "null"):
-            name = ".".join(map(str, (*at, "added")))
-            way = (*at, "added")
-            found.append((f"{name}: {kind}", lambda path, way=way, kind=kind: in_manifest(path, way, INSTEAD[kind])))
-    return found
-
-
-def _at(value: Any, at: tuple[Any, ...]) -> Any:
-    for name in at:
-        value = value[name]
-    return value
+    ways = [(at, kind) for at in places(manifest) for kind in INSTEAD]
+    objects = [(), *(at for at in places(manifest) if isinstance(_at(manifest, at), dict))]
+    ways += [((*at, "added"), kind) for at in objects for kind in ("text", "nested", "infinite", "null")]
+    return [
+        (f"{'.'.join(map(str, at))}: {kind}", functools.partial(in_manifest, at=at, instead=INSTEAD[kind]))
+        for at, kind in ways
+    ]
 
 
 # ---------------------------------------------------------------- columns of tables
@@ -230,18 +224,13 @@ def table_edits(path: Path) -> list[tuple[str, Callable[[Path], None]]]:
     """Return every way to change a column or the rows of a run's tables."""
     found: list[tuple[str, Callable[[Path], None]]] = []
     for table in sorted(folder.name for folder in path.iterdir() if (folder / "00000.parquet").exists()):
+        changes = dict(TABLE)
         for name in pq.ParquetFile(path / table / "00000.parquet").schema_arrow.names:
-            for kind, change in COLUMN.items():
-                found.append(
-                    (
-                        f"{table}.{name}: {kind}",
-                        lambda path, table=table, name=name, change=change: rewritten(
-                            path, table, lambda rows: change(rows, name)
-                        ),
-                    )
-                )
-        for kind, alter in TABLE.items():
-            found.append((f"{table}: {kind}", lambda path, table=table, alter=alter: rewritten(path, table, alter)))
+            changes |= {f"{name}, {kind}": functools.partial(change, name=name) for kind, change in COLUMN.items()}
+        found += [
+            (f"{table}: {kind}", functools.partial(rewritten, table=table, change=change))
+            for kind, change in changes.items()
+        ]
     return found
 
 

@@ -1,10 +1,12 @@
 """Commands in surroundings that lack something: space, names short enough, open files, processes, letters, folders."""
 
 import os
+import random
 import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -37,7 +39,6 @@ class Place:
     wanted: str = "either"
     environment: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-    python: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     full: str = ""
     prepare: Callable[[Path], None] | None = None
@@ -79,16 +80,13 @@ def all_places() -> list[Place]:
     found.append(Place("a submission on a full disk", [*SUBMIT[:-1], "{folder}/full/a.json"], "refuses", full="full"))
     found += [Place("full output", words, "refuses", options={"stdout": FULL}) for words in (LIST, SHOW, COMPARE, KEEP)]
     found += [Place("full errors", words, options={"stderr": FULL}) for words in (LIST, ["show", "nosuch"])]
-    found += [Place("-OO", words, "works", python=("-OO",)) for words in (LIST, SHOW)]
-    found.append(Place("PYTHONOPTIMIZE=2", DRAW, "works", {"PYTHONOPTIMIZE": "2"}))
+    found += [Place("PYTHONOPTIMIZE=2", words, "works", {"PYTHONOPTIMIZE": "2"}) for words in (LIST, SHOW, DRAW)]
     found += [Place("files called like libraries", words, "works", options={"cwd": "{folder}"}, prepare=_shadowing)
               for words in (LIST, SHOW, MEASURE)]  # fmt: skip
     found += [Place("a removed folder", words, options={"cwd": "{folder}/gone"}, before=("sh", "-c", GONE, "sh"),
                     prepare=lambda folder: (folder / "gone").mkdir()) for words in (LIST, RUNS, SHOW)]  # fmt: skip
     few_files = {"preexec_fn": _limited(resource.RLIMIT_NOFILE, 32)}
     found += [Place("32 open files", words, options=few_files) for words in (LIST, SHOW, COMPARE, DRAW, MEASURE)]
-    fewer = {"preexec_fn": _limited(resource.RLIMIT_NOFILE, 12)}
-    found += [Place("12 open files", words, options=fewer) for words in (LIST, SHOW)]
     short = {"preexec_fn": _limited(resource.RLIMIT_FSIZE, 20_000)}
     found += [Place("files of at most 20 kB", words, "refuses", options=short) for words in (KEEP, DRAW)]
     if shutil.which("setpriv") and os.geteuid() == 0:
@@ -128,7 +126,7 @@ def tried(place: Place, folder: Path) -> str:
     if place.prepare:
         place.prepare(folder)
     environment = known | {name: here(value) for name, value in place.environment.items()}
-    words = [*place.before, sys.executable, *place.python, "-m", "bench", *map(here, place.words)]
+    words = [*place.before, sys.executable, "-m", "bench", *map(here, place.words)]
     with _full(folder / place.full if place.full else None):
         options = {name: here(value) for name, value in place.options.items()}
         answer = trying.asked(words, environment, **options)
@@ -163,6 +161,9 @@ def can_mount() -> bool:
     return os.geteuid() == 0 and subprocess.run(words, capture_output=True).returncode == 0
 
 
-def chosen(places: list[Place]) -> list[Place]:
-    """Return those that can be tried here."""
-    return [place for place in places if not place.full or can_mount()]
+def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Do commands in surroundings that lack something; yield each with what was wrong with the answer, or nothing."""
+    places = [place for place in all_places() if not place.full or can_mount()]
+    for place in random.Random(seed).sample(places, min(count, len(places))):
+        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
+            yield f"{place.name}: {' '.join(place.words[:2])}", tried(place, Path(folder))

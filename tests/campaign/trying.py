@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +26,6 @@ class Answer:
     complaint: str
     seconds: float
     token: str
-
-
-@dataclass
-class Tally:
-    """How many tries of a part there were, and what failed."""
-
-    what: str
-    tries: int = 0
-    failures: list[str] = field(default_factory=list)
-
-    def count(self, name: str, fault: str) -> None:
-        """Count a try; a fault is kept and printed."""
-        self.tries += 1
-        if fault:
-            self.failures.append(f"{name}: {fault}")
-            print(f"  failed: {name}: {fault}", flush=True)
-
-    def __str__(self) -> str:
-        """Return one line."""
-        return f"{self.what}: {self.tries} tries, {len(self.failures)} failures"
 
 
 def places(folder: Path) -> dict[str, str]:

@@ -47,8 +47,8 @@ class Choice:
         self._take_system()
         self.system.observe(self._on_system, "value")
         self.load.observe(self._on_load, "value")
-        for each in {self.transport, *self._common()} - {self.load}:
-            each.observe(self._changed, "value")
+        for widget in {self.transport, *self._common()} - {self.load}:
+            widget.observe(self._changed, "value")
         threading.Thread(target=_import_all, name="systems", daemon=True).start()
 
     def _common(self) -> list[widgets.Widget]:
@@ -86,7 +86,7 @@ class Choice:
 
     def changed_options(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
-        return {name: each.value for name, each in self.options.items() if each.value != self._defaults[name]}
+        return {name: widget.value for name, widget in self.options.items() if widget.value != self._defaults[name]}
 
     def _on_system(self, change: Any) -> None:
         self._take_system()
@@ -96,22 +96,22 @@ class Choice:
         """Offer the transports and options of the chosen system."""
         name = self.system.value
         self._is_changing = True
-        said = ""
+        description = ""
         try:
             provided = systems.constant(name, "TRANSPORTS")
             with self.transport.hold_sync():  # one message, or what is chosen between two is lost
                 self.transport.options = provided
                 self.transport.value = "ipc" if "ipc" in provided else provided[0]
-            said = systems.describe(name).partition(": ")[2]
+            description = systems.describe(name).partition(": ")[2]
             systems.need(name)
             self.options, self.failure = inputs.of(systems.load(name).Options), ""
             self.is_carrying = message_support.carries(name, message_types.KINDS[0])
         except BenchError as error:
             self.options, self.failure, self.is_carrying = {}, str(error), False
-        self._defaults = {option: each.value for option, each in self.options.items()}
-        for each in self.options.values():
-            each.observe(self._changed, "value")
-        self._what.value = f'<div class="rt-note">{said or name}</div>'
+        self._defaults = {option: widget.value for option, widget in self.options.items()}
+        for widget in self.options.values():
+            widget.observe(self._changed, "value")
+        self._what.value = f'<div class="rt-note">{description or name}</div>'
         self._show()
         self._is_changing = False
 
@@ -129,8 +129,8 @@ class Choice:
         """Show the inputs that the system and the load have."""
         self._own.children = list(self.options.values())
         is_open = self.load.value == "open"
-        for each, is_used in [(self.message, self.is_carrying), (self.rate, is_open), (self.renewed, not is_open)]:
-            each.layout.display = None if is_used else "none"
+        for widget, is_used in [(self.message, self.is_carrying), (self.rate, is_open), (self.renewed, not is_open)]:
+            widget.layout.display = None if is_used else "none"
 
     def _changed(self, change: Any) -> None:
         if not self._is_changing:

@@ -11,11 +11,8 @@ from bench import systems
 from bench.message_types import BYTES
 from bench.plan import placement
 from bench.plan.case import Case
-from bench.validation.cases import INSTRUMENT
 
 USUAL = {"profile": "class", "starts": None, "window_s": None, "seed": 1}  # as all notebooks have it
-
-HERE = {"message": BYTES, "calls_per_connection": 0, "outstanding": 1}  # which the notebook explore alone has
 
 Spelled = dict[str, Any]
 
@@ -25,36 +22,16 @@ def unusual(amount: Spelled) -> Spelled:
     return {name: value for name, value in amount.items() if value != USUAL[name]}
 
 
-def of_case(case: Spelled, amount: Spelled) -> str:
-    """Return the command for one case: the notebook that asks about its load, if it can hold all of the case.
-
-    ``amount`` holds the parameters that say how much is measured.
-    """
-    notebook = _notebook(case)
-    if notebook == "explore":
-        return of_all([case], amount)
-    given = {name: case[name] for name in ("system", "transport", "payload_bytes")}
-    given["options"] = case.get("options") or {}
-    if notebook == "openload":
-        given |= {"rates": case["rate"], "clients": case["clients"]}
-    elif notebook == "clients":
-        given["clients"] = case["clients"]
-    if "placement" in case:
-        given["placement"] = case["placement"]
-    if notebook != "openload" and not given["options"]:
-        del given["options"]  # only there the notebook's own default is not empty
-    return _line(notebook, given | amount)
-
-
-def of_all(cases: Sequence[Spelled], amount: Spelled) -> str:
-    """Return the command that measures several cases in turns."""
-    return _line("explore", {"cases": list(cases)} | amount)
+def measuring(cases: Sequence[Spelled], amount: Spelled) -> str:
+    """Return the command that measures cases in turns; ``amount`` holds the parameters that say how much."""
+    words = "".join(f" -p {name} {word(value)}" for name, value in ({"cases": list(cases)} | amount).items())
+    return f"papermill explore.ipynb out.ipynb{words}"
 
 
 def spelled(case: Case) -> Spelled:
     """Return a case as ``bench.experiments.explore.plan`` reads it, without what is the default."""
-    usual = systems.load(case.system).Options()
-    options = {name: value for name, value in case.options.items() if value != getattr(usual, name, None)}
+    defaults = systems.load(case.system).Options()
+    options = {name: value for name, value in case.options.items() if value != getattr(defaults, name, None)}
     parallel = case.load == "open" or case.clients * case.callers > 1
     rest = {
         "options": options,
@@ -63,27 +40,13 @@ def spelled(case: Case) -> Spelled:
         "callers": case.callers,
         "engine": case.engine,
         "placement": case.placement,
+        "message": case.message,
+        "calls_per_connection": case.calls_per_connection,
+        "outstanding": case.outstanding,
     }
-    usual_rest: tuple[Any, ...] = ({}, 0, 1, "library", placement.default(parallel))
-    kept = {name: value for name, value in rest.items() if value not in usual_rest}
-    kept |= {name: getattr(case, name) for name, value in HERE.items() if getattr(case, name) != value}
-    return {"system": case.system, "transport": case.transport, "payload_bytes": case.payload_bytes} | kept
-
-
-def _notebook(case: Spelled) -> str:
-    """Return the notebook that can measure a case."""
-    if any(name in case for name in HERE):
-        return "explore"
-    if case["system"] == INSTRUMENT or ("rate" in case and "placement" in case):
-        return "explore"
-    if "rate" in case:
-        return "openload"
-    return "clients" if case.get("clients", 1) > 1 else "latency"
-
-
-def _line(notebook: str, given: Spelled) -> str:
-    words = "".join(f" -p {name} {word(value)}" for name, value in given.items())
-    return f"papermill {notebook}.ipynb out.ipynb{words}"
+    usual: tuple[Any, ...] = ({}, 0, 1, "library", BYTES, placement.default(parallel))
+    changed = {name: value for name, value in rest.items() if value not in usual}
+    return {"system": case.system, "transport": case.transport, "payload_bytes": case.payload_bytes} | changed
 
 
 def word(value: Any) -> str:

@@ -21,16 +21,16 @@ def layout() -> widgets.Layout:
 
 def of(options: type[Any]) -> dict[str, widgets.Widget]:
     """Return an input for each option, with its default and with what the docstring says of it."""
-    kinds, said = typing.get_type_hints(options), explained(options)
+    kinds, tooltips = typing.get_type_hints(options), explained(options)
     return {
-        field.name: _input(kinds[field.name], field.default, field.name, said.get(field.name, ""))
+        field.name: _input(kinds[field.name], field.default, field.name, tooltips.get(field.name, ""))
         for field in fields(options)
     }
 
 
-def _input(kind: Any, default: Any, name: str, said: str) -> widgets.Widget:
+def _input(kind: Any, default: Any, name: str, tooltip: str) -> widgets.Widget:
     """Return the input of one option by its type; what it does not refuse itself, the system's ``Options`` does."""
-    shared = {"value": default, "description": name, "tooltip": said, "style": WIDE, "layout": layout()}
+    shared = {"value": default, "description": name, "tooltip": tooltip, "style": WIDE, "layout": layout()}
     if kind is bool:
         return widgets.Checkbox(**shared)
     if choices := typing.get_args(kind):

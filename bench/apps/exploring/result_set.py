@@ -35,14 +35,16 @@ def collect(results: Sequence[Result]) -> Run:
     Its manifest names the runs they come from (``collected``): such cases were not measured in turns.
     """
     run = results[-1].run
-    if [(id(run), case) for case in range(len(run.plan.cases))] == [(id(one.run), one.case) for one in results]:
+    if [(id(run), case) for case in range(len(run.plan.cases))] == [
+        (id(result.run), result.case) for result in results
+    ]:
         return run
-    cases, most = tuple(one.of for one in results), max(len(one.starts()) for one in results)
+    cases, most = tuple(result.of for result in results), max(len(result.starts()) for result in results)
     plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={})
     facts = {name: run.manifest[name] for name in ("machine", "versions", "git")}
-    records = {name: found for one in results for name, found in one.run.manifest.get("hosts", {}).items()}
+    records = {name: found for result in results for name, found in result.run.manifest.get("hosts", {}).items()}
     facts |= {"hosts": records} if records else {}
-    folder = stored.create(plan, facts | {"collected": [one.run.id for one in results]})
+    folder = stored.create(plan, facts | {"collected": [result.run.id for result in results]})
     folder.write_all({name: together(results, name) for name in schema.TABLES})
     folder.update(finished=True)
     return Run(folder)
@@ -51,17 +53,17 @@ def collect(results: Sequence[Result]) -> Run:
 def together(results: Sequence[Result], name: str) -> pa.Table:
     """Return a table of all results, with starts and cases numbered anew."""
     parts, first = [], 0
-    for case, one in enumerate(results):
-        parts.append(_moved(one, name, first, case))
-        first += len(one.starts())
+    for case, result in enumerate(results):
+        parts.append(_moved(result, name, first, case))
+        first += len(result.starts())
     return pa.concat_tables(parts)
 
 
-def _moved(one: Result, name: str, first: int, case: int) -> pa.Table:
+def _moved(result: Result, name: str, first: int, case: int) -> pa.Table:
     """Return a result's part of a table, with its starts numbered from ``first`` on, and each a block of its own."""
-    mine, table = one.starts(), one.run.folder.read(name)
-    table = table.filter(pc.is_in(table["start"], value_set=pa.array(mine, pa.int32())))
-    starts = first + np.searchsorted(mine, table["start"].to_numpy())
+    own_starts, table = result.starts(), result.run.folder.read(name)
+    table = table.filter(pc.is_in(table["start"], value_set=pa.array(own_starts, pa.int32())))
+    starts = first + np.searchsorted(own_starts, table["start"].to_numpy())
     changed = {"start": starts} | ({"block": starts, "case": np.full(len(starts), case)} if name == "ledger" else {})
     for column, values in changed.items():
         kind = schema.TABLES[name].field(column).type

@@ -103,7 +103,7 @@ class Page:
     def forget(self, entry: Entry | None = None) -> None:
         """Take a result off the page, or all; their runs stay on disk."""
         with self._lock:
-            self._entries = [each for each in self._entries if entry and each is not entry]
+            self._entries = [kept for kept in self._entries if entry and kept is not entry]
         self._refresh()
 
     def _on_choice(self) -> None:
@@ -162,7 +162,7 @@ class Page:
         """Keep the results as one run, save its figure, and show it."""
         try:
             run = collect([entry.result for entry in self._entries])
-            run.folder.update(checks=[one.as_dict() for one in checks.check(run)])
+            run.folder.update(checks=[check.as_dict() for check in checks.check(run)])
             files = panels.save(run)
             text = f"Saved {' and '.join(paths.shown(file) for file in files)}, of run {run.id}"
             again = showing.command("Draw it again:", f"papermill explore.ipynb out.ipynb -p source {run.id}")
@@ -182,10 +182,9 @@ class Page:
                 replace(entry, row=named) for entry, named in zip(self._entries, rows, strict=False)
             ]
         self._list.children = [self._line(place, entry) for place, entry in enumerate(entries)]
-        self._cards.children = [widgets.HTML(showing.card(each), layout={"width": "100%"}) for each in entries]
+        self._cards.children = [widgets.HTML(showing.card(entry), layout={"width": "100%"}) for entry in entries]
         self._cards.titles = [f"{entry.row.name}: {entry.score}" for entry in entries]
-        nothing = showing.status("Nothing is measured yet: press <b>Run</b> on the page.")
-        self._trust.children = [self._cards] if entries else [widgets.HTML(nothing)]
+        self._trust.children = [self._cards] if entries else [widgets.HTML(showing.NOTHING_YET)]
         self._show_commands()
         self._able()
         threading.Thread(target=self._draw, args=[True], name="drawing", daemon=True).start()
@@ -205,7 +204,7 @@ class Page:
             if self._growing is not None and self._measurement:
                 cases.append(self._measurement.plan.cases[0])
                 rows.append(self._growing)
-        return [replace(each, name=name) for each, name in zip(rows, labels(tuple(cases)), strict=True)]
+        return [replace(row, name=name) for row, name in zip(rows, labels(tuple(cases)), strict=True)]
 
     def _draw(self, numbers: bool = False) -> None:
         self._picture.value = showing.picture(self._rows())
@@ -218,11 +217,11 @@ class Page:
         lines = []
         with contextlib.suppress(BenchError):
             self._plan()  # of a choice that cannot be measured there is no command
-            line = command.of_case(self._choice.spelled(), amount)
+            line = command.measuring([self._choice.spelled()], amount)
             lines.append(showing.command("In a shell, in <code>notebooks/</code>, the choice above:", line))
         if len(self._entries) > 1:
             spelled = [command.spelled(entry.result.of) for entry in self._entries]
-            lines.append(showing.command("All results, in turns:", command.of_all(spelled, amount)))
+            lines.append(showing.command("All results, in turns:", command.measuring(spelled, amount)))
         self._commands.value = "".join(lines)
 
     def _able(self) -> None:

@@ -73,13 +73,13 @@ def entry(result: Result) -> Entry:
     """Return a result with what is drawn of it and its trust card, which is kept beside the run."""
     card = tuple(checks.check(result.run))
     if "id" not in result.run.manifest:  # not one of those that come with the project
-        result.run.folder.update(checks=[one.as_dict() for one in card])
+        result.run.folder.update(checks=[check.as_dict() for check in card])
     return Entry(result, row(result.run, result.case, ""), card)
 
 
 def picture(rows: Sequence[Row]) -> bytes:
     """Return the comparison as a PNG: medians with their ranges above, empirical CDFs below in the same colours."""
-    names = [name.splitlines() for name in wrapped(each.name for each in rows)]
+    names = [name.splitlines() for name in wrapped(row.name for row in rows)]
     widest = max((len(line) for lines in names for line in lines), default=4)
     left = 0.05 + 0.0135 * widest
     with style():
@@ -129,7 +129,7 @@ def card(of: Entry) -> str:
 def numbers(entries: Sequence[Entry]) -> str:
     """Return the conclusions from the results, and their tables."""
     if not entries:
-        return status("Nothing is measured yet: press <b>Run</b> on the page.")
+        return NOTHING_YET
     said = [sentences([entry.row for entry in entries if entry.carries])]
     said += [
         f"**No conclusion** from {entry.row.name}: {len(entry.row.medians)} starts, {entry.score}."
@@ -175,3 +175,6 @@ def status(text: str) -> str:
 def error(what: object) -> str:
     """Return an error as one line, without its traceback."""
     return f'<div class="rt-error" role="alert">{html.escape(" ".join(str(what).split()))}</div>'
+
+
+NOTHING_YET = status("Nothing is measured yet: press <b>Run</b> on the page.")

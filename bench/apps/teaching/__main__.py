@@ -1,4 +1,4 @@
-"""``python -m bench.apps.teaching``: what a class needs, derived from the notebooks: student, slides, expected."""
+"""``python -m bench.apps.teaching``: what a class needs, derived from the notebooks: student, slides."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from bench.errors import BenchError
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Derive what a class needs from the notebooks and the reference runs."""
+    """Derive what a class needs from the notebooks."""
 
 
 @cli.command()
@@ -32,16 +32,6 @@ def slides(notebooks: tuple[str, ...], folder: Path) -> None:
 
     for page in make(list(notebooks), folder.resolve(), click.echo):
         click.echo(f"slides {page}")
-
-
-@cli.command()
-def expected() -> None:
-    """Write the expected results in docs/teaching.md anew, from the reference runs."""
-    from bench import paths
-    from bench.apps.teaching.expected import written
-
-    file = paths.home() / "docs" / "teaching.md"
-    file.write_text(written(file.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

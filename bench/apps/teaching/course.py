@@ -1,10 +1,24 @@
-"""The exercises of the notebooks, read from ``course.yaml``."""
+"""The exercises of the notebooks, read from ``course.yaml``, and the boxes of mystery.ipynb: answers are checked."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 
-from bench.apps.teaching.exercises import Exercise
+from bench.apps.teaching import mystery
+from bench.apps.teaching.exercises import Exercise, Judgement
+from bench.errors import unknown
 
 _WRITTEN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 EXERCISES = tuple(Exercise(name, **fields) for name, fields in _WRITTEN.items())
+
+
+def check(exercise: str, answer: object = None) -> Judgement:
+    """Return the judgement of an answer to an exercise ("latency e1", "mystery A"): right, or a hint."""
+    judges: dict[str, Callable[[object], Judgement]] = {box: mystery.judge(box) for box in mystery.BOXES}
+    judges |= {known.name: known.judge for known in EXERCISES}
+    if exercise not in judges:
+        raise unknown("exercise", exercise, judges)
+    if answer is None or answer == "":
+        return Judgement("Not answered yet: put your answer in the place of `None`, and run the cell again.", False)
+    return judges[exercise](answer)

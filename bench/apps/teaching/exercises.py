@@ -1,24 +1,26 @@
-"""Exercises that are checked: an answer gets a hint, from given data and relations, never from a measured speed."""
+"""One exercise: an answer gets a hint, from given data and relations, never from a measured speed."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bench.apps.teaching.predictions import Note
+from IPython.display import Markdown
+
 from bench.errors import UsageError, unknown
 from bench.plan import parameters
 
 WITHIN = 0.02  # of the right number: for what was rounded
 
 
-@dataclass(frozen=True)
-class Judgement(Note):
-    """The text for an answer; true if the answer is right."""
+class Judgement(Markdown):  # type: ignore[misc, unused-ignore]
+    """The text for an answer, which a notebook shows; true if the answer is right."""
 
-    right: bool
+    def __init__(self, text: str, is_right: bool) -> None:
+        super().__init__(text)
+        self.is_right = is_right
 
     def __bool__(self) -> bool:
-        return self.right
+        return self.is_right
 
 
 @dataclass(frozen=True)
@@ -52,20 +54,8 @@ class Exercise:
         return Judgement(f"**Not yet**, {where}. {self.hint}", False)
 
     def _word(self, given: object) -> Judgement:
-        word, known = " ".join(str(given).lower().split()), [str(self.answer), *map(str, self.slips)]
-        if word not in known:
-            raise unknown(f"answer to {self.name}", given, sorted(known))
+        word, choices = " ".join(str(given).lower().split()), [str(self.answer), *map(str, self.slips)]
+        if word not in choices:
+            raise unknown(f"answer to {self.name}", given, sorted(choices))
         right = word == self.answer
         return Judgement(f"**Right.** {self.why}" if right else f"**Not yet.** {self.slips[word]}", right)
-
-
-def check(exercise: str, answer: object = None) -> Judgement:
-    """Return the judgement of an answer to an exercise ("latency e1", "mystery A"): right, or a hint."""
-    from bench.apps.teaching import course, mystery
-
-    known = {one.name: one.judge for one in course.EXERCISES} | {box: mystery.judge(box) for box in mystery.BOXES}
-    if exercise not in known:
-        raise unknown("exercise", exercise, known)
-    if answer is None or answer == "":
-        return Judgement("Not answered yet: put your answer in the place of `None`, and run the cell again.", False)
-    return known[exercise](answer)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from IPython.display import Markdown
+
 from bench import paths
 from bench.apps.teaching import questions
 from bench.apps.teaching.questions import Question
@@ -46,7 +48,7 @@ class Prediction:
         return self.low <= measured <= self.high
 
 
-def predict(question: str, low: object = None, high: object = None, why: str = "", anew: object = False) -> "Note":
+def predict(question: str, low: object = None, high: object = None, why: str = "", anew: object = False) -> Markdown:
     """Lock a prediction: the answer is between ``low`` and ``high``, for the reason ``why``. Return what is locked.
 
     Without numbers it only asks the question. A locked prediction stays: a second one is not taken, and that is said;
@@ -55,28 +57,15 @@ def predict(question: str, low: object = None, high: object = None, why: str = "
     asked = questions.find(question)
     before = locked(asked)
     if before and not parameters.flag(anew, "anew"):
-        return Note(f"**{asked.text}** {_kept(asked, before[-1], low, high)}")
+        return Markdown(f"**{asked.text}** {_kept(asked, before[-1], low, high)}")
     if parameters.literal(low) is None and parameters.literal(high) is None:
-        return Note(
+        return Markdown(
             f"**{asked.text}** Nothing is predicted yet: give `low` and `high` ({asked.unit}), a range that you would "
             "be surprised to miss, and say `why`."
         )
     new = _checked(asked, low, high, why)
     _keep(asked, [*before, new])
-    return Note(f"**{asked.text}** Locked: {_range(asked, new)}, because: {new.why}")
-
-
-@dataclass(frozen=True)
-class Note:
-    """Text that a notebook shows when it is a cell's last value."""
-
-    text: str
-
-    def _repr_markdown_(self) -> str:
-        return self.text
-
-    def __str__(self) -> str:
-        return self.text
+    return Markdown(f"**{asked.text}** Locked: {_range(asked, new)}, because: {new.why}")
 
 
 def require(notebook: str, predictions: object = "off") -> None:
@@ -100,7 +89,7 @@ def locked(asked: Question) -> list[Prediction]:
     """Return the predictions for a question, the first at the front."""
     file = _file(asked)
     try:
-        return [Prediction(**each) for each in json.loads(file.read_text("utf-8"))] if file.exists() else []
+        return [Prediction(**fields) for fields in json.loads(file.read_text("utf-8"))] if file.exists() else []
     except (OSError, ValueError, TypeError) as reason:
         raise DataError(
             f"cannot read {paths.shown(file)} ({reason}): move it away, and the question is open again"
@@ -116,7 +105,7 @@ def before(asked: Question, run: Run) -> tuple[Prediction | None, str]:
     if not made:
         return None, "no prediction was locked"
     when = datetime.fromisoformat(run.manifest["created"])
-    early = [each for each in made if datetime.fromisoformat(each.utc) <= when]
+    early = [prediction for prediction in made if datetime.fromisoformat(prediction.utc) <= when]
     if run.folder.path.is_relative_to(paths.reference()):
         early = made
     if not early:
@@ -152,7 +141,7 @@ def _file(asked: Question) -> Path:
 
 def _keep(asked: Question, made: list[Prediction]) -> None:
     file = _file(asked)
-    content: list[dict[str, Any]] = [vars(each) for each in made]
+    content: list[dict[str, Any]] = [vars(prediction) for prediction in made]
     with writing(file) as temporary:
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -3,10 +3,11 @@
 import math
 from typing import NamedTuple
 
-from IPython.display import Image, Markdown, display
+from IPython.display import Markdown, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bench.apps.notebook import show_figure
 from bench.apps.teaching import predictions, questions
 from bench.apps.teaching.predictions import Prediction
 from bench.apps.teaching.questions import Question
@@ -55,41 +56,38 @@ def scores(run: Run, *names: str) -> list[Score]:
     chosen = [questions.find(name, notebook) for name in names] or questions.of(notebook)
     if not chosen:
         raise UsageError(f"nothing is predicted in {notebook}.ipynb: it asks no questions")
-    return [Score(one, *predictions.before(one, run), questions.measured(run, one)) for one in chosen]
+    return [Score(asked, *predictions.before(asked, run), questions.measured(run, asked)) for asked in chosen]
 
 
 def score(run: Run, *names: str) -> None:
     """Show each predicted range and its measurement on a logarithmic axis, and the score in words."""
-    import io
-
     found = scores(run, *names)
-    drawn = [one for one in found if one.made and one.measured]
+    drawn = [score for score in found if score.made and score.measured]
     if drawn:
-        buffer = io.BytesIO()
         with style():
             figure = Figure(figsize=(10, 1.2 + 1.1 * len(drawn)), layout="constrained")
-            for one, axes in zip(drawn, figure.subplots(len(drawn), squeeze=False).flat, strict=True):
-                row(one, axes)
-            figure.savefig(buffer, format="png", dpi=90)
-        display(Image(buffer.getvalue(), width=900, alt="predicted and measured"))
+            for score, axes in zip(drawn, figure.subplots(len(drawn), squeeze=False).flat, strict=True):
+                draw_score(score, axes)
+        show_figure(figure, "predicted and measured")
     display(Markdown("\n\n".join(map(str, found))))
 
 
-def row(one: Score, axes: Axes) -> None:
+def draw_score(score: Score, axes: Axes) -> None:
     """Draw a predicted range with its geometric mean, and the measurement with its interval or range over starts."""
-    assert one.made and one.measured
-    made, (value, low, high) = one.made, one.measured
+    assert score.made and score.measured
+    made, (value, low, high) = score.made, score.measured
     low, high = (value, value) if math.isnan(low) else (low, high)
-    axes.plot([made.low, made.high], [1, 1], color=PREDICTED, lw=9, alpha=0.35, solid_capstyle="butt")
-    axes.plot(made.middle, 1, "|", ms=16, mew=2.5, color=PREDICTED)
-    axes.plot([low, high], [0, 0], color=MEASURED, lw=9, alpha=0.35, solid_capstyle="butt")
-    axes.plot(value, 0, "|", ms=16, mew=2.5, color=MEASURED)
+    for y, colour, ends, middle in (
+        (1, PREDICTED, (made.low, made.high), made.middle),
+        (0, MEASURED, (low, high), value),
+    ):
+        axes.plot(ends, [y, y], color=colour, lw=9, alpha=0.35, solid_capstyle="butt")
+        axes.plot(middle, y, "|", ms=16, mew=2.5, color=colour)
     axes.set_xscale("log")
-    ends = (made.low, made.high, low, high)
-    axes.set_xlim(min(ends) / 2, max(ends) * 2)
+    axes.set_xlim(min(made.low, low) / 2, max(made.high, high) * 2)
     log_axis(axes.xaxis, lambda at: f"{at:g}")
     axes.set_yticks([1, 0], ["predicted", "measured"])
     axes.set_ylim(-0.7, 1.7)
     axes.yaxis.grid(False)
-    axes.set_xlabel(one.asked.unit)
-    axes.set_title(f"{one.asked.name.split()[1]}: {one.asked.text}", fontsize=10.5)
+    axes.set_xlabel(score.asked.unit)
+    axes.set_title(f"{score.asked.name.split()[1]}: {score.asked.text}", fontsize=10.5)

@@ -81,15 +81,15 @@ def make(names: list[str], folder: Path, say: Any) -> list[Path]:
     for name in names:
         if name not in there:
             raise unknown("notebook", name, there)
-    known = {name: paths.executed() / f"{name}.ipynb" for name in names or there}
-    drawn = [name for name, file in known.items() if not file.is_file()]
+    executed = {name: paths.executed() / f"{name}.ipynb" for name in names or there}
+    drawn = [name for name, file in executed.items() if not file.is_file()]
     if drawn:
         os.environ["ROUNDTRIP_EXECUTED"] = os.environ["ROUNDTRIP_FIGURES"] = str(folder / "drawn")
         for name in drawn:  # one without a reference run looks at what others measured
             stored = (paths.reference() / name).is_dir()
             execute([name], False, {"source": "reference"} if stored else {}, say)
-    known |= {name: folder / "drawn" / f"{name}.ipynb" for name in drawn}
-    return [_convert(file, folder) for file in known.values()]
+    executed |= {name: folder / "drawn" / f"{name}.ipynb" for name in drawn}
+    return [_convert(file, folder) for file in executed.values()]
 
 
 def _convert(executed: Path, folder: Path) -> Path:

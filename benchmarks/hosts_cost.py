@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bench import paths
-from bench.apps.documents.blocks import table
 from bench.stats import growth
 from bench.stats.intervals import Interval
 from bench.text import listed, quantity
@@ -18,43 +18,47 @@ BYTES = 16  # a call: when it was sent, when its reply came
 WHOLE, CPU = "in all", "CPU of the conductor"
 
 
-def cost() -> str:
-    """Return the table of what was measured, and what is the first limit."""
+def cost() -> tuple[pd.DataFrame, str, str]:
+    """Return what was measured last: the table, how it was measured, and the first limit."""
     return described(json.loads((paths.home() / FILE).read_text("utf-8")))
 
 
-def described(found: Mapping[str, Any]) -> str:
-    """Return the fit of each part of a start, its predictions, and the first limit, as Markdown.
+def described(found: Mapping[str, Any]) -> tuple[pd.DataFrame, str, str]:
+    """Return the fit of each part of a start with its predictions, how it was measured, and the first limit.
 
     found: ``starts``, each with its ``hosts`` and ms by part; ``large``: ``hosts``, ``calls`` of each, and ``ms`` of
     collecting them in each start; ``calls``, ``machine``, ``measured``.
     """
     lines = lines_of(found["starts"])
-    head = ["part of a start", "a [ms]", "b [ms a host]", "95 % CI of b", *(f"{n:,} hosts" for n in FURTHER)]
-    rows = [[name, f"{one.base:.1f}", *_slope(one.each), *(_range(one.at(n)) for n in FURTHER)] for name, one in lines]
-    return "\n\n".join([table(head, rows), _basis(found), _limit(found, dict(lines)[WHOLE])])
-
-
-def lines_of(starts: list[Mapping[str, float]]) -> list[tuple[str, growth.Line]]:
-    """Return for each part of a start the line a + b n through its time in ms, n: the number of hosts."""
-    hosts = np.array([one["hosts"] for one in starts])
-    return [
-        (name, growth.line(hosts, np.array([one[name] for one in starts]))) for name in starts[0] if name != "hosts"
+    rows = [
+        {
+            "part of a start": name,
+            "a [ms]": f"{line.base:.1f}",
+            "b [ms a host]": f"{line.each.middle:.2f}",
+            "95 % CI of b": f"{line.each.low:.2f} to {line.each.high:.2f}",
+            **{f"{n:,} hosts": _range(line.at(n)) for n in FURTHER},
+        }
+        for name, line in lines.items()
     ]
+    return pd.DataFrame(rows).set_index("part of a start"), _basis(found), _limit(found, lines[WHOLE])
 
 
-def _slope(each: Interval) -> list[str]:
-    return [f"{each.middle:.2f}", f"{each.low:.2f} to {each.high:.2f}"]
+def lines_of(starts: list[Mapping[str, float]]) -> dict[str, growth.Line]:
+    """Return for each part of a start the line a + b n through its time in ms, n: the number of hosts."""
+    hosts = np.array([start["hosts"] for start in starts])
+    return {
+        part: growth.line(hosts, np.array([start[part] for start in starts])) for part in starts[0] if part != "hosts"
+    }
 
 
-def _range(of: Interval) -> str:
+def _range(predicted: Interval) -> str:
     """Return a prediction of ms in s, with its interval, which ends at 0."""
-    low, middle, high = (max(0.0, one) / 1e3 for one in (of.low, of.middle, of.high))
+    low, middle, high = (max(0.0, ms) / 1e3 for ms in (predicted.low, predicted.middle, predicted.high))
     return f"{middle:.2f} s ({low:.2f} to {high:.2f})"
 
 
 def _basis(found: Mapping[str, Any]) -> str:
-    machine, numbers = found["machine"], sorted({one["hosts"] for one in found["starts"]})
+    machine, numbers = found["machine"], sorted({start["hosts"] for start in found["starts"]})
     return (
         f"A start on n hosts costs a + b n: fitted to {len(found['starts'])} starts with {listed(map(str, numbers))} "
         f"hosts, {found['calls']:,} calls by each, on {machine['cpus']} CPUs ({machine['cpu']}, Python "
@@ -64,12 +68,12 @@ def _basis(found: Mapping[str, Any]) -> str:
     )
 
 
-def _limit(found: Mapping[str, Any], whole: growth.Line) -> str:
+def _limit(found: Mapping[str, Any], total: growth.Line) -> str:
     """Return which limit comes first: orders to so many hosts, or their samples."""
     large = found["large"]
     ms = float(np.median(large["ms"]))
     per_s = 1e3 * BYTES * large["hosts"] * large["calls"] / ms
-    equal = whole.each.middle / 1e3 * per_s / BYTES
+    equal = total.each.middle / 1e3 * per_s / BYTES
     return (
         f"The first limit is the conductor, one process. Samples arrive there at {quantity(per_s, 'B/s')}: the median "
         f"of {len(large['ms'])} starts in which {large['hosts']} hosts brought {large['calls']:,} calls each, {BYTES} "

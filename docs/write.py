@@ -1,0 +1,225 @@
+"""Write the parts of README.md and docs/ that quote measured numbers: ``python docs/write.py expected``.
+
+They stand between two markers, and are the tables and sentences that the notebooks show of the reference runs.
+``certificate`` tests the instrument in virtual time anew (minutes); ``picture`` draws README.md's picture.
+"""
+
+import argparse
+import html
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from bench import paths, systems
+from bench.analysis import checks
+from bench.apps.teaching import questions
+from bench.contract import GROUPS
+from bench.drawing.axes import style
+from bench.errors import BenchError, DataError
+from bench.experiments import panels, tables
+from bench.experiments.overview.findings import ranked
+from bench.experiments.sentences import conclusion, text
+from bench.run import stored
+from bench.run.frames import Run, shared
+from bench.simulation.certificate import RUNS, certificate
+from benchmarks import hosts_cost
+
+BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
+PICTURE = "docs/overview.png"
+PANELS = ("layers", "cost")  # of the picture
+NEEDS = (  # what someone who chooses a stack asks, and the sentences of a notebook that answer it
+    ("Unix domain socket or TCP, on one machine?", "latency", "conclusion"),
+    ("The serializer or the transport?", "messages", "best"),
+    ("How many calls per second from one gRPC server?", "clients", "conclusion"),
+    ("How long is the first call?", "clients", "answers"),
+    ("One-way streams: small or large messages?", "throughput", "conclusion"),
+    ("What does a router cost?", "wamp", "router"),
+    ("What does a second worker process bring?", "scaleup", "conclusion"),
+    ("Up to which rate is an SLO met?", "capacity", "conclusion"),
+    ("What does a missing TCP_NODELAY cost?", "nodelay", "conclusion"),
+)
+GROUP_NAMES = {
+    "direct": "direct: client and server, no process between them",
+    "broker": "through a broker or router",
+    "http": "HTTP",
+    "native": "native: client and server in C or C++",
+    "instrument": "for testing the instrument itself",
+}
+
+Makers = Mapping[str, Callable[[], str]]
+
+
+def reference(notebook: str) -> Run:
+    """Return a notebook's reference run."""
+    return shared(stored.find(f"reference/{notebook}").path)
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """Return a table of text as Markdown, its index first."""
+    table = frame.reset_index()
+    rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
+
+
+def _cell(value: object) -> str:
+    return html.escape(str(value), quote=False).replace("|", "\\|")
+
+
+def summary() -> str:
+    """Return what overview concludes, how it was measured, and the picture with its alternative text."""
+    run = reference("overview")
+    return f"{conclusion(run)}\n\n{panels.caption(run)}\n\n![{panels.alt_text(run)}]({PICTURE})"
+
+
+def catalogue() -> str:
+    """Return a table of the checkout's systems with transports and descriptions, by group."""
+    own = Path(systems.__file__).parent
+    names = [name for name in systems.names() if Path(systems.file_of(name)).parent == own]
+    rows = []
+    for group in GROUPS:
+        rows.append([f"**{GROUP_NAMES[group]}**", "", ""])
+        rows += [
+            [f"`{name}`", ", ".join(systems.constant(name, "TRANSPORTS")), systems.describe(name)]
+            for name in names
+            if systems.group(name) == group
+        ]
+    return markdown(pd.DataFrame(rows, columns=["system", "transports", "what it is"]).set_index("system"))
+
+
+def origins() -> str:
+    """Return which ratios of the published numbers are reproduced here."""
+    return f"{conclusion(reference('origins'))}\n\n{text(reference('streaming'), 'origin')}"
+
+
+def results() -> str:
+    """Return overview's tables: round trips and CPU time of one client, the limit with two, ratios."""
+    run = reference("overview")
+    alone = [run.labels[case] for case in ranked(run).index]
+    frames = {
+        "One client: round trips": tables.calls(run).loc[alone],
+        "One client: CPU time, context switches, memory": tables.costs(run).loc[alone],
+        "Two clients: rate and limit": tables.limits(run),
+        "Ratios to raw sockets, and of two clients to one": tables.ratios(run),
+    }
+    parts = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items()]
+    return "\n\n".join([panels.caption(run), *parts])
+
+
+def choosing() -> str:
+    """Return each question of someone who chooses a stack, and what the notebook that answers it concludes."""
+    return "\n\n".join(
+        f"**{question}** ([{stem}](../notebooks/{stem}.ipynb))\n\n{text(reference(stem), what)}"
+        for question, stem, what in NEEDS
+    )
+
+
+def card() -> str:
+    """Return the trust card of the run behind README.md's numbers."""
+    return markdown(tables.card(checks.check(reference("overview"))))
+
+
+def placement() -> str:
+    """Return how placements compare, and how much the starts of each vary."""
+    return conclusion(reference("placement"))
+
+
+def campaign() -> str:
+    """Return how often each part of the last `make campaign` tried to break something, and how much failed."""
+    parts = json.loads((paths.home() / "docs" / "campaign.json").read_text("utf-8"))["parts"].values()
+    rows = [[part["what"], f"{part['tries']:,}", f"{part['failures']:,}"] for part in parts]
+    return markdown(pd.DataFrame(rows, columns=["what was done", "tries", "failures"]).set_index("what was done"))
+
+
+def tested(runs: int = RUNS) -> str:
+    """Return the certificate as `python -m bench calibrate` prints it; takes minutes."""
+    lines = list(certificate(runs))
+    verdict = "passed" if all(line.passed for line in lines) else "FAILED"
+    printed = "\n".join([*map(str, lines), f"{verdict}: {runs} runs of each in virtual time, fixed seeds"])
+    return f"```text\n{printed}\n```"
+
+
+def expected() -> str:
+    """Return each question of the notebooks with the answer of its reference run; DataError if that has none."""
+    rows = []
+    for question in questions.ALL:
+        answer = questions.measured(reference(question.notebook), question)
+        if answer is None:
+            raise DataError(f"reference/{question.notebook} does not answer {question.name}: measure it anew")
+        value, low, high = map(question.shown, answer)
+        interval = f"{question.spread} {low} to {high}"
+        rows.append([question.notebook, question.text, f"{value} {question.unit}", interval])
+    columns = ["notebook", "question", "reference run", "interval or range"]
+    return markdown(pd.DataFrame(rows, columns=columns).set_index("notebook"))
+
+
+FROM_RUNS: dict[str, Makers] = {
+    "README.md": {"summary": summary, "systems": catalogue, "origins": origins},
+    "docs/results.md": {"results": results},
+    "docs/choosing.md": {"choosing": choosing},
+    "docs/hosts.md": {"cost": lambda: _of_frame(*hosts_cost.cost())},
+    "docs/trust.md": {"card": card, "placement": placement, "campaign": campaign},
+    "docs/teaching.md": {"expected": expected},
+}
+BY_TESTING: dict[str, Makers] = {"docs/trust.md": {"certificate": tested}}
+
+
+def _of_frame(frame: pd.DataFrame, *sentences: str) -> str:
+    return "\n\n".join([markdown(frame), *sentences])
+
+
+def names(document: str) -> list[str]:
+    """Return the names of a document's blocks, in their order."""
+    return [block["name"] for block in BLOCK.finditer(document)]
+
+
+def filled(document: str, makers: Makers) -> str:
+    """Return a document with the blocks that have a maker written anew; others stay as they are.
+
+    DataError where a maker's block is missing, or a marker has no other end.
+    """
+    if document.count("<!-- generated: ") != 2 * len(names(document)):
+        raise DataError("a marker of a generated block is missing: <!-- generated: NAME (make expected) -->")
+    if missing := sorted(set(makers) - set(names(document))):
+        raise DataError(f"the document has no place for {missing[0]}: <!-- generated: {missing[0]} (make expected) -->")
+    return BLOCK.sub(
+        lambda block: f"{block[1]}\n\n{makers[block['name']]()}\n\n{block[4]}" if block["name"] in makers else block[0],
+        document,
+    )
+
+
+def write(documents: Mapping[str, Makers]) -> None:
+    """Write the blocks of each document anew."""
+    for name, makers in documents.items():
+        file = paths.home() / name
+        file.write_text(filled(file.read_text("utf-8"), makers), "utf-8")
+
+
+def picture() -> None:
+    """Draw README.md's picture: two panels of overview."""
+    run = reference("overview")
+    with style():
+        metadata = panels.provenance(run) | {"Software": None}
+        panels.pair(run, *PANELS).savefig(paths.home() / PICTURE, format="png", metadata=metadata)
+
+
+def main() -> None:
+    """Do what is named; an error is one line."""
+    commands: dict[str, Callable[[], None]] = {
+        "expected": lambda: write(FROM_RUNS),
+        "certificate": lambda: write(BY_TESTING),
+        "picture": picture,
+    }
+    parser = argparse.ArgumentParser(description="Write the parts of the documents that quote measured numbers.")
+    parser.add_argument("what", choices=commands)
+    try:
+        commands[parser.parse_args().what]()
+    except BenchError as error:
+        sys.exit(f"docs/write.py: {error}")
+
+
+if __name__ == "__main__":
+    main()
