@@ -1,6 +1,7 @@
 """Figures of the reference runs, for tests that only look at them."""
 
 import functools
+from typing import Any
 
 import pytest
 from handmade import reference
@@ -19,6 +20,11 @@ def whole(notebook: str) -> Figure:
     made = DRAWN.get(run.id) or panels.whole(run)
     made.draw_without_rendering()
     return made
+
+
+def legend(axes: Any) -> list[str]:
+    """Return the labels in a panel's legend."""
+    return [text.get_text() for legend in axes.get_figure().legends for text in legend.get_texts()]
 
 
 def kept_by(patch: pytest.MonkeyPatch) -> None:

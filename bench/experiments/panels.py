@@ -6,17 +6,18 @@ and no style is set at import.
 
 import re
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, FigureBase
 
 from bench import paths
 from bench.analysis import checks, per_host
 from bench.drawing import borrowed
-from bench.drawing.axes import style
-from bench.drawing.layout import settle
+from bench.drawing.axes import finish, style
 from bench.experiments import sentences as words
 from bench.experiments.registry import figure_of
 from bench.run.files import writing
@@ -24,7 +25,6 @@ from bench.run.frames import Run
 from bench.text import listed
 
 LINE = 168  # letters that fit under a figure
-MARGIN = 0.012  # of a figure's width
 
 
 def alt_text(run: Run, drawn: Figure | None = None) -> str:
@@ -51,12 +51,11 @@ def taller(run: Run) -> float:
     return float(getattr(figure_of(run.plan.notebook), "height", lambda run: 0.0)(run))
 
 
-def panel(run: Run, name: str, size: tuple[float, float] = (10, 4.2)) -> Figure:
+def panel(run: Run, name: str) -> Figure:
     """Return a figure that shows one panel, named as its function."""
     with style():
-        figure = Figure(figsize=(size[0], size[1] + taller(run) / 2), layout="constrained")
-        getattr(figure_of(run.plan.notebook), name)(run, figure.subplots())
-        settle(figure)
+        figure = Figure(figsize=(10, 4.2 + taller(run) / 2), layout="constrained")
+        _draw(run, figure, getattr(figure_of(run.plan.notebook), name))
     return figure
 
 
@@ -65,9 +64,8 @@ def pair(run: Run, *names: str) -> Figure:
     drawn = figure_of(run.plan.notebook)
     with style():
         figure = Figure(figsize=(14, 5.2 + taller(run) / 2), layout="constrained")
-        for axes, name in zip(figure.subplots(1, len(names)), names, strict=True):
-            getattr(drawn, name)(run, axes)
-    _keep_room(figure, run)
+        for part, name in zip(figure.subfigures(1, len(names), squeeze=False).flat, names, strict=True):
+            _draw(run, part, getattr(drawn, name))
     return framed(figure, drawn.TITLE, caption(run))
 
 
@@ -76,25 +74,22 @@ def whole(run: Run) -> Figure:
     drawn = figure_of(run.plan.notebook)
     with style():
         figure = Figure(figsize=(14, 10.4 + taller(run)), layout="constrained")
-        for axes, draw in zip(figure.subplots(2, 2).flat, drawn.PANELS, strict=True):
-            draw(run, axes)
-    _keep_room(figure, run)
+        for part, draw in zip(figure.subfigures(2, 2, squeeze=False).flat, drawn.PANELS, strict=True):
+            _draw(run, part, draw)
     return framed(figure, drawn.TITLE, caption(run))
 
 
-def _keep_room(figure: Figure, run: Run) -> None:
-    """Keep a margin for long names of borrowed rows: letters in the PNG are up to 5 % wider than those laid out."""
-    engine: Any = figure.get_layout_engine()
-    if borrowed.systems(run):
-        engine.set(rect=(MARGIN, 0, 1 - MARGIN, 1))
+def _draw(run: Run, figure: FigureBase, draw: Callable[[Run, Axes], None]) -> None:
+    axes = figure.subplots()
+    draw(run, axes)
+    finish(axes)
 
 
 def framed(figure: Figure, title: str, below: str) -> Figure:
-    """Return a figure with its title and its caption; its legends cover no data."""
+    """Return a figure with its title and its caption."""
     with style():
         figure.suptitle(title, fontsize=17, fontweight="bold", x=0.01, ha="left")
         figure.supxlabel(below, fontsize=9.5, x=0.01, ha="left", color="#444444")
-        settle(figure)
     return figure
 
 

@@ -6,7 +6,7 @@ import re
 import classes
 import numpy as np
 import pytest
-from drawings import whole
+from drawings import legend, whole
 from handmade import handmade, reference
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
@@ -19,7 +19,6 @@ from bench.apps import classroom
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
 from bench.drawing import axes as house
-from bench.drawing.layout import settle
 from bench.experiments import panels, sentences
 from bench.experiments.latency import figure as latency
 from bench.experiments.marginal import findings as marginal
@@ -61,20 +60,16 @@ def points(axes):
 
 def texts(axes):
     """Return everything that is written in a panel."""
-    legend = axes.get_legend()
-    named = [*(legend.get_texts() if legend else ()), *axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels()]
-    return [axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel(), *(one.get_text() for one in named)]
+    named = [*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels()]
+    words = [axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel(), *(text.get_text() for text in named)]
+    return [*words, *legend(axes)]
 
 
-def test_no_legend_covers_a_point_a_bar_or_words(figure):
+def test_no_legend_covers_a_panel(figure):
     for axes in figure.axes:
-        if legend := axes.get_legend():
-            box = legend.get_window_extent()
-            covered = points(axes)
-            assert not ((covered > box.min) & (covered < box.max)).all(axis=1).any(), axes.get_title(loc="left")
-            shown = [one.get_window_extent() for one in (*axes.patches, *axes.texts)
-                     if one.get_zorder() >= 0.95 and one.get_window_extent().width > 0]  # fmt: skip
-            assert not any(box.overlaps(one) for one in shown), axes.get_title(loc="left")
+        for box in (of.get_window_extent() for of in axes.get_figure().legends):
+            assert box.y1 <= axes.get_tightbbox().y0 + 1, axes.get_title(loc="left")
+            assert box.x1 <= axes.get_figure().bbox.x1 + 1, axes.get_title(loc="left")
 
 
 def test_every_horizontal_axis_ends_near_its_data(figure):
@@ -145,7 +140,7 @@ def test_ratios_of_two_cases_are_those_of_the_one_estimator():
     said = " ".join(text.get_text() for text in drawn.texts)
     for system, row in rates(run).iterrows():
         one, two = (run.find(system=system, placement=row["placement"], clients=clients)[0] for clients in (1, 2))
-        assert house.times(effect(run, one, two, "rate_per_s")) in said
+        assert house.ratio_text(effect(run, one, two, "rate_per_s")) in said
     assert above(run, run.find(system="zeromq")[0]).startswith("  × ")
 
 
@@ -183,35 +178,6 @@ def test_a_median_above_its_p90_is_not_drawn_without_words():
     assert crossed([(0.5, known(4.0)), (0.9, known(float("nan")))]) == ""
 
 
-def wild(start, calls):
-    """One start of twelve whose calls take a hundred times as long."""
-    return np.full(calls, 100.0 if start == 3 else 1.0)
-
-
-def test_one_wild_start_is_marked_and_does_not_stretch_the_axis():
-    run, drawn = handmade([Case("zeromq", "ipc"), Case("sockets", "ipc")], [50, 20], shape=wild), Figure().subplots()
-    latency.medians(run, drawn)
-    slow = run.starts["p50_rtt_us"].max()
-    assert drawn.get_xlim()[1] < 300 < slow
-    assert sum(house.duration(slow) in text.get_text() for text in drawn.texts) == 1
-
-
-def test_a_band_that_reaches_far_is_cut_and_named():
-    drawn = Figure().subplots()
-    drawn.set_yscale("log")
-    house.hold(drawn, [10.0, 20.0], [9.0, 18.0], [11.0, 9000.0], house.duration)
-    assert drawn.get_ylim()[1] == 80 and "9.00 ms" in drawn.lines[0].get_label()
-    house.hold(other := Figure().subplots(), [10.0, 20.0], [9.0, 18.0], [11.0, 70.0], house.duration)
-    assert not other.lines
-
-
-def test_starts_that_agree_are_never_off_the_axis():
-    low, high = house.reach([[1, 1, 1, 50, 60], [1, 2, 1, 2, 1]])
-    assert high == np.inf and 0 < low < 1
-    assert house.reach([[10, 11, 12], [20, 21, 500]]) == (11 / 4, 21 * 4)
-    assert house.reach([[-5.0, 0.0, 5.0]], is_log=False) == (-15, 15)
-
-
 def test_negative_times_have_their_place_on_the_axis():
     run = reference("marginal")
     least = min(marginal.difference_us(run, case).low for case in marginal.cases(run))
@@ -222,28 +188,12 @@ def test_negative_times_have_their_place_on_the_axis():
     assert drawn_to == pytest.approx(least)
 
 
-def test_counters_that_are_zero_do_not_cover_each_other():
-    figure = panels.panel(reference("mystery"), "counters")
-    figure.draw_without_rendering()
-    places = points(figure.axes[0])
-    for one, other in itertools.combinations(places, 2):
-        assert np.hypot(*(one - other)) > 6
-
-
 def test_the_axis_of_ratios_always_has_a_tick_at_1():
     for panel, run in (("errors", "calibration"), ("verdicts", "compare"), ("shapes", "origins")):
         figure = panels.panel(reference(run), panel)
         figure.draw_without_rendering()
         ticks = figure.axes[0].get_xticks()
         assert 1 in ticks and len(ticks) >= 3, run
-
-
-def test_lanes_have_a_time_axis():
-    for panel, run in (("calls_in_order", "latency"), ("in_order", "mystery")):
-        figure = panels.panel(reference(run), panel)
-        axis = figure.axes[0].xaxis
-        assert "[s]" in figure.axes[0].get_xlabel()
-        assert len([text for text in axis.get_minorticklabels() if re.fullmatch(r"[\d.]+", text.get_text())]) >= 2
 
 
 def test_a_ratio_whose_interval_contains_1_or_is_on_the_other_side_is_named_so():
@@ -262,28 +212,15 @@ def test_holds_is_never_beside_a_pool_that_contains_1(tmp_path):
     assert HOLDS in shown[0] and HOLDS not in shown[1]
 
 
-def test_a_legend_without_a_free_corner_goes_outside():
-    figure = Figure(layout="constrained")
-    axes = figure.subplots()
-    for place in range(4):
-        x, y = np.meshgrid(np.linspace(0, 1, 30), np.linspace(0, 1, 30))
-        axes.plot(x.ravel(), y.ravel(), "o", label=f"everywhere {place}")
-    axes.legend()
-    settle(figure)
-    figure.draw_without_rendering()
-    legend, box = axes.get_legend().get_window_extent(), axes.get_window_extent()
-    assert legend.y1 <= box.y0 or legend.x0 >= box.x1
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"everywhere {n}" for n in range(4)]
-
-
 @pytest.mark.parametrize("notebook", ["latency", "explore"])
 def test_thin_data_of_many_systems_is_drawn_and_named(notebook):
     names = ["zeromq", "sockets", "grpc_sync", "http_aiohttp", "xmlrpc_stdlib", "xmlrpc_pstream", "wamp_crossbar"]
     cases = [Case(name, by) for by in ("ipc", "tcp") for name in names]
     run = handmade(cases, [20 + 7 * place for place in range(14)], starts=2, calls=30, notebook=notebook)
     figure = panels.whole(run)
+    figure.draw_without_rendering()
     written = [text for text in texts(figure.axes[1]) if ", n = " in text]
     assert len(written) == 14
-    test_no_legend_covers_a_point_a_bar_or_words(figure)
+    test_no_legend_covers_a_panel(figure)
     test_labels_of_axes_have_room(figure)
     test_panels_do_not_run_into_each_other_or_out_of_the_figure(figure)

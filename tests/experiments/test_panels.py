@@ -97,13 +97,6 @@ def test_a_figure_from_elsewhere_is_refused(command, tmp_path):
     assert command("explain", str(tmp_path / "none.png")).returncode == 1
 
 
-def test_the_house_style_is_seaborns_without_the_time_that_its_import_takes():
-    seaborn = pytest.importorskip("seaborn")
-    assert seaborn.color_palette("colorblind", 10).as_hex() == list(house.COLOURS)
-    theirs = seaborn.axes_style("whitegrid")
-    assert {name: value for name, value in theirs.items() if name != "image.cmap"} == house.WHITEGRID
-
-
 def test_threads_draw_one_after_the_other_and_leave_no_style_behind():
     before, is_drawing, enough = mpl.rcParams["svg.hashsalt"], threading.Event(), threading.Event()
 

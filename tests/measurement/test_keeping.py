@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from conftest import descendants, wait_for
+from drawings import legend
 from host_processes import Hosts
 
 from bench import stats
@@ -86,7 +87,7 @@ def test_all_samples_are_on_the_host_and_the_run_has_sketches_and_some_of_them(b
     assert stat.S_IMODE((folder / run.id).stat().st_mode) == 0o700
     kept = stored.keep(run.folder, tmp_path / "kept")
     assert f"beta: {folder / run.id}" in listing.run_text(str(kept.path))
-    assert "from sketches" in panels.panel(Run(kept), "distribution").axes[0].get_legend().get_texts()[0].get_text()
+    assert "from sketches" in legend(panels.panel(Run(kept), "distribution").axes[0])[0]
     assert wait_for(lambda: not any(map(descendants, (one.pid for one in hosts.hosts.values()))))
 
 

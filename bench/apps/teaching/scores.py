@@ -84,7 +84,6 @@ def row(one: Score, axes: Axes) -> None:
     axes.plot(made.middle, 1, "|", ms=16, mew=2.5, color=PREDICTED)
     axes.plot([low, high], [0, 0], color=MEASURED, lw=9, alpha=0.35, solid_capstyle="butt")
     axes.plot(value, 0, "|", ms=16, mew=2.5, color=MEASURED)
-    axes.set_xscale("log")
     ends = (made.low, made.high, low, high)
     axes.set_xlim(min(ends) / 2, max(ends) * 2)
     log_axis(axes.xaxis, lambda at: f"{at:g}")
