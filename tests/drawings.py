@@ -4,11 +4,14 @@ import functools
 from typing import Any
 
 import pytest
+from conftest import ROOT
 from handmade import reference
 from matplotlib.figure import Figure
 
 from bench.experiments import panels
 from bench.run.frames import Run
+
+RUNS = sorted(folder.name for folder in (ROOT / "data" / "reference").iterdir())
 
 DRAWN: dict[str, Figure] = {}  # by the notebook that was executed last: the run's id, and its figure
 

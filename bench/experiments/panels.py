@@ -5,7 +5,6 @@ and no style is set at import.
 """
 
 import re
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,6 @@ from bench.experiments.registry import figure_of
 from bench.run.files import writing
 from bench.run.frames import Run
 from bench.text import listed
-
-LINE = 168  # letters that fit under a figure
 
 
 def alt_text(run: Run, drawn: Figure | None = None) -> str:
@@ -89,7 +86,7 @@ def framed(figure: Figure, title: str, below: str) -> Figure:
     """Return a figure with its title and its caption."""
     with style():
         figure.suptitle(title, fontsize=17, fontweight="bold", x=0.01, ha="left")
-        figure.supxlabel(below, fontsize=9.5, x=0.01, ha="left", color="#444444")
+        figure.supxlabel(below, fontsize=9.5, x=0.01, ha="left", color="#444444", wrap=True)
     return figure
 
 
@@ -106,25 +103,24 @@ def caption(run: Run) -> str:
     if len(run.attempts):
         requests = int(run.ledger["scheduled"].sum())
         amount = f"windows of {run.plan.window_s:g} s; n = {requests:,} requests with {len(run.attempts):,} attempts"
-    known = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
-    sizes = listed(known) if len(known) < 8 and not len(run.sessions) else f"{known[0]} to {known[-1]}"
+    sizes = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
+    payload = listed(sizes) if len(sizes) < 8 and not len(run.sessions) else f"{sizes[0]} to {sizes[-1]}"
     places = listed(cases["placement"].unique())
     if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:
         places += f"; load generator {listed(others)}"
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
-    text = (
-        f"{_starts(cases)} starts of each case, {amount}; payload {sizes}; placement {places}"
+    return (
+        f"{_starts(cases)} starts of each case, {amount}; payload {payload}; placement {places}"
         f"{' (client)' if target else ''}.{target}{missing(run)}\n"
         f"{_hosts(run)}Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
         f"Checks passed: {checks.tally(run)}."
     )
-    return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE))
 
 
 def _starts(cases: pd.DataFrame) -> str:
     """Return how many starts the cases have: 6, or 2 to 6."""
-    return " to ".join(str(int(each)) for each in dict.fromkeys((cases["starts"].min(), cases["starts"].max())))
+    return " to ".join(f"{count:.0f}" for count in dict.fromkeys((cases["starts"].min(), cases["starts"].max())))
 
 
 def _hosts(run: Run) -> str:
@@ -141,7 +137,7 @@ def missing(run: Run) -> str:
     borrowed_systems = borrowed.systems(run)
     absent = [f"{name} (not installed)" for name in run.plan.absent if name not in borrowed_systems]
     named = [*absent, *without]
-    return (f" Not measured: {listed(named)}." if named else "") + borrowed.said(run)
+    return (f" Not measured: {listed(named)}." if named else "") + borrowed.sentence(run)
 
 
 def provenance(run: Run) -> dict[str, str]:

@@ -138,7 +138,7 @@ def caption(room: Room) -> str:
     files, machines = counted(len({run.file for run in room.runs}), "submission"), counted(room.machines, "machine")
     return (
         f"{files} of {machines} ({room.source}); {counted(len(room.refusals), 'part')} not used; "
-        f"data {room.data_hash}. Each row: one machine, at least {fewest} starts of each case,\n"
+        f"data {room.data_hash}. Each row: one machine, at least {fewest} starts of each case, "
         "ratio to its own raw sockets block by block, 95 % interval by signed ranks. "
         f"Pooled by random effects (DerSimonian-Laird; interval by Hartung-Knapp, from {LEAST_MACHINES} rows on)."
     )
