@@ -35,7 +35,7 @@ TITLE = "How do brokers and servers perform with many clients?"
 
 def _subjects(run: Run) -> list[tuple[Run, str]]:
     """Return the systems that are drawn, each with the run that measured it: those of this run first."""
-    return [(each, system) for each in shown(run) for system in systems(each)]
+    return [(part, system) for part in shown(run) for system in systems(part)]
 
 
 def _label(run: Run, system: str, is_borrowed: bool) -> str:

@@ -44,8 +44,8 @@ COUNTERS = {  # per call: its name in the ledger
 def look_of(run: Run) -> dict[str, Look]:
     """Return colour and marker of each box; the sound one is grey."""
     names = [box for box in alone(run)["box"] if box != "sound"]
-    known = {name: Look(look(place).colour, MARKERS[place]) for place, name in enumerate(names)}
-    return known | {"sound": Look(GREY, "v")}
+    looks = {name: Look(look(place).colour, MARKERS[place]) for place, name in enumerate(names)}
+    return looks | {"sound": Look(GREY, "v")}
 
 
 def distribution(run: Run, axes: Axes) -> None:

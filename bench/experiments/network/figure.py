@@ -160,7 +160,7 @@ def delayed_acks(run: Run, axes: Axes) -> None:
 
 def height(run: Run) -> float:
     """Return how many inches the figure is taller than usual: for the rows of the systems."""
-    rows = max((len(known) * (len(one.cases) - 1) for known in [conditions(run)] for one in known), default=0)
+    rows = sum(len(of.cases) - 1 for of in conditions(run))
     return max(0.0, 0.22 * (rows - 14))
 
 

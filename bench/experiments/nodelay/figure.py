@@ -32,7 +32,7 @@ LOOKS = dict(zip(SIDES, map(Look, SYSTEM_COLOURS, SYSTEM_MARKERS), strict=False)
 
 def _rows(run: Run) -> dict[tuple[str, str], int]:
     """Return the row of each system and sides."""
-    pairs = dict.fromkeys((one.system, one.sides) for one in combinations(run))
+    pairs = dict.fromkeys((of.system, of.sides) for of in combinations(run))
     return {pair: place for place, pair in enumerate(pairs)}
 
 

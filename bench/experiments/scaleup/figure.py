@@ -53,8 +53,8 @@ def rates(run: Run, axes: Axes) -> None:
 
 
 def _limit(run: Run, case: int) -> str:
-    found = limit_of(run, case)
-    return UNKNOWN if found.capacity == UNKNOWN else found.names
+    limit = limit_of(run, case)
+    return UNKNOWN if limit.capacity == UNKNOWN else limit.names
 
 
 def _fitted(run: Run, axes: Axes, rows: pd.DataFrame) -> None:
