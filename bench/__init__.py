@@ -1,8 +1,8 @@
 """Roundtrip: measure remote procedure calls, and report how far the numbers can be trusted.
 
-In a notebook: ``run = bench.measure("latency", transport="ipc")``, then ``bench.trust(run)``,
-``bench.show(run, "medians")``, ``bench.tell(run)``, ``bench.save(run)``; ``bench.runs()`` lists all runs. In a class:
-``bench.predict`` before, ``bench.score(run)`` after, ``bench.check`` for the exercises.
+In a notebook: ``run = bench.measure("latency", globals())``, or ``transport="ipc"`` instead of its parameters; then
+``bench.answer(run, "medians")``, ``bench.trust(run)``, ``bench.tell(run)``, ``bench.save(run)``; ``bench.runs()`` lists
+all runs. In a class: ``bench.predict`` before, ``bench.score(run)`` after, ``bench.check`` for the exercises.
 Names are imported when first used: a server's process imports this package too, and must stay light.
 """
 
@@ -12,9 +12,9 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "bench.apps.notebook": ("measure", "search", "trust", "table", "show", "source", "tell", "lines", "save"),
+    "bench.apps.notebook": ("measure", "search", "answer", "trust", "table", "show", "method", "tell", "lines", "save"),
     "bench.run.query": ("runs", "query"),
-    "bench.apps.teaching.predictions": ("predict", "require"),
+    "bench.apps.teaching.predictions": ("predict",),
     "bench.apps.teaching.scores": ("score",),
     "bench.apps.teaching.exercises": ("check",),
 }

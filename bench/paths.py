@@ -50,11 +50,6 @@ def runs() -> Path:
     return Path(os.environ.get("ROUNDTRIP_RUNS") or workplace() / "data" / "runs")
 
 
-def samples() -> Path:
-    """Return the folder where this machine, as a host, keeps samples (``ROUNDTRIP_SAMPLES`` names another)."""
-    return Path(os.environ.get("ROUNDTRIP_SAMPLES") or workplace() / "data" / "samples")
-
-
 def reference() -> Path:
     """Return the folder of the small committed runs."""
     return home() / "data" / "reference"

@@ -46,7 +46,7 @@ def listed(items: Iterable[object]) -> str:
 
 def counted(number: int, what: str) -> str:
     """Return "1 zip" or "3 zips"."""
-    return f"{number} {what}{'s' * (number != 1)}"
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def one_line(text: str, most: int = 600) -> str:

@@ -18,18 +18,21 @@ from typing import Any
 from bench import paths
 from bench.apps.documents import conducting
 from bench.measurement import machine
+from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import clocks_of
 from bench.measurement.hosts.remote import RemoteHost, client, hosts_of
-from bench.measurement.keeping import ABOVE
+from bench.plan.case import Case
 from bench.process.channel import Listening
 from bench.process.child_process import collect, stop_all
-from bench.process.spec import Close, Closed, Connect, Done, Go, Ready, ServerSpec
+from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, Ready
 from benchmarks.light_hosts import CALLS
 
 NUMBERS = (2, 8, 32, 64)
-LARGE_HOSTS, LARGE = 8, ABOVE  # for what samples cost: hosts, and calls that each reports, the most that are sent
+LARGE_HOSTS, LARGE = 8, 200_000  # for what samples cost: hosts, and calls that each reports
 WANTED_MS = 20.0
-SPEC = ServerSpec(system="sockets", transport="tcp", options={})
+SPEC = ClientSpec(
+    case=Case("sockets", "tcp", 1), window_s=1.0, cpus=None, server_cpus=None, share=(0, 1), schedule_seed=1
+)
 
 
 @contextmanager
@@ -75,7 +78,7 @@ def start(hosts: list[RemoteHost]) -> dict[str, float]:
     phase("meters begin", lambda: [meter.begun() for meter in meters])
     for child in children:
         child.send(Go(at_ns=0, until_ns=0))
-    phase("collect", lambda: collect(Done, children, 60))
+    done = phase("collect", lambda: collect(Done, children, 60))
 
     def ended() -> None:
         for meter in meters:
@@ -85,6 +88,7 @@ def start(hosts: list[RemoteHost]) -> dict[str, float]:
 
     phase("meters end", ended)
     phase("clock after", lambda: clocks_of(hosts))
+    phase("samples", lambda: fetch(children, done))
     for child in children:
         child.send(Close())
     phase("close", lambda: collect(Closed, children, 60))
@@ -103,7 +107,7 @@ def hosts(blocks: int, is_written: bool = False) -> None:
             starts += [{"hosts": number, **in_ms(start(connected))} for _ in range(blocks)]
     with light(LARGE_HOSTS, LARGE) as connected:
         start(connected)
-        large = [round(1e3 * start(connected)["collect"], 3) for _ in range(blocks)]
+        large = [round(1e3 * start(connected)["samples"], 3) for _ in range(blocks)]
     cpus = len(os.sched_getaffinity(0))
     found = {
         "measured": f"{datetime.now(UTC):%Y-%m-%d}",

@@ -7,24 +7,28 @@ the time that a conductor waits for them is an upper bound.
 
 import asyncio
 import os
+import random
 import socket
 import sys
 import tempfile
 import threading
 from array import array
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
 from bench.measurement import revision
 from bench.measurement.hosts import agent, agent_actor, dask_engine
 from bench.measurement.hosts.remote import KEY
 from bench.process.channel import Count, Counted, Failed, Listening, Message, Reader, encode
-from bench.process.child_process import Child, Reported, collect
+from bench.process.child_process import Child, ChildHandle, collect
 from bench.process.spec import ClockSpec, Close, Closed, Connect, Done, Go, Ready
 
 CALLS = int(os.environ.get("CALLS", "5000"))  # that each client reports: 16 bytes each
+CHANCE = random.Random(1)
+TIMES = array("q", accumulate(CHANCE.randrange(50_000, 150_000) for _ in range(CALLS)))  # equal ones would be no bytes
 
 
-class Light(Reported):
+class Light(ChildHandle):
     """A child that is a thread: it reports what a clock, a server or a client would report."""
 
     clock = ""
@@ -63,9 +67,8 @@ def answer(order: Message) -> Message:
     if isinstance(order, Connect):
         return Ready(first_ns=1, pids=[])
     if isinstance(order, Go):
-        times = array("q", bytes(8 * CALLS))
         used = {"client_cpu_ns": 1, "server_cpu_ns": None, "voluntary_switches": 0, "involuntary_switches": 0}
-        return Done(calls=CALLS, blobs=(times, times), gc_collections=0, **used)
+        return Done(calls=CALLS, blobs=(TIMES, TIMES), gc_collections=0, **used)
     if isinstance(order, Count):
         return Counted(count=1)
     return Closed() if isinstance(order, Close) else Failed(text=f"a light child knows no {type(order).__name__}")

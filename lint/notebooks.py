@@ -1,4 +1,4 @@
-"""Each notebook asks one question, has parameters that papermill reads, no code of its own, and what belongs to it."""
+"""Each notebook asks one question, has a few parameters that papermill reads, and what belongs to it."""
 
 import re
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ PARAMETER = re.compile(r"(?P<name>\w+): \w+ = [^=]+  # (?P<comment>.+)")  # two 
 INTRODUCED = {"starts": "repetitions with fresh processes", "engine": "load generator"}  # parameter: in its comment
 CARD = ("You will be able to", "You need", "Minutes", "Remember")
 HEADINGS = ("## Why not ", "## Exercises", "## What this figure does not show")
+MOST_PARAMETERS = 8  # in the cell; docs/using.md lists the others
 POOLING = {"classroom"}  # looks at what others measured: no plan and no run of its own
 
 
@@ -25,7 +26,6 @@ def check(tree: Tree) -> Iterator[Finding]:
         if is_notebook(name):
             yield from _head(name, text)
             yield from _parameters(name, text)
-            yield from _code(name, text)
             yield from _companions(tree, name)
 
 
@@ -48,19 +48,14 @@ def _parameters(name: str, text: str) -> Iterator[Finding]:
         yield Finding(name, 1, f"{sum(tagged)} cells are tagged parameters; tag one")
         return
     piece = list(pieces(name, text))[tagged.index(True)]
-    for number, line in enumerate(piece.text.splitlines()):
+    if len(lines := piece.text.splitlines()) > MOST_PARAMETERS:
+        yield piece.finding(0, f"{len(lines)} parameters; show {MOST_PARAMETERS}, and list the others in docs/using.md")
+    for number, line in enumerate(lines):
         match = PARAMETER.fullmatch(line)
         if not match:
             yield piece.finding(number, f"papermill does not read {line!r}; write name: type = literal  # comment")
         elif (words := INTRODUCED.get(match["name"], "")) not in match["comment"]:
             yield piece.finding(number, f"{match['name']} is a word of this project; write {words!r} into its comment")
-
-
-def _code(name: str, text: str) -> Iterator[Finding]:
-    for cell, piece in zip(cells(text), pieces(name, text), strict=True):
-        if cell["cell_type"] == "code" and (match := re.search(r"^ *(?:async )?def |\bplt\b", cell["source"], re.M)):
-            line = cell["source"].count("\n", 0, match.start())
-            yield piece.finding(line, f"{match[0].strip()!r} in a notebook; move the code to bench/experiments")
 
 
 def _companions(tree: Tree, name: str) -> Iterator[Finding]:

@@ -1,5 +1,9 @@
-"""Each file of ``papermill_params/`` says what it shows, and sets parameters that its notebook has."""
+"""Each file of ``papermill_params/`` says what it shows, and sets parameters that its notebook has.
 
+A notebook has those of its cell, and those that the table of ``docs/using.md`` gives it.
+"""
+
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
@@ -20,5 +24,13 @@ def check(tree: Tree) -> Iterator[Finding]:
             if notebook is None:
                 yield Finding(name, 1, f"there is no notebook {stem}; name the file <notebook>.<scenario>.yaml")
                 continue
-            for parameter in sorted((yaml.safe_load(text) or {}).keys() - parameters(notebook).keys()):
+            for parameter in sorted(
+                (yaml.safe_load(text) or {}).keys() - parameters(notebook).keys() - _others(tree, stem)
+            ):
                 yield Finding(name, 1, f"{parameter} is no parameter of {stem}.ipynb; set one that it has")
+
+
+def _others(tree: Tree, stem: str) -> set[str]:
+    """Return the parameters of a notebook that its cell does not show."""
+    rows = re.findall(r"^\| `(\w+)` \|.*\| ([\w, ]+) \|$", tree.get("docs/using.md", ""), re.M)
+    return {name for name, notebooks in rows if notebooks == "all" or stem in notebooks.split(", ")}

@@ -6,7 +6,7 @@ import numpy as np
 from handmade import FACTS, finished
 
 from bench.plan.case import Case
-from bench.run import sketched, start_record, stored
+from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
 from bench.validation.profiles import make_plan
 
@@ -36,15 +36,14 @@ def far_run(
     rows=None,
     shape=None,
     notebook="latency",
-    kept=(),
     write=finished,
 ):
     """Return a run in which the clients of host h make calls of about rtt_us[h] us back to back: ``calls`` the slowest.
 
     hosts: names of those that load; clients are shared out in turn. latency: one more host, whose client is alone.
     late_ns: by host, when its clients begin after *go*. busy: by host, CPU time of its role in ns. rows: by host,
-    further columns of the table. shape: factors of the calls of a host from its name and the number of the start. kept:
-    the hosts that keep their samples and send sketches and a tenth of them. write: as of ``handmade``.
+    further columns of the table. shape: factors of the calls of a host from its name and the number of the start.
+    write: as of ``handmade``.
     """
     if latency:
         cases = [replace(case, hosts=case.hosts | {"latency": latency}) for case in cases]
@@ -79,26 +78,8 @@ def far_run(
              "gc_collections": 0 if clients else None} | (rows or {}).get(name, {})
             for name, role, first, clients in table
         ]  # fmt: skip
-        measured = StartRecord(known, calls=arrays, hosts=found)
-        if kept:
-            _keep(measured, of, kept, window_ns, case.callers * case.outstanding, start)
-        made.append(start_record.tables(start, block, index, case, measured))
+        made.append(start_record.tables(start, block, index, case, StartRecord(known, calls=arrays, hosts=found)))
     return write(folder, made)
-
-
-def _keep(record, of, kept, window_ns, callers, seed):
-    """Let the processes of some hosts keep their samples."""
-    for process, name in enumerate(of):
-        if name in kept:
-            place = slice(process * callers, (process + 1) * callers)
-            calls = record.calls[place]
-            ends = np.cumsum([one.shape[1] for one in calls])
-            chosen = np.sort(np.random.default_rng(seed).choice(ends[-1], ends[-1] // 10, replace=False))
-            more = {"process": process, "host": name, "path": f"/far/{name}/run/{seed:05d}-{process:03d}.parquet"}
-            record.sketches.extend(more | row for row in sketched.rows(calls, window_ns, chosen))
-            parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-            begins = ends - [one.shape[1] for one in calls]
-            record.calls[place] = [one[:, mine - at] for one, mine, at in zip(calls, parts, begins, strict=True)]
 
 
 def _here(us, calls):

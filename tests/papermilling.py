@@ -12,6 +12,7 @@ import nbformat
 from conftest import ROOT
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from matplotlib import pyplot
 from papermill.cli import papermill as command_line
 from papermill.engines import Engine, papermill_engines
 
@@ -45,6 +46,7 @@ class _Here(Engine):
             if cell.cell_type == "code":
                 with capture_output() as shown:
                     result = shell.run_cell(cell.source)
+                pyplot.close("all")  # as a kernel does
                 cell.outputs = list(_outputs(shown))
                 result.raise_error()
             nb_man.cell_complete(cell, index)

@@ -1,19 +1,30 @@
 """Specifications of children that tests start, or whose load they make in their own process."""
 
+from dataclasses import fields
+
+from bench.plan.case import Case
 from bench.process.spec import ClientSpec, ServerSpec
+
+OF_CASE = {field.name for field in fields(Case)}
+
+
+def divided(given):
+    """Return what of some names is of a case, and what of its specification."""
+    return ({name: value for name, value in given.items() if name in OF_CASE},
+            {name: value for name, value in given.items() if name not in OF_CASE})  # fmt: skip
 
 
 def server_spec(system, transport="tcp", options=None, **more) -> ServerSpec:
     """Return what a server is told."""
-    return ServerSpec(**{"system": system, "transport": transport, "options": options or {}} | more)
+    of_case, others = divided(more)
+    return ServerSpec(case=Case(system, transport, options=options or {}, **of_case), **others)
 
 
 def client_spec(**more) -> ClientSpec:
-    """Return what a client is told: one caller of 100 B, as often as it likes, unless ``more`` says otherwise."""
-    usual = {
-        "system": "sockets", "transport": "tcp", "options": {}, "load": "closed", "engine": "library",
-        "payload_bytes": 100, "seed": 1, "callers": 1, "max_calls": 20, "window_s": 1.0, "cpus": None,
-        "server_cpus": None, "share": (0, 1), "offered_per_s": 1.0, "arrivals": "uniform", "schedule_seed": 1,
-        "sessions": (),
-    }  # fmt: skip
-    return ClientSpec(**usual | more)
+    """Return what a client is told: one caller of 100 B, 20 calls, unless ``more`` says otherwise."""
+    of_case, others = divided(more)
+    usual = {"system": "sockets", "transport": "tcp", "payload_bytes": 100, "max_calls": 20, "offered_per_s": 1.0}
+    of_case = usual | of_case
+    of_case["max_calls"] *= of_case.get("callers", 1) * of_case.get("outstanding", 1)  # of each caller
+    rest = {"window_s": 1.0, "cpus": None, "server_cpus": None, "share": (0, 1), "schedule_seed": 1}
+    return ClientSpec(case=Case(**of_case), **rest | others)

@@ -67,7 +67,11 @@ FAULTS = {
         notebook(parameters="profile: int = 1  # a\nstarts: int = 1  # how many"),
         "fast.ipynb:cell 2:2: starts is a word of this project",
     ),
-    "a function": ("notebooks/fast.ipynb", notebook(code="a = 1\ndef f(): pass"), "fast.ipynb:cell 4:2: 'def' in a"),
+    "nine parameters": (
+        "notebooks/fast.ipynb",
+        notebook(parameters="\n".join(f"p{n}: int = {n}  # a" for n in range(9))),
+        "cell 2:1: 9 parameters; show 8",
+    ),
     "a number in a notebook": ("notebooks/fast.ipynb", notebook(prose="\n57 % more"), "cell 3:2: '57 %' is typed"),
     "a term that is not linked": ("notebooks/fast.ipynb", notebook(prose="TLS"), "fast.ipynb:1: tls is not linked"),
     "no scenario, plan or run": ("notebooks/other.ipynb", notebook(), "data/reference/other/manifest.json is missing"),

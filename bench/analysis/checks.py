@@ -153,8 +153,6 @@ def little(run: Run) -> Check:
     callers = starts["case"].map(lambda case: run.case(case).under_way)
     sent = run.samples[run.samples["start"].isin(starts.index)]
     cycle = cycle_s(sent).reindex(starts.index)
-    for start in starts.index.intersection(run.kept_starts):
-        cycle.loc[start] = run.sketched.cycle_s(start)
     off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
     allowed = LITTLE + callers / starts["calls"] * (callers > 1)
     found = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
@@ -315,11 +313,7 @@ def independence(run: Run) -> Check:
     if not worth:
         return Check("independence", PASS, f"no case with {needed} calls or more in a window")
     least = min(worth, key=lambda case: worth[case])
-    at_least = "at least " * bool(run.sketched_of(least))  # a random sample is worth less than all calls
-    found = (
-        f"the {run.count(least):,} calls of {run.labels[least]} are worth {at_least}{worth[least]:,.0f} independent "
-    )
-    found += "calls"
+    found = f"the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent calls"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("independence", worth[least] >= needed, found, advice)
 
@@ -467,14 +461,6 @@ def hosts(run: Run) -> Check:
     return machines.agreement(run)
 
 
-def sketches(run: Run) -> Check:
-    """15. Where hosts kept samples: whose quantiles are those of a sketch, within which bound, and where samples are.
-
-    Counts, rates and means are exact there. Only on the card of a run with such a start.
-    """
-    return machines.kept(run)
-
-
 ALL: tuple[Callable[[Run], Check], ...] = (
     answers, little, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
 )  # fmt: skip
@@ -493,8 +479,7 @@ def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
 @once
 def check(run: Run) -> list[Check]:
     """Return the outcome of every check, in the order of the card; of those on several hosts only where these were."""
-    of_hosts = (*OF_HOSTS, *((sketches,) if run.kept_starts else ()))
-    return [one(run) for one in (*ALL, *(of_hosts if len(run.hosts) else ()))]
+    return [one(run) for one in (*ALL, *(OF_HOSTS if len(run.hosts) else ()))]
 
 
 def tally(run: Run) -> Tally:

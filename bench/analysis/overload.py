@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from bench.plan.case import LEAST_ACHIEVED
-from bench.run.frames import Run, column, was_waiting
+from bench.run.frames import Run, column
+from bench.run.start_values import was_waiting
 
 RESPONSE = column(0.5).replace("rtt", "response")
 
@@ -35,6 +36,4 @@ def _piles_up(rows: pd.DataFrame) -> bool:
 
 def _is_busy(run: Run, case: int) -> bool:
     """Return whether most requests were late because their connections still waited for earlier replies."""
-    if kept := run.sketched_of(case):
-        return float(np.mean([run.sketched.waiting(start) for start in kept])) > 0.5
     return bool(was_waiting(run.samples_of(case)).mean() > 0.5)

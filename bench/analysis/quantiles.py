@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench import stats
-from bench.run.frames import Run, column, once, was_waiting
-from bench.stats import intervals, sketches
+from bench.run.frames import Run, column, once
+from bench.run.start_values import was_waiting
+from bench.stats import intervals
 from bench.text import duration
 
 STARTS, CALLS = "starts", "calls"
@@ -47,8 +48,6 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
     if generator := run.case(case).generator:
         return _reported(run, case, p, time, generator)
-    if kept := run.sketched_of(case):
-        return _sketched(run, case, p, time, kept)
     calls, needed = times(run, case, time), stats.needed_samples(p)
     each = [stats.carried(values.to_numpy(), p) for _, values in calls.groupby(level=0)]
     if each and not any(map(math.isnan, each)):
@@ -58,25 +57,6 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     worth = sum(intervals.effective_size(rows.to_numpy()) for _, rows in calls.groupby(level=0))
     ends = intervals.quantile_interval(calls.to_numpy(), p, worth) or (math.nan, math.nan)
     return Quantile(stats.quantile(calls.to_numpy(), p), *ends, CALLS, needed, len(calls))
-
-
-def _sketched(run: Run, case: int, p: float, time: str, kept: dict[int, str]) -> Quantile:
-    """Return a quantile of a case in which hosts kept samples, within the bound of their sketches.
-
-    kept: as ``Run.sketched_of`` returns it. Of all calls together it has no interval.
-    """
-    needed, found = stats.needed_samples(p), {start: run.sketched.times(start, time, kept[start]) for start in kept}
-    each = [one.carried(p) for one in found.values()]
-    rest = times(run, case, time)
-    rest = rest[~rest.index.isin(kept)]
-    each += [stats.carried(values.to_numpy(), p) for _, values in rest.groupby(level=0)]
-    has = len(rest) + sum(map(len, found.values()))
-    if not any(map(math.isnan, each)):
-        return Quantile(*stats.across_starts(each), STARTS, needed, has)
-    if has < needed:
-        return Quantile(math.nan, math.nan, math.nan, "", needed, has)
-    whole = sketches.merged([sketches.Sketch.of(rest.to_numpy() * 1e3), *(one.sketch for one in found.values())])
-    return Quantile(whole.quantile(p) / 1e3, math.nan, math.nan, CALLS, needed, has)
 
 
 def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quantile:
@@ -93,7 +73,7 @@ def times(run: Run, case: int, time: str) -> "pd.Series[float]":
     Of several hosts only those of the hosts that quantiles describe. Where hosts kept samples, a random sample of these
     calls; lags of idle connections only of processes that sent all.
     """
-    rows = run.described(run.samples_of(case, headline=True))
+    rows = run.samples_of(case, headline=True)
     if time == "lag" and "share" in rows:
         rows = rows[rows["share"] == 1]
     kept = rows["warm"] & ~was_waiting(rows) if time == "lag" else rows["warm"]

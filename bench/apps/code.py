@@ -94,7 +94,7 @@ def _functions(case: Case, module: Any) -> Iterator[Any]:
     if case.load == "retry":
         yield from (RetryLoad.load, Requests.next_attempt, *_wire(case, module))
     elif case.engine == "wire":
-        load = wire.Talks.advance if case.load == "closed" else getattr(wire, "pace", None)
+        load = wire.ConnectionLoop.advance if case.load == "closed" else getattr(wire, "pace", None)
         if case.load == "reply_stream":
             load = reply_streams_wire.Flow.read
         elif case.outstanding > 1:

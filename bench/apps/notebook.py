@@ -1,13 +1,16 @@
-"""The functions of the notebooks: measure, trust, show, tell, save; one line each in a notebook.
+"""The functions of the notebooks: measure, answer, trust, show, tell, save; one line each in a notebook.
 
 ``measure`` makes a run from a notebook's parameters; the other functions only read it.
 """
 
+import ast
 import io
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,14 @@ from tqdm import tqdm
 
 from bench import paths
 from bench.analysis import budget, checks
+from bench.analysis.trust_card import PASS
 from bench.apps import code, listing
+from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
 from bench.errors import UsageError
 from bench.experiments import panels as figures
-from bench.experiments import published, registry, sentences, tables
+from bench.experiments import published, registry, tables
+from bench.experiments import sentences as words
 from bench.measurement import capacity_search, runner
 from bench.plan import hosts
 from bench.plan.case import Case
@@ -35,41 +41,65 @@ from bench.run.frames import Run, shared
 from bench.validation import estimate
 
 
-def measure(
-    notebook: str, source: object = "measure", resume: object = False, budget_s: object = None, **parameters: Any
-) -> Run:
+def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> Run:
     """Measure the plan of a notebook's parameters, or load a stored run; return it.
 
+    ``namespace`` is a notebook's ``globals()``: the notebook's parameters are taken from it, and no other names.
     ``source`` is ``measure``, ``reference`` (the small run that comes with the project) or a run's id.
     With ``budget_s`` starts and windows are chosen for that many seconds in all.
-    Prints beforehand what will be measured and how long that takes.
+    Prints beforehand what will be measured and how long that takes; UsageError names an unknown parameter.
     """
+    parameters = _asked(notebook, namespace or {}, parameters)
+    source, resume, budget_s, predicted = (parameters.pop(name, usual) for name, usual in registry.OF_A_RUN.items())
+    require(notebook, predicted)
     if source != "measure":
         return _load(notebook, str(source))
     if reason := registry.why_not(notebook, **parameters):
         print(f"Skipped: {reason}. The figures below show the reference run of another machine.")
         return _load(notebook, "reference")
-    plan, again = registry.plan(notebook, **parameters), flag(resume, "resume")
+    plan, is_resumed = registry.plan(notebook, **parameters), flag(resume, "resume")
     if literal(budget_s) is not None:
-        plan = _budgeted(plan, budget_s, again, parameters)
+        plan = _budgeted(plan, budget_s, is_resumed, parameters)
     estimate.refuse_too_long(plan)
     print(estimate.described(plan), flush=True)
     show_hosts(plan)
-    return _judged(_run(plan, _to_resume(plan) if again else None, parameters | {"budget_s": budget_s}))
+    return _judged(_run(plan, _to_resume(plan) if is_resumed else None, parameters | {"budget_s": budget_s}))
+
+
+def _asked(notebook: str, namespace: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return a notebook's parameters in a namespace, and those given; UsageError for one that it does not have."""
+    known = registry.parameters(notebook)
+    registry.refuse_unknown(notebook, [*_injected(namespace), *given], known)
+    return {name: namespace[name] for name in known if name in namespace} | given
+
+
+def _injected(namespace: Mapping[str, Any]) -> list[str]:
+    """Return the names that papermill set, in the cell that it puts behind the parameters; IPython keeps its source."""
+    cells = [ast.parse(source) for source in namespace.get("In", ()) if source.startswith("# Parameters\n")]
+    return [
+        target.id
+        for cell in cells
+        for node in ast.walk(cell)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
 
 
 def _judged(run: Run) -> Run:
     """Store the checks with the run, and print where it is."""
-    run.folder.update(checks=[one.as_dict() for one in checks.check(run)])
+    run.folder.update(checks=[outcome.as_dict() for outcome in checks.check(run)])
     print(f"Stored in {paths.shown(run.folder.path)}")
     return run
 
 
-def search(source: object = "measure", **parameters: Any) -> Run:
+def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> Run:
     """Search the highest rate at which an objective is met, or load a stored search; print each probe."""
-    if source != "measure":
+    parameters = _asked("capacity", namespace or {}, parameters)
+    if (source := parameters.pop("source", "measure")) != "measure":
         return _load("capacity", str(source))
-    goal, plan = objective(str(parameters["objective"])), registry.plan("capacity", **parameters)
+    plan = registry.plan("capacity", **parameters)
+    goal = objective(str(parameters.get("objective", registry.parameters("capacity")["objective"])))
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
     print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
     show_hosts(plan)
@@ -150,9 +180,53 @@ def is_watched() -> bool:
     return "ipykernel" in sys.modules and (known or served)
 
 
+class Folded(HTML):
+    """One line that unfolds in a notebook; in plain text the line alone."""
+
+    def __init__(self, line: str, html: str) -> None:
+        super().__init__(f"<details><summary>{escape(line)}</summary>{html}</details>")
+        self._line = line
+
+    def __repr__(self) -> str:
+        return self._line
+
+
+def answer(run: Run, *panels: str) -> None:
+    """Show the sentence of the conclusion that holds the number with its interval, and panels of the figure."""
+    display(Markdown(_with_interval(words.text(run, "conclusion"))))
+    show(run, *panels)
+
+
+def _with_interval(text: str) -> str:
+    """Return the first sentence with a confidence interval; without one, the first that stresses something."""
+    lines = [line.removeprefix("- ") for line in text.splitlines()]
+    sentences = [sentence for line in lines for sentence in re.split(r"(?<=[.]) (?=[A-Z*])", line)]
+    return next(
+        sentence
+        for sign in (" CI ", "range over starts", "starts from", "**", "")
+        for sentence in sentences
+        if sign in sentence
+    )
+
+
 def trust(run: Run) -> None:
-    """Show the trust card: the outcome of every check, with advice."""
-    show_frame(tables.card(checks.check(run)), wrap=True)
+    """Show the trust card, folded: how many checks passed, and within it the outcome of each, with advice."""
+    outcomes = checks.check(run)
+    others = [f"{check.name} {check.verdict}" for check in outcomes if check.verdict != PASS]
+    line = f"Trust card: {len(outcomes) - len(others)} of {len(outcomes)} checks PASS"
+    display(Folded("; ".join([line, *others]), _html(tables.card(outcomes), wrap=True)))
+
+
+def method(run: Run, system: str = "") -> None:
+    """Show plan, versions and timed code, folded; the code of the run's first system or of the one named."""
+    display(Folded("Plan", _html(tables.plan(run))), Folded("Versions", _html(tables.versions(run))))
+    pieces = code.of_run(run, system)
+    if absent := code.absent(run, system):
+        print(f"The file of {absent} is not here or cannot be read, so its call is not shown: python -m bench list")
+    elif not pieces:
+        print("An external load generator timed these calls; its source is not part of this project.")
+    for piece in pieces:
+        display(Folded(f"Timed code: {piece.title}", Code(piece.text, language=piece.language)._repr_html_()))
 
 
 def table(run: Run, *names: str) -> None:
@@ -162,11 +236,15 @@ def table(run: Run, *names: str) -> None:
             show_frame(frame)
 
 
-def show_frame(frame: pd.DataFrame, wrap: bool = False) -> None:
+def show_frame(frame: pd.DataFrame) -> None:
     """Show a table of words: aligned left, numbers and units on one line."""
+    display(HTML(_html(frame)))
+
+
+def _html(frame: pd.DataFrame, wrap: bool = False) -> str:
     look = "text-align:left" if wrap else "text-align:left;white-space:nowrap"
     html = frame.reset_index().to_html(index=False)
-    display(HTML(html.replace("<td>", f'<td style="{look}">').replace("<th>", f'<th style="{look}">')))
+    return str(html.replace("<td>", f'<td style="{look}">').replace("<th>", f'<th style="{look}">'))
 
 
 def show(run: Run, *panels: str) -> None:
@@ -184,20 +262,9 @@ def show_figure(figure: Figure, alt: str) -> None:
     display(Image(buffer.getvalue(), width=900, alt=alt))
 
 
-def source(run: Run, system: str = "") -> None:
-    """Show the timed loop of each kind of load, and the timed call, of a run's first system or of the one named."""
-    pieces = code.of_run(run, system)
-    if absent := code.absent(run, system):
-        print(f"The file of {absent} is not here or cannot be read, so its call is not shown: python -m bench list")
-    elif not pieces:
-        print("An external load generator timed these calls; its source is not part of this project.")
-    for piece in pieces:
-        display(Markdown(f"`{piece.title}`"), Code(piece.text, language=piece.language))
-
-
 def tell(run: Run, what: str = "conclusion") -> None:
     """Show sentences computed from the run: ``conclusion``, or another function in its ``text.py``."""
-    display(Markdown(sentences.text(run, what)))
+    display(Markdown(words.text(run, what)))
 
 
 def lines(run: Run, origin: str) -> None:

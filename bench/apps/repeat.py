@@ -1,13 +1,11 @@
 """The command that measures again what a run measured."""
 
-import ast
-import json
 import re
 from typing import Any
 
-from bench import paths
 from bench.apps.exploring.command import word
 from bench.errors import BenchError
+from bench.experiments import registry
 from bench.plan.parameters import literal
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
@@ -21,7 +19,7 @@ def command(folder: Folder) -> str:
     comment says so.
     """
     plan, asked = folder.plan(), folder.manifest().get("parameters")
-    usual = defaults(plan.notebook)
+    usual = registry.parameters(plan.notebook) if registry.has_plan(plan.notebook) else {}
     known = _of_plan(plan) if asked is None else asked
     given = {name: known[name] for name in usual if name in known}  # in the notebook's order
     words = [f" -p {name} {word(value)}" for name, value in given.items() if not _is_equal(value, usual[name])]
@@ -31,9 +29,15 @@ def command(folder: Folder) -> str:
 
 def _is_equal(value: Any, other: Any) -> bool:
     try:
-        return bool(literal(value) == literal(other))
+        return bool(_plain(value) == _plain(other))
     except BenchError:
         return bool(value == other)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that was typed, with a list for a tuple, and None for an empty text."""
+    found = literal(value)
+    return list(found) if isinstance(found, tuple) else found
 
 
 def _of_plan(plan: Plan) -> dict[str, Any]:
@@ -46,18 +50,3 @@ def _of_plan(plan: Plan) -> dict[str, Any]:
     if profile is None or plan.window_s != usual_window_s(profile, plan.starts, plan.cases):
         given["window_s"] = plan.window_s
     return given
-
-
-def defaults(notebook: str) -> dict[str, Any]:
-    """Return a notebook's parameters with their defaults; none if there is no such notebook here."""
-    file = paths.notebooks() / f"{notebook}.ipynb"
-    if not file.is_file():
-        return {}
-    cells = json.loads(file.read_text("utf-8"))["cells"]
-    tagged = [cell for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", ())]
-    body = ast.parse("".join(tagged[0]["source"])).body if tagged else []
-    return {
-        ast.unparse(one.target): ast.literal_eval(one.value)
-        for one in body
-        if isinstance(one, ast.AnnAssign) and one.value
-    }

@@ -16,7 +16,7 @@ import bench
 from bench import paths, systems
 from bench.apps import scenarios, threads
 from bench.apps.scenarios import Chosen
-from bench.errors import BenchError, DataError, UsageError, unknown
+from bench.errors import BenchError, DataError, UsageError
 from bench.experiments import registry
 from bench.installation import environments
 from bench.plan.parameters import literal, positive
@@ -107,11 +107,10 @@ def _planned(notebook: Path, parameters: dict[str, Any]) -> tuple[Plan | None, o
     import papermill
 
     cell = papermill.inspect_notebook(str(notebook))
-    for name in parameters:
-        if name not in cell:
-            raise unknown(f"parameter of {notebook.name}", name, cell)
+    is_planned = registry.has_plan(notebook.stem)
+    registry.refuse_unknown(notebook.stem, parameters, registry.parameters(notebook.stem) if is_planned else cell)
     values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
-    source = values.pop("source", None)
+    source = values.pop("source", "measure" if is_planned else None)
     if source == "reference":
         stored.find(f"reference/{notebook.stem}")
     if source != "measure":  # or it has no source: it looks at what others measured

@@ -5,6 +5,7 @@ over its samples as raw int64. For the transport ``inproc`` the server is a thre
 """
 
 import gc
+import inspect
 import queue
 import resource
 import threading
@@ -30,7 +31,7 @@ class Inside(threading.Thread):
     def __init__(self, channel: Channel, spec: ClientSpec, system: Any, options: Any) -> None:
         super().__init__(name="server", daemon=True)
         self.outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        apply = application(carried(system, options, spec.message))
+        apply = application(carried(system, options, spec.case.message))
         self.echo = Echo(lambda address, pids: self.outbox.put(address), apply=apply)
         self._channel, self._spec, self._system, self._options = channel, spec, system, options
         self._cpu_at_end: int | None = None
@@ -39,17 +40,17 @@ class Inside(threading.Thread):
         """Serve until the process ends, or receive one stream."""
         try:
             pin(self._spec.server_cpus)
-            self._serve(Binding("inproc", "", message=self._spec.message))
+            self._serve(Binding("inproc", "", message=self._spec.case.message))
             self._cpu_at_end = time.thread_time_ns()
         except BaseException as error:
             fail(self._channel, error)
 
     def _serve(self, binding: Binding) -> None:
-        if self._spec.load != "stream":
+        if self._spec.case.load != "stream":
             return self._system.serve(binding, self._options, self.echo)
         receiving = Receiving(self._system, binding, self._options)
         self.outbox.put(receiving.address)
-        payload = timed_loops.make_payloads(self._spec.payload_bytes, self._spec.seed)[0]
+        payload = timed_loops.make_payloads(self._spec.case.payload_bytes, self._spec.seed)[0]
         return self.outbox.put(receiving.receive(payload, lambda: self.outbox.put("received")))
 
     def cpu_ns(self) -> int | None:
@@ -110,11 +111,11 @@ class Meter:
 
 def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, Inside | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
-    system = systems.load(spec.system)
+    system = systems.load(spec.case.system)
     pin(spec.cpus)  # not before: both sides' imports take turns where they share a CPU
     credentials.use(spec.credentials)
-    options = system.Options(**spec.options)
-    inside = Inside(channel, spec, system, options) if spec.transport == "inproc" else None
+    options = system.Options(**spec.case.options)
+    inside = Inside(channel, spec, system, options) if spec.case.transport == "inproc" else None
     if inside:
         inside.start()
     server = Connect(address=inside.outbox.get()) if inside else channel.receive(Connect)
@@ -124,53 +125,68 @@ def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, Inside | None]:
 def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> Any:
     """Return the load: a stream, retries, processes, connections, a generator, the system's own program, or callers."""
     address = server.address
-    if spec.load == "session":
+    if spec.case.load == "session":
         from bench.child.session import Sessions
 
         return Sessions(system, options, address, spec, server.pids)
-    if spec.load == "reconnect":
+    if spec.case.load == "reconnect":
         from bench.child.reconnects import Reconnects
 
         return Reconnects(system, options, spec, server)
-    if spec.load == "reply_stream":
-        if spec.engine == "wire":
+    if spec.case.load == "reply_stream":
+        if spec.case.engine == "wire":
             from bench.child.reply_streams_wire import WireStreams
 
             return WireStreams(system, options, address, spec)
         from bench.child.reply_streams import ReplyStreams
 
         return ReplyStreams(system, options, address, spec)
-    if spec.load == "stream":
+    if spec.case.load == "stream":
         return Sending(system, options, address, spec)
-    if spec.load == "retry":
+    if spec.case.load == "retry":
         from bench.child.retry_load import RetryLoad
 
         return RetryLoad(system, options, address, spec)
-    if spec.engine == "wire" and spec.outstanding > 1:
+    if spec.case.engine == "wire" and spec.case.outstanding > 1:
         from bench.child.wire_outstanding import WireOutstanding
 
         return WireOutstanding(system, options, address, spec)
-    if spec.engine == "wire":
+    if spec.case.engine == "wire":
         from bench.child.wire import WireLoad
 
         return WireLoad(system, options, address, spec)
-    if spec.engine != "library":
+    if spec.case.engine != "library":
         from bench.child.generators._running import GeneratorLoad
 
         return GeneratorLoad(system, options, address, spec)
-    if spec.calls_per_connection or spec.outstanding > 1 or spec.large_bytes or _is_shared(spec):
-        from bench.child import connections
-
-        return connections.load_of(system, options, address, spec)
-    if spec.load == "closed" and systems.makes_calls(system, spec.options):
-        payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
-        return system.Load(address, options, payloads, spec.callers, spec.max_calls)
+    if spec.case.calls_per_connection or spec.case.outstanding > 1 or spec.case.large_bytes or _is_shared(spec):
+        return connections_load(system, options, address, spec)
+    if spec.case.load == "closed" and systems.makes_calls(system, spec.case.options):
+        payloads = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
+        return system.Load(address, options, payloads, spec.case.callers, spec.case.calls_per_caller)
     return Callers(system, options, address, spec)
+
+
+def connections_load(system: Any, options: Any, address: str, spec: ClientSpec) -> Any:
+    """Return a load that renews its connections, or has several calls under way on each, or one schedule for all."""
+    if spec.case.calls_per_connection:
+        from bench.child.renewed_connections import RenewedConnections
+
+        return RenewedConnections(system, options, address, spec)
+    if spec.case.load == "open":
+        from bench.child.outstanding_open import OpenOutstanding
+
+        return OpenOutstanding(system, options, address, spec)
+    from bench.child import outstanding
+
+    is_async = inspect.iscoroutinefunction(getattr(system.Client, "call", None))
+    kind = outstanding.Awaited if is_async else outstanding.Pipelined
+    return kind(system, options, address, spec)
 
 
 def _is_shared(spec: ClientSpec) -> bool:
     """Return whether several callers of one process share the schedule of an open load."""
-    return spec.load == "open" and spec.callers > 1
+    return spec.case.load == "open" and spec.case.callers > 1
 
 
 def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:
@@ -194,7 +210,7 @@ def drain(channel: Channel, inside: Inside | None) -> timed_loops.Marks | None:
 def main(channel: Channel) -> None:
     """Get ready, run one window, report, disconnect."""
     spec = channel.receive(ClientSpec)
-    if spec.load in ("open", "retry"):
+    if spec.case.load in ("open", "retry"):
         timed_loops.punctual()
     load, inside = prepare(channel, spec)
     get_ready(channel, load, inside)

@@ -15,7 +15,7 @@ from bench.process.spec import ClientSpec
 def schedule(spec: ClientSpec) -> "array[int]":
     """Return a process's share of the common schedule (every n-th request of n clients), in ns after *go*."""
     number, clients = spec.share
-    dues = timed_loops.schedule(spec.offered_per_s, spec.window_s, spec.arrivals, spec.schedule_seed)
+    dues = timed_loops.schedule(spec.case.offered_per_s, spec.window_s, spec.case.arrivals, spec.schedule_seed)
     return array("q", dues[number::clients])
 
 
@@ -28,18 +28,18 @@ class Callers:
     kind: Any = Caller  # what makes one of the callers
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self._due = schedule(spec) if spec.load == "open" else None
-        size = spec.max_calls if self._due is None else max(1, len(self._due))
+        self._due = schedule(spec) if spec.case.load == "open" else None
+        size = spec.case.calls_per_caller if self._due is None else max(1, len(self._due))
         self._scheduled = len(self._due or ())
         self._is_async = inspect.iscoroutinefunction(system.Client.call)
         self._run = runner_of(system.Client.call)
         make: Callable[[], Any] = functools.partial(system.Client, address, options)
-        self._carried = structured_messages.carried(system, options, spec.message)
+        self._carried = structured_messages.carried(system, options, spec.case.message)
         self._payloads = structured_messages.payloads(self._carried, spec)
         if self._carried is not None:
             make = functools.partial(structured_messages.client, make, self._carried, self._is_async)
         self._spec = spec
-        self._callers = [self.kind(make, self._payloads, size, self._run) for _ in range(spec.callers)]
+        self._callers = [self.kind(make, self._payloads, size, self._run) for _ in range(spec.case.callers)]
 
     def first(self) -> int:
         """Connect and make one verified call with each caller; return the time of the first in ns."""

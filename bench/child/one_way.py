@@ -18,7 +18,7 @@ class Sending:
         self._run = runner_of(system.Sender.send)
         is_async = inspect.iscoroutinefunction(system.Sender.send)
         self._loop: Any = timed_loops.send_stream_async if is_async else timed_loops.send_stream
-        self._payload = timed_loops.make_payloads(spec.payload_bytes, spec.seed)[0]
+        self._payload = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)[0]
         self._marks = timed_loops.Marks()
 
     def first(self) -> None:

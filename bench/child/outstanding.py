@@ -23,8 +23,10 @@ LOST = ("connect", "read", "call", "UNAVAILABLE")  # kinds of failures after whi
 def payloads_of(spec: ClientSpec, how: structured_messages.Carried | None) -> list[list[Any]]:
     """Return the payloads of each slot of a process; those of the last are large if the specification says so."""
     small = structured_messages.payloads(how, spec)
-    slots = [from_place(small, number) for number in range(spec.callers * spec.outstanding)]
-    return [*slots[:-1], timed_loops.make_payloads(spec.large_bytes, spec.seed)] if spec.large_bytes else slots
+    slots = [from_place(small, number) for number in range(spec.case.callers * spec.case.outstanding)]
+    if not spec.case.large_bytes:
+        return slots
+    return [*slots[:-1], timed_loops.make_payloads(spec.case.large_bytes, spec.seed)]
 
 
 def from_place(payloads: list[Any], number: int) -> list[Any]:
@@ -79,15 +81,16 @@ class Awaited:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         self._runner = asyncio.Runner()
-        kind = system.Multiplexed if spec.outstanding > 1 else system.Client
+        kind = system.Multiplexed if spec.case.outstanding > 1 else system.Client
         make: Callable[[], Any] = functools.partial(kind, address, options)
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
         self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
         if self._carried is not None:
             make = functools.partial(structured_messages.client, make, self._carried, is_async=True)
-        self._connections = [SharedClient(make) for _ in range(spec.callers)]
+        self._connections = [SharedClient(make) for _ in range(spec.case.callers)]
+        depth, most = spec.case.outstanding, spec.case.calls_per_caller
         self._slots = [
-            AwaitedSlot(self._connections[number // spec.outstanding], payloads, spec.max_calls, self._runner.run)
+            AwaitedSlot(self._connections[number // depth], payloads, most, self._runner.run)
             for number, payloads in enumerate(payloads_of(spec, self._carried))
         ]
 
@@ -231,10 +234,12 @@ class Pipelined:
     """The load of a process with a blocking library: a thread for each connection, which has all its slots."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
         self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
-        self._slots = [PipelinedSlot(payloads, spec.max_calls) for payloads in payloads_of(spec, self._carried)]
-        depth = spec.outstanding
+        self._slots = [
+            PipelinedSlot(payloads, spec.case.calls_per_caller) for payloads in payloads_of(spec, self._carried)
+        ]
+        depth = spec.case.outstanding
 
         def make() -> Any:
             is_offered = hasattr(system, "Multiplexed")

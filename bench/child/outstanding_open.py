@@ -106,18 +106,18 @@ class OpenOutstanding:
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         self._runner = asyncio.Runner(loop_factory=event_loop.make)
         self._due = schedule(spec)
-        kind = system.Multiplexed if spec.outstanding > 1 else system.Client
+        kind = system.Multiplexed if spec.case.outstanding > 1 else system.Client
         make: Callable[[], Any] = functools.partial(kind, address, options)
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
         if self._carried is not None:
             make = functools.partial(structured_messages.client, make, self._carried, is_async=True)
         self._payloads = structured_messages.payloads(self._carried, spec)
-        self._connections = [SharedClient(make) for _ in range(spec.callers)]
+        self._connections = [SharedClient(make) for _ in range(spec.case.callers)]
         self._sent, self._received = (timed_loops.zeros(max(1, len(self._due))) for _ in range(2))
         self._slots = [
             OpenSlot(one, from_place(self._payloads, place), self._sent, self._received)
             for one in self._connections
-            for place in range(spec.outstanding)
+            for place in range(spec.case.outstanding)
         ]
 
     def first(self) -> int:

@@ -19,10 +19,10 @@ class Reconnects:
     def __init__(self, system: Any, options: Any, spec: ClientSpec, server: Connect) -> None:
         self._make: Any = functools.partial(system.Client, server.address, options)
         self._pids = server.pids, server.router_pids
-        self._plan = [(calls, payload_bytes) for calls, payload_bytes in spec.sessions]
+        self._plan = [(calls, payload_bytes) for calls, payload_bytes in spec.case.sessions]
         sizes = {payload_bytes for _, payload_bytes in self._plan}
         self._payloads = {size: timed_loops.make_payloads(size, spec.seed) for size in sizes}
-        self._first = spec.payload_bytes, spec.seed
+        self._first = spec.case.payload_bytes, spec.seed
         most = max(calls for calls, _ in self._plan)
         self._times = timed_loops.zeros(most), timed_loops.zeros(most)
         self._loop: Any = timed_loops.closed

@@ -19,7 +19,7 @@ from bench.errors import TransportError
 from bench.process.spec import ClientSpec
 
 
-class ChurnCaller(Caller):
+class RenewingCaller(Caller):
     """A caller that opens a new connection after ``calls_per_connection`` calls.
 
     began: for each call when the opening of its connection began; the time of sending for a call over an open one.
@@ -104,11 +104,11 @@ class ChurnCaller(Caller):
         """Have nothing left to disconnect: the last connection was closed behind its last call."""
 
 
-class Churn(Callers):
+class RenewedConnections(Callers):
     """The closed load of a process whose callers do not keep their connections."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self.kind = functools.partial(ChurnCaller, spec.calls_per_connection)
+        self.kind = functools.partial(RenewingCaller, spec.case.calls_per_connection)
         super().__init__(system, options, address, spec)
 
     def first(self) -> int:

@@ -137,18 +137,18 @@ def report_of(records: list[Record], errors: int, numbers: Any) -> LoadReport:
 
 
 class ReplyStreams:
-    """The streams of a process, ``spec.callers`` at once."""
+    """The streams of a process, ``spec.case.callers`` at once."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         allow_many_files()
-        ask = Ask(spec.replies, spec.reply_bytes, 1000 * spec.gap_us)
-        fillers = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
+        ask = Ask(spec.case.replies, spec.case.reply_bytes, 1000 * spec.case.gap_us)
+        fillers = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
         make = functools.partial(system.StreamClient, address, options)
         requests = [replies.request(ask, filler) for filler in fillers]
-        self._streams = [Streams(make, requests, ask) for _ in range(spec.callers)]
-        self._first = Ask(1, spec.reply_bytes, 0)
+        self._streams = [Streams(make, requests, ask) for _ in range(spec.case.callers)]
+        self._first = Ask(1, spec.case.reply_bytes, 0)
         self._first_request = replies.request(self._first, fillers[0])
-        self._stagger_ns = min(ask.replies * ask.gap_ns, int(spec.window_s * 1e9)) // spec.callers
+        self._stagger_ns = min(ask.replies * ask.gap_ns, int(spec.window_s * 1e9)) // spec.case.callers
         self._is_async = inspect.isasyncgenfunction(system.StreamClient.stream)
         self._runner: Any = None
         if self._is_async:

@@ -109,19 +109,19 @@ class Flow:
 
 
 class WireStreams:
-    """The streams of a process on bare connections, ``spec.callers`` at once."""
+    """The streams of a process on bare connections, ``spec.case.callers`` at once."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         allow_many_files()
-        self._ask = Ask(spec.replies, spec.reply_bytes, 1000 * spec.gap_us)
-        fillers = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
+        self._ask = Ask(spec.case.replies, spec.case.reply_bytes, 1000 * spec.case.gap_us)
+        fillers = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
         wire = system.Wire(address, options)
         requests = [wire.request(replies.request(self._ask, filler)) for filler in fillers]
-        self._first = Ask(1, spec.reply_bytes, 0)
+        self._first = Ask(1, spec.case.reply_bytes, 0)
         self._first_request = wire.request(replies.request(self._first, fillers[0]))
         arrivals = Arrivals()
-        self._flows = [Flow(system.Wire(address, options), requests, arrivals) for _ in range(spec.callers)]
-        self._stagger_ns = min(spec.replies * self._ask.gap_ns, int(spec.window_s * 1e9)) // spec.callers
+        self._flows = [Flow(system.Wire(address, options), requests, arrivals) for _ in range(spec.case.callers)]
+        self._stagger_ns = min(spec.case.replies * self._ask.gap_ns, int(spec.window_s * 1e9)) // spec.case.callers
 
     def first(self) -> int:
         """Connect, and receive a stream of one reply by each connection; return the time of the first in ns."""

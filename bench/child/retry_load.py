@@ -28,9 +28,9 @@ class RetryLoad:
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         self._wire = system.Wire(address, options)
         self._tls = getattr(self._wire, "tls", None)
-        self._payloads = timed_loops.make_payloads(spec.payload_bytes, spec.seed)
+        self._payloads = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
         self._encoded = [self._wire.request(payload) for payload in self._payloads]
-        self._requests = Requests(due := schedule(spec), RetryPolicy.of(spec.retry), spec.schedule_seed)
+        self._requests = Requests(due := schedule(spec), RetryPolicy.of(spec.case.retry), spec.schedule_seed)
         self._due = due
         self._inbox, self._outbox = bytearray(), bytearray()
         self._answered = 0

@@ -77,25 +77,25 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
     """Serve requests until ordered to leave."""
 
     def announce(address: str, pids: Mapping[str, int]) -> None:
-        if spec.bind and spec.transport == "ipc" and not spec.router:
+        if spec.bind and spec.case.transport == "ipc" and not spec.router:
             channel.socket_file = spec.bind.removeprefix("ipc://")  # from here on it is removed with this process
         channel.send(Listening(address=address, pids=dict(pids)))
 
-    echo = Echo(announce, channel.adopt, application(carried(system, options, spec.message)))
-    if spec.load == "reply_stream":
+    echo = Echo(announce, channel.adopt, application(carried(system, options, spec.case.message)))
+    if spec.case.load == "reply_stream":
         echo.is_streaming = True
         punctual()
         allow_many_files()
     channel.on_count = echo.count
     system.serve(binding, options, echo)
-    raise SystemFailedError(f"serve() of {spec.system} returned instead of answering")
+    raise SystemFailedError(f"serve() of {spec.case.system} returned instead of answering")
 
 
 def serve_stream(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:
     """Receive one stream, report its marks, and wait for the order to leave."""
     receiving = Receiving(system, binding, options)
     channel.send(Listening(address=receiving.address))
-    payload = make_payloads(spec.payload_bytes, spec.seed)[0]
+    payload = make_payloads(spec.case.payload_bytes, spec.seed)[0]
     marks = receiving.receive(payload, lambda: channel.send(FirstArrived()))
     channel.send(Arrived(blobs=(marks.times, marks.messages)))
     threading.Event().wait()
@@ -104,17 +104,17 @@ def serve_stream(channel: Channel, spec: ServerSpec, system: Any, binding: Bindi
 def main(channel: Channel) -> None:
     """Read the specification and serve."""
     spec = channel.receive(ServerSpec)
-    system = systems.load(spec.system)
+    system = systems.load(spec.case.system)
     pin(spec.cpus)  # not before: both sides' imports take turns where they share a CPU
-    if (spec.transport == "ipc" and spec.bind is None) or spec.environment or spec.credentials:
+    if (spec.case.transport == "ipc" and spec.bind is None) or spec.environment or spec.credentials:
         channel.make_directory(spec.directory)
     credentials.use(spec.credentials)
     credentials.write(spec.directory, spec.credentials)
-    options = system.Options(**spec.options)
+    options = system.Options(**spec.case.options)
     binding = Binding(
-        spec.transport, spec.directory, spec.bind, spec.router, spec.environment, spec.message, spec.directory
+        spec.case.transport, spec.directory, spec.bind, spec.router, spec.environment, spec.case.message, spec.directory
     )
-    serve = serve_stream if spec.load == "stream" else serve_calls
+    serve = serve_stream if spec.case.load == "stream" else serve_calls
     serve(channel, spec, system, binding, options)
 
 

@@ -59,17 +59,17 @@ class Sessions:
 
     def first(self) -> int:
         """Run one process with one call, so that all files are in the page cache; return its duration in ns."""
-        session = self._run(1, self._spec.payload_bytes)
+        session = self._run(1, self._spec.case.payload_bytes)
         return session.answered_ns - (session.prepared_ns or session.begin_ns)
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Run the processes in their order, however long they take."""
         self._at_ns = at_ns
-        self._done = [self._run(calls, payload_bytes) for calls, payload_bytes in self._spec.sessions]
+        self._done = [self._run(calls, payload_bytes) for calls, payload_bytes in self._spec.case.sessions]
 
     def _run(self, calls: int, payload_bytes: int) -> Session:
         server_ns, ended_ns = cpu_clocks.total_ns(self._server_pids), _children_ns()
-        native = systems.makes_calls(self._system, self._spec.options)
+        native = systems.makes_calls(self._system, self._spec.case.options)
         begin_ns = time.perf_counter_ns()
         marks: tuple[Any, ...] = (self._native if native else self._python)(calls, payload_bytes)
         end_ns = time.perf_counter_ns()
@@ -83,9 +83,9 @@ class Sessions:
         """Run this file as a program; TransportError with what it said."""
         spec = self._spec
         same: dict[str, Any] = {
-            "system": spec.system,
-            "transport": spec.transport,
-            "options": spec.options,
+            "system": spec.case.system,
+            "transport": spec.case.transport,
+            "options": spec.case.options,
             "seed": spec.seed,
             "credentials": spec.credentials,
         }

@@ -12,12 +12,12 @@ NORMAL_P99 = 2.3263478740408408  # of the standard normal distribution
 
 def payloads(spec: ClientSpec) -> list[bytes]:
     """Return the payloads that a client rotates through."""
-    if not spec.p99_bytes:
-        return timed_loops.make_payloads(spec.payload_bytes, spec.seed)
+    if not spec.case.p99_bytes:
+        return timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
     import random
 
     source = random.Random(spec.seed)
-    sizes = log_normal(spec.payload_bytes, spec.p99_bytes)
+    sizes = log_normal(spec.case.payload_bytes, spec.case.p99_bytes)
     source.shuffle(sizes)
     return [source.randbytes(size) for size in sizes]
 

@@ -44,7 +44,7 @@ def application(how: Carried | None) -> Callable[[Any], Any] | None:
 
 def exchanges(how: Carried, spec: ClientSpec) -> list[message_types.Exchange]:
     """Return the requests of a client and the replies expected to them."""
-    made = message_types.make(spec.message, spec.payload_bytes, spec.seed, spec.content)
+    made = message_types.make(spec.case.message, spec.case.payload_bytes, spec.seed, spec.case.content)
     return [how.coder.exchange(one) for one in made]
 
 

@@ -25,7 +25,7 @@ EARLY_NS = 150_000  # before a due time waiting becomes spinning
 NEVER_NS = 1 << 62
 
 
-class Talks:
+class ConnectionLoop:
     """The talks of some connections, each advanced by the events of its connection until it has ended."""
 
     def __init__(
@@ -105,7 +105,7 @@ class Talks:
             self._end(fd)
 
 
-def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) -> list[Step]:
+def pace(talks: ConnectionLoop, idle: "deque[Step]", due: "array[int]", limit_ns: int) -> list[Step]:
     """Send each request when it is due on the connection that has been idle longest; return the sender of each request.
 
     A request that is due while no connection is idle is sent by the next idle one. Requests not sent by ``limit_ns``
@@ -131,7 +131,7 @@ def pace(talks: Talks, idle: "deque[Step]", due: "array[int]", limit_ns: int) ->
 def script_of(wire: Any, how: structured_messages.Carried | None, exchanges: list[Any], spec: ClientSpec) -> Script:
     """Return the requests: opaque bytes, or structured messages whose replies are decoded to be verified."""
     if how is None:
-        return Script(wire, timed_loops.make_payloads(spec.payload_bytes, spec.seed))
+        return Script(wire, timed_loops.make_payloads(spec.case.payload_bytes, spec.seed))
     encoded = [how.coder.encode(exchange.request) for exchange in exchanges]
     return Script(wire, encoded, exchanges, how.coder.decode)
 
@@ -143,18 +143,20 @@ class WireLoad:
         make = functools.partial(system.Wire, address, options)
         wire = make()
         self._is_plain = getattr(options, "tls", None) is False
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
         self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
         self._script = script_of(wire, self._carried, self._exchanges, spec)
         self._poller = Poller()
         kind: Callable[..., Connection] = Connection
-        if spec.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
-            from bench.child.wire_conversation import Conversing
+        if spec.case.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
+            from bench.child.wire_conversation import WireConversation
 
-            kind = functools.partial(Conversing, calls_per_connection=spec.calls_per_connection, size=spec.max_calls)
-        self.connections = [kind(make, self._script, self._poller) for _ in range(spec.callers)]
-        self._due = schedule(spec) if spec.load == "open" else None
-        sizes = [spec.max_calls] * len(self.connections) if self._due is None else [max(1, len(self._due))]
+            kind = functools.partial(
+                WireConversation, calls_per_connection=spec.case.calls_per_connection, size=spec.case.calls_per_caller
+            )
+        self.connections = [kind(make, self._script, self._poller) for _ in range(spec.case.callers)]
+        self._due = schedule(spec) if spec.case.load == "open" else None
+        sizes = [spec.case.calls_per_caller] * len(self.connections) if self._due is None else [max(1, len(self._due))]
         self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
         self._senders: list[Step] = []
 
@@ -171,7 +173,7 @@ class WireLoad:
     def _first(self, connection: Connection) -> int:
         connection.open()
         sent, received = timed_loops.zeros(1), timed_loops.zeros(1)
-        Talks(
+        ConnectionLoop(
             self._poller,
             [(connection, connection.talk(self._script.turns(1), sent, received, NEVER_NS))],
             persistent=False,
@@ -186,7 +188,7 @@ class WireLoad:
         turns = self._script.turns
         for connection in self.connections:
             connection.renew()
-        return Talks(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in each)).run()
+        return ConnectionLoop(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in each)).run()
 
     def _opened(self, due: "array[int]", at_ns: int, limit_ns: int) -> None:
         for place in range(len(due)):
@@ -195,7 +197,7 @@ class WireLoad:
         each = (
             (connection, connection.talk(turns, *self._times[0], NEVER_NS, idle)) for connection in self.connections
         )
-        talks = Talks(self._poller, each)
+        talks = ConnectionLoop(self._poller, each)
         talks.advance(0)  # connections that ended since the first call are opened again before anything is due
         self._senders = pace(talks, idle, due, limit_ns)
         talks.stop()

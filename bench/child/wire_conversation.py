@@ -58,7 +58,7 @@ class Framed:
             self._script.verified[place] = self._response
 
 
-class Conversing(Connection):
+class WireConversation(Connection):
     """One connection; its methods are those of ``Connection``.
 
     calls_per_connection: after so many calls a new one is opened; 0: it is kept. began: for each call when the opening

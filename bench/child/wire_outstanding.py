@@ -184,18 +184,18 @@ class WireOutstanding:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         make = functools.partial(system.MultiplexedWire, address, options)
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.message)
+        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
         self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
         self._script = script = script_of(make(), self._carried, self._exchanges, spec)
-        self._poller, depth = Poller(), spec.outstanding
-        self._slots = [Slot(script, number, spec.max_calls) for number in range(spec.callers * depth)]
+        self._poller, depth = Poller(), spec.case.outstanding
+        self._slots = [Slot(script, number, spec.case.calls_per_caller) for number in range(spec.case.callers * depth)]
         places = range(0, len(self._slots), depth)
         self._connections = [Connection(make, script, self._poller, self._slots[at : at + depth]) for at in places]
 
     def first(self) -> int:
         """Connect and make one verified call over each connection; return the time of the first in ns."""
         times = []
-        for connection, slot in zip(self._connections, self._slots[:: self._spec.outstanding], strict=True):
+        for connection, slot in zip(self._connections, self._slots[:: self._spec.case.outstanding], strict=True):
             connection.open()
             connection.begin([0])
             while slot.place >= 0:

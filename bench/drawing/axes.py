@@ -374,8 +374,7 @@ def distribution_line(
     """Draw one case's empirical CDF; on it a marker at each quantile, beside it what its starts say of it."""
     points = run.distribution_us(case)
     quantiles = [(p, quantile(run, case, p)) for p in stats.QUANTILES]
-    of_sketches = ", from sketches" if run.sketched_of(case) else ""
-    label = f"{name or run.labels[case]}, n = {run.count(case):,}{of_sketches}{crossed(quantiles)}"
+    label = f"{name or run.labels[case]}, n = {run.count(case):,}{crossed(quantiles)}"
     curve(axes, points, label, colour, line, marker)
     quantile_marks(axes, points, quantiles, Look(colour, marker))
 

@@ -127,8 +127,7 @@ def _hosts(run: Run) -> str:
     """Return which hosts took part, and whose calls the quantiles describe; nothing for a run of one machine."""
     if not len(run.hosts):
         return ""
-    kept = "Quantiles and distributions: from sketches. Single calls: a random sample. " if run.kept_starts else ""
-    return f"Hosts: {per_host.machines(run)}. {per_host.headline(run)} Rates: of all hosts that make calls. {kept}"
+    return f"Hosts: {per_host.machines(run)}. {per_host.headline(run)} Rates: of all hosts that make calls. "
 
 
 def missing(run: Run) -> str:

@@ -493,24 +493,10 @@ def _of_host(middle: float, low: float, high: float) -> str:
     return f"{duration(middle)} [{duration(low)}, {duration(high)}]" if middle == middle else "n/a (too few in a start)"
 
 
-def sketches(run: Run) -> pd.DataFrame:
-    """Return one row for each client process that kept its samples on its host: its calls, and the file of all.
-
-    Nothing for a run without such a process.
-    """
-    rows = []
-    for (start, process), mine in run.sketches.groupby(["start", "process"]):
-        first, calls = mine.iloc[0], run.sketches.loc[mine.index, ["calls", "sampled"]].sum()
-        entry = {"start": start, "host": first["host"], "client process": process, "calls": f"{calls['calls']:,}"}
-        entry |= {"sent, chosen at random": f"{calls['sampled']:,}", "quantiles within": f"{first['accuracy']:.2%}"}
-        rows.append(entry | {"all samples, on the host": first["path"]})
-    return pd.DataFrame(rows).set_index("start") if rows else pd.DataFrame()
-
-
 def results(run: Run) -> list[pd.DataFrame]:
-    """Return the tables of a run's results that have rows: calls, open loads, hosts, sketches, costs, streams."""
+    """Return the tables of a run's results that have rows: calls, open loads, hosts, costs, streams."""
     paced = loads(run) if (run.cases["load"] == "open").any() else pd.DataFrame()
-    found = (calls(run), paced, hosts(run), sketches(run), costs(run), streams(run), reply_streams(run))
+    found = (calls(run), paced, hosts(run), costs(run), streams(run), reply_streams(run))
     return [frame for frame in found if len(frame)]
 
 

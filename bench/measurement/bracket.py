@@ -36,8 +36,8 @@ class Bracket:
 
     def votes(self, rate: float) -> tuple[int, int]:
         """Return in how many starts at a rate the objective was met, and how many there were."""
-        found = [one.kept for one in self.probes if one.rate == rate]
-        return sum(found), len(found)
+        votes = [probe.kept for probe in self.probes if probe.rate == rate]
+        return sum(votes), len(votes)
 
 
 class _OutOfPatienceError(Exception):
@@ -53,7 +53,7 @@ class _Search:
         self.probes: list[Probe] = []
 
     def _votes(self, rate: float) -> list[bool]:
-        return [one.kept for one in self.probes if one.rate == rate]
+        return [probe.kept for probe in self.probes if probe.rate == rate]
 
     def _ask(self, rate: float) -> None:
         if len(self.probes) >= MOST_PROBES:

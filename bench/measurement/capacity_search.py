@@ -15,10 +15,9 @@ from bench.measurement.start import measure
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.plan.objective import Objective
 from bench.plan.plan import Plan
-from bench.run import sketched, start_record, stored
+from bench.run import start_record, stored
 from bench.run.folder import Folder
 from bench.run.start_record import StartRecord
-from bench.stats.sketches import Sketch
 from bench.validation.profiles import PROFILES
 
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests
@@ -61,7 +60,7 @@ class Prober:
         index = self._cases.index(case)
         window_s = min(LONGEST_S, max(self._plan.window_s, LEAST_SHARE * stats.needed_samples(self._goal.p) / rate))
         try:
-            found = measure(case, window_s, self._plan.seed + number, self._routing, (self._folder.id, number))
+            found = measure(case, window_s, self._plan.seed + number, self._routing)
         except SystemFailedError as error:
             if not self._tried:
                 raise
@@ -90,17 +89,9 @@ def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
     """
     alone = next((row["first_client"] for row in found.hosts if row["role"] == "latency"), 0)  # its times alone count
     each = len(found.calls) // max(1, sum(row["clients"] for row in found.hosts))
-    kept = [row for row in found.sketches if row["process"] >= alone]
-    without = {row["process"] for row in kept}
-    whole = [one for at, one in enumerate(found.calls) if at >= alone * each and at // max(1, each) not in without]
-    times = np.concatenate([np.zeros(0, "i8"), *(one[1] - one[2] for one in whole)])
+    times = np.concatenate([np.zeros(0, "i8"), *(one[1] - one[2] for one in found.calls[alone * each :])])
     achieved = found.ledger["calls"] / max(1, found.ledger["scheduled"])
-    if kept:
-        sketch = sketched.sketch_of(kept, "response").merged(Sketch.of(times))
-        number, us = sketch.samples, sketch.quantile(goal.p) / 1e3
-    else:
-        number, us = len(times), stats.quantile(times / 1e3, goal.p)
-    quantile = us if number >= stats.needed_samples(goal.p) else NAN
+    quantile = stats.quantile(times / 1e3, goal.p) if len(times) >= stats.needed_samples(goal.p) else NAN
     cpu_us = (found.ledger.get("server_cpu_ns") or NAN) / max(1, found.ledger["calls"]) / 1e3
     is_met = quantile <= goal.limit_us and achieved >= LEAST_ACHIEVED
     return Probe(rate, quantile, achieved, cpu_us, bool(is_met))

@@ -24,8 +24,8 @@ def make(names: Iterable[str] = credentials.NAMES, not_after: datetime | None = 
         ) from reason
     authority = trustme.CA()
     server = authority.issue_cert(*names, not_after=not_after)
-    chain = b"".join(one.bytes() for one in server.cert_chain_pems)
-    found = {
+    chain = b"".join(pem.bytes() for pem in server.cert_chain_pems)
+    texts = {
         credentials.AUTHORITY: authority.cert_pem.bytes().decode(),
         credentials.CERTIFICATE: chain.decode(),
         credentials.KEY: server.private_key_pem.bytes().decode(),
@@ -33,8 +33,8 @@ def make(names: Iterable[str] = credentials.NAMES, not_after: datetime | None = 
     for name in systems.names():
         if systems.defines(name, "credentials"):
             with contextlib.suppress(NotInstalledError):
-                found |= getattr(systems.load(name), "credentials")()  # noqa: B009 - an optional part of the contract
-    return found
+                texts |= getattr(systems.load(name), "credentials")()  # noqa: B009 - an optional part of the contract
+    return texts
 
 
 def of_user() -> dict[str, str]:

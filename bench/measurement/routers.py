@@ -14,7 +14,7 @@ from bench.measurement.hosts import namespaces, roles
 from bench.measurement.hosts.host import HERE, LOCAL, Assignment, Host, bound
 from bench.plan import namespaces as links
 from bench.plan.case import Case
-from bench.process.child_process import Reported, collect
+from bench.process.child_process import ChildHandle, collect
 from bench.process.spec import RouterSpec, Routing
 
 READY_S = 90.0  # until a router is ready; usual are 1 to 15 s, more on a busy machine
@@ -24,7 +24,7 @@ READY_S = 90.0  # until a router is ready; usual are 1 to 15 s, more on a busy m
 class Router:
     """A router that is ready: its process, where it listens, and its processes by role."""
 
-    child: Reported
+    child: ChildHandle
     addresses: Mapping[str, str]
     pids: Mapping[str, list[int]]
 

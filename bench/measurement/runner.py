@@ -54,7 +54,7 @@ def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers
     """Measure one start and store it, or store why it failed."""
     case = plan.cases[index]
     try:
-        measured = measure(case, plan.window_s, plan.seed + start, routers, (folder.id, start))
+        measured = measure(case, plan.window_s, plan.seed + start, routers)
     except SystemFailedError as error:
         folder.failed(start, index, error)
         kept = f"{len(folder.done())} starts before it are kept in {folder.id}"

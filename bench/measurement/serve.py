@@ -70,14 +70,11 @@ def _serve(
     texts = certificates.of_user() if credentials.wanted(given) else {}
     router = routers.start(name, where, given, address, texts) if systems.is_routed(name, given) else None
     spec = ServerSpec(
-        system=name,
-        transport=where,
-        options=given,
+        case=case,
         bind=address,
         router=dict(router.addresses) if router else {},
         directory=private_directory(),
         environment=systems.environment(name),
-        message=case.message,
         credentials=texts,
     )
     server = Child(f"{name} server", "bench.child.server", spec)

@@ -17,8 +17,8 @@ import psutil
 
 from bench import credentials, systems
 from bench.errors import SystemFailedError
-from bench.measurement import keeping
-from bench.measurement.hosts.host import LOCAL, Assignment, Here, Host, HostWindow, WindowMeter, bound, clocks_of
+from bench.measurement.held_samples import fetch
+from bench.measurement.hosts.host import LOCAL, Assignment, Host, HostWindow, WindowMeter, bound, clocks_of
 from bench.measurement.hosts.rows import rows
 from bench.measurement.reply_stream_reports import reply_streams_of
 from bench.measurement.reports import attempts_of, calls_of, marks_of, sessions_of, window_ns
@@ -26,7 +26,7 @@ from bench.measurement.routers import Router, Routers
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.process.channel import Count, Counted, Listening
-from bench.process.child_process import END_S, Reported, collect, stop_all
+from bench.process.child_process import END_S, ChildHandle, collect, stop_all
 from bench.process.spec import (
     Arrived,
     ClientSpec,
@@ -58,33 +58,29 @@ class LateOrderError(SystemFailedError):
     """An order to go reached a host after its instant: the start's clients did not begin together."""
 
 
-def measure(
-    case: Case, window_s: float, seed: int, routers: Routers | None = None, name: tuple[str, int] = ("", 0)
-) -> StartRecord:
+def measure(case: Case, window_s: float, seed: int, routers: Routers | None = None) -> StartRecord:
     """Start fresh processes for a case, run one window, end them, and return what was measured.
 
     A router, if the system has one, is taken from ``routers``; without it, it is fresh and ends here, too. If an order
     to go comes too late at another machine, nothing of the start is kept, and it is made anew, once, with orders that
-    leave earlier. name: the run and the number of the start, after which hosts name what they keep.
+    leave earlier.
     """
     if routers is None:
         with Routers() as own:
-            return measure(case, window_s, seed, own, name)
+            return measure(case, window_s, seed, own)
     try:
-        return _measure(case, window_s, seed, routers, name, FAR_AHEAD_NS[0])
+        return _measure(case, window_s, seed, routers, FAR_AHEAD_NS[0])
     except LateOrderError:
-        return _measure(case, window_s, seed, routers, name, FAR_AHEAD_NS[1])
+        return _measure(case, window_s, seed, routers, FAR_AHEAD_NS[1])
 
 
-def _measure(
-    case: Case, window_s: float, seed: int, routers: Routers, name: tuple[str, int], far_ahead_ns: int
-) -> StartRecord:
+def _measure(case: Case, window_s: float, seed: int, routers: Routers, far_ahead_ns: int) -> StartRecord:
     """Measure one start; ``far_ahead_ns``: how much earlier orders to go leave where they go to other machines."""
     hosts = routers.hosts(case)
     environment, *_ = [host.prepare(case.system) for host in hosts.all()]  # the server's host comes first
     texts = routers.credentials(case)
-    start = Start(case, seed, window_s, routers.of(case), environment, texts, hosts, name, far_ahead_ns)
-    children: list[Reported] = []
+    start = Start(case, seed, window_s, routers.of(case), environment, texts, hosts, far_ahead_ns)
+    children: list[ChildHandle] = []
     try:
         spawned = start.spawn(children)
         prepared = start.get_ready(spawned)
@@ -118,9 +114,9 @@ class Spawned:
 
     asked_s: float
     places: placement.Placement
-    server: tuple[Reported, ...]
-    clients: tuple[Reported, ...]
-    watched: tuple[Reported, ...]
+    server: tuple[ChildHandle, ...]
+    clients: tuple[ChildHandle, ...]
+    watched: tuple[ChildHandle, ...]
 
 
 @dataclass(frozen=True)
@@ -141,8 +137,7 @@ class Prepared:
 class Window:
     """The result of a window: its beginning, reports of both ends, and what was metered on each host.
 
-    server_go_ns, go_ns: the instant *go* by the clock of the server's host, and by that of each client's. sketches: the
-    rows of the clients that keep their samples; ``done`` then has some of them.
+    server_go_ns, go_ns: the instant *go* by the clock of the server's host, and by that of each client's.
     """
 
     utc: str
@@ -151,7 +146,6 @@ class Window:
     done: tuple[Done, ...]
     arrived: tuple[Arrived, ...]
     metered: tuple[HostWindow, ...]
-    sketches: Sequence[dict[str, Any]] = ()
 
     @property
     def used(self) -> dict[str, int]:
@@ -163,7 +157,7 @@ class Window:
         if len(self.metered) == 1:
             return first
         found: dict[str, int] = {}
-        if all(isinstance(one.host, Here) for one in self.metered):
+        if not any(one.host.is_remote for one in self.metered):
             each = [one.metered.used for one in self.metered]
             tcp = [name for name in first if name.startswith("tcp_")]
             found = first | {name: sum(used.get(name, 0) for used in each) for name in tcp}
@@ -182,8 +176,7 @@ class Start:
     """The specification of a start.
 
     environment: the folder of the system's own environment, made beforehand. texts: credentials, where it encrypts.
-    name: of the run, and the number of the start in it. far_ahead_ns: how much earlier orders to go leave where they go
-    to other machines.
+    far_ahead_ns: how much earlier orders to go leave where they go to other machines.
     """
 
     case: Case
@@ -193,7 +186,6 @@ class Start:
     environment: str
     texts: Mapping[str, str]
     hosts: Assignment = LOCAL
-    name: tuple[str, int] = ("", 0)
     far_ahead_ns: int = FAR_AHEAD_NS[0]
 
     @property
@@ -221,7 +213,7 @@ class Start:
         """The host of each client process."""
         return self.hosts.clients(self.case.clients)
 
-    def spawn(self, children: list[Reported]) -> Spawned:
+    def spawn(self, children: list[ChildHandle]) -> Spawned:
         """Start all processes side by side, and append each to ``children``; clients wait for the server's address."""
         asked_s = time.perf_counter()
         places = self._places()
@@ -242,59 +234,32 @@ class Start:
             return self.hosts.server.place(case.placement, case.clients, has_router)
         return placement.Placement(None, (None,) * self.processes)
 
-    def _server(self, places: placement.Placement) -> Reported:
+    def _server(self, places: placement.Placement) -> ChildHandle:
         case, host = self.case, self.hosts.server
         spec = ServerSpec(
-            system=case.system,
-            transport=case.transport,
-            options=case.options,
-            load=case.load,
-            payload_bytes=case.payload_bytes,
+            case=case,
             seed=self.seed * 1000,
             cpus=places.server,
             router=dict(self.router.addresses) if self.router else {},
             directory=host.private_directory(),
             environment=self.environment,
-            message=case.message,
             credentials=dict(self.texts),
             bind=bound(host),
         )
         return host.spawn(f"{case.system} server", "bench.child.server", spec)
 
-    def _client(self, places: placement.Placement, number: int) -> Reported:
-        case = self.case
+    def _client(self, places: placement.Placement, number: int) -> ChildHandle:
         spec = ClientSpec(
-            system=case.system,
-            transport=case.transport,
-            options=case.options,
-            load=case.load,
-            engine=case.engine,
-            payload_bytes=case.payload_bytes,
+            case=self.case,
             seed=self.seed * 1000 + number,
-            callers=case.callers,
-            max_calls=max(1, case.max_calls // case.under_way),
             window_s=self.window_s,
             cpus=places.clients[number],
             server_cpus=places.server,
             share=(number, self.processes),
-            offered_per_s=case.offered_per_s,
-            arrivals=case.arrivals,
             schedule_seed=self.seed,
-            sessions=case.sessions,
-            message=case.message,
-            content=case.content,
-            retry=case.retry,
             credentials=credentials.public(self.texts),
-            replies=case.replies,
-            reply_bytes=case.reply_bytes,
-            gap_us=case.gap_us,
-            calls_per_connection=case.calls_per_connection,
-            outstanding=case.outstanding,
-            large_bytes=case.large_bytes,
-            p99_bytes=case.p99_bytes,
-            hold_above=0 if self.hosts.is_here else keeping.hold_above(case),
         )
-        return self.of_clients[number].spawn(f"{case.system} client", "bench.child.client", spec)
+        return self.of_clients[number].spawn(f"{self.case.system} client", "bench.child.client", spec)
 
     def get_ready(self, spawned: Spawned) -> Prepared:
         """Return when the server listens and every client has made a verified call."""
@@ -386,25 +351,12 @@ class Start:
         if not self.hosts.is_here:
             _refuse_late(self.of_clients, done, ahead_ns)
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
-        done, sketches = keeping.of_clients(spawned.clients, done, self._orders(go_ns))
-        return Window(utc, go_of[id(self.hosts.server)], go_ns, done, arrived, windows, sketches)
+        return Window(utc, go_of[id(self.hosts.server)], go_ns, fetch(spawned.clients, done), arrived, windows)
 
     @property
     def width(self) -> int:
         """How many times there are of each call."""
         return 3 if self.case.load == "open" or self.case.calls_per_connection else 2
-
-    def _orders(self, go_ns: Sequence[int]) -> list[keeping.Order]:
-        """Return for each client what its host needs to keep its samples."""
-        callers, (run, start) = self.case.callers * self.case.outstanding, self.name
-        run = run or f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z"  # of a start outside of runs
-        return [
-            keeping.Order(
-                *(run, start, number, callers, self.width, at_ns, int(self.window_s * 1e9)),
-                *(self.seed * 1000 + number, keeping.above() // keeping.PART),
-            )
-            for number, at_ns in enumerate(go_ns)
-        ]
 
     def _wait(self, spawned: Spawned, meters: Sequence[WindowMeter]) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
         """Wait for the end of the load; of a stream, until everything sent has been received."""
@@ -447,13 +399,11 @@ class Start:
             counts |= {"streams": int(streams["is_complete"].sum())}
             return StartRecord(ledger | counts, load=load, report=numbers, streams=streams, replies=replies)
         calls = calls_of(done, go_ns, self.width)
-        last_ns = max([window_ns(done, calls, self.window_s), *(row["last_ns"] for row in window.sketches)])
-        ledger = self._ledger(spawned, prepared, window, last_ns)
+        ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
         numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
         hosts = rows(self.hosts, self.of_clients, window.metered, done, has_server=bool(spawned.server))
         sessions = sessions_of(done, go_ns[0])
-        kept = list(window.sketches)
-        return StartRecord(ledger | counts, calls, [], load, numbers, sessions, hosts=hosts, sketches=kept)
+        return StartRecord(ledger | counts, calls, [], load, numbers, sessions, hosts=hosts)
 
     def _ask(self, spawned: Spawned) -> Counted | None:
         """Return what the server has counted so far; None if it cannot be asked."""
@@ -499,7 +449,7 @@ class Start:
             **window.used,
         }
 
-    def obituary(self, known: str, children: Sequence[Reported]) -> str:
+    def obituary(self, known: str, children: Sequence[ChildHandle]) -> str:
         """Return how the server and the router ended, if ``known`` does not say so: clients often notice first.
 
         A router's controller takes a moment to see that its worker is gone, and longer on a busy machine.

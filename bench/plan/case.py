@@ -98,6 +98,11 @@ class Case:
         return self.processes * self.callers * self.outstanding
 
     @property
+    def calls_per_caller(self) -> int:
+        """How many calls each caller, or each call under way, makes at most."""
+        return max(1, self.max_calls // self.under_way)
+
+    @property
     def processes(self) -> int:
         """How many client processes there are: one more than ``clients`` where a host measures latency alone."""
         return self.clients + ("latency" in self.hosts)
@@ -113,4 +118,4 @@ class Case:
 
 
 _PROPERTIES = {"is_short", "is_paced", "generator", "tls", "stream_s", "under_way", "processes"}
-_FACTORS = {one.name for one in fields(Case)} | _PROPERTIES
+_FACTORS = {known.name for known in fields(Case)} | _PROPERTIES

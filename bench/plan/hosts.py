@@ -70,18 +70,18 @@ def _roles(given: object, what: str) -> dict[str, Any]:
         raise unknown(f"role in {what}", strange[0], KEYS)
     if not isinstance(given.get("scheduler"), str):
         raise UsageError(f"{what} names no scheduler: add a line like scheduler: tcp://HOST:8786")
-    found: dict[str, Any] = {"scheduler": _scheduler(given["scheduler"])}
+    roles: dict[str, Any] = {"scheduler": _scheduler(given["scheduler"])}
     for role in ("server", "latency"):
         if given.get(role) is not None:
-            found[role] = _name(given[role], role, what)
+            roles[role] = _name(given[role], role, what)
     if (load := given.get("load")) is not None:
-        found["load"] = [_name(one, "load", what) for one in (load if isinstance(load, list | tuple) else [load])]
-        if not found["load"]:
+        roles["load"] = [_name(name, "load", what) for name in (load if isinstance(load, list | tuple) else [load])]
+        if not roles["load"]:
             raise UsageError(f"load in {what} is empty: name at least one host, or leave load out")
-    each = [name for role in KEYS[1:] if role in found for name in _listed(found[role])]
-    if twice := [name for name in each if each.count(name) > 1]:
+    names = [name for role in KEYS[1:] if role in roles for name in _listed(roles[role])]
+    if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"{what} names {twice[0]} twice: a host has one role")
-    return {key: found[key] for key in KEYS if key in found}
+    return {key: roles[key] for key in KEYS if key in roles}
 
 
 def _listed(value: Any) -> list[str]:

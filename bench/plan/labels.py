@@ -3,7 +3,7 @@
 from bench.plan import hosts, namespaces
 from bench.plan.case import Case
 from bench.plan.retry_policy import RetryPolicy
-from bench.text import duration
+from bench.text import counted, duration
 
 MEANT_BY = {"freeze_ms": "freeze_after"}  # an option that means nothing where the other is not set
 
@@ -12,23 +12,12 @@ def labels(cases: tuple[Case, ...]) -> list[str]:
     """Return a label for each case: system and transport, and the other factors that differ between them."""
     peers = [case for case in cases if case.system != "loopback"]
     paced = {peer.load for peer in peers} != {"open"}
-    found = [_label(case, [peer for peer in peers if peer.load == case.load], paced) for case in cases]
-    return [label + _again(found[:place].count(label)) for place, label in enumerate(found)]
+    texts = [_label(case, [peer for peer in peers if peer.load == case.load], paced) for case in cases]
+    return [label + _again(texts[:place].count(label)) for place, label in enumerate(texts)]
 
 
 def _again(times: int) -> str:
     return "" if not times else " again" if times == 1 else f" again {times}"
-
-
-def _callers(case: Case) -> str:
-    if case.load == "reply_stream":
-        return f"{case.callers:,} stream{'s' * (case.callers > 1)}"
-    return f"{case.callers} caller{'s' * (case.callers > 1)} each"
-
-
-def _renewed(calls: int) -> str:
-    """Return after how many calls connections are renewed, in words; nothing for those that are not."""
-    return f"{calls:,} call{'s' * (calls > 1)} per connection" if calls else ""
 
 
 def _option(name: str, value: object) -> str:
@@ -47,20 +36,21 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     """Return a case's label; ``paced``: whether the offered rate distinguishes it from cases of another load."""
     if case.system == "loopback":
         return "loopback (no server)"
+    is_streamed, renewed = case.load == "reply_stream", case.calls_per_connection
     words = {
         "hosts": namespaces.described(case.hosts) or ("between hosts" if hosts.is_far(case.hosts) else ""),
         "offered_per_s": f"{case.offered_per_s:g}/s" if case.is_paced else "",
         "message": case.message,
         "payload_bytes": f"{case.payload_bytes:,} B",
         "placement": case.placement,
-        "clients": f"{case.clients} client{'s' * (case.clients > 1)}",
+        "clients": counted(case.clients, "client"),
         "max_calls": f"{case.max_calls // case.under_way} calls" if case.is_short else "",
-        "callers": _callers(case),
-        "gap_us": f"every {duration(case.gap_us)}" if case.gap_us else "unpaced" if case.load == "reply_stream" else "",
+        "callers": counted(case.callers, "stream") if is_streamed else f"{counted(case.callers, 'caller')} each",
+        "gap_us": f"every {duration(case.gap_us)}" if case.gap_us else "unpaced" if is_streamed else "",
         "reply_bytes": f"replies of {case.reply_bytes:,} B" if case.reply_bytes else "",
         "replies": f"{case.replies} replies" if case.replies else "",
         "engine": case.engine,
-        "calls_per_connection": _renewed(case.calls_per_connection),
+        "calls_per_connection": f"{counted(renewed, 'call')} per connection" if renewed else "",
         "outstanding": f"{case.outstanding} outstanding" if case.outstanding > 1 else "",
         "large_bytes": f"beside {case.large_bytes:,} B" if case.large_bytes else "",
         "p99_bytes": f"p99 {case.p99_bytes:,} B" if case.p99_bytes else "",
@@ -68,8 +58,8 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     }
     varied = {name for name in words if len({str(getattr(peer, name)) for peer in peers}) > 1}
     shown = [text for name, text in words.items() if text and (name in varied or (paced and name == "offered_per_s"))]
-    mine = [peer.options for peer in peers if peer.system == case.system]
-    turned = {name: value for name, value in case.options.items() if len({str(o.get(name)) for o in mine}) > 1}
+    own = [peer.options for peer in peers if peer.system == case.system]
+    turned = {name: value for name, value in case.options.items() if len({str(o.get(name)) for o in own}) > 1}
     named = {name: value for name, value in turned.items() if _is_set(case.options, name, value)}
     shown += [_option(name, value) for name, value in named.items()]
     return " ".join([case.system, case.target or case.transport, *shown])

@@ -32,7 +32,7 @@ def checked(given: Mapping[str, Any], transport: str) -> dict[str, Any]:
     if strange := [name for name in link if name != RATE]:
         raise unknown(f"property of {KEY}", strange[0], (RATE,))
     rate = link.get(RATE, 0)
-    return hosts(int(parameters.positive(rate, RATE, MOST_MBIT)) if rate else 0)
+    return hosts(parameters.count(rate, RATE, MOST_MBIT) if rate else 0)
 
 
 def rate_mbit(given: Mapping[str, Any]) -> int:

@@ -19,7 +19,7 @@ class Objective:
 
 def objective(text: str) -> Objective:
     """Parse an objective such as "p99<=5ms" or "p99<5ms"; UsageError states the form."""
-    found = re.fullmatch(r"\s*p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(us|ms|s)\s*", text)
-    if not found or not 0 < float(found[1]) < 100 or not float(found[2]) > 0:
+    match = re.fullmatch(r"\s*p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(us|ms|s)\s*", text)
+    if not match or not 0 < float(match[1]) < 100 or not float(match[2]) > 0:
         raise UsageError(f"{text!r} is not an objective: write for example p99<=5ms")
-    return Objective(float(found[1]) / 100, float(found[2]) * {"us": 1, "ms": 1e3, "s": 1e6}[found[3]])
+    return Objective(float(match[1]) / 100, float(match[2]) * {"us": 1, "ms": 1e3, "s": 1e6}[match[3]])

@@ -65,9 +65,14 @@ def positive(value: object, what: str, at_most: float, whole: bool = True) -> fl
     return int(number) if whole else float(number)
 
 
-def positives(value: object, what: str, at_most: float) -> list[int]:
+def count(value: object, what: str, at_most: int, least: int = 1) -> int:
+    """Return a whole number from ``least``, which is 0 or 1, up to ``at_most``; UsageError says which are allowed."""
+    return 0 if least == 0 and literal(value) == 0 else int(positive(value, what, at_most))
+
+
+def positives(value: object, what: str, at_most: int) -> list[int]:
     """Return a list of whole numbers, each once; takes one number, a list, or a string of either."""
-    numbers = [int(positive(item, what, at_most)) for item in as_list(value)]
+    numbers = [count(item, what, at_most) for item in as_list(value)]
     if not numbers:
         raise UsageError(f"{what} is an empty list: give at least one number")
     return list(dict.fromkeys(numbers))
@@ -75,17 +80,17 @@ def positives(value: object, what: str, at_most: float) -> list[int]:
 
 def flag(value: object, what: str) -> bool:
     """Return a truth value; UsageError for anything but true and false."""
-    found = literal(value)
-    if not isinstance(found, bool):
+    answer = literal(value)
+    if not isinstance(answer, bool):
         raise UsageError(f"{what} must be true or false, not {value!r}")
-    return found
+    return answer
 
 
 def mapping(value: object, what: str) -> dict[str, Any]:
     """Return a mapping, given as such or as a string ("{writes: 2}"); an empty string is an empty mapping."""
-    found = literal(value)
-    if found in (None, ""):
+    items = literal(value)
+    if items in (None, ""):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(items, dict):
         raise UsageError(f"{what} must be a mapping like {{name: value}}, not {value!r}")
-    return {str(key): item for key, item in found.items()}
+    return {str(name): item for name, item in items.items()}

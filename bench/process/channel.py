@@ -36,16 +36,16 @@ class Message:
 
     def __init__(self, **values: Any) -> None:
         if unknown := [name for name in values if name not in self._fields]:
-            raise _foreign(f"the message {type(self).__name__} has an unknown field {unknown[0]!r}")
+            raise foreign(f"the message {type(self).__name__} has an unknown field {unknown[0]!r}")
         if missing := [name for name in self._fields if name not in values and not hasattr(type(self), name)]:
-            raise _foreign(f"the message {type(self).__name__} lacks its field {missing[0]!r}")
+            raise foreign(f"the message {type(self).__name__} lacks its field {missing[0]!r}")
         vars(self).update(values)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} cannot be changed")
 
 
-def _foreign(what: str) -> SystemFailedError:
+def foreign(what: str) -> SystemFailedError:
     """Return the error for a message that this version does not know."""
     return SystemFailedError(f"{what}: parent and child are not of one version; end the processes of older runs")
 
@@ -55,7 +55,7 @@ def encode(message: Message) -> Iterator[Any]:
     values = dict(vars(message))
     views = [memoryview(blob).cast("B") for blob in values.pop("blobs", ())]
     head = {"kind": type(message).__name__, "sizes": [len(view) for view in views], **values}
-    yield json.dumps(head).encode() + b"\n"
+    yield json.dumps(head, default=vars).encode() + b"\n"
     yield from views
 
 
@@ -64,7 +64,7 @@ def decode(head: dict[str, Any], blobs: Sequence[bytes] = ()) -> Message:
     values = {name: value for name, value in head.items() if name not in ("kind", "sizes")}
     kind = Message.kinds.get(str(head.get("kind")))
     if kind is None:
-        raise _foreign(f"there is no message {head.get('kind')!r}")
+        raise foreign(f"there is no message {head.get('kind')!r}")
     return kind(**values, blobs=tuple(blobs)) if blobs or "blobs" in kind._fields else kind(**values)
 
 
@@ -75,7 +75,7 @@ def read_line(line: bytes) -> dict[str, Any]:
     except ValueError:
         head = None
     if not isinstance(head, dict):
-        raise _foreign(f"{line[:80]!r} is no message")
+        raise foreign(f"{line[:80]!r} is no message")
     return head
 
 
@@ -170,7 +170,7 @@ class Channel:
         if isinstance(message, BaseException):
             raise message
         if not isinstance(message, kind):
-            raise _foreign(f"{type(message).__name__} came instead of {kind.__name__}")
+            raise foreign(f"{type(message).__name__} came instead of {kind.__name__}")
         return message
 
     def send(self, message: Message) -> None:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -56,7 +55,7 @@ def private_directory() -> str:
     return f"{paths.for_sockets()}/roundtrip-{os.getpid()}-{secrets.token_hex(4)}"
 
 
-class Reported:
+class ChildHandle:
     """A child process as its reports show it, wherever it runs: what it sent, in the order of arrival.
 
     name: for errors. pid: its number on its machine. Who has one sends it messages, and ends it by ``stop``.
@@ -96,13 +95,8 @@ class Reported:
         """End its input."""
         raise NotImplementedError
 
-    @property
-    def host_name(self) -> str:
-        """The name of its host."""
-        return "here"
-
-    def keep(self, order: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-        """Let its host keep the samples that it holds back; return what waits for the answer of ``keeping.keep``."""
+    def ask_for_samples(self) -> Callable[[], bytes]:
+        """Ask its host for the samples that it holds; return what waits for them, packed."""
         raise NotImplementedError
 
     def begin_to_stop(self) -> None:
@@ -135,11 +129,11 @@ class Reported:
         return None
 
 
-class Child(Process, Reported):
+class Child(Process, ChildHandle):
     """One server, client or router of this machine: a fresh interpreter that leaves when this process does."""
 
     def __init__(self, name: str, module: str, spec: Message) -> None:
-        Reported.__init__(self, name)
+        ChildHandle.__init__(self, name)
         self._directory: str | None = getattr(spec, "directory", None)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, so nothing can be left over
         Process.__init__(
@@ -192,7 +186,7 @@ class Child(Process, Reported):
             shutil.rmtree(self._directory, ignore_errors=True)
 
 
-def stop_all(children: Sequence[Reported]) -> None:
+def stop_all(children: Sequence[ChildHandle]) -> None:
     """End all children, side by side."""
     for child in children:
         child.ask_to_leave()
@@ -204,9 +198,9 @@ def stop_all(children: Sequence[Reported]) -> None:
 
 def collect(
     kind: type[Kind],
-    wanted: Sequence[Reported],
+    wanted: Sequence[ChildHandle],
     deadline_s: float,
-    others: Sequence[Reported] = (),
+    others: Sequence[ChildHandle] = (),
     tick: Callable[[], None] = lambda: None,
 ) -> list[Kind]:
     """Wait until each wanted child has sent a message of this kind; return the messages in that order.
@@ -217,7 +211,7 @@ def collect(
     machine is crowded: what they wait for may be starved, though they are not.
     ``tick`` is called about every 0.2 s meanwhile.
     """
-    got: dict[Reported, Kind] = {}
+    got: dict[ChildHandle, Kind] = {}
     began = time.monotonic()
     end, next_tick, used_s = began + deadline_s, began + TICK_S, -math.inf
     with selectors.DefaultSelector() as selector:
@@ -258,7 +252,7 @@ _DOING: dict[type[Message], str] = {
 }
 
 
-def _late(kind: type[Message], child: Reported, deadline_s: float) -> SystemFailedError:
+def _late(kind: type[Message], child: ChildHandle, deadline_s: float) -> SystemFailedError:
     why = "it or its peer hangs"
     if kind is Listening:
         why = "serve() has not called service.announce(address), or hangs before it"

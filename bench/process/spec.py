@@ -7,11 +7,12 @@ the measured times follow the last report as raw int64. All instants are of ``pe
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.process.channel import Message
+from bench.plan.case import Case
+from bench.process.channel import Message, foreign
 
 
 class SystemSpec(Message):
-    """The system of a child: its name, the transport, all or some of its options.
+    """The system of a router, or of a whole client process: its name, the transport, all or some of its options.
 
     credentials: names and texts of files (``bench.credentials``), without private keys for a client.
     """
@@ -22,24 +23,34 @@ class SystemSpec(Message):
     credentials: Mapping[str, str] = {}
 
 
-class ServerSpec(SystemSpec):
-    """Specification of a server.
+class CaseSpec(Message):
+    """What both sides get: the case, and the credentials as in ``SystemSpec``. A case is sent as the dict of it."""
 
-    load: ``stream`` for the receiver of one-way messages, which verifies ``payload_bytes`` made from ``seed``. cpus:
-    the CPUs to which it is pinned; None: not pinned. bind: the address that the user names. router: the addresses that
-    the router announced. directory: its private directory. environment: the folder of its Python environment, or "".
-    message: what requests carry, as in ``Case``.
+    case: Case
+    seed: int = 1
+    credentials: Mapping[str, str] = {}
+
+    def __init__(self, **values: Any) -> None:
+        if isinstance(values.get("case"), dict):
+            try:
+                values["case"] = Case.from_dict(values["case"])
+            except TypeError as reason:
+                raise foreign(f"the message {type(self).__name__} has a strange case: {reason}") from reason
+        super().__init__(**values)
+
+
+class ServerSpec(CaseSpec):
+    """Specification of a server; of the load ``stream`` the receiver, which verifies a payload made from ``seed``.
+
+    cpus: the CPUs to which it is pinned; None: not pinned. bind: the address that the user names. router: the addresses
+    that the router announced. directory: its private directory. environment: the folder of its Python environment.
     """
 
-    load: str = "closed"
-    payload_bytes: int = 1
-    seed: int = 1
     cpus: Sequence[int] | None = None
     bind: str | None = None
     router: Mapping[str, str] = {}
     directory: str = ""
     environment: str = ""
-    message: str = "bytes"
 
 
 class RouterSpec(SystemSpec):
@@ -50,44 +61,18 @@ class RouterSpec(SystemSpec):
     environment: str
 
 
-class ClientSpec(SystemSpec):
+class ClientSpec(CaseSpec):
     """Specification of a client.
 
-    callers: number of callers. max_calls: limit of each caller. share: (index, number) of the clients that share the
-    schedule of an open load, fixed by ``schedule_seed``. sessions: calls and payload in bytes of each client process.
-    server_cpus: the CPUs of the server's thread, for the transport inproc. message, content: as in ``Case``. retry: the
-    fields of ``bench.plan.retry_policy.RetryPolicy``, for the load ``retry``. replies, reply_bytes,
-    gap_us: what each request of the load ``reply_stream`` asks for. calls_per_connection:
-    0: connections are kept. outstanding: calls under way on each connection. large_bytes: payload of the last of them,
-    0: none is larger. p99_bytes: p99 of log-normal sizes with the median ``payload_bytes``, 0: all are equal.
-    hold_above: for the host, not for the client: it holds back more samples than that; 0: it sends any number.
+    share: (index, number) of the clients that share the schedule of an open load, fixed by ``schedule_seed``.
+    server_cpus: the CPUs of the server's thread, for the transport inproc.
     """
 
-    load: str
-    engine: str
-    payload_bytes: int
-    seed: int
-    callers: int
-    max_calls: int
     window_s: float
     cpus: Sequence[int] | None
     server_cpus: Sequence[int] | None
     share: Sequence[int]
-    offered_per_s: float
-    arrivals: str
     schedule_seed: int
-    sessions: Sequence[Sequence[int]]
-    message: str = "bytes"
-    content: str = ""
-    retry: Mapping[str, Any] = {}
-    replies: int = 0
-    reply_bytes: int = 0
-    gap_us: int = 0
-    calls_per_connection: int = 0
-    outstanding: int = 1
-    large_bytes: int = 0
-    p99_bytes: int = 0
-    hold_above: int = 0
 
 
 class SessionSpec(SystemSpec):
@@ -173,8 +158,8 @@ class Done(Usage):
     of a stream the sender's marks. errors: calls that failed. numbers: name, value and unit of what a load generator
     reported. scheduled: how many calls an open load was to make. window_s: as a generator took it. sessions: the client
     processes, each as ``bench.child.session.Session``. counted: requests that the server inside this process answered.
-    codec: ``bench.child.structured_messages.Alone``, by name. held: how many samples its host holds back, instead of
-    ``blobs``. late_ns: how long after the instant *go* the order to go arrived; 0 if in time.
+    codec: ``bench.child.structured_messages.Alone``, by name. is_held: whether its host holds ``blobs`` until the
+    window is over. late_ns: how long after the instant *go* the order to go arrived; 0 if in time.
     """
 
     calls: int
@@ -186,7 +171,7 @@ class Done(Usage):
     sessions: Sequence[Sequence[int | None]] = ()
     counted: int | None = None
     codec: Mapping[str, float] = {}
-    held: int = 0
+    is_held: bool = False
     late_ns: int = 0
 
 

@@ -90,42 +90,32 @@ class Folder:
         """Return a table's files in order."""
         return sorted((self.path / table).glob("*.parquet"))
 
-    def read(self, table: str) -> pa.Table:
-        """Return one whole table; only complete starts count.
-
-        The values of all its files are judged at once; where something is wrong, each by itself, to name the file.
-        """
-        done = self.done()
+    def read(self, table: str, starts: set[int] | None = None) -> pa.Table:
+        """Return one whole table; only complete starts count, or of them those given."""
+        done = self.done() if starts is None else starts
         self._look_for_all(table, done)
-        files = self.files(table)
-        parts = [self.read_file(file, table, is_judged=False) for file in files]
-        whole = pa.concat_tables(parts).combine_chunks() if parts else schema.TABLES[table].empty_table()
-        if schema.implausible(whole, table):
-            whole = pa.concat_tables([self.read_file(file, table) for file in files])
-        return _in_order(whole, done)
+        parts = [self.read_file(file, table) for file in self.files(table)]
+        return _in_order(pa.concat_tables(parts) if parts else schema.TABLES[table].empty_table(), done)
 
-    def read_file(self, file: Path, table: str, is_judged: bool = True) -> pa.Table:
-        """Return one file of a table; DataError if it cannot be read, was altered, or holds another start's rows.
-
-        Unless ``is_judged``, the values of a file that is as it was written are left to the caller to judge.
-        """
-        name, known = f"{table}/{file.name}", self._digests(file.stem)
+    def read_file(self, file: Path, table: str) -> pa.Table:
+        """Return one file of a table; DataError if it cannot be read, was altered, or holds another start's rows."""
+        name, digests = f"{table}/{file.name}", self._digests(file.stem)
         try:
             content = read_bytes(file)
-            is_altered = known is not None and known.get(name) != integrity.digest(content)
-            found = as_table(content, table)
-            if (is_judged or is_altered) and (wrong := schema.implausible(found, table)):
+            is_altered = digests is not None and digests.get(name) != integrity.digest(content)
+            rows = as_table(content, table)
+            if wrong := schema.implausible(rows, table):
                 raise ValueError(wrong)
-            starts = found["start"].unique().to_pylist()
+            starts = rows["start"].unique().to_pylist()
             if file.stem.isdecimal() and set(starts) - {int(file.stem)}:
                 raise ValueError("it holds rows of another start")
-            if table == "ledger" and len(starts) < len(found):
+            if table == "ledger" and len(starts) < len(rows):
                 raise ValueError("it holds a start twice")
         except (OSError, ValueError) as reason:
             raise unreadable(file, _in_words(reason)) from reason
         if is_altered:
             self._differs(name)
-        return found
+        return rows
 
     def look_at_all(self) -> list[str]:
         """Read every file, and return the names of those that differ from what was written."""
@@ -176,11 +166,11 @@ class Folder:
     def append(self, start: int, tables: dict[str, pa.Table]) -> None:
         """Write one start's tables, the ledger last: with it the start is complete, even if nothing was due in it."""
         needed = {"ledger"} | ({"samples"} if not len(tables.get("marks", ())) else set())
-        self._write(f"{start:05d}", {name: each for name, each in tables.items() if len(each) or name in needed})
+        self._write(f"{start:05d}", {name: rows for name, rows in tables.items() if len(rows) or name in needed})
 
     def write_all(self, tables: Mapping[str, pa.Table]) -> None:
         """Write the tables of a whole run, one file for each that has rows."""
-        self._write("all", {name: each for name, each in tables.items() if len(each)})
+        self._write("all", {name: rows for name, rows in tables.items() if len(rows)})
 
     def _write(self, stem: str, tables: Mapping[str, pa.Table]) -> None:
         """Write files and before them their digests; the ledger comes last."""
@@ -249,9 +239,9 @@ class Folder:
 def _in_order(table: pa.Table, starts: set[int]) -> pa.Table:
     """Return the rows of some starts by the number of the start, and else in the order in which they are."""
     numbers = table["start"].to_numpy()
-    wanted = np.isin(numbers, list(starts))
-    found = table if wanted.all() else table.filter(pa.array(wanted))
-    return found if (np.diff(numbers[wanted]) >= 0).all() else found.sort_by("start")
+    is_asked = np.isin(numbers, list(starts))
+    rows = table if is_asked.all() else table.filter(pa.array(is_asked))
+    return rows if (np.diff(numbers[is_asked]) >= 0).all() else rows.sort_by("start")
 
 
 def _in_words(reason: Exception) -> str:

@@ -32,19 +32,19 @@ def written(digests: Mapping[str, str]) -> str:
 
 def read(text: str) -> dict[str, str]:
     """Return digests by file name from such lines; ValueError for a line that is no such line."""
-    found = {}
+    digests = {}
     for line in text.splitlines():
         parts = _LINE.fullmatch(line)
         if parts is None:
             raise ValueError(f"{line[:80]!r} is not a line of SHA-256 and name")
-        found[parts[2]] = parts[1]
-    return found
+        digests[parts[2]] = parts[1]
+    return digests
 
 
 def of_manifest(manifest: Mapping[str, Any]) -> str:
     """Return the digest of a manifest's fields, the one that holds the digest apart."""
-    known = {name: value for name, value in manifest.items() if name != "digest"}
-    return digest(json.dumps(known, sort_keys=True, separators=(",", ":")).encode())
+    others = {name: value for name, value in manifest.items() if name != "digest"}
+    return digest(json.dumps(others, sort_keys=True, separators=(",", ":")).encode())
 
 
 def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:

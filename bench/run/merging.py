@@ -34,8 +34,12 @@ class Merged:
     @property
     def verdict(self) -> str:
         """Return whether the hosts that load agree; ``AGREE`` where there is only one."""
-        found = [one.verdict for one in self.tested.values()]
-        return DIFFER if DIFFER in found else found[0] if found else AGREE if len(self.loading) < 2 else pooling.UNKNOWN
+        verdicts = [agreement.verdict for agreement in self.tested.values()]
+        if DIFFER in verdicts:
+            return DIFFER
+        if verdicts:
+            return verdicts[0]
+        return AGREE if len(self.loading) < 2 else pooling.UNKNOWN
 
 
 def misplaced(hosts: pd.DataFrame) -> str:
@@ -66,27 +70,22 @@ def hosts_of(calls: pd.DataFrame, hosts: pd.DataFrame, case_of: Callable[[int], 
 def _by_process(rows: pd.DataFrame, names: list[str]) -> "np.ndarray[Any, Any]":
     """Return for each client process of a start the place of its host in ``names``; behind the last one -1."""
     step = int((rows["role"] == "load").sum())
-    found = np.full(int(rows["clients"].sum()) + 1, -1, np.int16)
+    places = np.full(int(rows["clients"].sum()) + 1, -1, np.int16)
     for row in rows.itertuples():
         numbers = int(row.first_client) + step * np.arange(int(row.clients))
-        found[numbers[numbers < len(found) - 1]] = names.index(str(row.host))
-    return found
+        places[numbers[numbers < len(places) - 1]] = names.index(str(row.host))
+    return places
 
 
-def merged(
-    calls: pd.DataFrame,
-    hosts: pd.DataFrame,
-    kept: Callable[[int, str, float], float | None] = lambda start, host, p: None,
-) -> Merged:
+def merged(calls: pd.DataFrame, hosts: pd.DataFrame) -> Merged:
     """Return how the calls of one case are merged.
 
-    calls: those that quantiles describe, with ``start``, ``host``, ``lag_ns`` and ``rtt_ns``; hosts: its rows. kept:
-    returns a start's quantile of a host that kept its samples, else None.
+    calls: those that quantiles describe, with ``start``, ``host``, ``lag_ns`` and ``rtt_ns``; hosts: its rows.
     """
     loading = tuple(sorted(set(hosts.loc[(hosts["role"] == "load") & (hosts["clients"] > 0), "host"])))
-    tested = _tested(calls, loading, kept) if len(loading) > 1 else {}
-    if len(alone := set(hosts.loc[hosts["role"] == "latency", "host"])) == 1:
-        return Merged(LATENCY, alone.pop(), loading, tested)
+    tested = _tested(calls, loading) if len(loading) > 1 else {}
+    if len(of_latency := set(hosts.loc[hosts["role"] == "latency", "host"])) == 1:
+        return Merged(LATENCY, of_latency.pop(), loading, tested)
     if len(loading) < 2:
         return Merged(ALONE, "", loading, tested)
     if tested and _may_be_pooled(tested):
@@ -96,30 +95,24 @@ def merged(
 
 def _slowest(calls: pd.DataFrame, loading: tuple[str, ...], tested: dict[float, Agreement]) -> str:
     """Return the host with the largest ratio of the first quantile that is not agreed on, else the largest median."""
-    for one in tested.values():
-        if one.verdict != AGREE:
-            return loading[one.slowest]
+    for agreement in tested.values():
+        if agreement.verdict != AGREE:
+            return loading[agreement.slowest]
     medians = (calls["lag_ns"] + calls["rtt_ns"]).groupby(calls["host"].astype(object)).median()
     return str(medians.idxmax()) if len(medians) else ""
 
 
 def _may_be_pooled(tested: dict[float, Agreement]) -> bool:
     first, *others = tested.values()
-    return first.verdict == AGREE and not any(one.verdict == DIFFER for one in others)
+    return first.verdict == AGREE and not any(agreement.verdict == DIFFER for agreement in others)
 
 
-def _tested(
-    calls: pd.DataFrame, loading: tuple[str, ...], kept: Callable[[int, str, float], float | None]
-) -> dict[float, Agreement]:
+def _tested(calls: pd.DataFrame, loading: tuple[str, ...]) -> dict[float, Agreement]:
     """Return what each quantile says of hosts, where all of them have enough calls for it in every start."""
     times = (calls["lag_ns"] + calls["rtt_ns"]).groupby([calls["start"], calls["host"].astype(object)])
-    found = {}
+    tested = {}
     for p in TESTED:
-        each = times.agg(lambda values, p=p: stats.carried(values.to_numpy(), p)).unstack().reindex(columns=loading)
-        for start in each.index:
-            for host in loading:
-                if (known := kept(int(start), host, p)) is not None:
-                    each.loc[start, host] = known
-        if len(each) and each.notna().all(axis=None) and (each > 0).all(axis=None):
-            found[p] = pooling.agreement(each.to_numpy())
-    return found
+        by_host = times.agg(lambda values, p=p: stats.carried(values.to_numpy(), p)).unstack().reindex(columns=loading)
+        if len(by_host) and by_host.notna().all(axis=None) and (by_host > 0).all(axis=None):
+            tested[p] = pooling.agreement(by_host.to_numpy())
+    return tested

@@ -55,7 +55,7 @@ def query(sql: str, external: bool = False) -> pd.DataFrame:
     """
     connection = duckdb.connect()
     try:
-        files = [file for name in schema.TABLES for file in _add_view(connection, name)]
+        files = [file for name in schema.TABLES if name in sql for file in _add_view(connection, name)]
         if not external:
             _close_in(connection, sql, files)
         return connection.sql(sql).df()
@@ -72,7 +72,7 @@ def _first_line(reason: duckdb.Error) -> str:
 def _close_in(connection: duckdb.DuckDBPyConnection, sql: str, files: list[str]) -> None:
     """Leave a connection no file but these, to be read; UsageError for what is not one SELECT statement."""
     statements = connection.extract_statements(sql)
-    if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
         raise UsageError("a question is one SELECT statement; to change or to write something: external=True")
     connection.execute(f"set allowed_paths=[{_quoted(files)}]")
     connection.execute("set enable_external_access=false")

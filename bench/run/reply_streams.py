@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.run.folder import Folder
 
 LOAD = "reply_stream"
 TIMES = ("first", "gap", "uneven", "pacing", "transit")  # of a start: quantiles of each in us
@@ -19,13 +18,12 @@ def column(time: str, p: float) -> str:
 COLUMNS = (*(column(time, p) for time in TIMES for p in QUANTILES), "overdue")
 
 
-def streams(folder: Folder, ledger: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per request: the table ``streams`` with ``case``, and ``warm`` after the warm-up.
+def streams(stored: pd.DataFrame, ledger: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per request: the table ``streams`` as stored, with ``case``, and ``warm`` after the warm-up.
 
     Of a start in which no stream began after the warm-up all are warm: a stream that lasts as long as its window.
     """
-    frame: pd.DataFrame = folder.read("streams").to_pandas()
-    frame = frame.sort_values(["start", "stream"], kind="stable", ignore_index=True)
+    frame = stored.sort_values(["start", "stream"], kind="stable", ignore_index=True)
     known = ledger[["case", "warm_up_ns"]].reindex(frame["start"])
     frame["case"] = known["case"].to_numpy()
     warm = frame["t_send_ns"] >= known["warm_up_ns"].to_numpy()
@@ -33,14 +31,14 @@ def streams(folder: Folder, ledger: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def replies(folder: Folder, known: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per stored reply: the table ``replies`` with ``number`` in its stream, and its stream's columns.
+def replies(stored: pd.DataFrame, streams: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per stored reply: the table as stored, with ``number`` in its stream, and its stream's columns.
 
-    known: as ``streams`` returns it; its ``case``, ``warm`` and ``is_complete`` are added.
+    streams: as the function of that name returns it; its ``case``, ``warm`` and ``is_complete`` are added.
     """
-    frame: pd.DataFrame = folder.read("replies").to_pandas()
-    frame["number"] = frame.groupby(["start", "stream"]).cumcount()
-    return frame.merge(known[["start", "stream", "case", "warm", "is_complete"]], on=["start", "stream"], how="left")
+    frame = stored.assign(number=stored.groupby(["start", "stream"]).cumcount())
+    columns = ["start", "stream", "case", "warm", "is_complete"]
+    return frame.merge(streams[columns], on=["start", "stream"], how="left")
 
 
 def gaps(rows: pd.DataFrame) -> pd.DataFrame:
@@ -48,7 +46,7 @@ def gaps(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["number"] > 0) & rows["warm"] & rows["is_complete"]]
 
 
-def quantiles(ledger: pd.DataFrame, known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+def quantiles(ledger: pd.DataFrame, streams: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame:
     """Return the columns ``COLUMNS`` and ``stream_rate_per_s``, one row per start of this load.
 
     A quantile above the median is NaN where the start has too few values to carry it. ``uneven`` times are the
@@ -56,21 +54,21 @@ def quantiles(ledger: pd.DataFrame, known: pd.DataFrame, rows: pd.DataFrame) -> 
     already, more than one gap late; NaN where unpaced. ``stream_rate_per_s``: replies per second between the first and
     the last reply of the start.
     """
-    mine = ledger.index[ledger["load"] == LOAD]
-    found = pd.DataFrame(index=mine, columns=[*COLUMNS, "stream_rate_per_s"], dtype=float)
-    whole, inner = known[known["warm"] & known["is_complete"]], gaps(rows).copy()
-    inner["uneven_ns"] = (inner["gap_ns"] - ledger["gap_us"].reindex(inner["start"]).to_numpy() * 1e3).abs()
-    found["overdue"] = _overdue(rows[rows["warm"]], ledger["gap_us"]).reindex(mine)
-    for time, table in (("first", whole), *((name, inner) for name in TIMES[1:])):
-        for start, values in table.groupby("start")[f"{time}_ns"]:
+    starts = ledger.index[ledger["load"] == LOAD]
+    values = pd.DataFrame(index=starts, columns=[*COLUMNS, "stream_rate_per_s"], dtype=float)
+    complete, with_gap = streams[streams["warm"] & streams["is_complete"]], gaps(replies).copy()
+    with_gap["uneven_ns"] = (with_gap["gap_ns"] - ledger["gap_us"].reindex(with_gap["start"]).to_numpy() * 1e3).abs()
+    values["overdue"] = _overdue(replies[replies["warm"]], ledger["gap_us"]).reindex(starts)
+    for time, table in (("first", complete), *((name, with_gap) for name in TIMES[1:])):
+        for start, of_start in table.groupby("start")[f"{time}_ns"]:
             for p in QUANTILES:
-                found.loc[start, column(time, p)] = stats.carried(values.to_numpy() / 1e3, p)
-    for start, values in known[known["replies"] > 0].groupby("start"):
-        first = (values["t_send_ns"] + values["first_ns"]).min()
-        last = (values["t_send_ns"] + values["last_ns"]).max()
-        count = np.array([1, int(values["replies"].sum())])
-        found.loc[start, "stream_rate_per_s"] = stats.stream_rate(np.array([first, last]), count)
-    return found
+                values.loc[start, column(time, p)] = stats.carried(of_start.to_numpy() / 1e3, p)
+    for start, of_start in streams[streams["replies"] > 0].groupby("start"):
+        first = (of_start["t_send_ns"] + of_start["first_ns"]).min()
+        last = (of_start["t_send_ns"] + of_start["last_ns"]).max()
+        count = np.array([1, int(of_start["replies"].sum())])
+        values.loc[start, "stream_rate_per_s"] = stats.stream_rate(np.array([first, last]), count)
+    return values
 
 
 def _overdue(rows: pd.DataFrame, gap_us: "pd.Series[float]") -> "pd.Series[float]":

@@ -1,6 +1,6 @@
 """The tables of a run on disk: columns, types, units and meanings; version and validation.
 
-A run folder holds ``manifest.json`` and eleven tables of Parquet files, one file for each start:
+A run folder holds ``manifest.json`` and ten tables of Parquet files, one file for each start:
 
 - ``ledger``: one row per start: what was measured, what it cost, what was counted
 - ``samples``: one row per request of a closed load
@@ -13,10 +13,8 @@ A run folder holds ``manifest.json`` and eleven tables of Parquet files, one fil
 - ``streams``: one row per request of a load of reply streams; such a start has no samples
 - ``replies``: one row per reply of these streams; of every k-th stream where they are too many
 - ``hosts``: one row per host and role of a start that more machines than this one took part in; else none
-- ``sketches``: one row per client process and slice of the window, of processes that kept their samples on their host:
-  ``samples`` then holds some of them, chosen at random, and exact counts and sums are here
 
-All times in ``samples``, ``marks``, ``load``, ``sessions``, ``attempts``, ``streams`` and ``sketches`` count from the
+All times in ``samples``, ``marks``, ``load``, ``sessions``, ``attempts`` and ``streams`` count from the
 start's *go*, each by the clock of the host that took it; those in ``hosts`` do so by this machine's. A start is
 complete when its ledger row is on disk, which is written last. A null means: not known, or does not apply; never zero.
 """
@@ -25,8 +23,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from bench.run import sketched
 
 VERSION = 2  # 1: files without digests
 
@@ -289,64 +285,6 @@ LEDGER = _schema(
 )
 
 
-def _of_sketch(time: str, what: str) -> list[pa.Field]:
-    return [
-        _field(f"{time}_min_ns", pa.int64(), "ns", f"smallest {what}; null: there is none"),
-        _field(f"{time}_max_ns", pa.int64(), "ns", f"largest {what}; null: there is none"),
-        _field(f"{time}_sum_ns", pa.int64(), "ns", f"sum of each {what}"),
-        _field(f"{time}_first", pa.int64(), "", "number i of the first bucket of the sketch"),
-        _field(f"{time}_zeros", pa.int64(), "1", "how many are not above 0, which are in no bucket"),
-        _field(
-            f"{time}_counts",
-            pa.list_(pa.int64()),
-            "1",
-            "how many are in each bucket from i on: in ns above g^(i-1) up to g^i, g = (1 + accuracy) / (1 - accuracy)",
-        ),
-    ]
-
-
-_WHOLE = "of the process in the whole window"
-
-SKETCHES = _schema(
-    "sketches",
-    [
-        _START,
-        _field("process", pa.int32(), "", "number of the client process, from 0"),
-        _field("host", pa.string(), "", "name of the host, as in the table hosts"),
-        _field("slice", pa.int32(), "", "number of the slice, from 0; 50 are the window, others follow it"),
-        _field("from_ns", pa.int64(), "ns", "when the slice begins"),
-        _field(
-            "to_ns", pa.int64(), "ns", "when the slice ends; null: never, which begins a whole window after the window"
-        ),
-        _field("calls", pa.int64(), "1", "calls that were sent in it, and have a reply"),
-        _field("replies", pa.int64(), "1", "replies that were received in it"),
-        _field(
-            "replies_by_part",
-            pa.list_(pa.int64()),
-            "1",
-            "replies that were received in each of its parts, which are equally long; none: it has no end",
-        ),
-        _field("sampled", pa.int64(), "1", "calls that were sent in it and are in samples, chosen at random"),
-        _field(
-            "waited",
-            pa.int64(),
-            "1",
-            "calls whose connection still waited for a reply when they were due; null: a closed loop",
-        ),
-        _field("accuracy", pa.float64(), "1", "largest relative error of a quantile of the sketches"),
-        *_of_sketch("rtt", "round trip"),
-        *_of_sketch("response", "response time of an open load"),
-        *_of_sketch("idle_lag", "lag of a request of an open load on an idle connection"),
-        _field("begin_ns", pa.int64(), "ns", f"when the last caller sent its first call, {_WHOLE}"),
-        _field("end_ns", pa.int64(), "ns", f"when the first caller received its last reply, {_WHOLE}"),
-        _field("last_ns", pa.int64(), "ns", f"when the last reply was received, {_WHOLE}"),
-        _field("span_ns", pa.int64(), "ns", f"time from a caller's first to its last call, sum over callers, {_WHOLE}"),
-        _field("last_rtt_ns", pa.int64(), "ns", f"round trip of a caller's last call, sum over callers, {_WHOLE}"),
-        _field("cycles", pa.int64(), "1", f"calls that follow a call of the same caller, {_WHOLE}"),
-        _field("path", pa.string(), "", "file on the host with all samples of the process, as in the table samples"),
-    ],
-)
-
 TABLES = {
     "ledger": LEDGER,
     "samples": SAMPLES,
@@ -358,7 +296,6 @@ TABLES = {
     "streams": STREAMS,
     "replies": REPLIES,
     "hosts": HOSTS,
-    "sketches": SKETCHES,
 }
 
 PLAUSIBLE = {  # columns of a table whose every value is known and not negative
@@ -372,18 +309,6 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "streams": ("start", "client", "stream", "t_send_ns", "replies"),
     "replies": ("start", "stream", "gap_ns"),
     "hosts": ("start", "clients", "bound_ns", "after_bound_ns"),
-    "sketches": (
-        "start",
-        "process",
-        "slice",
-        "from_ns",
-        "calls",
-        "replies",
-        "sampled",
-        "accuracy",
-        "rtt_sum_ns",
-        "cycles",
-    ),
 }
 
 
@@ -414,46 +339,27 @@ def misfit(table: pa.Table, name: str) -> str | None:
     return None
 
 
-def implausible(table: pa.Table, name: str) -> str | None:
-    """Return which values of a table with today's columns cannot be, or None."""
-    found = filter(None, (_implausible(table, column) for column in PLAUSIBLE[name]))
-    wrong = next(found, None) or _negative(table, name) or _unbounded(table, name)
-    return wrong or (next(filter(None, map(sketched.misfit, table.to_pylist())), None) if name == "sketches" else None)
-
-
 MAY_BE_NEGATIVE = (  # what counts from *go*, is a number of others, or lost the count of a thread or server that ended
-    *("lag_ns", "t_ns", "value", "server_calls", "voluntary_switches", "involuntary_switches"),
+    *("lag_ns", "t_ns", "server_calls", "voluntary_switches", "involuntary_switches"),
     *("server_voluntary_switches", "server_involuntary_switches", "tcp_time_wait"),
     *("offset_ns", "after_offset_ns", "at_ns", "after_at_ns"),
 )
 
 
-def _negative(table: pa.Table, name: str) -> str | None:
-    """Return which column of counts, times or sizes is below zero somewhere, or None; gaps are no numbers."""
+def implausible(table: pa.Table, name: str) -> str | None:
+    """Return which values of a table with today's columns cannot be, or None."""
     for field in TABLES[name]:
-        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        if not is_number or field.name in MAY_BE_NEGATIVE:
+        values, is_float = table[field.name], pa.types.is_floating(field.type)
+        is_nan = is_float and pc.any(pc.is_nan(values)).as_py()
+        if field.name in PLAUSIBLE[name] and (values.null_count or is_nan):
+            return f"its column {field.name} has gaps, where every row needs a number"
+        if not (is_float or pa.types.is_integer(field.type)):
             continue
-        least = pc.min(table[field.name]).as_py()
-        if least is not None and least < 0:
-            return f"its column {field.name} is negative"
-    return None
-
-
-def _unbounded(table: pa.Table, name: str) -> str | None:
-    """Return which column holds an infinite number, or None."""
-    columns = [field.name for field in TABLES[name] if pa.types.is_floating(field.type)]
-    infinite = (one for one in columns if pc.any(pc.is_inf(table[one])).as_py())
-    return next((f"its column {column} has an infinite number" for column in infinite), None)
-
-
-def _implausible(table: pa.Table, column: str) -> str | None:
-    """Return what is wrong with a column that has to be known and not negative, or None."""
-    values = table[column]
-    if values.null_count or (pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()):
-        return f"its column {column} has gaps, where every row needs a number"
-    if len(values) and pc.min(values).as_py() < 0:
-        return f"its column {column} is negative: a clock that stepped back, or not written by this program"
+        least = pc.min(values).as_py()
+        if least is not None and least < 0 and field.name not in MAY_BE_NEGATIVE:
+            return f"its column {field.name} is negative: a clock that stepped back, or not written by this program"
+        if is_float and pc.any(pc.is_inf(values)).as_py():
+            return f"its column {field.name} has an infinite number"
     return None
 
 

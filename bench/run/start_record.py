@@ -13,6 +13,7 @@ from bench.plan.case import Case
 from bench.run import schema
 
 Times = npt.NDArray[np.int64]
+LOAD = ("role", "t_ns", "cpu_percent", "rss_bytes", "host")
 MOMENTS = ("begin_ns", "interpreted_ns", "prepared_ns", "answered_ns", "called_ns", "end_ns")  # of a client process
 
 
@@ -27,8 +28,7 @@ class StartRecord:
     and unit of each number that a load generator reported. sessions: the columns of each client process of a load of
     whole processes. attempts: of a load with retries, the request of each attempt, its number, when it was sent, its
     reply came (0: never), and the request was due, shape (5, attempts). streams, replies: the columns of these tables.
-    hosts: the columns of each host and role; none where all was on this machine. sketches: the rows of the client
-    processes that kept their samples; their ``calls`` are then some of them.
+    hosts: the columns of each host and role; none where all was on this machine.
     """
 
     ledger: dict[str, Any]
@@ -41,35 +41,38 @@ class StartRecord:
     streams: dict[str, Any] = field(default_factory=dict)
     replies: dict[str, Any] = field(default_factory=dict)
     hosts: list[dict[str, Any]] = field(default_factory=list)
-    sketches: list[dict[str, Any]] = field(default_factory=list)
 
 
 def tables(start: int, block: int, index: int, case: Case, record: StartRecord) -> dict[str, pa.Table]:
     """Return one start's rows of each table."""
-    ledger = {"start": start, "block": block, "case": index} | _factors(case) | record.ledger
-    return {
-        "samples": _joined("samples", [_samples(start, case, *client) for client in enumerate(record.calls)]),
-        "marks": _joined("marks", [_marks(start, *mark) for mark in record.marks]),
-        "load": schema.make("load", [_load(start, *row) for row in record.load]),
-        "reports": schema.make("reports", [_number(start, *number) for number in record.report]),
-        "sessions": schema.make("sessions", [{"start": start} | row for row in record.sessions]),
-        "attempts": _joined("attempts", [] if record.attempts is None else [_attempts(start, record.attempts)]),
-        "streams": _columns("streams", start, record.streams),
-        "replies": _columns("replies", start, record.replies),
-        "hosts": schema.make("hosts", [{"start": start} | row for row in record.hosts]),
-        "sketches": schema.make("sketches", [{"start": start} | row for row in record.sketches]),
-        "ledger": schema.make("ledger", [ledger]),
+    columns = {
+        "samples": [_samples(case, client, times) for client, times in enumerate(record.calls)],
+        "marks": [
+            {"role": [role] * len(t_ns), "t_ns": t_ns, "messages": messages} for role, t_ns, messages in record.marks
+        ],
+        "attempts": [] if record.attempts is None else [_attempts(record.attempts)],
+        "streams": [record.streams] if record.streams else [],
+        "replies": [record.replies] if record.replies else [],
     }
+    rows: dict[str, list[dict[str, Any]]] = {
+        "load": [dict(zip(LOAD, row, strict=False)) for row in record.load],
+        "reports": [dict(zip(("name", "value", "unit"), number, strict=True)) for number in record.report],
+        "sessions": record.sessions,
+        "hosts": record.hosts,
+        "ledger": [{"block": block, "case": index} | _factors(case) | record.ledger],
+    }
+    made = {name: _of_columns(name, start, parts) for name, parts in columns.items()}
+    return made | {name: schema.make(name, [{"start": start} | row for row in some]) for name, some in rows.items()}
 
 
-def _joined(name: str, parts: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(parts) if parts else schema.TABLES[name].empty_table()
-
-
-def _columns(name: str, start: int, columns: dict[str, Any]) -> pa.Table:
-    if not columns:
-        return schema.TABLES[name].empty_table()
-    return schema.make(name, {"start": np.full(len(columns["stream"]), start, "i4")} | columns)
+def _of_columns(name: str, start: int, parts: Sequence[dict[str, Any]]) -> pa.Table:
+    """Return the table made of several sets of columns, one below the other, all of one start."""
+    lengths = [len(next(iter(columns.values()))) for columns in parts]
+    made = [
+        schema.make(name, {"start": np.full(length, start, "i4")} | columns)
+        for length, columns in zip(lengths, parts, strict=True)
+    ]
+    return pa.concat_tables(made) if made else schema.TABLES[name].empty_table()
 
 
 def _factors(case: Case) -> dict[str, Any]:
@@ -103,36 +106,21 @@ def _short(value: object) -> str:
     return text if len(text := repr(value)) <= 80 else f"{text[:80]}..."
 
 
-def _samples(start: int, case: Case, client: int, times: Times) -> pa.Table:
+def _samples(case: Case, client: int, times: Times) -> dict[str, Any]:
     sent, received = times[:2]
-    n, before = len(sent), sent - times[2] if len(times) > 2 else np.zeros(len(sent), "i8")
-    lag = before if case.load == "open" else np.zeros(n, "i8")
-    opening = before if case.calls_per_connection else np.zeros(n, "i8")
-    columns = {
-        "start": np.full(n, start, "i4"),
-        "client": np.full(n, client, "i4"),
-        "lag_ns": lag,
+    none = np.zeros(len(sent), "i8")
+    before = sent - times[2] if len(times) > 2 else none
+    opening = before if case.calls_per_connection else none
+    return {
+        "client": np.full(len(sent), client, "i4"),
+        "lag_ns": before if case.load == "open" else none,
         "open_ns": pa.array(opening, mask=opening == 0),
+        "t_send_ns": sent,
+        "rtt_ns": received - sent,
     }
-    return schema.make("samples", columns | {"t_send_ns": sent, "rtt_ns": received - sent})
 
 
-def _attempts(start: int, times: Times) -> pa.Table:
+def _attempts(times: Times) -> dict[str, Any]:
     request, number, sent, replied, due = times
-    columns = {"start": np.full(len(sent), start, "i4"), "request": request, "number": number.astype("i4")}
     rtt = pa.array(replied - sent, pa.int64(), mask=replied == 0)
-    return schema.make("attempts", columns | {"due_ns": due, "t_send_ns": sent, "rtt_ns": rtt})
-
-
-def _marks(start: int, role: str, times: Times, messages: Times) -> pa.Table:
-    n = len(times)
-    columns = {"start": np.full(n, start, "i4"), "role": [role] * n, "t_ns": times, "messages": messages}
-    return schema.make("marks", columns)
-
-
-def _number(start: int, name: str, value: float, unit: str) -> dict[str, Any]:
-    return {"start": start, "name": name, "value": value, "unit": unit}
-
-
-def _load(start: int, role: str, t_ns: int, percent: float | None, rss: int, host: str | None = None) -> dict[str, Any]:
-    return {"start": start, "role": role, "t_ns": t_ns, "cpu_percent": percent, "rss_bytes": rss, "host": host}
+    return {"request": request, "number": number.astype("i4"), "due_ns": due, "t_send_ns": sent, "rtt_ns": rtt}

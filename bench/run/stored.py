@@ -62,19 +62,19 @@ def find(name: str) -> Folder:
             f"no run {quoted(name)}: {paths.shown(paths.reference())} holds the reference runs of {kept}; "
             "a checkout of Roundtrip holds all of them: name it in ROUNDTRIP_HOME"
         )
-    found = [folder for folder in all_runs() if name in ("", "latest") or name in folder.id]
-    if not found:
+    folders = [folder for folder in all_runs() if name in ("", "latest") or name in folder.id]
+    if not folders:
         where = paths.shown(paths.runs())
         raise DataError(f"no run {quoted(name)} in {where}; `python -m bench runs` lists those there are")
-    return found[-1]
+    return folders[-1]
 
 
 def unfinished(plan: Plan) -> Folder | None:
     """Return the latest run of exactly this plan that lacks starts and is not being measured now, or None."""
     planned = plan.starts * len(plan.cases)
     for folder in reversed(all_runs()):
-        same = folder.id.split("-")[2:3] == [plan.hash8]
-        if same and len(folder.done()) < planned and not folder.is_being_measured():
+        is_same = folder.id.split("-")[2:3] == [plan.hash8]
+        if is_same and len(folder.done()) < planned and not folder.is_being_measured():
             return folder
     return None
 

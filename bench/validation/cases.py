@@ -32,7 +32,7 @@ _ALL_PRESENT = ContextVar("all systems count as present", default=False)
 
 def payload(value: object, what: str = "payload_bytes") -> int:
     """Return the one payload asked for, in bytes."""
-    return int(parameters.positive(value, what, MOST_BYTES))
+    return parameters.count(value, what, MOST_BYTES)
 
 
 def payloads(value: object, what: str = "payload_bytes") -> list[int]:
@@ -42,7 +42,7 @@ def payloads(value: object, what: str = "payload_bytes") -> list[int]:
 
 def client_count(value: object, what: str = "clients") -> int:
     """Return the one number asked for of clients, callers or connections."""
-    return int(parameters.positive(value, what, MOST_CLIENTS))
+    return parameters.count(value, what, MOST_CLIENTS)
 
 
 def client_counts(value: object, what: str = "clients") -> list[int]:
@@ -104,30 +104,6 @@ def instrument(payload_bytes: int, where: str, hosts: Mapping[str, Any] | None =
 def absent_of(chosen: list[str]) -> dict[str, str]:
     """Return the systems that cannot be measured here, each with its remedy."""
     return {name: reason for name in chosen if (reason := why_absent(name))}
-
-
-def transports_of(cases: list[Case], system: str) -> list[str]:
-    """Return the transports of these cases that another system has as well."""
-    provided = systems.constant(system, "TRANSPORTS")
-    return [t for t in dict.fromkeys(case.transport for case in cases) if t in provided]
-
-
-def subjects(
-    chosen: list[str],
-    transport: object,
-    target: object,
-    options: object,
-    sizes: list[int],
-    shared: dict[str, Any],
-) -> list[Case]:
-    """Return the cases of the systems asked for: transports times sizes, or the one target."""
-    given = parameters.mapping(options, "options")
-    return [
-        Case(name, where, size, given, target=str(target) if target else None, **shared)
-        for name in chosen
-        for where in transports(name, transport, target, shared.get("hosts"))
-        for size in sizes
-    ]
 
 
 def transports(system: str, transport: object, target: object, hosts: Mapping[str, Any] | None = None) -> list[str]:

@@ -1,7 +1,6 @@
 """Validation of how a case uses connections: new ones after some calls, calls under way side by side, a large one."""
 
 import inspect
-from dataclasses import replace
 from typing import Any
 
 from bench import systems
@@ -9,15 +8,15 @@ from bench.contract import Binding
 from bench.errors import UsageError
 from bench.message_types import BYTES
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, MOST_CALLS, MOST_OUTSTANDING, Case
+from bench.plan.case import MOST_CALLS, MOST_OUTSTANDING, Case
 
 
 def calls_per_connection(value: object, what: str = "calls_per_connection") -> list[int]:
     """Return the numbers of calls after which connections are renewed, each once, in the order given; 0: kept."""
-    numbers = [parameters.literal(one) for one in parameters.as_list(value)]
+    numbers = [parameters.count(number, what, MOST_CALLS, least=0) for number in parameters.as_list(value)]
     if not numbers:
         raise UsageError(f"{what} is an empty list: give at least one number; 0 keeps connections")
-    return list(dict.fromkeys(0 if one == 0 else int(parameters.positive(one, what, MOST_CALLS)) for one in numbers))
+    return list(dict.fromkeys(numbers))
 
 
 def depths(value: object, what: str = "outstanding") -> list[int]:
@@ -25,33 +24,20 @@ def depths(value: object, what: str = "outstanding") -> list[int]:
     return parameters.positives(value, what, MOST_OUTSTANDING)
 
 
-def checked(case: Case, module: Any) -> Case:
-    """Return the case with whole numbers; UsageError for a use of connections that cannot be carried out."""
-    most = {
-        "calls_per_connection": (0, MOST_CALLS),
-        "outstanding": (1, MOST_OUTSTANDING),
-        "large_bytes": (0, MOST_BYTES),
-        "p99_bytes": (0, MOST_BYTES),
-    }
-    varied = {name: limit for name, (usual, limit) in most.items() if getattr(case, name) != usual}
-    if varied:
-        numbers: dict[str, Any] = {
-            name: int(parameters.positive(getattr(case, name), name, limit)) for name, limit in varied.items()
-        }
-        case = replace(case, **numbers)
-    checks = {
-        "calls_per_connection": _check_churn,
-        "outstanding": _check_outstanding,
-        "large_bytes": _check_large,
-        "p99_bytes": _check_sizes,
-    }
-    for name in varied:
-        checks[name](case, module)
+def check(case: Case, module: Any) -> None:
+    """Raise UsageError for a use of connections that cannot be carried out."""
+    if case.calls_per_connection:
+        _check_churn(case, module)
+    if case.outstanding > 1:
+        _check_outstanding(case, module)
+    if case.large_bytes:
+        _check_large(case, module)
+    if case.p99_bytes:
+        _check_sizes(case, module)
     if case.message != BYTES and (case.large_bytes, case.p99_bytes) != (0, 0):
         raise UsageError("sizes that vary are of opaque bytes: give message bytes")
     if case.load == "open" and case.engine != "wire" and case.callers * case.outstanding > 1:
         _check_open(case, module)
-    return case
 
 
 def _check_churn(case: Case, module: Any) -> None:

@@ -24,13 +24,15 @@ CONNECTION_S = 0.004
 def expected_s(plan: Plan) -> float:
     """Return how long all starts of a plan will take, in seconds."""
     here = set(systems.names())  # a stored plan may name others
-    routed = {one.system for one in plan.cases if one.system in here and systems.is_routed(one.system, one.options)}
+    routed = {
+        case.system for case in plan.cases if case.system in here and systems.is_routed(case.system, case.options)
+    }
     routers_s = sum(float(systems.constant(system, "ROUTER_S", ROUTER_S)) for system in routed)
     return plan.starts * sum(_start_s(case, plan.window_s) for case in plan.cases) + routers_s
 
 
 def _start_s(case: Case, window_s: float) -> float:
-    each_s = _process_s(case)
+    process_s = _process_s(case)
     if case.generator:
         window_s = generators.module(case.generator).seconds(window_s)
     if case.is_short:  # until its calls are made, or all of its window if they are slow
@@ -38,7 +40,7 @@ def _start_s(case: Case, window_s: float) -> float:
         window_s = min(window_s, CALL_S * calls)
     streams_s = case.stream_s / 2 + STREAM_S * case.callers * (case.load == "reply_stream")
     far_s = FAR_S * hosts.is_far(case.hosts)
-    return float(window_s + each_s * (1 + case.processes) + sessions_s(case) + streams_s + far_s)
+    return float(window_s + process_s * (1 + case.processes) + sessions_s(case) + streams_s + far_s)
 
 
 def _process_s(case: Case) -> float:
@@ -50,8 +52,8 @@ def _process_s(case: Case) -> float:
 
 def sessions_s(case: Case) -> float:
     """Return about how long the client processes, or connections, of a load of whole ones take together, in seconds."""
-    each_s = 0.1 + _process_s(case) if case.load == "session" else CONNECTION_S
-    return sum(each_s + CALL_S * calls for calls, _ in case.sessions)
+    process_s = 0.1 + _process_s(case) if case.load == "session" else CONNECTION_S
+    return sum(process_s + CALL_S * calls for calls, _ in case.sessions)
 
 
 def refuse_too_long(plan: Plan) -> None:
@@ -76,6 +78,6 @@ def described(plan: Plan) -> str:
     """Return a description of the plan with its expected duration."""
     processes = max(len(case.sessions) for case in plan.cases)
     what = "connections" if any(case.load == "reconnect" for case in plan.cases) else "client processes"
-    each = f"{processes} {what} in each" if processes else f"windows of {plan.window_s:g} s"
-    many = f"{len(plan.cases)} cases x {counted(plan.starts, 'start')}, {each}"
-    return "; ".join([f"{many}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])
+    windows = f"{processes} {what} in each" if processes else f"windows of {plan.window_s:g} s"
+    starts = f"{len(plan.cases)} cases x {counted(plan.starts, 'start')}, {windows}"
+    return "; ".join([f"{starts}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])

@@ -52,12 +52,12 @@ def make_plan(
     cases = [support.checked(case) for case in cases]
     profile = parameters.one_name(profile, "profile", list(PROFILES))
     usual = PROFILES[profile]
-    starts = usual.starts if starts is None else int(parameters.positive(starts, "starts", 1000))
+    starts = usual.starts if starts is None else parameters.count(starts, "starts", 1000)
     if window_s is None:
         window_s = usual_window_s(usual, starts, cases)
     else:
         window_s = parameters.positive(window_s, "window_s", 3600, whole=False)
         if window_s < LEAST_WINDOW_S:
             raise UsageError(f"window_s must be at least {LEAST_WINDOW_S} s: shorter windows hold too few calls")
-    order = int(parameters.positive(seed, "seed", 2**31))
+    order = parameters.count(seed, "seed", 2**31)
     return Plan(notebook, tuple(cases), starts, window_s, order, profile, absent or {})

@@ -14,7 +14,9 @@ MOST_STREAM_S = 60.0  # of a paced stream
 def check(case: Case, module: Any) -> None:
     """Refuse a case that cannot be carried out; UsageError says what to change."""
     if not hasattr(module, "StreamClient"):
-        raise UsageError(f"{case.system} has no streams of replies: {', '.join(offering())} have them")
+        raise UsageError(
+            f"{case.system} has no streams of replies: {', '.join(systems.offering('StreamClient'))} have them"
+        )
     if case.transport == "inproc" or case.target is not None:
         raise UsageError(
             "streams of replies need a server that is started here, over ipc or tcp: replies carry instants of this "
@@ -48,8 +50,3 @@ def check_options(case: Case, module: Any) -> None:
 def has_wire(module: Any) -> bool:
     """Return whether a system describes streams of replies for the engine wire, an empty body behind the last."""
     return bool(getattr(getattr(module, "Wire", None), "has_streams", False))
-
-
-def offering() -> list[str]:
-    """Return the names of the systems here that have streams of replies; it imports all of them."""
-    return systems.offering("StreamClient")

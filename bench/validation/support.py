@@ -20,6 +20,7 @@ from bench.plan.case import (
     MOST_BYTES,
     MOST_CALLS,
     MOST_CLIENTS,
+    MOST_OUTSTANDING,
     MOST_PER_S,
     MOST_STREAMS,
     WHOLE,
@@ -76,7 +77,8 @@ def checked(case: Case) -> Case:
         _check_wire(case, module)
     if case.generator:
         _check_generator(case, module)
-    return connection_use.checked(case, module)
+    connection_use.check(case, module)
+    return case
 
 
 def _check_whole(case: Case, module: Any) -> None:
@@ -99,22 +101,26 @@ def largest_bytes(case: Case) -> int:
 
 def _of_kinds(case: Case) -> Case:
     """Return the case with numbers, options and placement of their kinds, also where texts spell them."""
-    most_callers = MOST_STREAMS if case.load == "reply_stream" else MOST_CLIENTS
+    limits = {
+        "payload_bytes": (1, MOST_BYTES),
+        "clients": (1, MOST_CLIENTS),
+        "callers": (1, MOST_STREAMS if case.load == "reply_stream" else MOST_CLIENTS),
+        "calls_per_connection": (0, MOST_CALLS),
+        "outstanding": (1, MOST_OUTSTANDING),
+        "large_bytes": (0, MOST_BYTES),
+        "p99_bytes": (0, MOST_BYTES),
+    }
+    numbers: dict[str, Any] = {
+        name: parameters.count(getattr(case, name), name, most, least) for name, (least, most) in limits.items()
+    }
+    is_linked = namespaces.is_asked(case.hosts)
     return replace(
         case,
         options=parameters.mapping(case.options, f"options of {case.system}"),
-        payload_bytes=int(parameters.positive(case.payload_bytes, "payload_bytes", MOST_BYTES)),
-        clients=int(parameters.positive(case.clients, "clients", MOST_CLIENTS)),
-        callers=int(parameters.positive(case.callers, "callers", most_callers)),
         placement=parameters.one_name(case.placement, "placement", list(PLACEMENTS)),
-        hosts=_hosts(case),
+        hosts=namespaces.checked(case.hosts, case.transport) if is_linked else hosts.asked(case.hosts),
+        **numbers,
     )
-
-
-def _hosts(case: Case) -> dict[str, Any]:
-    """Return which hosts take part, as a case holds them."""
-    given = case.hosts
-    return namespaces.checked(given, case.transport) if namespaces.is_asked(given) else hosts.asked(given)
 
 
 def _check_target(case: Case, where: Address) -> None:
@@ -164,16 +170,16 @@ def _check_encrypted(case: Case) -> None:
 
 def encryption(system: str) -> str | None:
     """Return the name of the option by which a system encrypts; None if it has none."""
-    return next((one for one in credentials.OPTIONS if hasattr(systems.load(system).Options, one)), None)
+    return next((name for name in credentials.OPTIONS if hasattr(systems.load(system).Options, name)), None)
 
 
 def encrypting() -> list[str]:
     """Return the names of the systems here that can encrypt; it imports all of them."""
-    found = []
+    encrypt = []
     for name in systems.names():
         with contextlib.suppress(NotInstalledError):
-            found += [name] * (encryption(name) is not None)
-    return found
+            encrypt += [name] * (encryption(name) is not None)
+    return encrypt
 
 
 def encrypted_transports(system: str) -> tuple[str, ...]:
@@ -197,8 +203,8 @@ def _check_wire(case: Case, module: Any) -> None:
     if case.load == "stream":
         raise UsageError("the engine wire makes calls, and a stream has none: give engine library")
     if not hasattr(module, "Wire") or case.transport == "inproc":
-        known = ", ".join(systems.offering("Wire"))
-        raise UsageError(f"{case.system} over {case.transport} has no engine wire: over ipc or tcp {known} have one")
+        able = ", ".join(systems.offering("Wire"))
+        raise UsageError(f"{case.system} over {case.transport} has no engine wire: over ipc or tcp {able} have one")
     try:
         wire = module.Wire(Binding(case.transport, "").endpoint(), module.Options(**case.options))
     except ValueError as reason:
@@ -213,8 +219,8 @@ def _check_generator(case: Case, module: Any) -> None:
     if case.load != "closed":
         raise UsageError(f"{name} makes closed loads only: give load closed, or engine library")
     if case.transport != "tcp" or not hasattr(module, "url"):
-        known = ", ".join(systems.offering("url"))
-        raise UsageError(f"{case.system} over {case.transport} has no engine {name}: over tcp {known} have one")
+        able = ", ".join(systems.offering("url"))
+        raise UsageError(f"{case.system} over {case.transport} has no engine {name}: over tcp {able} have one")
     if case.clients != 1:
         raise UsageError(
             f"{name} holds all connections in one process: give callers (one per connection) and clients 1"
@@ -260,11 +266,11 @@ def choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
 
 def _one_of(value: object, allowed: tuple[Any, ...], what: str) -> object:
     """Return the value that is written so, which a shell or YAML may have read as another type (1.1 for "1.1")."""
-    found = [one for one in allowed if str(one) == str(value)]
-    if not found:
-        listed = [json.dumps(one) if isinstance(one, str) and one[:1].isdigit() else str(one) for one in allowed]
+    chosen = [choice for choice in allowed if str(choice) == str(value)]
+    if not chosen:
+        listed = [json.dumps(text) if isinstance(text, str) and text[:1].isdigit() else str(text) for text in allowed]
         raise UsageError(f"{what} must be {' or '.join([', '.join(listed[:-1]), listed[-1]])}, not {value!r}")
-    return found[0]
+    return chosen[0]
 
 
 def _typed(value: object, kind: type[Any], what: str) -> object:

@@ -60,7 +60,7 @@ def test_the_answers_in_the_notebooks_are_right(exercise):
 def test_questions_are_asked_before_and_scored_after_the_measurement(notebook):
     sources = [cell.source for cell in cells(ROOT / "notebooks" / f"{notebook}.ipynb")]
     code = "\n".join(sources)
-    measured = code.index(f'bench.require("{notebook}", predictions)\nrun = bench.measure(')
+    measured = code.index(f'run = bench.measure("{notebook}", globals())')
     asked = [f'bench.predict("{one.name}", low=None, high=None, why="")' for one in questions.of(notebook)]
     assert all(code.index(question) < measured for question in asked) and measured < code.index("bench.score(run)")
     shown = [source.splitlines()[-1] for source in sources if "bench.predict(" in source]

@@ -30,7 +30,7 @@ def test_a_line_without_deviations_is_found_and_predicts_exactly():
 
 def test_the_first_limit_is_where_samples_take_as_long_as_orders():
     limit = conducting.described(FOUND).rpartition("\n\n")[2]  # 25.6 MB in 256 ms; 8 ms are worth 800 kB, 50,000 calls
-    assert all(fact in limit for fact in ("100 MB/s", "3 starts", "50.0 k calls", "1,000 hosts", "32.0 s"))
+    assert all(fact in limit for fact in ("100 MB/s", "3 starts", "50.0 k calls"))
 
 
 def test_what_is_stored_has_all_that_is_quoted():

@@ -67,16 +67,16 @@ def test_unknown_questions_are_named_with_those_that_there_are():
 
 def test_required_predictions_are_asked_for_before_anything_is_measured():
     for off in ("off", False):  # the second is how YAML reads the first
-        bench.require("latency", off)
+        predictions.require("latency", off)
     with pytest.raises(UsageError, match="latency q1 and latency q2"):
-        bench.require("latency", "required")
+        bench.measure("latency", {"predictions": "required"}, profile="smoke")
     bench.predict("latency q1", 20, 80, WHY)
     with pytest.raises(UsageError, match=" latency q2"):
-        bench.require("latency", "required")
+        predictions.require("latency", "required")
     bench.predict("latency q2", 1, 2, WHY)
-    bench.require("latency", "required")
+    predictions.require("latency", "required")
     with pytest.raises(UsageError, match=r"'always'.*off, required"):
-        bench.require("latency", "always")
+        predictions.require("latency", "always")
 
 
 def test_a_damaged_file_says_what_to_do():

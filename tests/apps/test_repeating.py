@@ -98,7 +98,7 @@ def test_a_run_is_shown_without_its_systems_file(gone, command, capfd, tmp_path)
     notebook.trust(run), notebook.table(run, "plan", "versions"), notebook.table(run), notebook.tell(run)
     notebook.show(run, "calls_in_order")
     capfd.readouterr()
-    notebook.source(run)
+    notebook.method(run)
     assert "gone" in capfd.readouterr().out
     assert code.of_run(run) == [] and code.of_run(run, "loopback")
     (tmp_path / "gone.py").write_text("def (")

@@ -13,7 +13,7 @@ from wire_servers import byte_by_byte, echo, framed, http, late, leaving, load_o
 
 from bench.child import caller, polling, wire, wire_connection
 from bench.child.timed_loops import zeros
-from bench.child.wire import Talks
+from bench.child.wire import ConnectionLoop
 from bench.child.wire_connection import Connection, Script
 from bench.errors import SystemFailedError, TransportError
 from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
@@ -119,7 +119,7 @@ def test_a_connection_that_ended_before_a_request_left_is_opened_again_once(poll
     line.open()
     failure = pytest.raises(TransportError, match=r"Broken pipe.*\b0 bytes")
     with failure if gone > 1 else nullcontext():
-        Talks(many, [(line, line.talk(script.turns(5), *times, 1 << 62))], persistent=False).run()
+        ConnectionLoop(many, [(line, line.talk(script.turns(5), *times, 1 << 62))], persistent=False).run()
     assert (line.reopened, line.calls) == (1, 5 if gone == 1 else 1)
     line.close()
     many.close()

@@ -90,7 +90,7 @@ def test_nothing_is_computed_with_them(notebook, no_reference):
     assert borrowed.systems(run) == MEASURED[notebook][1]
 
     def computed(of):
-        return sentences.conclusion(of), [str(frame) for frame in tables.results(of)]
+        return sentences.conclusion(of), [str(frame) for frame in tables.results(of)], panels.alt_text(of)
 
     found = computed(run)
     no_reference()

@@ -34,12 +34,6 @@ def test_the_reader_s_number_agrees_with_the_one_shown(notebook, capsys):
     assert inside["run"].labels and capsys.readouterr().out
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS)
-def test_the_timed_loop_the_plan_and_the_versions_are_shown(notebook):
-    code = [cell.source for cell in cells(notebook) if cell.cell_type == "code"]
-    assert 'bench.source(run)\nbench.table(run, "plan", "versions")' in code
-
-
 def test_a_run_measured_outside_a_checkout_has_a_table_of_versions_without_a_revision():
     run = handmade([Case("sockets", "ipc")], [50])
     known = tables.versions(run)["version"]

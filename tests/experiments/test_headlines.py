@@ -13,7 +13,6 @@ from bench.run.frames import column
 
 P50 = column(0.5)
 MEDIANS = ("wamp", "placement", "overview", "explore")
-NOTEBOOKS = ("latency", "throughput", "clients", "compare", *MEDIANS)
 
 
 def printed(notebook, drawn):
@@ -53,13 +52,3 @@ def test_the_medians_of_all_cases(notebook, drawn):
     assert len(lines) == len(cases)
     for line, (_, row) in zip(lines, cases.iterrows(), strict=True):
         assert line.startswith(row["label"]) and last_number(line) == pytest.approx(row[P50], rel=1e-3, abs=1e-3)
-
-
-@pytest.mark.parametrize("notebook", NOTEBOOKS)
-def test_plan_versions_and_source_are_shown(notebook, drawn):
-    (cell,) = [cell for cell in nbformat.read(drawn(notebook) / "out.ipynb", 4).cells if cell.id == "craft"]
-    shown = [output["data"] for output in cell.outputs if "data" in output]
-    assert sum("text/html" in data for data in shown) >= 2  # the plan and the versions
-    titles = [data["text/markdown"] for data in shown if "text/markdown" in data]
-    assert any("child/timed_loops.py, line" in title for title in titles)
-    assert any("systems/" in title for title in titles)

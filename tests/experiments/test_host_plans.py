@@ -46,7 +46,7 @@ def test_all_cases_are_between_hosts(notebook):
 
 @pytest.mark.parametrize("notebook", [name for name in ASKED if name != "explore"])
 def test_the_parameter_is_in_the_notebook_and_in_the_command_that_repeats_a_run(notebook):
-    assert repeat.defaults(notebook)["hosts"] == ""
+    assert registry.parameters(notebook)["hosts"] == ""
     plan = registry.plan(notebook, **ASKED[notebook], hosts=SCHEDULER)
     folder = stored.create(plan, FACTS | {"parameters": {"hosts": SCHEDULER}})
     assert repeat.command(folder).endswith(f" -p hosts {SCHEDULER}")

@@ -1,5 +1,6 @@
 """Every notebook runs under papermill as users type it, and is committed clean."""
 
+import dis
 import re
 import subprocess
 import sys
@@ -11,8 +12,11 @@ from conftest import ROOT
 from papermill.cli import papermill as papermill_command
 from papermilling import outputs, papermill, papermill_here
 
+import bench
 from bench import paths
+from bench.errors import UsageError
 from bench.experiments import panels, registry
+from bench.plan.parameters import literal
 from bench.run import stored
 from bench.run.frames import Run
 from lint.words import found
@@ -84,29 +88,59 @@ def test_every_notebook_draws_its_reference_run(notebook, drawn):
     assert (folder / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
 
 
-LATENCY = [
-    (["-p", "transport", "inproc"], {("zeromq", "inproc", 1000), ("loopback", "inproc", 1000)}),
-    (
-        ["-p", "transport", "tcp", "-p", "payload_bytes", "[100, 1000]"],
-        {("zeromq", "tcp", 100), ("zeromq", "tcp", 1000), ("sockets", "tcp", 100), ("sockets", "tcp", 1000)},
-    ),
-    (
-        ["-p", "system", "sockets", "-p", "transport", "[ipc, tcp]"],
-        {("sockets", "ipc", 1000), ("sockets", "tcp", 1000)},
-    ),
-]
+@pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
+def test_the_answer_stands_below_the_measurement_and_the_reader_plots(notebook):
+    code = [cell.source for cell in nbformat.read(notebook, 4).cells if cell.cell_type == "code"]
+    if notebook.stem != "explore":  # its page measures, and shows the answer
+        called = (
+            f'bench.measure("{notebook.stem}", globals())' if notebook.stem != "capacity" else "bench.search(globals())"
+        )
+        (measured,) = [number for number, source in enumerate(code) if source.endswith(f"run = {called}")]
+        assert code[measured + 1].startswith(("bench.answer(run, ", 'bench.show(run, "distribution")'))
+        assert code[measured + 2] == "bench.trust(run)"
+        assert code.index("bench.method(run)") > code.index("bench.save(run)")
+    assert any(".head()" in source for source in code) and any("axes.set" in source for source in code)
 
 
-@pytest.mark.parametrize(
-    ("words", "cases"),
-    [LATENCY[0], *(pytest.param(*row, marks=pytest.mark.slow) for row in LATENCY[1:])],
-    ids=range(len(LATENCY)),
-)
-def test_parameters_as_users_type_them(words, cases, tmp_path):
-    papermill_here("latency.ipynb", str(tmp_path / "out.ipynb"), *words, "-p", "profile", "smoke")
-    run = Run(stored.find("latest"))
-    assert cases <= {(case.system, case.transport, case.payload_bytes) for case in run.plan.cases}
-    assert run.plan.profile == "smoke" and len(run.ledger) == 2 * len(run.plan.cases)
+@pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
+def test_no_cell_binds_a_parameter_s_name_and_defaults_are_the_plan_s(notebook):
+    """``globals()`` is read again when the measuring cell is run again."""
+    first, *others = [cell for cell in nbformat.read(notebook, 4).cells if cell.cell_type == "code"]
+    body = compile("\n".join(cell.source for cell in others), notebook.name, "exec")
+    bound = {step.argval for step in dis.get_instructions(body) if step.opname == "STORE_NAME"}
+    known = registry.parameters(notebook.stem)
+    assert bound.isdisjoint(known), bound & known.keys()
+    shown: dict = {}
+    exec(first.source, shown)
+    for name in shown.keys() & known:
+        usual = literal(known[name])
+        assert literal(shown[name]) == (list(usual) if isinstance(usual, tuple) else usual), name
+    rest = known.keys() - shown.keys()
+    assert all(f"\n| `{name}` |" in (ROOT / "docs" / "using.md").read_text() for name in rest), rest
+    assert not {name for name in shown if not name.startswith("__")} - known.keys()
+
+
+def test_parameters_as_users_type_them(tmp_path):
+    words = [
+        "-p",
+        "transport",
+        "tcp",
+        "-p",
+        "payload_bytes",
+        "[100, 1000]",
+        "-p",
+        "seed",
+        "2",
+        "-p",
+        "profile",
+        "smoke",
+    ]
+    papermill_here("latency.ipynb", str(tmp_path / "out.ipynb"), *words)
+    plan = Run(stored.find("latest")).plan
+    assert {(case.system, case.transport, case.payload_bytes) for case in plan.cases[:-1]} == {
+        (name, "tcp", size) for name in ("zeromq", "sockets") for size in (100, 1000)
+    }
+    assert (plan.profile, plan.seed) == ("smoke", 2)  # the cell does not show the second
 
 
 def test_it_works_from_the_root_too(tmp_path):
@@ -139,6 +173,15 @@ def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_pat
     assert "not known" in said and "its placement and its CPU are not known" in panels.caption(run).replace("\n", " ")
 
 
+def test_a_name_that_the_notebook_does_not_have_is_refused_with_the_nearest(tmp_path, command):
+    finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), "-p", "trasnport", "ipc")
+    assert "UsageError: unknown parameter of latency.ipynb 'trasnport'" in finished.stderr
+    finished = command("run", "latency", "-p", "trasnport", "ipc")
+    assert finished.returncode == 2 and "did you mean transport?" in finished.stderr
+    with pytest.raises(UsageError, match="did you mean seed"):
+        bench.measure("latency", {"calls": 5}, sead=3)  # other names of a namespace are the reader's own
+
+
 def test_a_wrong_parameter_is_one_line_in_the_notebook(tmp_path):
     finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), "-p", "transport", "udp")
     assert finished.returncode != 0
@@ -154,8 +197,6 @@ def test_a_wrong_parameter_is_one_line_in_the_notebook(tmp_path):
 
 def test_where_there_is_one_cpu_placement_says_why_and_shows_the_reference(tmp_path, monkeypatch):
     monkeypatch.setattr("bench.plan.placement.allowed", lambda: [0])
-    import bench
-
     run = bench.measure("placement", profile="smoke")
     assert run.folder.path == paths.reference() / "placement" and not stored.all_runs()
 

@@ -165,19 +165,16 @@ def test_the_first_call_is_one_number_in_the_notebook_and_in_the_document():
     assert f": {said};" in choosing.first_call(run)
 
 
-def test_the_mean_round_trip_of_one_client_is_one_number_in_two_panels():
-    run = reference("clients")
-    lab, grown = (panels.panel(run, name).axes[0] for name in ("the_lab", "rtt_by_clients"))
-    (measured,) = [line for line in grown.lines if line.get_label() == "measured"]
-    *_, of_window = [line for line in lab.lines if line.get_marker() == "|"]
-    assert of_window.get_xdata()[0] == pytest.approx(measured.get_ydata()[0], rel=0.002)
+def p99s(axes):
+    """Return the 99th percentile of each curve in the legend of a panel on the scale of tails, in words."""
+    curves = [line for line in axes.lines if not line.get_label().startswith("_") and len(line.get_xdata()) > 2]
+    return [duration(line.get_xdata()[np.argmax(line.get_ydata() >= tail_scale(0.99) - 1e-9)]) for line in curves]
 
 
 @pytest.mark.parametrize(("notebook", "panel", "say"), [("openload", "three_ways", openload.freeze),
                                                         ("calibration", "freeze", calibration.correction)])  # fmt: skip
 def test_quantiles_under_a_freeze_are_those_of_the_picture_and_say_that_the_warm_up_is_included(notebook, panel, say):
     run = reference(notebook)
-    curves = [line for line in panels.panel(run, panel).axes[0].lines if len(line.get_xdata()) > 2]
-    drawn = [np.interp(float(tail_scale(0.99)), curve.get_ydata(), curve.get_xdata()) for curve in curves]
-    said = re.findall(r"([\d.]+) ms", say(run).partition("warm-up included: ")[2])[: len(drawn)]
-    assert len(drawn) >= 3 and sorted(map(float, said)) == pytest.approx(sorted(np.divide(drawn, 1e3)), rel=0.03)
+    drawn = p99s(panels.panel(run, panel).axes[0])
+    said = say(run).partition("warm-up included: ")[2]
+    assert len(drawn) >= 3 and said and all(value in said for value in drawn)

@@ -11,7 +11,6 @@ from bench.analysis import checks
 from bench.errors import UsageError
 from bench.experiments import registry, tables
 from bench.experiments.retries import findings, text
-from bench.experiments.retries.plan import plan as planned
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.labels import labels
@@ -159,12 +158,12 @@ def test_impossible_cases_are_refused(changed, words):
 
 
 def test_the_plan_differs_in_the_policy_alone():
-    plan = planned()
+    plan = registry.plan("retries")
     assert len(set(labels(plan.cases))) == 4
     alike = [{**vars(one), "retry": None} for one in plan.cases]
     assert all(one == alike[0] for one in alike) and len({str(one.retry) for one in plan.cases}) == 4
     with pytest.raises(UsageError, match=r"^600 requests/s .*rate"):
-        planned(rate=600)
+        registry.plan("retries", rate=600)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import contextlib
 import socket
-import struct
 import threading
 import time
 
@@ -91,23 +90,6 @@ def test_one_who_is_silent_or_talks_nonsense_keeps_nobody_from_the_clock():
             assert compare(address).bound_ns > 0
 
 
-def test_a_silent_connection_is_closed_after_a_while(monkeypatch):
-    monkeypatch.setattr(clock_server, "RECEIVE_LIMIT", struct.pack("ll", 0, 50_000))
-    here, there = socket.socketpair()
-    with here, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "setsockopt", _without_nodelay(socket.socket.setsockopt))
-        clock_server.answer(there)
-        assert here.recv(1) == b""
-
-
-def _without_nodelay(setsockopt):
-    def set_it(self, level, *more):
-        if level != socket.IPPROTO_TCP:  # a pair of Unix sockets knows no TCP
-            setsockopt(self, level, *more)
-
-    return set_it
-
-
 def test_an_address_that_is_taken_is_one_sentence():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         child = Child("clock", "bench.child.clock_server", ClockSpec(bind=f"tcp://127.0.0.1:{taken.getsockname()[1]}"))
@@ -140,12 +122,6 @@ def test_one_who_answers_ever_so_slowly_is_not_waited_for_either():
 
     with peer(behave) as address, pytest.raises(SystemFailedError, match=r"0\.3 s"):
         compare(address, limit_s=0.3)
-
-
-def test_one_who_hangs_up():
-    with peer(lambda connection: connection.recv(1)) as address, pytest.raises(SystemFailedError) as failed:
-        compare(address)
-    assert address in str(failed.value)
 
 
 def test_one_who_is_no_clock():
@@ -181,8 +157,7 @@ def test_a_slow_network_costs_fewer_exchanges(monkeypatch):
     assert abs(found.offset_ns) <= found.bound_ns
 
 
-@pytest.mark.parametrize("exchanges", [LEAST, MOST])
-@pytest.mark.parametrize("shift", [-(10**13), 50_000_000])
+@pytest.mark.parametrize(("exchanges", "shift"), [(LEAST, -(10**13)), (MOST, 50_000_000)])
 def test_the_clock_of_another_host_need_not_be_close(exchanges, shift, monkeypatch):
     monkeypatch.setattr(clock_exchange, "ENOUGH_S", 10.0)  # a busy machine ends with fewer exchanges
     seen = []

@@ -12,6 +12,7 @@ class Named:
     """A host of which only the name is asked."""
 
     address = "10.0.0.2"
+    is_remote = True
 
     def __init__(self, name):
         self.name = name

@@ -186,8 +186,8 @@ def test_nothing_is_left_after_a_failure(error):
 def test_nothing_is_left_of_a_run_that_is_killed():
     program = """
         import sys, time
-        from bench.measurement import namespaces
-        from bench.process import Process
+        from bench.measurement.hosts import namespaces
+        from bench.process.pipes import Process
 
         with namespaces.joined() as hosts:
             child = hosts.server._namespace.run(Process, ["cat"])

@@ -66,7 +66,7 @@ def nothing_is_left(*hosts: Started) -> bool:
 
 def test_a_start_runs_on_hosts_and_leaves_nothing(two):
     record = measure(case(two, clients=2), 0.3, 1)
-    assert record.ledger["calls"] == record.ledger["server_calls"] > 10
+    assert record.ledger["calls"] == record.ledger["server_calls"] == sum(len(sent) for sent, _ in record.calls) > 10
     assert record.ledger["server_cpu_ns"] > 0 < record.ledger["client_cpu_ns"]
     assert {role for role, *_ in record.load} == {"server", "client"}
     assert "steal_ns" not in record.ledger  # of which machine?
@@ -139,26 +139,7 @@ def test_a_router_runs_on_the_servers_host(two):
     assert nothing_is_left(*two.hosts.values())
 
 
-def test_large_reports_arrive_whole(two):
-    with connected(two.asked) as assignment:
-        host = assignment.server
-        child = host.spawn("clock", "bench.child.clock_server", ClockSpec(bind="tcp://127.0.0.1:0"))
-        data = os.urandom(1 << 20) * 8
-        assert child.pid  # it has started, and its output is taken in
-        host._on_loop(_write(host, child.number, data)).result(10)
-        got = b""
-        while len(got) < len(data):
-            got += os.read(child.fileno(), 1 << 20)
-        child.stop()
-    assert data in got
-
-
-async def _write(host, number, data):
-    host._outputs[number].write(data)
-
-
-@pytest.mark.parametrize("who", ["alpha", "beta"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(("who", "number"), [("alpha", signal.SIGKILL), ("beta", signal.SIGTERM)])
 def test_a_host_that_ends_in_a_window_is_named_and_the_run_can_be_resumed(own, impatient, who, number):
     plan = make_plan("latency", [case(own, **CALM)], starts=2, window_s=2)
     threading.Thread(target=_in_window, args=(own, lambda: own.hosts[who].end(number))).start()

@@ -6,14 +6,11 @@ import pytest
 from namespaces import bed, clock_of
 
 from bench.errors import SystemFailedError
-from bench.measurement import routers, runner
+from bench.measurement import routers
 from bench.measurement.hosts.clock_exchange import compare
-from bench.measurement.hosts.host import HERE, Assignment, ClockReading, Here
+from bench.measurement.hosts.host import HERE, Assignment, ClockReading, Host
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.run import stored
-from bench.run.frames import Run
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +18,7 @@ CASE = Case("sockets", "tcp", placement="free")
 SECOND = 10**9
 
 
-class Read(Here):
+class Read(Host):
     """This machine as a host of the name ``far``, whose clock reads as it is told."""
 
     name = "far"
@@ -56,19 +53,6 @@ def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch, af
 def test_a_clock_that_drifts_as_clocks_do_is_measured(monkeypatch):
     loads_on(Read(readings(0, 900_000)), monkeypatch)
     assert measure(CASE, 0.05, 1).ledger["calls"] > 0
-
-
-def test_the_run_is_resumed_and_no_start_is_measured_twice(monkeypatch):
-    plan = make_plan("latency", [CASE], starts=3, window_s=0.05)
-    loads_on(Read(readings(0, 0, 0, SECOND)), monkeypatch)
-    with pytest.raises(SystemFailedError, match=r"host far .*\b1 starts"):
-        runner.run(plan)
-    folder = stored.unfinished(plan)
-    assert folder.done() == {0}
-    kept = Run(folder).ledger.loc[0, "utc"]
-    loads_on(Read(readings(SECOND, SECOND, SECOND, SECOND)), monkeypatch)
-    run = Run(runner.run(plan, folder))
-    assert list(run.ledger.index) == [0, 1, 2] and run.ledger.loc[0, "utc"] == kept
 
 
 def test_a_clock_of_another_time_namespace_after_the_window_is_a_step(monkeypatch):

@@ -27,16 +27,11 @@ def test_names(given, expected):
     assert parameters.names(given, "transport", KNOWN) == expected
 
 
-@pytest.mark.parametrize("given", ["tpc", "", [], "[]", None, 3, "[ipc, nosuch]", "{a: b}", "[", True])
+@pytest.mark.parametrize("given", ["tpc", "", [], None, "[ipc, nosuch]", "{a: b}", "["])
 def test_names_that_do_not_exist(given):
     with pytest.raises(UsageError) as caught:
         parameters.names(given, "transport", KNOWN)
-    assert "\n" not in str(caught.value)
-
-
-def test_an_unknown_name_is_answered_with_those_that_exist_and_the_nearest():
-    with pytest.raises(UsageError, match=r"transport 'tpc'.*inproc, ipc, tcp.*tcp"):
-        parameters.names("tpc", "transport", KNOWN)
+    assert "\n" not in str(caught.value) and (given != "tpc" or "there are inproc, ipc, tcp; did" in str(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,7 @@ def test_what_is_sent_is_what_is_read_whatever_the_pieces():
         heard = [message for piece in pieces for message in reader.feed(piece)]
         assert [type(message) for message in heard] == [spec.ServerSpec, spec.Done, Counted]
         server, done, counted = heard
-        assert (server.system, server.transport, server.options, server.cpus) == (
-            "zeromq",
-            "ipc",
-            {"copy": False},
-            None,
-        )
+        assert server.case == said[0].case and server.cpus is None
         assert array("q", done.blobs[0]) == times and done.blobs[1] == b"" and done.errors == 0
         assert counted.count == 7 and counted.workers is None
 
@@ -84,7 +79,7 @@ def test_buffers_are_not_copied_on_their_way_out():
 
 def test_a_message_without_fields_is_a_line():
     assert sent(Count()) == b'{"kind": "Count", "sizes": []}\n'
-    assert client_spec(callers=3).callers == 3
+    assert client_spec(callers=3).case.callers == 3
 
 
 def test_a_child_of_another_version_is_told_so():
@@ -93,8 +88,8 @@ def test_a_child_of_another_version_is_told_so():
 
     started = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([sys.executable, "-m", "bench.child.server"], **started) as process:
-        process.stdin.write(b'{"kind": "ServerSpec", "sizes": [], "system": "sockets", "colour": "red"}\n')
+        process.stdin.write(b'{"kind": "ServerSpec", "sizes": [], "case": {"system": "sockets", "colour": "red"}}\n')
         process.stdin.flush()
         (failed,) = Reader().feed(process.stdout.readline())
         assert process.wait(10) == 1  # by itself: its input is still open
-    assert "'colour'" in failed.text
+    assert "'colour'" in failed.text and "not of one version" in failed.text

@@ -119,7 +119,7 @@ def test_a_run_that_is_being_measured_is_read_up_to_the_start_that_its_ledger_en
     for file in hidden:
         file.unlink()
     early = Run(run.folder)
-    assert len(early._ledger) == 3
+    assert len(early.stored_ledger) == 3
     for file, content in hidden.items():
         file.write_bytes(content)
     assert set(early.samples["start"]) == set(early.ledger.index) == {0, 1, 2}

@@ -67,7 +67,6 @@ ALTERED = {  # what is done to a run's folder, and what the sentence names
     "rows halved": (lambda p: edited(p / "samples" / FIRST, lambda t: t[: len(t) // 2]), "samples/00000.parquet"),
     "one value": (lambda p: edited(p / "ledger" / FIRST, lambda t: with_column(t, "calls", 299)), "ledger/00000"),
     "times": (lambda p: edited(p / "samples" / FIRST, lambda t: with_column(t, "rtt_ns", 2**62)), "samples/00000"),
-    "no CPU": (lambda p: edited(p / "ledger" / FIRST, lambda t: with_column(t, "server_cpu_ns", None)), "ledger/00000"),
     "CPU below zero": (
         lambda p: edited(p / "ledger" / FIRST, lambda t: with_column(t, "server_cpu_ns", -1)),
         "ledger/00000",
@@ -78,10 +77,7 @@ ALTERED = {  # what is done to a run's folder, and what the sentence names
         lambda p: in_manifest(p, lambda m: m["plan"]["cases"][0].update(options={"copy": False})),
         "manifest",
     ),
-    "placement": (lambda p: in_manifest(p, lambda m: m["plan"]["cases"][0].update(placement="split")), "manifest"),
-    "the machine": (lambda p: in_manifest(p, lambda m: m["machine"].update(cpu_model="faster")), "manifest.json"),
     "no digest": (lambda p: in_manifest(p, lambda m: m.pop("digest")), "manifest.json"),
-    "digest file": (lambda p: (p / "digests" / "00001.sha256").write_text(""), "digests"),
     "no digest file": (lambda p: (p / "digests" / "00001.sha256").unlink(), "digests"),
     "strange digest file": (lambda p: (p / "digests" / "00001.sha256").write_text("x\n"), "digests"),
 }

@@ -8,10 +8,9 @@ import numpy as np
 
 from bench import paths
 from bench.apps.documents.blocks import table
-from bench.measurement.keeping import ABOVE
 from bench.stats import growth
 from bench.stats.intervals import Interval
-from bench.text import duration, listed, quantity
+from bench.text import listed, quantity
 
 FILE = "docs/hosts.json"  # python -m benchmarks hosts --write
 FURTHER = (100, 1000)  # hosts
@@ -71,11 +70,9 @@ def _limit(found: Mapping[str, Any], whole: growth.Line) -> str:
     ms = float(np.median(large["ms"]))
     per_s = 1e3 * BYTES * large["hosts"] * large["calls"] / ms
     equal = whole.each.middle / 1e3 * per_s / BYTES
-    seconds = BYTES * ABOVE * FURTHER[-1] / per_s
     return (
         f"The first limit is the conductor, one process. Samples arrive there at {quantity(per_s, 'B/s')}: the median "
         f"of {len(large['ms'])} starts in which {large['hosts']} hosts brought {large['calls']:,} calls each, {BYTES} "
-        f"bytes a call. Up to {quantity(equal)} calls by each host in a start, its orders take longer than its "
-        f"samples. A client process sends {ABOVE:,} samples at most, and more stay on its host: with one such process "
-        f"on each of {FURTHER[-1]:,} hosts they take {duration(1e6 * seconds)} to collect."
+        f"bytes a call before compression. Up to {quantity(equal)} calls by each host in a start, its orders take "
+        "longer than its samples."
     )

@@ -1,5 +1,6 @@
 """How explore.ipynb begins: with the page where a person looks, else with a measurement of its parameters' cases."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from bench.apps import notebook
@@ -11,19 +12,19 @@ from bench.run.frames import Run
 SHORT_S = 0.5  # the window of a start on the page: its first dot is wanted soon
 
 
-def page(
-    source: object = "measure", resume: object = False, budget_s: object = None, **parameters: Any
-) -> "Page | Still":
+def page(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> "Page | Still":
     """Show the page; where nobody can click (papermill), measure the ``cases`` of the parameters at once instead.
 
-    With a ``source`` the page begins with the results of that run. What is returned shows the rest by its methods.
+    ``namespace`` is a notebook's ``globals()``, which holds its parameters. With a ``source`` the page begins with the
+    results of that run. What is returned shows the rest by its methods.
     """
     if not notebook.is_watched():
-        return Still(notebook.measure("explore", source, resume, budget_s, **parameters))
+        return Still(notebook.measure("explore", namespace, **parameters))
+    parameters = {**(namespace or {}), **parameters}
     amount = {name: parameters.get(name, usual) for name, usual in USUAL.items()}
     if amount["profile"] == "class" and literal(amount["window_s"]) is None:
         amount["window_s"] = SHORT_S
-    return Page(source, amount)
+    return Page(parameters.get("source", "measure"), amount)
 
 
 class Still:

@@ -42,7 +42,7 @@ class Page:
         self._lock = threading.RLock()
         self._make_widgets()
         if source != "measure":
-            run = notebook.measure("explore", source)
+            run = notebook.measure("explore", source=source)
             self._entries = [
                 showing.entry(Result(run, case)) for case in range(len(run.plan.cases)) if case in run.cases.index
             ]

@@ -1,5 +1,4 @@
 """The functions for teaching: predictions before a measurement, exercises after it, copies for students.
 
-Nothing outside this folder imports it; notebooks use it by ``bench.predict``, ``bench.require``, ``bench.score`` and
-``bench.check``.
+Notebooks use it by ``bench.predict``, ``bench.score`` and ``bench.check``; ``bench.measure`` waits for predictions.
 """

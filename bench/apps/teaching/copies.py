@@ -18,7 +18,7 @@ from bench.run.files import writing
 TAG = "answer"
 LINE = re.compile(r"^answer = .*$", re.MULTILINE)
 OPEN = "answer = None  # your answer"
-REQUIRED = 'predictions: str = "required"'
+REQUIRED = 'predictions: str = "required"  # nothing is measured before the questions are answered'
 CHECK = re.compile(r'^bench\.check\("([^"]+)", answer\)$', re.MULTILINE)
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
@@ -43,9 +43,10 @@ def tagged(cell: dict[str, Any], tag: str) -> bool:
 def student(document: Notebook, required: bool = False) -> Notebook:
     """Return a student's copy: no answers, and a locked check behind each; predictions ``required`` if so asked."""
     made = _derived(document, lambda text: LINE.sub(OPEN, text))
+    asks = any("bench.predict(" in source(cell) for cell in made["cells"])
     for cell in made["cells"]:
-        if required and tagged(cell, "parameters"):
-            cell["source"] = [line.replace('predictions: str = "off"', REQUIRED) for line in cell["source"]]
+        if required and asks and tagged(cell, "parameters"):
+            cell["source"] = [*cell["source"], f"\n{REQUIRED}"]
     return made
 
 

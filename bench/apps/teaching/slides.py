@@ -21,9 +21,10 @@ from bench.errors import BenchError, NotInstalledError, unknown
 from bench.process.pipes import python
 
 TEMPLATE = Path(__file__).parent / "slides_template"
-CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(")  # not for a lecture
+CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(", "bench.method(")  # not for a lecture
 SECTIONS = (
     "## How far to trust it",
+    "## What was measured",
     "## Predicted and measured",
     "## The numbers",
     "## The figure",
@@ -53,10 +54,11 @@ def slide(document: Notebook) -> Notebook:
         text, prose = source(cell), cell["cell_type"] == "markdown"
         if prose and text.startswith("#"):
             skipped, drawn = text.startswith(SECTIONS), True
-        begins = (prose and drawn and not text.startswith(EXERCISES)) or (asked and "bench.show(" in text)
+        shows = not prose and ("bench.show(" in text or "bench.answer(" in text)
+        begins = (prose and drawn and not text.startswith(EXERCISES)) or (asked and shows)
         hidden = skipped or text.startswith(EXERCISES) or (not prose and _is_left_out(cell))
         cell["metadata"]["slideshow"] = {"slide_type": "skip" if hidden else "slide" if begins else "-"}
-        drawn = (drawn and not begins) or (not prose and "bench.show(" in text)
+        drawn = (drawn and not begins) or shows
         asked = text.startswith(QUESTION) or (asked and not begins)
         if prose:
             cell["source"] = [text.partition("\n\n## Exercises")[0]]

@@ -7,6 +7,7 @@ them with the thread that started them, which has to be the process's main one; 
 
 import os
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 from bench.child import generators, timed_loops
@@ -49,13 +50,15 @@ class GeneratorLoad:
     """The closed load of one generator, with the methods of ``Callers``; it has a report, and no samples."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self._generator = generators.module(spec.engine)
-        self._connections = spec.callers
+        self._generator = generators.module(spec.case.engine)
+        self._connections = spec.case.callers
         trial = WireLoad if hasattr(system, "Wire") else Callers
-        self._trial = trial(system, options, address, ClientSpec(**vars(spec) | {"max_calls": 1}))
-        url = system.url(address, options, spec.payload_bytes)
+        self._trial = trial(
+            system, options, address, ClientSpec(**vars(spec) | {"case": replace(spec.case, max_calls=1)})
+        )
+        url = system.url(address, options, spec.case.payload_bytes)
         _, *words = self._generator.command(self._connections, spec.window_s, url)
-        self._program = Program([generators.program(spec.engine), *words])
+        self._program = Program([generators.program(spec.case.engine), *words])
 
     @property
     def pids(self) -> list[int]:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -77,8 +76,8 @@ def at_the_edge(run: Run, axes: Axes) -> None:
     for (rate, case), colour, line in zip(ends, (MET, VIOLATED), ("-", "--"), strict=True):
         if case is not None and run.count(case):
             values = times(run, case, "response").to_numpy()
-            n = f"{run.count(case):,}, {len(values):,} drawn" if run.sketched_of(case) else f"{len(values):,}"
-            curve(axes, stats.distribution(np.asarray(values)), f"{quantity(rate)} requests/s, n = {n}", colour, line)
+            label = f"{quantity(rate)} requests/s, n = {len(values):,}"
+            curve(axes, stats.distribution(values), label, colour, line)
     limit, p, objective = (searched(run)[name] for name in ("limit_us", "p", "objective"))
     axes.axvline(limit, color="black", lw=1, ls="--")
     axes.plot(limit, tail_scale(p), "x", ms=10, mew=2, color="black", label=f"SLO {objective}")

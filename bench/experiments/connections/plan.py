@@ -7,23 +7,16 @@ from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import MOST_BYTES, Case
 from bench.plan.plan import Plan
-from bench.validation.cases import (
-    absent_of,
-    chosen_systems,
-    client_count,
-    instrument,
-    one_transport,
-    payload,
-    placement_of,
-)
+from bench.validation.amount import Placed
+from bench.validation.cases import absent_of, chosen_systems, client_count, instrument, one_transport, payload
 from bench.validation.connection_use import calls_per_connection as renewals
 from bench.validation.connection_use import depths
-from bench.validation.profiles import make_plan
 
 ONE_CONNECTION = {"http_aiohttp": {"pool": 1}}  # options with which calls share a connection, where others do not
 
 
 def plan(
+    given: Placed,
     churn: object = ("sockets", "zeromq", "grpc_sync", "http_aiohttp"),
     calls_per_connection: object = (1, 10, 100, 0),
     depth: object = ("sockets", "zeromq", "grpc_sync", "grpc_aio"),
@@ -34,11 +27,6 @@ def plan(
     payload_bytes: object = 100,
     p99_bytes: object = 0,
     transport: object = "tcp",
-    placement: object = "default",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan three groups of cases, each for the systems named; an empty list leaves a group out.
 
@@ -47,12 +35,12 @@ def plan(
     """
     groups = [_some(churn), _some(depth), _some(head_of_line)]
     absent = absent_of(list(dict.fromkeys(name for group in groups for name in group)))
-    renewed, deep, beside = ([name for name in group if name not in absent] for group in groups)
+    renewed, deep, blocked = ([name for name in group if name not in absent] for group in groups)
     shared: dict[str, Any] = {
         "payload_bytes": payload(payload_bytes),
-        "placement": placement_of(placement, parallel=True),
+        "placement": given.where(is_parallel=True),
     }
-    spread = _p99(p99_bytes)
+    spread = parameters.count(p99_bytes, "p99_bytes", MOST_BYTES, least=0)
     usual = [
         Case(name, one_transport(name, transport), calls_per_connection=n, p99_bytes=spread, **shared)
         for name in renewed
@@ -64,24 +52,19 @@ def plan(
         for name in deep
         for n in depths(outstanding)
     ]
-    usual += [case for name in beside for case in _beside(name, transport, payload(large_bytes, "large_bytes"), shared)]
+    usual += [
+        case for name in blocked for case in _beside(name, transport, payload(large_bytes, "large_bytes"), shared)
+    ]
     cases = [case for place, case in enumerate(usual) if case not in usual[:place]]
     if not cases:
         raise UsageError("nothing to measure: name a system in churn, depth or head_of_line")
     cases.append(instrument(shared["payload_bytes"], shared["placement"]))
-    return make_plan("connections", cases, profile, starts, window_s, seed, absent)
+    return given.plan("connections", cases, absent)
 
 
 def _some(systems: object) -> list[str]:
     """Return the systems asked for, each once; an empty list names none."""
     return chosen_systems(systems) if parameters.as_list(systems) else []
-
-
-def _p99(value: object) -> int:
-    """Return the p99 of the message sizes asked for; 0: all are equal."""
-    if parameters.literal(value) == 0:
-        return 0
-    return int(parameters.positive(value, "p99_bytes", MOST_BYTES))
 
 
 def _beside(name: str, transport: object, large: int, shared: dict[str, Any]) -> list[Case]:

@@ -7,29 +7,22 @@ from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
+from bench.validation.amount import Amount
 from bench.validation.cases import COMPARED, case_of, client_count, offered, payload, placement_of
-from bench.validation.profiles import make_plan
 
 PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
-DEFAULT = (
-    {"system": "sockets", "transport": "ipc"},
-    {"system": "zeromq", "transport": "ipc"},
-    {"system": "zeromq", "transport": "tcp"},
-)
+DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
 
 
 def plan(
+    given: Amount,
     cases: object = DEFAULT,
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan the cases that mappings spell, and nothing else: neither the baseline nor the instrument itself."""
-    chosen = [case(each) for each in parameters.as_list(cases)]
+    chosen = [case(spelled) for spelled in parameters.as_list(cases)]
     if not chosen:
         raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
-    return make_plan("explore", chosen, profile, starts, window_s, seed)
+    return given.plan("explore", chosen)
 
 
 def case(spelled: object) -> Case:

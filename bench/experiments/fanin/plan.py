@@ -3,10 +3,11 @@
 from typing import Any
 
 from bench import systems
-from bench.errors import UsageError, unknown
+from bench.errors import unknown
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
+from bench.validation.amount import Placed
 from bench.validation.cases import (
     absent_of,
     chosen_systems,
@@ -15,23 +16,17 @@ from bench.validation.cases import (
     instrument,
     one_transport,
     payload,
-    placement_of,
 )
-from bench.validation.profiles import make_plan
 
 
 def plan(
+    given: Placed,
     system: object = ("sockets", "wamp_crossbar", "zenoh", "redis", "nats", "rabbitmq", "mqtt"),
     clients: object = (1, 8, 64),
     processes: object = 2,
     payload_bytes: object = 100,
     transport: object = "tcp",
-    options: object = None,
-    placement: object = "default",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
+    options: object = "",
 ) -> Plan:
     """Plan closed loops of each number of clients to one server of each system.
 
@@ -40,19 +35,19 @@ def plan(
     unless its options say otherwise.
     """
     chosen, counts, most = chosen_systems(system), client_counts(clients), client_count(processes, "processes")
-    given = parameters.mapping(options, "options")
-    if foreign := [name for name in given if name not in chosen]:
+    options_by_system = parameters.mapping(options, "options")
+    if foreign := [name for name in options_by_system if name not in chosen]:
         raise unknown("system of options", foreign[0], chosen)
     absent = absent_of(chosen)
     shared: dict[str, Any] = {
         "payload_bytes": payload(payload_bytes),
-        "placement": placement_of(placement, parallel=True),
+        "placement": given.where(is_parallel=True),
     }
     cases = [
         Case(
             name,
             one_transport(name, transport),
-            options=_through_router(name) | parameters.mapping(given.get(name), f"options of {name}"),
+            options=_through_router(name) | parameters.mapping(options_by_system.get(name), f"options of {name}"),
             clients=parts(count, most),
             callers=count // parts(count, most),
             **shared,
@@ -61,10 +56,8 @@ def plan(
         if name not in absent
         for count in sorted(counts)
     ]
-    if not cases:
-        raise UsageError("; ".join(absent.values()))
     cases.append(instrument(shared["payload_bytes"], shared["placement"]))
-    return make_plan("fanin", cases, profile, starts, window_s, seed, absent)
+    return given.plan("fanin", cases, absent)
 
 
 def _through_router(system: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation.cases import absent_of, client_count, instrument, payload, placement_of, transports
-from bench.validation.profiles import make_plan
+from bench.validation.amount import Placed
+from bench.validation.cases import absent_of, client_count, instrument, payload, transports
 
 TWINS = {  # and what they are in Python
     "sockets_c": "sockets",
@@ -28,15 +28,11 @@ def why_not(system: object = "all", **asked: Any) -> str | None:
 
 
 def plan(
+    given: Placed,
     system: object = "all",
     transport: object = "tcp",
     payload_bytes: object = 100,
     callers: object = 4,
-    placement: object = "default",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan each system with either side in either language: one caller, and several callers in one client process.
 
@@ -49,19 +45,17 @@ def plan(
     size, several = payload(payload_bytes), client_count(callers, "callers")
     if several < 2:
         raise UsageError("callers must be 2 or more: one caller is measured in any case")
-    one, many = placement_of(placement), placement_of(placement, parallel=True)
+    alone, parallel = given.where(), given.where(is_parallel=True)
     cases = [
         Case(name, by, size, {"client": client, "server": server}, where, callers=count)
         for name in chosen
         if name not in absent
         for by in transports(name, transport, None)
-        for count, where in ((1, one), (several, many))
+        for count, where in ((1, alone), (several, parallel))
         for client, server in SIDES
     ]
-    if not cases:
-        raise UsageError(" ".join(absent.values()))
-    cases.append(instrument(size, one))
-    return make_plan("languages", cases, profile, starts, window_s, seed, absent)
+    cases.append(instrument(size, alone))
+    return given.plan("languages", cases, absent)
 
 
 def _not_reached_by(asked: list[Any]) -> dict[str, str]:

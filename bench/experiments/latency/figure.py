@@ -38,8 +38,7 @@ def calls_in_order(run: Run, axes: Axes) -> None:
     log_axis(axes.yaxis)
     axes.set_xlabel("time [s]: the starts of each case, end to end")
     axes.set_ylabel("RTT; line: running median")
-    what = "A random sample of the calls" if any(map(run.sketched_of, shown)) else "Every call"
-    axes.set_title(f"{what}{of_first_size(run)}; marks on top: end of warm-up")
+    axes.set_title(f"Every call{of_first_size(run)}; marks on top: end of warm-up")
 
 
 def _settled(run: Run, case: int) -> str:
@@ -51,7 +50,7 @@ def _settled(run: Run, case: int) -> str:
 
 def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> None:
     """Draw one start's calls as dots and their running median as a line; the warm-up is pale."""
-    rows = run.described(run.samples[run.samples["start"] == start])
+    rows = run.samples[run.samples["start"] == start]
     rows = rows.iloc[:: max(1, len(rows) * len(run.ledger) // MOST_DOTS)] if len(rows) > 400 else rows
     x, rtt = begin_s + rows["t_send_ns"].to_numpy() / 1e9, rows["rtt_ns"].to_numpy() / 1e3
     axes.axvline(begin_s + run.ledger.loc[start, "warm_up_ns"] / 1e9, 0.965, 1, color="black", lw=1)

@@ -1,26 +1,23 @@
 """Plan of marginal.ipynb: whole client processes that make few calls and many."""
 
-import random
-
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.plan import Plan
-from bench.validation.cases import absent_of, chosen_systems, payloads, placement_of, transports
-from bench.validation.profiles import make_plan
+from bench.validation.amount import Placed
+from bench.validation.cases import absent_of, chosen_systems, payloads, transports
 
 VARIANTS = {"xmlrpc_c": ({"protocol": "http"}, {"protocol": "pstream"})}  # both of the origin
 
+NOT_TAKEN = ("window_s",)  # whole client processes are measured
+
 
 def plan(
+    given: Placed,
     system: object = ("xmlrpc_stdlib", "xmlrpc_pstream", "xmlrpc_c", "sockets"),
     transport: object = "tcp",
     calls: object = (1, 100, 300, 1000),
     payload_bytes: object = (100, 10_000),
-    placement: object = "default",
-    profile: str = "class",
-    starts: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan client processes with each number of calls of the smallest payload, in an order that the seed fixes.
 
@@ -32,10 +29,10 @@ def plan(
     counts, sizes = sorted(set(counts)), sorted(set(payloads(payload_bytes)))
     sessions = [(count, sizes[0]) for count in counts]
     sessions += [(count, size) for size in sizes[1:] for count in counts[1:-1] or counts[-1:]]
-    random.Random(int(parameters.positive(seed, "seed", 2**31))).shuffle(sessions)
+    given.chance().shuffle(sessions)
     chosen = chosen_systems(system)
     absent = absent_of(chosen)
-    where = placement_of(placement)
+    where = given.where()
     cases = [
         Case(name, by, sizes[0], dict(options), where, "session", sessions=tuple(sessions))
         for name in chosen
@@ -43,6 +40,4 @@ def plan(
         for by in transports(name, transport, "")
         for options in VARIANTS.get(name, ({},))
     ]
-    if not cases:
-        raise UsageError(" ".join(absent.values()))
-    return make_plan("marginal", cases, profile, starts, None, seed, absent)
+    return given.plan("marginal", cases, absent)

@@ -8,9 +8,9 @@ from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.validation import support
-from bench.validation.cases import absent_of, chosen_systems, instrument, one_system, payloads, placement_of
+from bench.validation.amount import Placed
+from bench.validation.cases import absent_of, chosen_systems, instrument, one_system, payloads
 from bench.validation.message_support import usual_options
-from bench.validation.profiles import make_plan
 
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "http_aiohttp", "wamp_crossbar", "xmlrpc_stdlib")
 CODECS = ("json", "orjson", "msgpack", "pickle", "protobuf")
@@ -18,17 +18,13 @@ CLASS_S = 0.1  # hundreds of calls in each start; RTT and codec are both medians
 
 
 def plan(
+    given: Placed,
     message: object = "items",
     system: object = SYSTEMS,
     transport: object = "tcp",
     codec: object = CODECS,
     carrier: object = "zeromq",
     payload_bytes: object = (200, 2000, 20_000),
-    placement: object = "default",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan each system with its default codec and with opaque bytes, at the middle size; one carrier with each codec.
 
@@ -44,27 +40,22 @@ def plan(
     middle = sizes[len(sizes) // 2]
     sizes = [middle] if is_own else sizes
     by = parameters.one_name(transport, "transport", ("ipc", "tcp"))
-    where = placement_of(placement)
+    where = given.where()
     chosen, wanted = chosen_systems(system), parameters.names(codec, "codec", codecs.names())
     sweep = one_system(carrier)
     absent = absent_of(list(dict.fromkeys([*chosen, sweep])))
     cases: list[Case] = []
     for name in chosen:
         options = {} if name in absent else usual_options(name, kind)
-        found = _carried(Case(name, by, middle, options, message=kind, placement=where), absent)
-        if found is not None:
-            cases += [_bytes(found), found]
+        carried = _carried(Case(name, by, middle, options, message=kind, placement=where), absent)
+        if carried is not None:
+            cases += [_bytes(carried), carried]
     for name in wanted:
         for size in sizes:
-            one = Case(sweep, by, size, {"codec": name}, message=kind, placement=where)
-            found = _carried(one, absent, label=f"{sweep} {name}")
-            cases += [found] if found is not None and found not in cases else []
-    if not cases:
-        raise UsageError(" ".join(absent.values()))
-    made = make_plan("messages", [*cases, instrument(middle, where)], profile, starts, window_s, seed, absent)
-    if window_s is None and made.profile == "class":
-        made = replace(made, window_s=min(made.window_s, CLASS_S))
-    return made
+            case = Case(sweep, by, size, {"codec": name}, message=kind, placement=where)
+            carried = _carried(case, absent, label=f"{sweep} {name}")
+            cases += [carried] if carried is not None and carried not in cases else []
+    return given.plan("messages", [*cases, instrument(middle, where)], absent, class_s=CLASS_S)
 
 
 def _carried(case: Case, absent: dict[str, str], label: str = "") -> Case | None:

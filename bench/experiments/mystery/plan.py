@@ -5,23 +5,20 @@ from typing import Any
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
+from bench.validation.amount import Amount
 from bench.validation.cases import client_count, instrument, payload, payloads, placement_of
-from bench.validation.profiles import make_plan
 
 BOXES = ("a", "b", "c", "d", "e", "f", "sound")
 CALLS = 60  # at most, of a case that varies the payload
 
 
 def plan(
+    given: Amount,
     box: object = "all",
     callers: object = 4,
     payload_bytes: object = 100,
     sizes: object = (6000, 12_000, 48_000),
     placement: object = "free",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan for each box one caller, several callers, and one caller with larger payloads; the sound box always.
 
@@ -30,13 +27,12 @@ def plan(
     chosen = dict.fromkeys([*parameters.names(box, "box", BOXES), "sound"])
     size = payload(payload_bytes)
     many = client_count(callers, "callers")
-    larger = [each for each in payloads(sizes, "sizes") if each != size]
+    larger = [large for large in payloads(sizes, "sizes") if large != size]
     where = placement_of(placement)
     cases: list[Case] = []
     for name in chosen:
         of: dict[str, Any] = {"options": {"box": name}, "placement": where}
         cases += [Case("mystery", "tcp", size, callers=n, **of) for n in dict.fromkeys((1, many))]
-        cases += [Case("mystery", "tcp", each, max_calls=CALLS, **of) for each in larger]
+        cases += [Case("mystery", "tcp", large, max_calls=CALLS, **of) for large in larger]
     cases.append(instrument(size, where))
-    window = 0.25 if window_s is None and profile == "class" else window_s
-    return make_plan("mystery", cases, profile, starts, window, seed)
+    return given.plan("mystery", cases, class_s=0.25)

@@ -9,17 +9,8 @@ from bench.plan import hosts as far_hosts
 from bench.plan import namespaces, parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation.cases import (
-    FLOOR,
-    absent_of,
-    chosen_systems,
-    instrument,
-    one_transport,
-    payload,
-    payloads,
-    placement_of,
-)
-from bench.validation.profiles import make_plan
+from bench.validation.amount import OnHosts
+from bench.validation.cases import FLOOR, absent_of, chosen_systems, instrument, one_transport, payload, payloads
 
 STALL_BYTES = 100  # payload of the calls with one write or two: far less than any segment
 
@@ -30,18 +21,13 @@ def why_not(hosts: object = "", **asked: Any) -> str | None:
 
 
 def plan(
+    given: OnHosts,
     system: object = ("sockets", "zeromq", "grpc_sync", "http_aiohttp"),
     payload_bytes: object = 1000,
     large_bytes: object = 100_000,
     rates_mbit: object = (10, 100),
     sizes: object = (1000, 10_000, 100_000),
     stall_sizes: object = (1400, 1500, 40_000, 66_000),
-    hosts: object = "",
-    placement: object = "default",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan three groups of cases. Every link is of this machine, so that only the link differs; ``hosts`` adds others.
 
@@ -55,10 +41,10 @@ def plan(
     present = [name for name in chosen if name not in absent]
     if not present:
         raise UsageError(" ".join(absent.values()))
-    small, large, where = payload(payload_bytes), payload(large_bytes, "large_bytes"), placement_of(placement)
+    small, large, where = payload(payload_bytes), payload(large_bytes, "large_bytes"), given.where()
     if small >= large:
         raise UsageError(f"large_bytes must be more than payload_bytes ({small:,} B): the link's bandwidth shows there")
-    far = far_hosts.asked(hosts)
+    far = given.there
     if far and (reason := measurable.why_not()):
         absent["veth pair"] = reason
     limited = [namespaces.hosts(rate) for rate in rates(rates_mbit)]
@@ -75,7 +61,7 @@ def plan(
     if far:
         cases += [Case(name, "tcp", size, placement="free", hosts=far) for size in (small, large) for name in present]
     cases.append(instrument(small, where))
-    return make_plan("network", cases, profile, starts, window_s, seed, absent)
+    return given.plan("network", cases, absent)
 
 
 def rates(given: object) -> list[int]:
@@ -92,6 +78,6 @@ def _stalls(sizes: list[int], where: str, links: tuple[dict[str, Any], ...]) -> 
     return [
         Case(FLOOR, "tcp", size, options, hosts=hosts, **shared)
         for hosts in links
-        for options, each in ((both, [STALL_BYTES]), (HELD, dict.fromkeys([STALL_BYTES, *sizes])))
-        for size in each
+        for options, payloads_of in ((both, [STALL_BYTES]), (HELD, dict.fromkeys([STALL_BYTES, *sizes])))
+        for size in payloads_of
     ]

@@ -1,19 +1,20 @@
 """Plan of openload.ipynb: offered rates from low load to overload, and one server that freezes, under two loads."""
 
+from dataclasses import replace
 from typing import Any
 
-from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import ARRIVALS, Case
 from bench.plan.plan import Plan
-from bench.validation.cases import client_count, offered, offered_rates, one_way, payload, placement_of
+from bench.validation.amount import OnHosts
+from bench.validation.cases import client_count, offered, offered_rates, one_way, payload
 from bench.validation.oracle_options import frozen, oracle_server
-from bench.validation.profiles import make_plan
 
 FROZEN_US = 1000  # constant service time of the server that freezes
 
 
 def plan(
+    given: OnHosts,
     system: object = "oracle",
     transport: object = "ipc",
     payload_bytes: object = 100,
@@ -23,11 +24,6 @@ def plan(
     callers: object = 1,
     options: object = "{law: exponential, mean_us: 1000}",
     freeze_rate: object = 500,
-    hosts: object = "",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads.
 
@@ -36,23 +32,23 @@ def plan(
     share the schedule are then on the hosts that load.
     """
     name, by = one_way(system, transport)
-    there = machines.asked(hosts)
+    there = given.there
     shared: dict[str, Any] = {
         "payload_bytes": payload(payload_bytes),
-        "placement": placement_of("default", parallel=True, hosts=there),
+        "placement": given.where(is_parallel=True),
         "hosts": there,
     }
     server = oracle_server()
-    given = ({"server": server} if name == "oracle" else {}) | parameters.mapping(options, "options")
+    system_options = ({"server": server} if name == "oracle" else {}) | parameters.mapping(options, "options")
     paced: dict[str, Any] = {
         "load": "open",
         "clients": client_count(clients),
         "arrivals": parameters.one_name(arrivals, "arrivals", ARRIVALS),
     }
     many = client_count(callers, "callers")
-    cases = [Case(name, by, options=given, **shared)]
+    cases = [Case(name, by, options=system_options, **shared)]
     cases += [
-        Case(name, by, options=given, offered_per_s=rate, callers=many, **paced, **shared)
+        Case(name, by, options=system_options, offered_per_s=rate, callers=many, **paced, **shared)
         for rate in offered_rates(rates)
     ]
     rate = offered(freeze_rate, "freeze_rate")
@@ -67,5 +63,5 @@ def plan(
             Case("oracle", frozen_by, options=users, offered_per_s=rate, **uniform, **shared),
         ]
 
-    window = make_plan("openload", [*cases, *freezing(1.0)], profile, starts, window_s, seed).window_s
-    return make_plan("openload", [*cases, *freezing(window)], profile, starts, window, seed)
+    window_s = given.plan("openload", [*cases, *freezing(1.0)]).window_s
+    return replace(given, window_s=window_s).plan("openload", [*cases, *freezing(window_s)])

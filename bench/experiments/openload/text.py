@@ -48,7 +48,8 @@ def _growth(run: Run) -> str:
         ends = number_of(calm.index[0]), number_of(calm.index[-1])
         response, rtt = (comparison.effect(run, *ends, name) for name in ("p50_response_us", "p50_rtt_us"))
         text += (
-            f" Paired by block, it is {times(response)} as long at the higher rate; the median round trip, "
+            f" Paired by block, the median response time is {times(response)} as long at the higher rate; "
+            "the median round trip, "
             f"counted from sending, is {times(rtt)} as long."
         )
     if over:

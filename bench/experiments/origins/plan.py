@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
+from bench.validation.amount import Amount
 from bench.validation.cases import absent_of, instrument
-from bench.validation.profiles import make_plan
 
 ORIGINS = ("wamp", "scaleup", "zeromq", "xmlrpc_c", "grpc")
 SHORT = 100  # calls of the class lab's loop, and of the processes of Xmlrpc-c's notes
@@ -16,25 +15,20 @@ STREAMED = (100, 1000, 10_000, 100_000)  # bytes of the messages of ZeroMQ's thr
 
 
 def plan(
+    given: Amount,
     origin: object = "all",
     workers: object = 2,
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan the replicas of the origins that are asked for, each with the real system; ``workers`` is the scale-up's."""
-    count = int(parameters.positive(workers, "workers", 64))
+    count = parameters.count(workers, "workers", 64)
     makers = {"wamp": _wamp, "zeromq": _zeromq, "xmlrpc_c": _xmlrpc_c, "grpc": _grpc}
     cases: list[Case] = []
     for name in parameters.names(origin, "origin", ORIGINS):
         cases += _scaleup(count) if name == "scaleup" else makers[name]()
     absent = absent_of(list(dict.fromkeys(case.system for case in cases)))
     cases = [case for case in cases if case.system not in absent]
-    if not cases:
-        raise UsageError("; ".join(absent.values()))
     cases.append(instrument(100, "same"))
-    return make_plan("origins", cases, profile, starts, window_s, seed, absent)
+    return given.plan("origins", cases, absent)
 
 
 def _wamp() -> list[Case]:
@@ -63,8 +57,8 @@ def _zeromq() -> list[Case]:
 def _xmlrpc_c() -> list[Case]:
     """Return whole processes with a hundred calls and with one, and packet streams without TCP_NODELAY."""
     sessions = tuple((count, 100) for count in (1, SHORT) * 3)
-    whole: dict[str, Any] = {"placement": "same", "load": "session", "sessions": sessions}
-    cases = [Case("xmlrpc_c", "tcp", 100, {"protocol": protocol}, **whole) for protocol in ("http", "pstream")]
+    processes: dict[str, Any] = {"placement": "same", "load": "session", "sessions": sessions}
+    cases = [Case("xmlrpc_c", "tcp", 100, {"protocol": protocol}, **processes) for protocol in ("http", "pstream")]
     held = ({"client_nodelay": False}, {"client_nodelay": False, "server_nodelay": False})
     return cases + [
         Case("xmlrpc_pstream", "tcp", 100, {"writes": 2} | sides, "same", max_calls=SHORT) for sides in held

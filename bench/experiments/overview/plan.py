@@ -5,32 +5,28 @@ from typing import Any
 from bench import systems
 from bench.contract import GROUPS
 from bench.errors import SystemFileError, UsageError
-from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import MOST_BYTES, Case
 from bench.plan.plan import Plan
-from bench.validation.cases import FLOOR, MADE_UP, absent_of, chosen_systems, instrument, payload, placement_of
+from bench.validation.amount import OnHosts
+from bench.validation.cases import FLOOR, MADE_UP, absent_of, chosen_systems, instrument, payload
 from bench.validation.message_support import carries, usual_options
-from bench.validation.profiles import make_plan
 from bench.validation.support import encrypted_transports, encryption
 
 SLOW_S = 1.0
 MOST_PAIRED = 12  # systems whose second client is measured too, unless it is asked for
 SHOWN = tuple(name for name in GROUPS if name != "instrument")
+NOT_TAKEN = ("placement",)  # one client and two have one each
 
 
 def plan(
+    given: OnHosts,
     system: object = "all",
     groups: object = "all",
     two_clients: object = "auto",
     payload_bytes: object = 1000,
     tls: object = False,
     message: object = "bytes",
-    hosts: object = "",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan every installed system by its shortest way between two processes: one client, and then two.
 
@@ -49,27 +45,27 @@ def plan(
         raise UsageError("groups choose among all systems: give system all, or no groups")
     absent = absent_of(chosen) | _too_small(chosen, size)
     there = [name for name in dict.fromkeys([*chosen, FLOOR]) if name not in absent and name not in MADE_UP]
-    between = machines.asked(hosts)
-    one, two = placement_of("default", hosts=between), placement_of("default", parallel=True, hosts=between)
+    between = given.there
+    alone, parallel = given.where(), given.where(is_parallel=True)
     encrypted = parameters.flag(tls, "tls")
     kind = str(message)
-    each = {name: _way(name, encrypted, is_far=bool(between)) for name in there if carries(name, kind)}
-    ways = {name: way for name, way in each.items() if way is not None}
+    offered = {name: _way(name, encrypted, is_far=bool(between)) for name in there if carries(name, kind)}
+    ways = {name: way for name, way in offered.items() if way is not None}
     paired = _is_paired(two_clients, len(ways))
     cases: list[Case] = []
     shared: dict[str, Any] = {"message": kind, "hosts": between}
     for name, (by, options) in ways.items():
         options = options | usual_options(name, kind)
-        cases.append(Case(name, by, size, options, one, **shared))
-        if paired and two != one:
-            cases.append(Case(name, by, size, options, two, **shared))
+        cases.append(Case(name, by, size, options, alone, **shared))
+        if paired and parallel != alone:
+            cases.append(Case(name, by, size, options, parallel, **shared))
         if paired:
-            cases.append(Case(name, by, size, options, two, clients=2, **shared))
+            cases.append(Case(name, by, size, options, parallel, clients=2, **shared))
     if any(case.transport == "tcp" for case in cases) and not between:
-        same_transport = Case(FLOOR, "tcp", size, {"tls": encrypted}, one, **shared)  # compared over the same one
+        same_transport = Case(FLOOR, "tcp", size, {"tls": encrypted}, alone, **shared)  # compared over the same one
         cases.append(same_transport)
-    cases.append(instrument(size, one, between))
-    return make_plan("overview", cases, profile, starts, window_s, seed, absent)
+    cases.append(instrument(size, alone, between))
+    return given.plan("overview", cases, absent)
 
 
 def _is_in(name: str, groups: list[str]) -> bool:
@@ -82,15 +78,15 @@ def _is_in(name: str, groups: list[str]) -> bool:
 
 def _too_small(chosen: list[str], size: int) -> dict[str, str]:
     """Return the systems that do not carry a payload, each with its limit."""
-    found = {}
+    too_small = {}
     for name in chosen:
         try:
             most = systems.constant(name, "LARGEST_BYTES", MOST_BYTES)
         except SystemFileError:
             continue
         if most < size:
-            found[name] = f"payload of {size:,} B: it carries {most:,} B at most"
-    return found
+            too_small[name] = f"payload of {size:,} B: it carries {most:,} B at most"
+    return too_small
 
 
 def _is_paired(two_clients: object, count: int) -> bool:

@@ -6,18 +6,15 @@ from bench.errors import UsageError
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.plan import Plan
+from bench.validation.amount import Amount
 from bench.validation.cases import FLOOR, chosen_systems, payload, transports
-from bench.validation.profiles import make_plan
 
 
 def plan(
+    given: Amount,
     system: object = "zeromq",
     transport: object = "[ipc, tcp]",
     payload_bytes: object = 1000,
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan the same round trips, of a system and of raw sockets, under each placement."""
     if reason := placement.why_not():
@@ -30,7 +27,7 @@ def plan(
         for by in transports(name, transport, "")
         for where in placement.PLACEMENTS
     ]
-    return make_plan("placement", cases, profile, starts, window_s, seed)
+    return given.plan("placement", cases)
 
 
 def why_not(**asked: Any) -> str | None:

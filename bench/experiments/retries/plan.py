@@ -1,20 +1,22 @@
 """Plan of retries.ipynb: one open load on a server that freezes once, under four retry policies of the client."""
 
+from dataclasses import replace
 from typing import Any
 
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation.cases import offered, one_transport, payload, placement_of
+from bench.validation.amount import Placed
+from bench.validation.cases import offered, one_transport, payload
 from bench.validation.oracle_options import oracle_server
-from bench.validation.profiles import make_plan
 
 FREEZE_AT = 0.2  # of the window: when the server stops
 WINDOWS_S = {"smoke": 1.0, "class": 2.0}  # long enough to see what remains after the freeze
 
 
 def plan(
+    given: Placed,
     transport: object = "tcp",
     payload_bytes: object = 100,
     rate: object = 250,
@@ -25,17 +27,13 @@ def plan(
     retries: object = 3,
     backoff_ms: object = 50,
     budget: object = 0.1,
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan the same requests, service times and freeze for no retries, and for three ways to retry."""
     number = {name: parameters.positive(value, name, most, whole=False) for name, value, most in (
         ("timeout_ms", timeout_ms, 60_000), ("deadline_ms", deadline_ms, 60_000), ("backoff_ms", backoff_ms, 60_000),
         ("budget", budget, 100))}  # fmt: skip
     patience = {name: number[name] for name in ("timeout_ms", "deadline_ms")}
-    again = {"retries": int(parameters.positive(retries, "retries", 100))}
+    again = {"retries": parameters.count(retries, "retries", 100)}
     policies: tuple[dict[str, Any], ...] = (
         {},
         again,
@@ -43,20 +41,20 @@ def plan(
         again | {"budget": number["budget"]},
     )
     per_s = offered(rate, "rate")
-    window = WINDOWS_S.get(profile) if window_s is None else window_s
-    planned = make_plan("retries", [], profile, starts, window, seed)
-    number_of_freeze = max(2, round(FREEZE_AT * planned.window_s * per_s))
+    if given.window_s is None:
+        given = replace(given, window_s=WINDOWS_S.get(given.profile))
+    number_of_freeze = max(2, round(FREEZE_AT * given.plan("retries", []).window_s * per_s))
     options = {
-        "mean_us": int(parameters.positive(service_us, "service_us", 10_000_000)),
+        "mean_us": parameters.count(service_us, "service_us", 10_000_000),
         "wait": "sleep",  # the result does not depend on how much CPU time other processes leave
         "freeze_after": number_of_freeze,
-        "freeze_ms": int(parameters.positive(freeze_ms, "freeze_ms", 60_000)),
+        "freeze_ms": parameters.count(freeze_ms, "freeze_ms", 60_000),
         "server": oracle_server(),
     }
     if per_s * float(str(options["mean_us"])) >= 1e6:
         raise UsageError(f"{per_s:g} requests/s of {options['mean_us']} us each exceed the capacity: lower the rate")
     shared: dict[str, Any] = {
-        "placement": placement_of("default", parallel=True),
+        "placement": given.where(is_parallel=True),
         "load": "retry",
         "offered_per_s": per_s,
         "arrivals": "poisson",
@@ -64,4 +62,4 @@ def plan(
     }
     by, size = one_transport("oracle", transport), payload(payload_bytes)
     cases = [Case("oracle", by, size, options, **shared, retry=patience | policy) for policy in policies]
-    return make_plan("retries", cases, profile, starts, window, seed)
+    return given.plan("retries", cases)

@@ -5,17 +5,17 @@ from typing import Any
 
 from bench import systems
 from bench.errors import UsageError
-from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import ENGINES, Case
 from bench.plan.plan import Plan
+from bench.validation.amount import OnHosts
 from bench.validation.cases import client_count, instrument, one_system, payloads, placement_of
-from bench.validation.profiles import make_plan
 
 MOST_WORKERS = 256
 
 
 def plan(
+    given: OnHosts,
     system: object = "http_aiohttp",
     workers: object = (1, 2, 4, 8),
     payload_bytes: object = (16, 256, 4096, 65536),
@@ -23,11 +23,6 @@ def plan(
     engine: object = "wire",
     pin: object = True,
     placement: object = "free",
-    hosts: object = "",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan bytes of each size for each number of workers; a JSON value and a file for the fewest and the most.
 
@@ -38,7 +33,7 @@ def plan(
     if "resource" not in systems.load(name).Options.__dataclass_fields__:
         raise UsageError(f"{name} serves no resources by workers: give http_aiohttp")
     counts = sorted({1, *parameters.positives(workers, "workers", MOST_WORKERS)})
-    keep, there = parameters.flag(pin, "pin"), machines.asked(hosts)
+    keep, there = parameters.flag(pin, "pin"), given.there
     clients = max(1, len(there.get("load", ())))
     shared: dict[str, Any] = {
         "placement": placement_of(placement),
@@ -56,4 +51,4 @@ def plan(
         for resource, size, count in asked
     ]
     cases.append(instrument(sizes[0], shared["placement"], there))
-    return make_plan("scaleup", cases, profile, starts, window_s, seed)
+    return given.plan("scaleup", cases)

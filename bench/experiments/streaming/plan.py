@@ -7,8 +7,9 @@ from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import MOST_STREAMS, Case
 from bench.plan.plan import Plan
-from bench.validation.cases import absent_of, chosen_systems, placement_of
-from bench.validation.profiles import make_plan
+from bench.validation import support
+from bench.validation.amount import Placed
+from bench.validation.cases import absent_of, chosen_systems
 
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "grpc_aio", "http_aiohttp", "wamp_crossbar")
 LOAD = "reply_stream"
@@ -25,6 +26,7 @@ STACKS = (  # of the origin's question, one factor at a time: system, transport,
 
 
 def plan(
+    given: Placed,
     system: object = "all",
     transport: object = "tcp",
     streams: object = "auto",
@@ -34,12 +36,7 @@ def plan(
     replies: object = 10,
     reply_bytes: object = 50,
     payload_bytes: object = 2000,
-    options: object = None,
-    placement: object = "default",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
+    options: object = "",
 ) -> Plan:
     """Plan paced streams by how many run at once, unpaced ones, and the stacks of the origin; 0 streams leave them out.
 
@@ -47,28 +44,28 @@ def plan(
     """
     chosen = _chosen(system)
     by = parameters.one_name(transport, "transport", ("ipc", "tcp"))
-    given = parameters.mapping(options, "options")
-    if given and len(chosen) != 1:
+    system_options = parameters.mapping(options, "options")
+    if system_options and len(chosen) != 1:
         raise UsageError("options are of one system: name it, as in -p system http_aiohttp")
     absent = absent_of(chosen)
     shared: dict[str, Any] = {
-        "payload_bytes": int(parameters.positive(payload_bytes, "payload_bytes", 1_000_000)),
-        "placement": placement_of(placement, parallel=True),
+        "payload_bytes": parameters.count(payload_bytes, "payload_bytes", 1_000_000),
+        "placement": given.where(is_parallel=True),
         "load": LOAD,
-        "replies": _replies(replies),
-        "reply_bytes": _reply_bytes(reply_bytes),
+        "replies": parameters.count(replies, "replies", limits.MOST_REPLIES),
+        "reply_bytes": parameters.count(reply_bytes, "reply_bytes", limits.MOST_REPLY_BYTES),
     }
-    gap = int(parameters.positive(gap_us, "gap_us", 10_000_000))
+    gap = parameters.count(gap_us, "gap_us", 10_000_000)
     if parameters.literal(streams) == "auto":
-        streams = STREAMS.get(profile, FEW_STREAMS)
+        streams = STREAMS.get(given.profile, FEW_STREAMS)
     paced, unpaced = _counts(streams, "streams"), _counts(unpaced_streams, "unpaced_streams")
     here = [name for name in chosen if name not in absent]
-    of = {name: {**({"connections": "shared"} if name in SHARED else {}), **given} for name in here}
+    of = {name: {**({"connections": "shared"} if name in SHARED else {}), **system_options} for name in here}
     cases = [Case(name, by, options=of[name], callers=n, gap_us=gap, **shared) for name in here for n in paced]
     cases += [Case(name, by, options=of[name], callers=n, **shared) for name in here for n in unpaced]
     for count in _counts(origin_streams, "origin_streams"):
-        cases += _stacks([name for name in here if name in ("zeromq", "grpc_aio")], cases, count, gap, shared)
-    return make_plan("streaming", cases, profile, starts, window_s, seed, absent)
+        cases += _stacks(here, cases, callers=count, gap_us=gap, **shared)
+    return given.plan("streaming", cases, absent)
 
 
 def _chosen(system: object) -> list[str]:
@@ -78,14 +75,6 @@ def _chosen(system: object) -> list[str]:
     return chosen_systems(system)
 
 
-def _replies(value: object) -> int:
-    return int(parameters.positive(value, "replies", limits.MOST_REPLIES))
-
-
-def _reply_bytes(value: object) -> int:
-    return int(parameters.positive(value, "reply_bytes", limits.MOST_REPLY_BYTES))
-
-
 def _counts(value: object, what: str) -> list[int]:
     """Return numbers of streams; none for 0."""
     if parameters.literal(value) in (0, [0], ()):
@@ -93,20 +82,12 @@ def _counts(value: object, what: str) -> list[int]:
     return parameters.positives(value, what, MOST_STREAMS)
 
 
-def _stacks(present: list[str], known: list[Case], count: int, gap: int, shared: dict[str, Any]) -> list[Case]:
-    """Return the cases of the origin that are not among those known."""
-    found = []
-    for name, by, options in STACKS:
-        if name in present and not _is_known(known, name, by, options, count, gap):
-            more = {"connections": "shared"} if name in SHARED else {}
-            found.append(Case(name, by, options=more | options, callers=count, gap_us=gap, **shared))
-    return found
-
-
-def _is_known(known: list[Case], name: str, by: str, options: dict[str, str], count: int, gap: int) -> bool:
-    usual = {"serialization": "protobuf", "token_codec": "bytes"}
-    return any(
-        (case.system, case.transport, case.callers, case.gap_us) == (name, by, count, gap)
-        and all(case.options.get(one, usual[one]) == value for one, value in options.items())
-        for case in known
-    )
+def _stacks(present: list[str], measured: list[Case], **shared: Any) -> list[Case]:
+    """Return the cases of the origin that are not measured anyway."""
+    stacks = [
+        Case(name, by, options=({"connections": "shared"} if name in SHARED else {}) | options, **shared)
+        for name, by, options in STACKS
+        if name in present
+    ]
+    checked = [support.checked(case) for case in measured]
+    return [case for case in stacks if support.checked(case) not in checked]

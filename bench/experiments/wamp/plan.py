@@ -6,27 +6,23 @@ from bench import systems
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation.cases import FLOOR, payload, placement_of
-from bench.validation.profiles import make_plan
+from bench.validation.amount import Placed
+from bench.validation.cases import FLOOR, payload
 
 
 def plan(
+    given: Placed,
     transport: object = "all",
     framing: object = "all",
     serializer: object = "all",
     payload_bytes: object = 100,
     fresh_router: object = False,
-    placement: object = "default",
-    profile: str = "class",
-    starts: object = None,
-    window_s: object = None,
-    seed: object = 1,
 ) -> Plan:
     """Plan the factorial of transport, framing and serializer through a router, and the same echo without one."""
     name = "wamp_crossbar"
     shared: dict[str, Any] = {
         "payload_bytes": payload(payload_bytes),
-        "placement": placement_of(placement),
+        "placement": given.where(),
     }
     ways = parameters.names(transport, "transport", systems.constant(name, "TRANSPORTS"))
     framings = parameters.names(framing, "framing", ("rawsocket", "websocket"))
@@ -39,4 +35,4 @@ def plan(
         for text in serializers
     ]
     cases += [Case(other, by, **shared) for other in (FLOOR, "zeromq") for by in ways]
-    return make_plan("wamp", cases, profile, starts, window_s, seed)
+    return given.plan("wamp", cases)

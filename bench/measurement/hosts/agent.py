@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 
 from bench import paths
 from bench.errors import BenchError, SystemFailedError, UsageError
-from bench.measurement import keeping, machine, revision
+from bench.measurement import machine, revision
+from bench.measurement.held_samples import pack
 from bench.measurement.hosts.host import HERE, WindowMeter
 from bench.process.channel import Message, Reader, encode
 from bench.process.child_process import TICK_S, Child, stop_all
@@ -53,32 +54,32 @@ class _Ticking:
         return dict(metered.used), list(metered.rows)
 
 
-class _Holding:
-    """What a client process sends: all that is not too many samples is passed on, message by message.
+class _Samples:
+    """The samples in what a client process sends, held until the window is over.
 
-    blobs: samples that were held back, as in ``Done``.
+    blobs: as in ``Done``.
     """
 
-    def __init__(self, above: int) -> None:
-        self._above, self._reader = above, Reader()
-        self._is_whole = False  # what it sends is no message: the conductor says so
-        self.blobs: list[bytes] = []
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self._is_foreign = False  # what it sends is no message: the conductor says so
+        self.blobs: Sequence[bytes] = ()
 
-    def passed(self, data: bytes) -> bytes:
-        """Return the messages that are complete with this piece of data, those with many samples without them."""
-        if self._is_whole:
+    def without(self, data: bytes) -> bytes:
+        """Return the messages that are complete with this piece of data, without the samples in them."""
+        if self._is_foreign:
             return data
         try:
-            return b"".join(b"".join(encode(self._without(message))) for message in self._reader.feed(data))
+            return b"".join(b"".join(encode(self._held(message))) for message in self._reader.feed(data))
         except SystemFailedError:
-            self._is_whole = True
+            self._is_foreign = True
             return data
 
-    def _without(self, message: Message) -> Message:
-        if not isinstance(message, Done) or message.calls <= self._above:
+    def _held(self, message: Message) -> Message:
+        if not isinstance(message, Done) or not message.blobs:
             return message
-        self.blobs = list(message.blobs)
-        return Done(**(vars(message) | {"blobs": (), "held": message.calls}))
+        self.blobs = message.blobs
+        return Done(**(vars(message) | {"blobs": (), "is_held": True}))
 
 
 class Agent:
@@ -94,7 +95,7 @@ class Agent:
         self._polled: tuple[int, list[Output]] = (-1, [])
         self._answered: tuple[int, list[Answer]] = (-1, [])
         self._meters: dict[int, _Ticking] = {}
-        self._holding: dict[int, _Holding | None] = {}
+        self._samples: dict[int, _Samples | None] = {}
         self._is_closed, self._why = False, ""
         self._seen_s = time.monotonic()
         threading.Thread(target=self._watch, name="lease", daemon=True).start()
@@ -114,7 +115,7 @@ class Agent:
         try:
             if name not in CALLS:
                 raise UsageError(f"a host is not asked for {name!r}")
-            return getattr(self, name)(*words), None
+            return getattr(HERE if name in OF_MACHINE else self, name)(*words), None
         except BenchError as error:
             return None, error
 
@@ -154,10 +155,6 @@ class Agent:
         """Return this machine's ``perf_counter_ns``."""
         return time.perf_counter_ns()
 
-    def prepare(self, system: str) -> str:
-        """Make what a system needs here; return the folder of its own environment, or ""."""
-        return HERE.prepare(system)
-
     def spawn(self, number: int, name: str, module: str, spec: bytes) -> int:
         """Start ``python -m MODULE`` with an encoded specification; return its process id."""
         if not module.startswith(MODULES):
@@ -171,9 +168,8 @@ class Agent:
             self._children[number] = child
             is_late = self._is_closed
         source = os.dup(child.fileno())  # the thread's own: the child's is closed, and its number used anew
-        holding = _Holding(message.hold_above) if isinstance(message, ClientSpec) and message.hold_above else None
-        self._holding[number] = holding
-        threading.Thread(target=self._read, args=(number, source, holding), name=name, daemon=True).start()
+        samples = self._samples[number] = _Samples() if isinstance(message, ClientSpec) else None
+        threading.Thread(target=self._read, args=(number, source, samples), name=name, daemon=True).start()
         if is_late:
             self.close()
             raise SystemFailedError(f"the {name} was not wanted any more")
@@ -192,19 +188,19 @@ class Agent:
 
     def stop(self, numbers: Iterable[int]) -> None:
         """End children, by force where they do not leave, and what belongs to them."""
-        found = []
+        children = []
         for number in numbers:
-            self._holding.pop(number, None)
+            self._samples.pop(number, None)
             if child := self._children.pop(number, None):
-                found.append(child)
-        stop_all(found)
+                children.append(child)
+        stop_all(children)
 
-    def keep(self, number: int, order: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep the samples that were held back of a child on this machine; return what ``keeping.keep`` does."""
-        holding = self._holding.pop(number, None)
-        if holding is None or not holding.blobs:
-            raise SystemFailedError("the samples that were held back are gone: measure this start again")
-        return keeping.keep(holding.blobs, order)
+    def samples(self, number: int) -> bytes:
+        """Return the samples of a child, packed; they are held no longer."""
+        samples = self._samples.pop(number, None)
+        if samples is None:
+            raise SystemFailedError("the samples of this start are gone: measure it again")
+        return pack(samples.blobs)
 
     def log_tail(self, number: int) -> str:
         """Return the end of what a child printed, on one line."""
@@ -220,18 +216,6 @@ class Agent:
         """Return the CPU time that a child and its descendants have used, in s."""
         child = self._children.get(number)
         return child.cpu_s() if child else 0.0
-
-    def family(self, pid: int) -> list[int]:
-        """Return a process and all its descendants."""
-        return HERE.family(pid)
-
-    def has_ended(self, pid: int) -> bool:
-        """Return whether a process is gone."""
-        return HERE.has_ended(pid)
-
-    def move(self, pids: list[int], cpus: tuple[int, ...] | None) -> None:
-        """Pin running processes to CPUs; None: all."""
-        HERE.move(pids, cpus)
 
     def meter_start(self, number: int, pids: Mapping[str, list[int]]) -> None:
         """Begin to meter a window; ``pids``: process ids by role."""
@@ -262,7 +246,7 @@ class Agent:
         for agent in list(cls._claimed):
             agent.close(why)
 
-    def _read(self, number: int, source: int, holding: "_Holding | None") -> None:
+    def _read(self, number: int, source: int, samples: "_Samples | None") -> None:
         """Take in what a child sends, until its end."""
         with contextlib.closing(os.fdopen(source, "rb", 0)):
             with contextlib.suppress(OSError, AttributeError):  # samples arrive in fewer pieces; Linux only
@@ -271,7 +255,7 @@ class Agent:
                 data = os.read(source, PIECE)
                 if not data and number not in self._children:
                     return  # it was stopped: nobody asks
-                if shown := holding.passed(data) if holding and data else data:
+                if shown := samples.without(data) if samples and data else data:
                     self._forward(number, shown, False)
                 if not data:
                     self._forward(number, data, True)
@@ -292,9 +276,10 @@ class Agent:
             time.sleep(min(left_s + 0.01, 1.0))
 
 
-CALLS = frozenset(
-    {"claim", "describe", "now", "prepare", "spawn", "write", "end_input", "stop", "log_tail", "obituary", "cpu_s"}
-    | {"family", "has_ended", "move", "meter_start", "meter_stop", "keep", "close"}
+OF_MACHINE = frozenset({"prepare", "family", "has_ended", "move"})  # methods of ``HERE``
+CALLS = OF_MACHINE | frozenset(
+    {"claim", "describe", "now", "spawn", "write", "end_input", "stop", "log_tail", "obituary", "cpu_s"}
+    | {"meter_start", "meter_stop", "samples", "close"}
 )
 
 

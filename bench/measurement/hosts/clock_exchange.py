@@ -46,7 +46,7 @@ def compare(address: str, exchanges: int = MOST, limit_s: float = LIMIT_S) -> Cl
             "a firewall let connections to it through?"
         ) from reason
     try:
-        sent, arrived, answered, received = (np.frombuffer(one, np.int64) for one in times)
+        sent, arrived, answered, received = (np.frombuffer(column, np.int64) for column in times)
         return clock_offsets.offset(sent, arrived, answered, received, RESOLUTION_NS)
     except ClockStepError as reason:
         raise SystemFailedError(

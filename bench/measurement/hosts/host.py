@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from bench import systems
 from bench.measurement import kernel_counters
 from bench.plan import placement
 from bench.process import cpu_clocks, meters, pinning
 from bench.process.channel import Message
-from bench.process.child_process import Child, Reported, private_directory
+from bench.process.child_process import Child, ChildHandle, private_directory
 from bench.stats.clock_offsets import ClockReading as ClockReading
 
 ONE_BY_ONE, AT_ONCE = 4, 8  # hosts whose clocks are read one by one, which is more precise, and several at once
@@ -38,69 +38,8 @@ class Metered:
         return max((rss for name, _, _, rss in self.rows if name == role), default=None)
 
 
-class WindowMeter(Protocol):
-    """The meter of one window on one host; it begins when it is made."""
-
-    def begun(self) -> None:
-        """Return when it has begun, where that takes a message."""
-
-    def tick(self) -> None:
-        """Read the load once more, unless the host does that by itself."""
-
-    def end(self) -> None:
-        """Let the window end where that takes a message, so that several hosts read side by side."""
-
-    def stop(self) -> Metered:
-        """Read everything at the window's end, and return the differences."""
-
-
-class Host(Protocol):
-    """One machine: its processes, its CPUs, its counters, its clock.
-
-    name: for errors and tables; ``here`` for this machine. address: where its servers are reached, "" on loopback only.
-    """
-
-    @property
-    def name(self) -> str:
-        """Return its name."""
-
-    @property
-    def address(self) -> str:
-        """Return where its servers are reached, "" if on loopback only."""
-
-    def prepare(self, system: str) -> str:
-        """Make what a system needs on this host; return the folder of the system's own environment, or ""."""
-
-    def spawn(self, name: str, module: str, spec: Message) -> Reported:
-        """Start ``python -m MODULE`` and hand it its specification."""
-
-    def private_directory(self) -> str:
-        """Return the name of a directory that does not exist yet, short enough for a socket file's path."""
-
-    def place(self, where: str, clients: int, router: bool, server: bool = True) -> placement.Placement:
-        """Return the CPUs of this host for those that run on it."""
-
-    def move(self, pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
-        """Pin running processes to CPUs; None: all."""
-
-    def family(self, pid: int) -> list[int]:
-        """Return a process and all its descendants."""
-
-    def has_ended(self, pid: int) -> bool:
-        """Return whether a process is gone."""
-
-    def meter(self, pids: Mapping[str, list[int]]) -> WindowMeter:
-        """Begin to meter a window; ``pids``: process ids by role."""
-
-    def clock(self, exchanges: int = MOST) -> ClockReading:
-        """Compare this host's clock with the conductor's in at most so many exchanges of timestamps."""
-
-    def close(self) -> None:
-        """End what is left of this conductor's processes on it, and release it."""
-
-
-class _Meter:
-    """The meter of a window on this machine."""
+class WindowMeter:
+    """The meter of one window on this machine; it begins when it is made."""
 
     def __init__(self, pids: Mapping[str, list[int]], network: Path) -> None:
         self._pids, self._network, self._before = pids, network, counters(pids, network)
@@ -108,17 +47,17 @@ class _Meter:
         self._load.tick()
 
     def begun(self) -> None:
-        """Return at once."""
+        """Return when it has begun, where that takes a message."""
 
     def tick(self) -> None:
-        """Read the load."""
+        """Read the load once more."""
         self._load.tick()
 
     def end(self) -> None:
-        """Do nothing: ``stop`` reads at once."""
+        """Let the window end where that takes a message, so that several hosts read side by side."""
 
     def stop(self) -> Metered:
-        """Read the counters first: reading the load takes longer."""
+        """Return what was used; counters are read first, because reading the load takes longer."""
         now, before = counters(self._pids, self._network), self._before
         self._load.tick()
         return Metered({name: value - before[name] for name, value in now.items() if name in before}, self._load.rows)
@@ -127,30 +66,35 @@ class _Meter:
 def counters(pids: Mapping[str, list[int]], network: Path = kernel_counters.NETWORK) -> dict[str, int]:
     """Return CPU time and context switches of the processes that are not clients, and the kernel's counters."""
     others = {role: mine for role, mine in pids.items() if not role.startswith("client")}
-    found = {f"{role}_cpu_ns": cpu_clocks.total_ns(mine) for role, mine in others.items()}
+    counts = {f"{role}_cpu_ns": cpu_clocks.total_ns(mine) for role, mine in others.items()}
     if "server" in others and (switches := cpu_clocks.switches(others["server"])):
-        found["server_voluntary_switches"], found["server_involuntary_switches"] = switches
-    return found | kernel_counters.read(network=network)
+        counts["server_voluntary_switches"], counts["server_involuntary_switches"] = switches
+    return counts | kernel_counters.read(network=network)
 
 
-class Here:
-    """This machine."""
+class Host:
+    """One machine, here this one: its processes, its CPUs, its counters, its clock.
+
+    name: for errors and tables. address: where its servers are reached, "" on loopback only. network: the folder of the
+    counters of its network. is_remote: whether its processes run on another machine.
+    """
 
     name = "here"
     address = ""
-    network = kernel_counters.NETWORK  # the folder of the counters of its network
+    network = kernel_counters.NETWORK
+    is_remote = False
 
     def prepare(self, system: str) -> str:
         """Make what a system needs here; return the folder of its own environment, or ""."""
         systems.prepare(system)
         return systems.environment(system)
 
-    def spawn(self, name: str, module: str, spec: Message) -> Child:
-        """Start a child process of this one."""
+    def spawn(self, name: str, module: str, spec: Message) -> ChildHandle:
+        """Start ``python -m MODULE`` and hand it its specification."""
         return Child(name, module, spec)
 
     def private_directory(self) -> str:
-        """Return the name of a directory that does not exist yet."""
+        """Return the name of a directory that does not exist yet, short enough for a socket file's path."""
         return private_directory()
 
     def place(self, where: str, clients: int, router: bool, server: bool = True) -> placement.Placement:
@@ -170,18 +114,18 @@ class Here:
         return meters.has_ended(pid)
 
     def meter(self, pids: Mapping[str, list[int]]) -> WindowMeter:
-        """Begin to meter a window."""
-        return _Meter(pids, self.network)
+        """Begin to meter a window; ``pids``: process ids by role."""
+        return WindowMeter(pids, self.network)
 
     def clock(self, exchanges: int = MOST) -> ClockReading:
-        """Return no difference: this is the conductor's own clock."""
+        """Compare its clock with the conductor's in at most so many exchanges of timestamps: here it is the same."""
         return ClockReading(at_ns=time.perf_counter_ns())
 
     def close(self) -> None:
-        """Do nothing: children end with those who started them."""
+        """End what is left of this conductor's processes on it; here they end with those who started them."""
 
 
-HERE = Here()
+HERE = Host()
 
 
 def exchanges(hosts: int) -> int:
@@ -195,11 +139,11 @@ def exchanges(hosts: int) -> int:
 
 def clocks_of(hosts: Sequence[Host]) -> list[ClockReading]:
     """Return the hosts' clocks; of many several at once, because each reading mostly waits for the network."""
-    each = exchanges(len(hosts))
+    number = exchanges(len(hosts))
     if len(hosts) <= ONE_BY_ONE:
-        return [host.clock(each) for host in hosts]
+        return [host.clock(number) for host in hosts]
     with ThreadPoolExecutor(AT_ONCE) as readers:
-        return list(readers.map(lambda host: host.clock(each), hosts))
+        return list(readers.map(lambda host: host.clock(number), hosts))
 
 
 def bound(host: Host) -> str | None:
@@ -234,17 +178,17 @@ class Assignment:
     @property
     def is_here(self) -> bool:
         """Whether all processes run on this machine."""
-        return all(isinstance(host, Here) for host in self.all())
+        return not any(host.is_remote for host in self.all())
 
     def clients(self, number: int) -> list[Host]:
         """Return the host of each client process: of ``number`` that load, and of the one for latency, if any."""
-        found = [self.load[index % len(self.load)] for index in range(number)]
-        return found + ([self.latency] if self.latency else [])
+        hosts = [self.load[index % len(self.load)] for index in range(number)]
+        return hosts + ([self.latency] if self.latency else [])
 
     def all(self) -> list[Host]:
         """Return every host once: the server's first."""
-        some = [self.server, *self.load, *([self.latency] if self.latency else [])]
-        return list({id(host): host for host in some}.values())
+        hosts = [self.server, *self.load, *([self.latency] if self.latency else [])]
+        return list({id(host): host for host in hosts}.values())
 
 
 LOCAL = Assignment()

@@ -22,7 +22,7 @@ from typing import ParamSpec, TypeVar
 import psutil
 
 from bench.errors import NotInstalledError, UsageError
-from bench.measurement.hosts.host import Assignment, Here
+from bench.measurement.hosts.host import Assignment, Host
 from bench.process.channel import Message
 from bench.process.child_process import Child
 from bench.process.pipes import program
@@ -73,7 +73,7 @@ def _enter() -> int:
     return threading.get_native_id()
 
 
-class NamespaceHost(Here):
+class NamespaceHost(Host):
     """This machine's processes in a network of their own; its clock and its CPUs are the machine's."""
 
     def __init__(self, name: str, address: str, namespace: Namespace) -> None:
@@ -149,12 +149,12 @@ def addresses(taken: Sequence[ipaddress.IPv4Network]) -> tuple[ipaddress.IPv4Int
 
 def _networks() -> list[ipaddress.IPv4Network]:
     """Return the IPv4 networks of this machine's devices."""
-    found = []
-    for each in psutil.net_if_addrs().values():
-        for one in each:
+    networks = []
+    for addresses in psutil.net_if_addrs().values():
+        for address in addresses:
             with contextlib.suppress(ValueError):
-                found.append(ipaddress.IPv4Network(f"{one.address}/{one.netmask or 32}", strict=False))
-    return found
+                networks.append(ipaddress.IPv4Network(f"{address.address}/{address.netmask or 32}", strict=False))
+    return networks
 
 
 def _need() -> None:

@@ -22,10 +22,10 @@ from bench.errors import BenchError, SystemFailedError, UsageError
 from bench.measurement import revision
 from bench.measurement.hosts import clock_exchange, dask_engine, roles
 from bench.measurement.hosts.agent_actor import AgentActor
-from bench.measurement.hosts.host import MOST, Assignment, ClockReading, Metered
+from bench.measurement.hosts.host import MOST, Assignment, ClockReading, Host, Metered, WindowMeter
 from bench.plan import placement
 from bench.process.channel import Listening, Message, encode
-from bench.process.child_process import Reported, collect, stopped
+from bench.process.child_process import ChildHandle, collect, stopped
 from bench.process.spec import ClockSpec
 from bench.text import listed, one_line
 
@@ -38,7 +38,7 @@ TLS = f"; both sides need the same folder of credentials ({FOLDER})"
 CONDUCTOR = secrets.token_hex(8)  # this process
 
 
-class RemoteChild(Reported):
+class RemoteChild(ChildHandle):
     """A child process on another machine."""
 
     def __init__(self, host: "RemoteHost", number: int, name: str) -> None:
@@ -92,15 +92,10 @@ class RemoteChild(Reported):
             return float(self.host.call("cpu_s", self.number))
         return 0.0
 
-    @property
-    def host_name(self) -> str:
-        """The name of its host."""
-        return self.host.name
-
-    def keep(self, order: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-        """Let its host keep the samples that it holds back; return what waits for the answer."""
-        answer = self.host.ask("keep", self.number, order)
-        return lambda: dict(self.host.wait(answer))
+    def ask_for_samples(self) -> Callable[[], bytes]:
+        """Ask its host for the samples that it holds; return what waits for them, packed."""
+        answer = self.host.ask("samples", self.number)
+        return lambda: bytes(self.host.wait(answer))
 
     def ask_to_leave(self) -> None:
         """End its input."""
@@ -146,7 +141,7 @@ class _Order:
         self.answer.set_exception(error) if error else self.answer.set_result(result)
 
 
-class RemoteMeter:
+class RemoteMeter(WindowMeter):
     """The meter of a window on another machine; it ticks there."""
 
     def __init__(self, host: "RemoteHost", number: int, pids: Mapping[str, list[int]]) -> None:
@@ -169,8 +164,10 @@ class RemoteMeter:
         return Metered(*self._host.wait(self._read))
 
 
-class RemoteHost:
+class RemoteHost(Host):
     """One other machine, as a conductor sees it; ``on_loop`` runs a coroutine on the loop that carries the calls."""
+
+    is_remote = True
 
     def __init__(self, name: str, address: str, actor: Any, on_loop: Callable[..., Any]) -> None:
         self.name, self.address = name, address
@@ -444,7 +441,7 @@ def client(scheduler: str) -> Iterator[Any]:
 def registered(found: Any, scheduler: str) -> dict[str, dict[str, Any]]:
     """Return what each host said of itself when it registered, by its engine's address, in the order of names."""
     workers = found.scheduler_info(n_workers=-1)["workers"]
-    if strangers := sorted(str(one["name"]) for one in workers.values() if KEY not in one):
+    if strangers := sorted(str(worker["name"]) for worker in workers.values() if KEY not in worker):
         raise UsageError(
             f"{listed(strangers)} at {scheduler} did not come from python -m bench host: start hosts by it alone"
         )
@@ -453,10 +450,10 @@ def registered(found: Any, scheduler: str) -> dict[str, dict[str, Any]]:
 
 def check_revision(name: str, said: Mapping[str, str]) -> None:
     """Raise UsageError unless a host runs the same files of this package, and the same Python apart from its patch."""
-    mine, theirs = revision.content(), said["revision"]
-    if mine != theirs:
+    ours, theirs = revision.content(), said["revision"]
+    if ours != theirs:
         raise UsageError(
-            f"the host {name} runs another revision of bench, {theirs}, than this conductor, {mine}: "
+            f"the host {name} runs another revision of bench, {theirs}, than this conductor, {ours}: "
             "install the same one on both and start bench host there again"
         )
     if _minor(revision.python()) != _minor(said["python"]):
@@ -471,27 +468,27 @@ def _minor(python: str) -> str:
 
 
 @contextlib.contextmanager
-def hosts_of(found: Any, scheduler: str) -> Iterator[list[RemoteHost]]:
+def hosts_of(client: Any, scheduler: str) -> Iterator[list[RemoteHost]]:
     """Make an agent on each host, and end them; each host has to run this revision."""
-    workers = registered(found, scheduler)
+    workers = registered(client, scheduler)
     if not workers:
         raise SystemFailedError(
             f"no host is registered at {scheduler}: start one on each machine: python -m bench host {scheduler}"
         )
-    for one in workers.values():
-        check_revision(str(one["name"]), one[KEY])
-    loop = found.loop.asyncio_loop
+    for worker in workers.values():
+        check_revision(str(worker["name"]), worker[KEY])
+    loop = client.loop.asyncio_loop
 
     def on_loop(work: Coroutine[Any, Any, Any]) -> "concurrent.futures.Future[Any]":
         return asyncio.run_coroutine_threadsafe(work, loop)
 
     pinned = {"actor": True, "allow_other_workers": False, "retries": 0, "pure": False}
-    futures = [found.submit(AgentActor, workers=[where], **pinned) for where in workers]
+    futures = [client.submit(AgentActor, workers=[where], **pinned) for where in workers]
     hosts: list[RemoteHost] = []
     try:
-        for future, (where, one) in zip(futures, workers.items(), strict=True):
+        for future, (where, worker) in zip(futures, workers.items(), strict=True):
             hosts.append(
-                RemoteHost(str(one["name"]), dask_engine.parsed(where)[1], _actor(found, future, one), on_loop)
+                RemoteHost(str(worker["name"]), dask_engine.parsed(where)[1], _actor(client, future, worker), on_loop)
             )
         for host, answer in [(host, host.ask("describe")) for host in hosts]:
             host.facts = host.wait(answer)

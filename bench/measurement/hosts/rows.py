@@ -24,22 +24,25 @@ def rows(
     """
     if hosts.is_here:
         return []
-    by_host = {id(one.host): one for one in windows}
-    found = [_row(by_host[id(hosts.server)], "server", [], done)] if has_server else []
+    by_host = {id(window.host): window for window in windows}
+    made = [_row(by_host[id(hosts.server)], "server", [], done)] if has_server else []
     loading = len(of_clients) - (hosts.latency is not None)
     for host in {id(host): host for host in hosts.load}.values():
-        mine = [number for number in range(loading) if of_clients[number] is host]
-        found.append(_row(by_host[id(host)], "load", mine, done))
+        numbers = [number for number in range(loading) if of_clients[number] is host]
+        made.append(_row(by_host[id(host)], "load", numbers, done))
     if hosts.latency is not None:
-        found.append(_row(by_host[id(hosts.latency)], "latency", [loading], done))
-    return found
+        made.append(_row(by_host[id(hosts.latency)], "latency", [loading], done))
+    return made
 
 
 def _row(window: HostWindow, role: str, clients: Sequence[int], done: Sequence[Done]) -> dict[str, Any]:
     go_ns = window.go_ns - window.before.offset_ns  # by the conductor's clock
-    used, mine = window.metered.used, [done[number] for number in clients]
-    known = [used[name] for name in OF_SERVER if name in used]
-    cpu_ns = (sum(known) if known else None) if role == "server" else sum(one.client_cpu_ns for one in mine)
+    used, reports = window.metered.used, [done[number] for number in clients]
+    cpu_times = [used[name] for name in OF_SERVER if name in used]
+    if role == "server":
+        cpu_ns = sum(cpu_times) if cpu_times else None
+    else:
+        cpu_ns = sum(report.client_cpu_ns for report in reports)
     return {name: value for name, value in used.items() if name in COUNTERS} | {
         "host": window.host.name,
         "role": role,
@@ -52,5 +55,5 @@ def _row(window: HostWindow, role: str, clients: Sequence[int], done: Sequence[D
         "after_bound_ns": window.after.bound_ns,
         "after_at_ns": window.after.at_ns - go_ns,
         "cpu_ns": cpu_ns,
-        "gc_collections": sum(one.gc_collections for one in mine) if mine else None,
+        "gc_collections": sum(report.gc_collections for report in reports) if reports else None,
     }

@@ -11,7 +11,7 @@ from wire_servers import echo, framed, served
 
 from bench.analysis import checks
 from bench.child import caller
-from bench.child.connections import load_of
+from bench.child.client import connections_load
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement import runner
 from bench.plan.case import Case
@@ -26,7 +26,7 @@ FOREVER_NS = 10**11
 
 def made(system, address, until_ns=FOREVER_NS, **spec):
     """Make a window's calls in this process; return what was reported, and (sent, received, began) of each caller."""
-    load = load_of(system, system.Options(), address, client_spec(**spec))
+    load = connections_load(system, system.Options(), address, client_spec(**spec))
     assert load.first() > 0
     now = time.perf_counter_ns()
     load.load(now, now + until_ns)
@@ -95,7 +95,7 @@ def test_a_server_that_closes_in_the_middle_is_a_counted_failure_and_the_next_co
 def test_a_server_that_is_gone_ends_the_start(monkeypatch):
     monkeypatch.setattr(caller, "MOST_FAILURES", 4)
     with served(echo) as address:
-        load = load_of(sockets, sockets.Options(), address, client_spec(calls_per_connection=5))
+        load = connections_load(sockets, sockets.Options(), address, client_spec(calls_per_connection=5))
         load.first()
     with pytest.raises(TransportError, match=r"\b3 more"):
         load.load(0, time.perf_counter_ns() + FOREVER_NS)

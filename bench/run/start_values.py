@@ -1,0 +1,114 @@
+"""Values of each start, from the frames of a run: warm-up, use of CPUs, rates, pacing of open loads."""
+
+import pandas as pd
+
+from bench import stats
+from bench.plan.case import Case
+from bench.stats import steady_state
+
+ROLES = ("client", "server", "router", "controller")
+REPORTED = {  # columns of a start, in us and per second: the names in the report of a load generator
+    "p50_rtt_us": "rtt_p50",
+    "p90_rtt_us": "rtt_p90",
+    "p99_rtt_us": "rtt_p99",
+    "mean_rtt_us": "rtt_mean",
+    "rate_per_s": "rate",
+}
+
+
+def settlings(samples: pd.DataFrame) -> dict[int, steady_state.Settling]:
+    """Return how each start settled; index: start."""
+    times = samples.groupby("start")["rtt_ns"]  # a group of one column: a frame's would copy all of them
+    return {start: steady_state.settle(values.to_numpy()) for start, values in times}
+
+
+def warm_up_ns(
+    ledger: pd.DataFrame,
+    cases: "pd.Series[Case]",
+    samples: pd.DataFrame,
+    settled: dict[int, steady_state.Settling],
+) -> "pd.Series[int]":
+    """Return the warm-up of each start: a fixed part of the window, or as long as was detected if that is more.
+
+    cases: the case of each start. Short windows have a warm-up of their own.
+    """
+    is_short = cases.map(lambda case: case.is_short).astype(bool)
+    limits = cases.map(lambda case: case.max_calls * case.is_short)
+    found = ledger.groupby(limits)["window_s"].transform("min").map(stats.warm_up_ns)
+    found[~is_short] = found[~is_short].clip(lower=_detected_ns(ledger[~is_short], samples, settled))
+    return found
+
+
+def _detected_ns(starts: pd.DataFrame, samples: pd.DataFrame, settled: dict[int, steady_state.Settling]) -> int:
+    """Return when the last case has warmed up, at most half a window after *go*: one cut for all starts.
+
+    A case warms up if at least half of its starts do; a step in a single start is attributed to the machine.
+    """
+    latest_ns, sent = 0, samples["t_send_ns"].to_numpy()
+    for _, rows in starts.groupby("case"):
+        warming = [start for start in rows.index if start in settled and settled[start].label == steady_state.WARM_UP]
+        if 2 * len(warming) >= len(rows):
+            cuts = samples["start"].searchsorted(warming) + [settled[start].cut for start in warming]
+            latest_ns = max([latest_ns, *sent[cuts]])
+    return min(int(latest_ns), int(starts["window_s"].min() * 0.5e9)) if len(starts) else 0
+
+
+def add_use_of_cpus(ledger: pd.DataFrame, cpus_allowed: int) -> None:
+    """Add CPU time per call (us), utilization (%), the clients' share of their CPUs, and context switches per call.
+
+    cpus_allowed: CPUs that a role can use that is not pinned.
+    """
+    for role in ROLES:
+        ledger[f"{role}_cpu_us_per_call"] = ledger[f"{role}_cpu_ns"] / ledger["calls"] / 1e3
+        ledger[f"{role}_cpu_percent"] = ledger[f"{role}_cpu_ns"] / ledger["window_s"] / 1e7
+    pinned = ledger["client_cpus"].map(lambda cpus: len(cpus.split(",")) if isinstance(cpus, str) else cpus_allowed)
+    usable = pinned.clip(upper=ledger["clients"])  # a process runs one thread at a time
+    ledger["client_cpu_share"] = ledger["client_cpu_percent"] / 100 / usable
+    ledger["client_sleeps_per_call"] = ledger["voluntary_switches"] / ledger["calls"]
+    ledger["server_sleeps_per_call"] = ledger["server_voluntary_switches"] / ledger["calls"]
+    ledger["other_cpu_ns"] = ledger["machine_busy_ns"] - ledger[[f"{role}_cpu_ns" for role in ROLES]].sum(axis=1)
+
+
+def quantiles_us(times_ns: "pd.Series[int]", starts: "pd.Series[int]") -> pd.DataFrame:
+    """Return ``stats.QUANTILES`` of each start's times in us, one row for each start and one column for each quantile.
+
+    A quantile above the median is NaN where there are too few times to carry it.
+    """
+    by_start = {start: values.to_numpy() / 1e3 for start, values in times_ns.groupby(starts)}
+    quantiles = {start: [stats.carried(us, p) for p in stats.QUANTILES] for start, us in by_start.items()}
+    return pd.DataFrame.from_dict(quantiles, "index", dtype=float, columns=list(stats.QUANTILES))
+
+
+def pacing_p99_us(samples: pd.DataFrame) -> "pd.Series[float]":
+    """Return the p99 lateness, by start, of the requests of an open load that found an idle connection, in us."""
+    idle = samples[~was_waiting(samples)]
+    return idle.groupby("start")["lag_ns"].agg(lambda lags: stats.quantile(lags.to_numpy() / 1e3, 0.99))
+
+
+def was_waiting(samples: pd.DataFrame) -> "pd.Series[bool]":
+    """Return for each request of an open load whether its connection still waited for a reply when it was due."""
+    replied = (samples["t_send_ns"] + samples["rtt_ns"]).groupby([samples["start"], samples["client"]])
+    return replied.shift(1, fill_value=0) > samples["t_send_ns"] - samples["lag_ns"]
+
+
+def call_rates(samples: pd.DataFrame) -> dict[int, float]:
+    """Return calls per second of each start while all of its callers ran."""
+    rates = {}
+    for start, rows in samples[["start", "t_send_ns", "rtt_ns", "client"]].groupby("start"):
+        send = rows["t_send_ns"].to_numpy()
+        rates[start] = stats.closed_rate(send, send + rows["rtt_ns"].to_numpy(), rows["client"].to_numpy())
+    return rates
+
+
+def stream_rates(marks: pd.DataFrame, role: str) -> dict[int, float]:
+    """Return messages per second at one end of the one-way stream of each start."""
+    rows = marks[marks["role"] == role].groupby("start")
+    return {n: stats.stream_rate(m["t_ns"].to_numpy(), m["messages"].to_numpy()) for n, m in rows}
+
+
+def fill_in_reported(starts: pd.DataFrame, reports: pd.DataFrame) -> None:
+    """Put what was reported into the starts that have no samples; what was not reported stays NaN."""
+    reported = reports.pivot(index="start", columns="name", values="value").reindex(starts.index)
+    for column, name in REPORTED.items():
+        if name in reported:
+            starts[column] = starts[column].fillna(reported[name])

@@ -1,0 +1,125 @@
+"""A run's tables in pandas, as they are stored, compared with its plan and with each other."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bench.errors import DataError
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.run import merging, start_record
+from bench.run.folder import Folder
+from bench.text import all_harmless, harmless
+
+BEYOND_NS = 60e9  # a call may outlast its window by what it is waited for, and by no more
+
+
+class Tables:
+    """The tables of a run, each read on first use; nothing can be set.
+
+    folder: where it is. manifest: as stored. id: its name. plan: what was to be measured. While the run is being
+    measured, all tables hold the starts that were complete when the first of them was read.
+    """
+
+    folder: Folder
+    manifest: dict[str, Any]
+    id: str
+    plan: Plan
+
+    def __init__(self, folder: Folder) -> None:
+        manifest = all_harmless(folder.manifest())
+        plan = Plan.from_dict(manifest["plan"])
+        vars(self).update(folder=folder, manifest=manifest, id=manifest.get("id", folder.id), plan=plan)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a run is read-only: its {name} cannot be set")
+
+    def case(self, number: object) -> Case:
+        """Return a case of the plan by its number, as the index of ``cases`` or a column ``case`` holds it."""
+        return self.plan.cases[number_of(number)]
+
+    def machine_of(self, host: str) -> dict[str, Any]:
+        """Return the machine record of a host; this machine's for one that has none."""
+        found: dict[str, Any] = self.manifest.get("hosts", {}).get(host) or self.manifest["machine"]
+        return found
+
+    @cached_property
+    def _complete(self) -> set[int]:
+        return self.folder.done()
+
+    def _read(self, table: str) -> pd.DataFrame:
+        return self.folder.read(table, self._complete).to_pandas(split_blocks=True, self_destruct=True)
+
+    @cached_property
+    def stored_ledger(self) -> pd.DataFrame:
+        """The table ``ledger`` (index ``start``); DataError for a run without any complete start."""
+        table = self.folder.read("ledger", self._complete)
+        if wrong := start_record.misplaced(table, self.folder.plan().cases):
+            raise self._contradiction(harmless(wrong))
+        if not len(table):
+            raise DataError(f"run {self.id} has no complete start: measure it again with -p resume true")
+        frame = table.to_pandas().set_index("start")
+        return _with_harmless(frame, "options", "target")
+
+    @cached_property
+    def stored_samples(self) -> pd.DataFrame:
+        """The table ``samples``, in the order of sending within each start."""
+        frame, ledger = self._read("samples"), self.stored_ledger
+        row = ledger.index.searchsorted(frame["start"])  # of each call
+        most_ns = ledger["window_s"].to_numpy()[row] * 1e9 + BEYOND_NS
+        beyond = (frame["t_send_ns"].to_numpy() > most_ns) | (frame["rtt_ns"].to_numpy() > most_ns)
+        if beyond.any():
+            raise self._contradiction(f"start {frame['start'].iloc[beyond.argmax()]} has times beyond its window")
+        counted = np.bincount(row, minlength=len(ledger))
+        is_sampled = ledger["case"].map(lambda case: _is_sampled(self.case(case))).to_numpy(bool)
+        wrong = is_sampled & (counted != ledger["calls"].to_numpy()) & ~(ledger["errors"].to_numpy() > 0)
+        if self.folder.is_verified and wrong.any():
+            at = wrong.argmax()
+            what = f"start {ledger.index[at]} has {counted[at]:,} samples of {ledger['calls'].iloc[at]:,} calls"
+            raise self._contradiction(what)
+        return frame.sort_values(["start", "t_send_ns"], kind="stable") if frame["client"].any() else frame
+
+    @cached_property
+    def marks(self) -> pd.DataFrame:
+        """Progress of one-way streams: start, role, t_ns, messages."""
+        return self._read("marks")
+
+    @cached_property
+    def load(self) -> pd.DataFrame:
+        """CPU load and memory over time: start, role, t_ns, cpu_percent, rss_bytes."""
+        return self._read("load")
+
+    @cached_property
+    def reports(self) -> pd.DataFrame:
+        """Reports of the load generators, one row per number: start, name, value, unit."""
+        return self._read("reports")
+
+    @cached_property
+    def hosts(self) -> pd.DataFrame:
+        """Hosts that took part, one row per start, host and role: see ``schema``; none where it was one machine."""
+        frame = _with_harmless(self._read("hosts"), "host", "role")
+        if wrong := merging.misplaced(frame):
+            raise self._contradiction(wrong)
+        return frame
+
+    def _contradiction(self, what: str) -> DataError:
+        """Return the error for a run whose files do not belong together."""
+        return DataError(f"run {self.id} contradicts itself: {what}; its files were exchanged: measure it anew")
+
+
+def _with_harmless(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
+    for name in names:
+        frame[name] = frame[name].map(harmless, na_action="ignore")
+    return frame
+
+
+def _is_sampled(case: Case) -> bool:
+    """Return whether each call of a case leaves a sample: it is made here, one by one, and answered."""
+    return case.load in ("closed", "open") and not case.generator
+
+
+def number_of(value: object) -> int:
+    """Return the number of a case or of a start that the index of a frame, or the name of its row, holds."""
+    return int(str(value))

@@ -1,0 +1,72 @@
+"""The parameters that notebooks share: how much is measured, on which CPUs, and by which machines.
+
+A plan takes one of these classes as ``given``, and declares only what is its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from bench.errors import UsageError
+from bench.plan import hosts, parameters
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.validation.cases import INSTRUMENT, placement_of
+from bench.validation.profiles import make_plan
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much is measured, and in which order."""
+
+    profile: str = "class"  # how much to measure: smoke, class or full
+    starts: object = None  # starts per case (repetitions with fresh processes), instead of the profile's
+    window_s: object = None  # seconds measured in each start, instead of the profile's
+    seed: object = 1  # order of the cases, arrivals, and bytes of the payloads
+
+    def plan(
+        self, notebook: str, cases: Sequence[Case], absent: dict[str, str] | None = None, class_s: float | None = None
+    ) -> Plan:
+        """Return the validated plan; ``class_s``: the longest window in the profile class, in seconds.
+
+        UsageError if all systems are absent.
+        """
+        if absent and all(case.system == INSTRUMENT for case in cases):
+            raise UsageError("; ".join(absent.values()))
+        plan = make_plan(notebook, cases, self.profile, self.starts, self.window_s, self.seed, absent)
+        if class_s is None or self.profile != "class" or parameters.literal(self.window_s) is not None:
+            return plan
+        return replace(plan, window_s=min(plan.window_s, class_s))
+
+    def chance(self) -> Random:
+        """Return random numbers that the seed fixes."""
+        return Random(parameters.count(self.seed, "seed", 2**31))
+
+
+@dataclass(frozen=True)
+class Placed(Amount):
+    """How much is measured, and on which CPUs."""
+
+    placement: object = "default"  # which CPUs: same, split, free; default: same for one caller, else split
+
+    def where(self, is_parallel: bool = False) -> str:
+        """Return the placement asked for; the default is that of one caller, or of parallel work."""
+        return placement_of(self.placement, is_parallel)
+
+
+@dataclass(frozen=True)
+class OnHosts(Placed):
+    """How much is measured, on which CPUs, and by which machines."""
+
+    hosts: object = ""  # other machines: a scheduler (tcp://HOST:8786, tls://...) or a YAML file of roles
+
+    @cached_property
+    def there(self) -> dict[str, Any]:
+        """The hosts asked for, as ``Case.hosts`` holds them; {} for this machine."""
+        return hosts.asked(self.hosts)
+
+    def where(self, is_parallel: bool = False) -> str:
+        """Return the placement asked for; on other machines the default is free."""
+        return placement_of(self.placement, is_parallel, self.there)
