@@ -1,13 +1,17 @@
 """Figures of the reference runs, for tests that only look at them."""
 
 import functools
+from typing import Any
 
 import pytest
+from conftest import ROOT
 from handmade import reference
 from matplotlib.figure import Figure
 
 from bench.experiments import panels
 from bench.run.frames import Run
+
+RUNS = sorted(folder.name for folder in (ROOT / "data" / "reference").iterdir())
 
 DRAWN: dict[str, Figure] = {}  # by the notebook that was executed last: the run's id, and its figure
 
@@ -19,6 +23,11 @@ def whole(notebook: str) -> Figure:
     made = DRAWN.get(run.id) or panels.whole(run)
     made.draw_without_rendering()
     return made
+
+
+def legend(axes: Any) -> list[str]:
+    """Return the labels in a panel's legend."""
+    return [text.get_text() for legend in axes.get_figure().legends for text in legend.get_texts()]
 
 
 def kept_by(patch: pytest.MonkeyPatch) -> None:

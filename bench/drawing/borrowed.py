@@ -41,16 +41,16 @@ def borrowed(run: Run) -> Run | None:
 
 def _asks_the_same(run: Run, reference: Run) -> bool:
     """Return whether two runs agree in the parameters that both keep, apart from those that choose systems."""
-    mine, theirs = (each.manifest.get("parameters", {}) for each in (run, reference))
-    both = (mine.keys() & theirs.keys()) - CHOOSING
-    return all((literal(mine[name]) or None) == (literal(theirs[name]) or None) for name in both)
+    ours, theirs = (of.manifest.get("parameters", {}) for of in (run, reference))
+    shared_names = (ours.keys() & theirs.keys()) - CHOOSING
+    return all((literal(ours[name]) or None) == (literal(theirs[name]) or None) for name in shared_names)
 
 
 def systems(run: Run) -> list[str]:
     """Return the systems whose rows a run borrows."""
     part = borrowed(run)
-    known = set() if part is None else {part.case(case).system for case in part.numbers}
-    return [name for name in run.plan.absent if name in known]
+    names = set() if part is None else {part.case(case).system for case in part.numbers}
+    return [name for name in run.plan.absent if name in names]
 
 
 def marked(name: str, is_borrowed: bool) -> str:
@@ -58,7 +58,7 @@ def marked(name: str, is_borrowed: bool) -> str:
     return f"{name} (reference)" if is_borrowed else name
 
 
-def said(run: Run) -> str:
+def sentence(run: Run) -> str:
     """Return the sentence that names the systems that a figure draws hollow, or nothing."""
     names = systems(run)
     if not names:

@@ -5,26 +5,23 @@ and no style is set at import.
 """
 
 import re
-import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, FigureBase
 
 from bench import paths
 from bench.analysis import checks, per_host
 from bench.drawing import borrowed
-from bench.drawing.axes import style
-from bench.drawing.layout import settle
+from bench.drawing.axes import finish, style
 from bench.experiments import sentences as words
 from bench.experiments.registry import figure_of
 from bench.run.files import writing
 from bench.run.frames import Run
 from bench.text import listed
-
-LINE = 168  # letters that fit under a figure
-MARGIN = 0.012  # of a figure's width
 
 
 def alt_text(run: Run, drawn: Figure | None = None) -> str:
@@ -51,12 +48,11 @@ def taller(run: Run) -> float:
     return float(getattr(figure_of(run.plan.notebook), "height", lambda run: 0.0)(run))
 
 
-def panel(run: Run, name: str, size: tuple[float, float] = (10, 4.2)) -> Figure:
+def panel(run: Run, name: str) -> Figure:
     """Return a figure that shows one panel, named as its function."""
     with style():
-        figure = Figure(figsize=(size[0], size[1] + taller(run) / 2), layout="constrained")
-        getattr(figure_of(run.plan.notebook), name)(run, figure.subplots())
-        settle(figure)
+        figure = Figure(figsize=(10, 4.2 + taller(run) / 2), layout="constrained")
+        _draw(run, figure, getattr(figure_of(run.plan.notebook), name))
     return figure
 
 
@@ -65,9 +61,8 @@ def pair(run: Run, *names: str) -> Figure:
     drawn = figure_of(run.plan.notebook)
     with style():
         figure = Figure(figsize=(14, 5.2 + taller(run) / 2), layout="constrained")
-        for axes, name in zip(figure.subplots(1, len(names)), names, strict=True):
-            getattr(drawn, name)(run, axes)
-    _keep_room(figure, run)
+        for part, name in zip(figure.subfigures(1, len(names), squeeze=False).flat, names, strict=True):
+            _draw(run, part, getattr(drawn, name))
     return framed(figure, drawn.TITLE, caption(run))
 
 
@@ -76,25 +71,22 @@ def whole(run: Run) -> Figure:
     drawn = figure_of(run.plan.notebook)
     with style():
         figure = Figure(figsize=(14, 10.4 + taller(run)), layout="constrained")
-        for axes, draw in zip(figure.subplots(2, 2).flat, drawn.PANELS, strict=True):
-            draw(run, axes)
-    _keep_room(figure, run)
+        for part, draw in zip(figure.subfigures(2, 2, squeeze=False).flat, drawn.PANELS, strict=True):
+            _draw(run, part, draw)
     return framed(figure, drawn.TITLE, caption(run))
 
 
-def _keep_room(figure: Figure, run: Run) -> None:
-    """Keep a margin for long names of borrowed rows: letters in the PNG are up to 5 % wider than those laid out."""
-    engine: Any = figure.get_layout_engine()
-    if borrowed.systems(run):
-        engine.set(rect=(MARGIN, 0, 1 - MARGIN, 1))
+def _draw(run: Run, figure: FigureBase, draw: Callable[[Run, Axes], None]) -> None:
+    axes = figure.subplots()
+    draw(run, axes)
+    finish(axes)
 
 
 def framed(figure: Figure, title: str, below: str) -> Figure:
-    """Return a figure with its title and its caption; its legends cover no data."""
+    """Return a figure with its title and its caption."""
     with style():
         figure.suptitle(title, fontsize=17, fontweight="bold", x=0.01, ha="left")
-        figure.supxlabel(below, fontsize=9.5, x=0.01, ha="left", color="#444444")
-        settle(figure)
+        figure.supxlabel(below, fontsize=9.5, x=0.01, ha="left", color="#444444", wrap=True)
     return figure
 
 
@@ -111,25 +103,24 @@ def caption(run: Run) -> str:
     if len(run.attempts):
         requests = int(run.ledger["scheduled"].sum())
         amount = f"windows of {run.plan.window_s:g} s; n = {requests:,} requests with {len(run.attempts):,} attempts"
-    known = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
-    sizes = listed(known) if len(known) < 8 and not len(run.sessions) else f"{known[0]} to {known[-1]}"
+    sizes = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
+    payload = listed(sizes) if len(sizes) < 8 and not len(run.sessions) else f"{sizes[0]} to {sizes[-1]}"
     places = listed(cases["placement"].unique())
     if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:
         places += f"; load generator {listed(others)}"
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
-    text = (
-        f"{_starts(cases)} starts of each case, {amount}; payload {sizes}; placement {places}"
+    return (
+        f"{_starts(cases)} starts of each case, {amount}; payload {payload}; placement {places}"
         f"{' (client)' if target else ''}.{target}{missing(run)}\n"
         f"{_hosts(run)}Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
         f"Checks passed: {checks.tally(run)}."
     )
-    return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE))
 
 
 def _starts(cases: pd.DataFrame) -> str:
     """Return how many starts the cases have: 6, or 2 to 6."""
-    return " to ".join(str(int(each)) for each in dict.fromkeys((cases["starts"].min(), cases["starts"].max())))
+    return " to ".join(f"{count:.0f}" for count in dict.fromkeys((cases["starts"].min(), cases["starts"].max())))
 
 
 def _hosts(run: Run) -> str:
@@ -145,7 +136,7 @@ def missing(run: Run) -> str:
     borrowed_systems = borrowed.systems(run)
     absent = [f"{name} (not installed)" for name in run.plan.absent if name not in borrowed_systems]
     named = [*absent, *without]
-    return (f" Not measured: {listed(named)}." if named else "") + borrowed.said(run)
+    return (f" Not measured: {listed(named)}." if named else "") + borrowed.sentence(run)
 
 
 def provenance(run: Run) -> dict[str, str]:

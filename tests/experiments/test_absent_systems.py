@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from drawings import legend
 from handmade import handmade, reference
 from matplotlib.colors import same_color
 from matplotlib.lines import Line2D
@@ -41,9 +42,7 @@ def measured(notebook, **changed):
 
 def names_in(axes):
     """Return what rows and curves are called."""
-    legend = axes.get_legend()
-    entries = [text.get_text() for text in legend.get_texts()] if legend else []
-    return [*(label.get_text().replace("\n", " ") for label in axes.get_yticklabels()), *entries]
+    return [*(label.get_text() for label in axes.get_yticklabels()), *legend(axes)]
 
 
 def caption(run):

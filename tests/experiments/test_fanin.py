@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from drawings import legend
 from handmade import in_order, recorded, usual
 from matplotlib.figure import Figure
 
@@ -112,8 +113,7 @@ def test_other_numbers_of_clients_have_no_detour():
 
 def test_the_legend_of_roles_names_those_that_are_drawn(run):
     def named(of_run):
-        axes = panels.panel(of_run, "busy").axes[0]
-        return [text.get_text() for text in axes.get_legend().get_texts()][:-1]
+        return legend(panels.panel(of_run, "busy").axes[0])[:-1]
 
     assert named(run) == ["clients", "server", "broker"]
     assert named(by_hand(DIRECT, [100, 120])) == ["clients", "server"]

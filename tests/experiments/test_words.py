@@ -10,6 +10,7 @@ from bench.experiments import sentences, tables
 from bench.experiments.latency.text import cpu
 from bench.experiments.overview import text as overview
 from bench.plan.case import Case
+from bench.text import duration, quantity
 
 
 def limited(client, server, placement="split"):
@@ -67,3 +68,27 @@ def test_overview_computes_how_round_trip_and_cpu_time_compare():
 )
 def test_a_factor_is_no_power_of_ten(value, said):
     assert sentences.factor(value) == said
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (0.0705, "70.5 ns"),
+        (1.234, "1.23 µs"),
+        (99.95, "100 µs"),
+        (512, "512 µs"),
+        (1500, "1.50 ms"),
+        (2.5e6, "2.50 s"),
+        (-1980, "-1.98 ms"),
+        (-0.5, "-500 ns"),
+    ],
+)
+def test_durations(us, text):
+    assert duration(us) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(950, "950"), (1000, "1.00 k"), (37_093, "37.1 k"), (1.2e6, "1.20 M"), (0, "0.00")]
+)
+def test_quantities(value, text):
+    assert quantity(value) == text

@@ -12,14 +12,14 @@ from bench.apps.classroom.merging import HOLDS, Claim, Room
 from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
-    beside,
+    RangeRow,
+    log_axis,
     name_rows,
-    near,
-    nothing,
     range_row,
     ratio_axis,
-    reach,
+    say_why_empty,
     style,
+    write_beside,
 )
 from bench.experiments import panels
 from bench.measurement import machine
@@ -40,7 +40,7 @@ def forest(room: Room, axes: Axes) -> None:
     for y, (ratio, size) in enumerate(zip(claim.rows.values(), np.sqrt(weights / weights.sum()), strict=True)):
         axes.plot(_ends(ratio.effect.low, ratio.effect.high), [y, y], color=COLOURS[ratio.verdict], lw=1.8)
         axes.plot(times(ratio.effect.middle), y, "s", ms=4 + 8 * size, color=COLOURS[ratio.verdict])
-        beside(axes, y, f"{times(ratio.effect.middle):.2f} ({spoken(ratio.effect.low, ratio.effect.high)})", 9)
+        write_beside(axes, y, f"{times(ratio.effect.middle):.2f} ({spoken(ratio.effect.low, ratio.effect.high)})", 9)
     _ratio_axis(axes, claim)
     names = [*claim.rows, *_pooled(axes, claim)]
     name_rows(axes, names, fontsize=10 if len(names) < 30 else 8)
@@ -52,17 +52,17 @@ def _pooled(axes: Axes, claim: Claim) -> list[str]:
     y, pool = len(claim.rows), claim.pool
     axes.axhline(y - 0.5, color="#bbbbbb", lw=0.8)
     if pool.predicted is None:
-        beside(axes, y, f"{LEAST_MACHINES} are needed", 9)
+        write_beside(axes, y, f"{LEAST_MACHINES} are needed", 9)
         return ["pooled"]
     (low, high), middle, half = _ends(pool.low, pool.high), times(pool.middle), min(0.35, 0.015 * (y + 2))
     axes.fill([low, middle, high, middle], [y, y - half, y, y + half], color=POOLED, lw=0)
-    beside(axes, y, f"{middle:.2f} ({spoken(pool.low, pool.high)})", 9)
+    write_beside(axes, y, f"{middle:.2f} ({spoken(pool.low, pool.high)})", 9)
     ends, (left, right) = _ends(*pool.predicted), axes.get_xlim()
     axes.plot(ends, [y + 1, y + 1], color=POOLED, lw=1.8, ls=(0, (4, 2)))
     beyond = {"<": (left, ends[0] < left), ">": (right, ends[1] > right)}
     for mark, end in ((mark, end) for mark, (end, is_beyond) in beyond.items() if is_beyond):
         axes.plot(end, y + 1, mark, color=POOLED, ms=7, clip_on=False)
-    beside(axes, y + 1, spoken(*pool.predicted), 9)
+    write_beside(axes, y + 1, spoken(*pool.predicted), 9)
     return ["pooled", "one more machine"]
 
 
@@ -75,7 +75,7 @@ def claims(room: Room, axes: Axes) -> None:
         axes.plot(times(claim.pool.middle), y, "|", ms=12, mew=2, color=POOLED)
         if claim.pool.k >= LEAST_MACHINES:
             axes.plot(_ends(claim.pool.low, claim.pool.high), [y, y], color=POOLED, lw=7, alpha=0.25)
-        beside(axes, y, f"{verdict(claim)} ({len(claim.rows)})", 9)
+        write_beside(axes, y, f"{verdict(claim)} ({len(claim.rows)})", 9)
     _ratio_axis(axes, *shown)
     names = [
         claim.label if claim.quantity == first else f"{claim.label}, {QUANTITIES[claim.quantity][0]}" for claim in shown
@@ -95,10 +95,9 @@ def baselines(room: Room, axes: Axes) -> None:
     """Draw each start of raw sockets in each row: the baseline that the ratios divide by."""
     claim = room.chosen or room.claims[0]
     text = quantity if claim.quantity == "rate_per_s" else duration
-    within = reach(ratio.baseline for ratio in claim.rows.values())
     for y, ratio in enumerate(claim.rows.values()):
-        range_row(axes, y, ratio.baseline, GREY, text if len(claim.rows) < 20 else lambda _: "", within=within)
-    near(axes, text)
+        range_row(axes, y, RangeRow(ratio.baseline, GREY), text if len(claim.rows) < 20 else lambda _: "")
+    log_axis(axes.xaxis, text)
     name_rows(axes, claim.rows, fontsize=10 if len(claim.rows) < 15 else 6.5)
     axes.set_xlabel(f"{QUANTITIES[claim.quantity][0]} of raw sockets under the same factors; a dot is a start")
     axes.set_title("Baseline: raw sockets of each machine")
@@ -113,10 +112,8 @@ def _ratio_axis(axes: Axes, *shown: Claim) -> None:
     ends = [(ratio.effect.low, ratio.effect.high) for claim in shown for ratio in claim.rows.values()]
     ends += [(claim.pool.low, claim.pool.high) for claim in shown if claim.pool.k >= LEAST_MACHINES]
     low, high = min(0.0, *(low for low, _ in ends)) - 0.05, max(0.0, *(high for _, high in ends)) + 0.05
-    axes.set_xscale("log")
+    ratio_axis(axes)
     axes.set_xlim(times(low - 0.05 * (high - low)), times(high + 0.05 * (high - low)))
-    ratio_axis(axes.xaxis)
-    axes.axvline(1, color="black", lw=1)
     axes.set_xlabel("ratio to raw sockets on the same machine; 1: no difference")
 
 
@@ -126,7 +123,7 @@ def draw(room: Room, *names: str) -> Figure:
     with style():
         figure = Figure(figsize=(14, 10.4) if names[1:] else (10, 4.8), layout="constrained")
         for name, axes in figure.subplot_mosaic(mosaic).items():
-            globals()[name](room, axes) if room.claims else nothing(axes, "no submission could be used")
+            globals()[name](room, axes) if room.claims else say_why_empty(axes, "no submission could be used")
     return figure
 
 
@@ -141,7 +138,7 @@ def caption(room: Room) -> str:
     files, machines = counted(len({run.file for run in room.runs}), "submission"), counted(room.machines, "machine")
     return (
         f"{files} of {machines} ({room.source}); {counted(len(room.refusals), 'part')} not used; "
-        f"data {room.data_hash}. Each row: one machine, at least {fewest} starts of each case,\n"
+        f"data {room.data_hash}. Each row: one machine, at least {fewest} starts of each case, "
         "ratio to its own raw sockets block by block, 95 % interval by signed ranks. "
         f"Pooled by random effects (DerSimonian-Laird; interval by Hartung-Knapp, from {LEAST_MACHINES} rows on)."
     )

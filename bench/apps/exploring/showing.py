@@ -96,20 +96,18 @@ def picture(rows: Sequence[Row]) -> bytes:
             above.tick_params(axis="y", labelsize=fontsize)
             for text in above.texts:
                 text.set_fontsize(fontsize)
-            _make_room(figure, above, below)
+            _make_room(figure, above)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=120)
         return buffer.getvalue()
 
 
-def _make_room(figure: Figure, above: Axes, below: Axes) -> None:
+def _make_room(figure: Figure, above: Axes) -> None:
     """Make room on the right for the words beside the rows above; the names of these rows are the legend of both."""
     figure.draw_without_rendering()
     words = max((text.get_window_extent().x1 for text in above.texts), default=0.0) / figure.bbox.width
     place = above.get_position()
     above.set_position((place.x0, place.y0, max(0.15, place.width - max(0.0, words - 0.985)), place.height))
-    if legend := below.get_legend():
-        legend.remove()
 
 
 def named(place: int, entry: Entry) -> str:

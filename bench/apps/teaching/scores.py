@@ -83,7 +83,6 @@ def draw_score(score: Score, axes: Axes) -> None:
     ):
         axes.plot(ends, [y, y], color=colour, lw=9, alpha=0.35, solid_capstyle="butt")
         axes.plot(middle, y, "|", ms=16, mew=2.5, color=colour)
-    axes.set_xscale("log")
     axes.set_xlim(min(made.low, low) / 2, max(made.high, high) * 2)
     log_axis(axes.xaxis, lambda at: f"{at:g}")
     axes.set_yticks([1, 0], ["predicted", "measured"])

@@ -1,19 +1,20 @@
 """Panels that compare one case with another, and with itself (A/A)."""
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator
+from matplotlib.ticker import MaxNLocator
 
 from bench.analysis.comparison import DIFFERENT, MARGIN, SAME
 from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
-    beside,
+    Look,
     distribution_axes,
     distribution_line,
+    interval_row,
+    log_axis,
     name_rows,
     ratio_axis,
-    time_axis,
 )
 from bench.experiments.compare.findings import AGAIN, A, B, pairs
 from bench.experiments.latency.figure import cpu_per_call
@@ -35,12 +36,10 @@ def by_block(run: Run, axes: Axes) -> None:
         rows = run.starts_of(case).sort_values("block")
         axes.plot(rows["block"] + 1, rows[column(0.5)], color=colour, marker=MARKERS[case], ms=6, lw=1.2,
                   label=_label(run, case))  # fmt: skip
-    axes.set_yscale("log")
-    time_axis(axes.yaxis)
-    axes.xaxis.set_major_locator(FixedLocator(range(1, run.plan.starts + 1)))
+    log_axis(axes.yaxis)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("block: each case once, in random order")
     axes.set_ylabel("median RTT of a start")
-    axes.legend()
     axes.set_title("Median RTT of each start, block by block")
 
 
@@ -50,21 +49,14 @@ def _label(run: Run, case: int) -> str:
 
 def verdicts(run: Run, axes: Axes) -> None:
     """Draw each ratio B/A with its confidence interval and verdict; below it A/A; the margin as a band."""
-    found, rows = pairs(run), []
-    for ours, itself in zip(found["B"], found["A again"], strict=False):
+    ratios, rows = pairs(run), []
+    for ours, itself in zip(ratios["B"], ratios["A again"], strict=False):
         rows += [(f"{ours.quantity}\nB / A", ours), (f"{ours.quantity}\nA / A", itself)]
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
-    axes.axvline(1, color="black", lw=1)
-    for y, (_, one) in enumerate(rows):
-        colour = VERDICT_COLOURS.get(one.verdict, GREY)
-        if one.low == one.low:
-            axes.plot([one.low, one.high], [y, y], color=colour, lw=7, alpha=0.35, solid_capstyle="round")
-        axes.plot(one.ratio, y, "|", ms=16, mew=2, color="black")
-        beside(axes, y, f"{one.ratio:.2f}  {one.verdict}", 9.5)
-    axes.set_xscale("log")
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low / 1.05, high * 1.05)
-    ratio_axis(axes.xaxis)
+    for y, (_, ratio) in enumerate(rows):
+        drawn = Look(VERDICT_COLOURS.get(ratio.verdict, GREY), "D")
+        interval_row(axes, y, (ratio.ratio, ratio.low, ratio.high), drawn, f"{ratio.ratio:.2f}  {ratio.verdict}")
+    ratio_axis(axes)
     name_rows(axes, [name for name, _ in rows], fontsize=9)
     axes.set_xlabel(f"ratio with its confidence interval; grey band: the margin of {100 * MARGIN:g} %")
     axes.set_title("Ratios B/A with verdicts, and A/A")

@@ -11,16 +11,15 @@ from bench.drawing.axes import (
     SYSTEM_COLOURS,
     RangeRow,
     cpu_bars,
+    curve,
     distribution_axes,
+    log_axis,
     look,
     median_rows,
     name_rows,
-    near,
-    nothing,
     quantile_marks,
     range_rows,
-    small,
-    tail_scale,
+    say_why_empty,
 )
 from bench.experiments.explore.findings import Row, rows, wrapped
 from bench.run.frames import Run
@@ -40,33 +39,30 @@ def colour(place: int) -> Any:
 
 def draw_medians(shown: Sequence[Row], axes: Axes) -> None:
     """Draw the median RTT of each start, their range and their median."""
-    drawn = [each for each in shown if not each.over and not np.isnan(each.medians).all()]
+    drawn = [row for row in shown if not row.over and not np.isnan(row.medians).all()]
     if not drawn:
-        return nothing(axes, NO_ROWS if not shown else NO_TIMES)
-    instead = ["" if each in drawn else "overloaded: no time is reported" for each in shown]
-    median_rows(
-        axes,
-        (RangeRow(each.medians, colour(y), instead=instead[y], marker=look(y).marker) for y, each in enumerate(shown)),
-    )
-    if any(each.paced for each in drawn):
+        return say_why_empty(axes, NO_ROWS if not shown else NO_TIMES)
+    instead = ["" if row in drawn else "overloaded: no time is reported" for row in shown]
+    median_rows(axes, (RangeRow(row.medians, colour(y), instead=instead[y], marker=look(y).marker)
+                       for y, row in enumerate(shown)))  # fmt: skip
+    if any(row.paced for row in drawn):
         axes.set_xlabel("median RTT of each start (open loop: median response time)")
-    name_rows(axes, wrapped(each.name for each in shown), small(len(shown)))
+    name_rows(axes, wrapped(row.name for row in shown))
     return None
 
 
 def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
     """Draw the empirical CDF of all calls of each row; at each quantile a marker with the range over starts."""
-    drawn = [(place, each) for place, each in enumerate(shown) if each.n and not each.over]
+    drawn = [(place, row) for place, row in enumerate(shown) if row.n and not row.over]
     if not drawn:
-        return nothing(axes, NO_ROWS if not shown else NO_TIMES)
-    for place, each in drawn:
-        line, mine = LINES[place // len(SYSTEM_COLOURS) % len(LINES)], look(place)
-        label = f"{each.name}, n = {each.n:,}{crossed(each.quantiles)}"
-        draw: dict[str, Any] = {"color": mine.colour, "marker": mine.marker, "markevery": (each.n, 1), "ms": 5.5}
-        axes.plot(each.values, tail_scale(each.fractions), line, lw=1.8, label=label, **draw)
-        quantile_marks(axes, each.values, each.fractions, each.quantiles, *mine)
+        return say_why_empty(axes, NO_ROWS if not shown else NO_TIMES)
+    for place, row in drawn:
+        line, points = LINES[place // len(SYSTEM_COLOURS) % len(LINES)], (row.values, row.fractions)
+        label = f"{row.name}, n = {row.n:,}{crossed(row.quantiles)}"
+        curve(axes, points, label, look(place).colour, line, look(place).marker)
+        quantile_marks(axes, points, row.quantiles, look(place))
     distribution_axes(axes)
-    if any(each.paced for _, each in drawn):
+    if any(row.paced for _, row in drawn):
         axes.set_xlabel(axes.get_xlabel().replace("RTT", "RTT (open loop: response time)", 1))
     axes.set_title("Distribution of the RTT")
     return None
@@ -84,12 +80,11 @@ def distributions(run: Run, axes: Axes) -> None:
 
 def rates(run: Run, axes: Axes) -> None:
     """Draw the throughput of each start in calls per second, all clients together."""
-    known = rows(run)
-    shown = (RangeRow(each.rates, colour(y), marker=look(y).marker) for y, each in enumerate(known))
-    range_rows(axes, shown, quantity)
-    near(axes, quantity)
+    shown = rows(run)
+    range_rows(axes, (RangeRow(row.rates, colour(y), marker=look(y).marker) for y, row in enumerate(shown)), quantity)
+    log_axis(axes.xaxis, quantity)
     axes.set_xlabel("calls per second of each start; bar: their range, line: their median")
-    name_rows(axes, wrapped(each.name for each in known), small(len(known)))
+    name_rows(axes, wrapped(row.name for row in shown))
     axes.set_title("Throughput of each start")
 
 
@@ -97,8 +92,7 @@ def cpu_per_call(run: Run, axes: Axes) -> None:
     """Draw the CPU time per call by role."""
     cases = run.cases.dropna(subset="client_cpu_us_per_call")
     cpu_bars(run, axes, cases)
-    name_rows(axes, wrapped(cases["label"]), small(len(cases)))
-    axes.legend()
+    name_rows(axes, wrapped(cases["label"]))
     axes.set_title("CPU time per call, by role")
 
 

@@ -2,38 +2,40 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.resources import FULL, WORDS
 from bench.drawing.axes import (
+    GREY,
     ROLE_COLOURS,
     ROLE_HATCHES,
     ROLE_MARKERS,
-    band,
-    hold,
+    Look,
+    draw_line,
     hollow,
-    linear_axis,
+    interval_row,
+    label_axis,
     log_axis,
     look,
     name_rows,
-    small,
+    stacked_bar,
     ticks_at,
+    write_beside,
 )
 from bench.drawing.borrowed import marked, shown
 from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.fanin.findings import ROLES, best, cpu_us, fewest, grown, is_brokered, most, of, systems
 from bench.run.frames import Run
+from bench.stats import across_starts
 from bench.text import duration, quantity
 
 TITLE = "How do brokers and servers perform with many clients?"
-MANY = 6  # lines whose legend needs smaller letters
 
 
 def _subjects(run: Run) -> list[tuple[Run, str]]:
     """Return the systems that are drawn, each with the run that measured it: those of this run first."""
-    return [(each, system) for each in shown(run) for system in systems(each)]
+    return [(part, system) for part in shown(run) for system in systems(part)]
 
 
 def _label(run: Run, system: str, is_borrowed: bool) -> str:
@@ -55,51 +57,34 @@ def round_trips(run: Run, axes: Axes) -> None:
 
 
 def _against_clients(run: Run, axes: Axes, name: str, text: Callable[[float], str]) -> None:
-    rows = pd.concat([grown(each) for each in shown(run)])
-    for place, (each, system) in enumerate(_subjects(run)):
-        mine, (colour, marker) = of(each, system), look(place)
-        style = "-" if is_brokered(each, system) else "--"
-        with hollow(axes, each is not run):
-            axes.plot(mine["connected"], mine[name], style, marker=marker, ms=6, lw=1.8, color=colour,
-                      label=_label(each, system, each is not run))  # fmt: skip
-            band(axes, mine, "connected", name, colour)
-    axes.set(xscale="log", yscale="log")
-    hold(axes, rows[name], rows[f"{name}_low"], rows[f"{name}_high"], text)
+    for place, (measured, system) in enumerate(_subjects(run)):
+        line, label = "-" if is_brokered(measured, system) else "--", _label(measured, system, measured is not run)
+        with hollow(axes, measured is not run):
+            draw_line(axes, of(measured, system), "connected", name, look(place), label, line)
+    axes.set_xscale("log")
     log_axis(axes.yaxis, text)
-    ticks_at(axes.xaxis, sorted(rows["connected"].unique()))
-    linear_axis(axes.xaxis)
+    ticks_at(axes.xaxis, sorted(set(pd.concat([grown(part) for part in shown(run)])["connected"])))
     axes.set_xlabel("clients, each with one call under way")
-    axes.legend(fontsize=9 if len(_subjects(run)) > MANY else None)
 
 
 def cpu_by_role(run: Run, axes: Axes) -> None:
     """Draw the CPU time per call by role, of each system with the fewest clients and with the most."""
-    axes.set_title("CPU time per call, by role")
     rows = [
-        (each, system, case)
-        for each, system in _subjects(run)
-        for case in dict.fromkeys((fewest(each, system), most(each, system)))
+        (measured, system, case)
+        for measured, system in _subjects(run)
+        for case in dict.fromkeys((fewest(measured, system), most(measured, system)))
     ]
-    left = np.zeros(len(rows))
-    for role in ROLES:
-        values = np.nan_to_num([float(each.cases.loc[case, f"{role}_cpu_us_per_call"]) for each, _, case in rows])
-        if values.any():
-            for part in shown(run):
-                at = [place for place, (each, *_) in enumerate(rows) if each is part]
-                with hollow(axes, part is not run):
-                    axes.barh(at, values[at], left=left[at], height=0.68, color=ROLE_COLOURS[role],
-                              hatch=ROLE_HATCHES[role], label="broker" if role == "router" else role)  # fmt: skip
-            left = left + values
-    for place, (each, _, case) in enumerate(rows):
-        with hollow(axes, each is not run):
-            axes.annotate(duration(cpu_us(each, case)), (left[place], place), (4, 0), textcoords="offset points",
-                          va="center", fontsize=9.5)  # fmt: skip
-    name_rows(axes, [_row(run, *row) for row in rows], small(len(rows)) if len(rows) > 10 else None)
+    for y, (measured, _, case) in enumerate(rows):
+        spent = {role: float(measured.cases.loc[case, f"{role}_cpu_us_per_call"]) for role in ROLES}
+        with hollow(axes, measured is not run):
+            stacked_bar(axes, y, (("broker" if role == "router" else role, us, ROLE_COLOURS[role], ROLE_HATCHES[role])
+                                  for role, us in spent.items()))  # fmt: skip
+            write_beside(axes, y, duration(cpu_us(measured, case)))
+    name_rows(axes, [_row(run, *row) for row in rows])
     axes.yaxis.grid(False)
-    axes.set_xlim(0, 1.16 * left.max())
-    linear_axis(axes.xaxis, duration)
+    label_axis(axes.xaxis, duration)
     axes.set_xlabel("CPU time per call; rows: system, number of clients; right: all roles")
-    axes.legend()
+    axes.set_title("CPU time per call, by role")
 
 
 def _row(run: Run, measured: Run, system: str, case: int) -> str:
@@ -109,26 +94,21 @@ def _row(run: Run, measured: Run, system: str, case: int) -> str:
 
 def busy(run: Run, axes: Axes) -> None:
     """Draw how many CPUs each role used at each system's highest rate."""
-    axes.set_title("CPUs in use at the highest rate")
-    rows, drawn = [(each, system, best(each, system)) for each, system in _subjects(run)], set()
-    for y, (each, _, case) in enumerate(rows):
-        starts = each.starts_of(case)
-        for dy, role in zip((-0.2, 0.0, 0.2), ROLES, strict=True):
-            used = starts[f"{role}_cpu_percent"].dropna() / 100
+    rows = [(measured, system, best(measured, system)) for measured, system in _subjects(run)]
+    for role, dy in zip(ROLES, (-0.2, 0.0, 0.2), strict=True):
+        label = "broker" if role == "router" else WORDS[role]
+        for y, (measured, _, case) in enumerate(rows):
+            used = measured.starts_of(case)[f"{role}_cpu_percent"].dropna() / 100
             if len(used):
-                with hollow(axes, each is not run):
-                    axes.plot([used.min(), used.max()], [y + dy] * 2, color=ROLE_COLOURS[role], lw=4, alpha=0.4)
-                    axes.plot(used.median(), y + dy, ROLE_MARKERS[role], color=ROLE_COLOURS[role], ms=7)
-                drawn.add(role)
-    for role in [role for role in ROLES if role in drawn]:
-        word = "broker" if role == "router" else WORDS[role]
-        axes.plot([], [], ROLE_MARKERS[role], color=ROLE_COLOURS[role], ms=7, label=word)
-    axes.axvline(FULL, color="#6b6b6b", ls=":", lw=1.2, label=f"{FULL:.0%} of one CPU")
-    linear_axis(axes.xaxis, quantity)
+                with hollow(axes, measured is not run):
+                    interval_row(axes, y + dy, across_starts(used.to_list()),
+                                 Look(ROLE_COLOURS[role], ROLE_MARKERS[role]), label=label)  # fmt: skip
+    axes.axvline(FULL, color=GREY, ls=":", lw=1.2, label=f"{FULL:.0%} of one CPU")
+    label_axis(axes.xaxis, quantity)
     name_rows(axes, [_row(run, *row) for row in rows])
     axes.set_xlim(left=0)
     axes.set_xlabel("CPUs; marker: median, bar: range over starts; rows: system, clients")
-    axes.legend()
+    axes.set_title("CPUs in use at the highest rate")
 
 
 PANELS = (throughput, round_trips, cpu_by_role, busy)

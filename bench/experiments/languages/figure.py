@@ -4,24 +4,27 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import PercentFormatter
 
 from bench.drawing.axes import (
     GREY,
     ROLE_COLOURS,
     ROLE_HATCHES,
+    Look,
     RangeRow,
-    beside,
+    ends_of,
     hollow,
-    linear_axis,
+    interval_row,
+    log_axis,
     look,
     median_rows,
     name_rows,
-    near,
-    nothing,
     range_rows,
-    small,
-    times,
+    ratio_text,
+    say_why_empty,
+    separate_rows,
+    stacked_bar,
+    write_beside,
 )
 from bench.drawing.borrowed import marked, shown
 from bench.experiments.languages import findings
@@ -35,11 +38,12 @@ TITLE = "How much of it is Python?"
 
 MARKERS = {"both Python": "o", "client native": "<", "server native": ">", "both native": "D"}
 SIDES = {"client native": "client", "server native": "server", "both native": "native"}  # fields of Cross
-SHARES = {  # what is drawn: colour, marker, words
-    "native": (GREY, "D", "left with both sides native"),
-    "client": (ROLE_COLOURS["client"], "<", "removed by a native client"),
-    "server": (ROLE_COLOURS["server"], ">", "removed by a native server"),
+SHARES = {  # what is drawn, and in which words
+    "native": (Look(GREY, "D"), "left with both sides native"),
+    "client": (Look(ROLE_COLOURS["client"], "<"), "removed by a native client"),
+    "server": (Look(ROLE_COLOURS["server"], ">"), "removed by a native server"),
 }
+NONE = "no system with all four combinations in this run"
 
 
 class Subject(NamedTuple):
@@ -52,107 +56,79 @@ class Subject(NamedTuple):
 
 def _subjects(run: Run, of: Callable[[Run], list[Cross]]) -> list[Subject]:
     """Return the combinations that are drawn: those of the run first."""
-    return [Subject(each, cross, each is not run) for each in shown(run) for cross in of(each)]
+    return [Subject(part, cross, part is not run) for part in shown(run) for cross in of(part)]
 
 
-def _rows(found: list[Subject]) -> list[tuple[int, Subject, str, int]]:
+def _rows(subjects: list[Subject]) -> list[tuple[int, Subject, str, int]]:
     """Return (place of the system, its combination, what is native, case) of each row."""
-    return [(place, one, words, case) for place, one in enumerate(found) for words, case in one.cross.cases.items()]
+    return [(place, of, words, case) for place, of in enumerate(subjects) for words, case in of.cross.cases.items()]
 
 
-def _name(axes: Axes, found: list[Subject]) -> None:
+def _name(axes: Axes, subjects: list[Subject]) -> None:
     """Name the rows: the first of a system with its name, the others by what is native; a line between systems."""
-    is_mixed = len({one.cross.transport for one in found}) > 1
+    is_mixed = len({of.cross.transport for of in subjects}) > 1
     names = [
-        f"{marked(one.cross.name if is_mixed else one.cross.system, one.is_borrowed)}: Python"
+        f"{marked(of.cross.name if is_mixed else of.cross.system, of.is_borrowed)}: Python"
         if words == "both Python"
         else words
-        for _, one, words, _ in _rows(found)
+        for _, of, words, _ in _rows(subjects)
     ]
-    name_rows(axes, names, small(len(names)))
-    for edge in range(1, len(found)):
-        axes.axhline(4 * edge - 0.5, color="#bbbbbb", lw=0.8)
+    name_rows(axes, names)
+    separate_rows(axes, [4 * edge - 0.5 for edge in range(1, len(subjects))])
 
 
-def _ranges(found: list[Subject], name: str, ratio: Callable[[Run, Cross, str], Interval]) -> list[RangeRow]:
+def _ranges(subjects: list[Subject], name: str, ratio: Callable[[Run, Cross, str], Interval]) -> list[RangeRow]:
     """Return a row for each combination: a quantity of each start, and its ratio to both sides in Python."""
     rows = []
-    for place, (run, cross, is_borrowed), words, case in _rows(found):
-        more = f", {times(ratio(run, cross, SIDES[words]))}" if words in SIDES else ""
-        each, colour = run.starts_of(case)[name], look(place).colour
-        rows.append(RangeRow(each, colour, more, marker=MARKERS[words], is_hollow=is_borrowed))
+    for place, (run, cross, is_borrowed), words, case in _rows(subjects):
+        more = f", {ratio_text(ratio(run, cross, SIDES[words]))}" if words in SIDES else ""
+        values, colour = run.starts_of(case)[name], look(place).colour
+        rows.append(RangeRow(values, colour, more, marker=MARKERS[words], is_hollow=is_borrowed))
     return rows
 
 
 def medians(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start with client and server in either language; ×: over both in Python."""
-    found = _subjects(run, findings.single)
-    if not found:
-        return nothing(axes, "no system with all four combinations in this run")
-    median_rows(axes, _ranges(found, findings.RTT, findings.remaining))
-    _name(axes, found)
-    axes.set_title("Median RTT of each start")
+    subjects = _subjects(run, findings.single)
+    if not subjects:
+        return say_why_empty(axes, NONE)
+    median_rows(axes, _ranges(subjects, findings.RTT, findings.remaining))
+    _name(axes, subjects)
     return None
 
 
 def shares(run: Run, axes: Axes) -> None:
     """Draw the shares of the RTT with both sides in Python that each side removes if native, and what is left."""
-    found = _subjects(run, findings.single)
-    if not found:
-        return nothing(axes, "no system with all four combinations in this run")
-    lowest, highest = 0.0, 1.0
-    for y, (each, cross, is_borrowed) in enumerate(found):
-        for place, (which, (colour, marker, _)) in enumerate(SHARES.items()):
-            one = findings.remaining(each, cross) if which == "native" else findings.removed(each, cross, which)
+    subjects = _subjects(run, findings.single)
+    if not subjects:
+        return say_why_empty(axes, NONE)
+    for y, (part, cross, is_borrowed) in enumerate(subjects):
+        for dy, (which, (drawn, words)) in zip((-0.26, 0.0, 0.26), SHARES.items(), strict=True):
+            share = findings.remaining(part, cross) if which == "native" else findings.removed(part, cross, which)
             with hollow(axes, is_borrowed):
-                _share(axes, y + 0.26 * (place - 1), one, colour, marker)
-            lowest, highest = min(lowest, one.middle, _end(one)[0]), max(highest, one.middle, _end(one)[1])
-    for colour, marker, words in SHARES.values():
-        axes.plot([], [], marker, ms=7, color=colour, label=words)
-    name_rows(axes, [marked(one.cross.name, one.is_borrowed) for one in found])
+                interval_row(axes, y + dy, ends_of(share), drawn, f"{round(100 * share.middle)} %", words)
+    name_rows(axes, [marked(of.cross.name, of.is_borrowed) for of in subjects])
     axes.axvline(0, color="#888888", lw=0.8)
-    axes.set_xlim(1.05 * lowest - 0.02, 1.02 * highest)
-    linear_axis(axes.xaxis, lambda share: f"{100 * share:.0f} %")
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("share of the RTT with both sides in Python; bar: 95 % CI")
-    axes.legend(fontsize=9)
     axes.set_title("Shares of the round trip, by side")
     return None
 
 
-def _end(one: Interval) -> tuple[float, float]:
-    """Return the ends of an interval, or its estimate twice where there are none."""
-    return (one.low, one.high) if one.low == one.low else (one.middle, one.middle)
-
-
-def _share(axes: Axes, y: float, one: Interval, colour: str, marker: str) -> None:
-    low, high = _end(one)
-    axes.plot([low, high], [y, y], color=colour, lw=5, alpha=0.35, solid_capstyle="butt")
-    axes.plot(one.middle, y, marker, ms=6.5, color=colour)
-    beside(axes, y, f"{round(100 * one.middle)} %", 9)
-
-
 def cpu(run: Run, axes: Axes) -> None:
     """Draw the CPU time per call of client and server in either language, over that of both sides in Python."""
-    found = _subjects(run, findings.single)
-    if not found:
-        return nothing(axes, "no system with all four combinations in this run")
-    for y, (_, (each, cross, is_borrowed), _, case) in enumerate(_rows(found)):
-        whole_us = sum(_cpu_us(each, cross.python, role) for role in findings.CPU)
-        left = 0.0
+    subjects = _subjects(run, findings.single)
+    if not subjects:
+        return say_why_empty(axes, NONE)
+    for y, (_, (part, cross, is_borrowed), _, case) in enumerate(_rows(subjects)):
+        whole_us = sum(_cpu_us(part, cross.python, role) for role in findings.CPU)
         with hollow(axes, is_borrowed):
-            for role in findings.CPU:
-                share = _cpu_us(each, case, role) / whole_us
-                label = role if y == 0 else None
-                axes.barh(y, share, left=left, color=ROLE_COLOURS[role], hatch=ROLE_HATCHES[role], height=0.62,
-                          label=label)  # fmt: skip
-                left += share
-            beside(axes, y, duration(left * whole_us))
-    _name(axes, found)
-    axes.set_xlim(left=0)
-    linear_axis(axes.xaxis, lambda share: f"{100 * share:.0f} %")
+            end = stacked_bar(axes, y, ((role, _cpu_us(part, case, role) / whole_us, ROLE_COLOURS[role],
+                                         ROLE_HATCHES[role]) for role in findings.CPU))  # fmt: skip
+            write_beside(axes, y, duration(end * whole_us))
+    _name(axes, subjects)
+    axes.xaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("CPU time over that of both sides in Python; median")
-    axes.legend(fontsize=9)
     axes.set_title("CPU time per call, by role")
     return None
 
@@ -164,14 +140,14 @@ def _cpu_us(run: Run, case: int, role: str) -> float:
 
 def rates(run: Run, axes: Axes) -> None:
     """Draw the calls per second of several callers with each side in either language; ×: over both in Python."""
-    found = _subjects(run, findings.several)
-    if not found:
-        return nothing(axes, "no system with several callers in this run")
-    range_rows(axes, _ranges(found, findings.RATE, findings.rate_gain), quantity)
-    near(axes, quantity)
-    _name(axes, found)
+    subjects = _subjects(run, findings.several)
+    if not subjects:
+        return say_why_empty(axes, "no system with several callers in this run")
+    range_rows(axes, _ranges(subjects, findings.RATE, findings.rate_gain), quantity)
+    log_axis(axes.xaxis, quantity)
+    _name(axes, subjects)
     axes.set_xlabel("calls per second of each start; bar: their range, line: their median")
-    axes.set_title(f"Throughput, one client process with {found[0].cross.callers} callers")
+    axes.set_title(f"Throughput, one client process with {subjects[0].cross.callers} callers")
     return None
 
 

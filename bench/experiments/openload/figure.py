@@ -1,17 +1,24 @@
 """Panels of open-loop load: RTT and response time against the offered rate, and a freeze of the server."""
 
-from typing import Any
-
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
+from bench import stats
 from bench.analysis import overload
 from bench.analysis.quantiles import crossed, quantile
-from bench.drawing.axes import GREY, SYSTEM_COLOURS, curve, distribution_axes, linear_axis, nothing, reach, time_axis
+from bench.drawing.axes import (
+    GREY,
+    SYSTEM_COLOURS,
+    band,
+    curve,
+    distribution_axes,
+    label_axis,
+    log_axis,
+    say_why_empty,
+)
 from bench.experiments.openload.findings import capacity, corrected, frozen, predicted, sweep
 from bench.run.frames import Run, numbered
-from bench.text import duration, listed, quantity
+from bench.text import duration, quantity
 
 TITLE = "What do users experience under open-loop load?"
 
@@ -20,76 +27,63 @@ RTT, RESPONSE, MODEL = SYSTEM_COLOURS[0], SYSTEM_COLOURS[3], SYSTEM_COLOURS[4]
 
 def against_load(run: Run, axes: Axes) -> None:
     """Draw the p50 and p99 of RTT and response time against the offered rate; overloaded rates have none."""
-    cases = sweep(run)
-    calm = cases[~cases.index.isin(overload.overloaded(run))]
+    rates = _below_capacity(run)
     for name, colour, face, words in (("rtt", RTT, RTT, "RTT"), ("response", RESPONSE, "white", "response time")):
         for p, line, marker in ((0.5, "-", "o"), (0.99, "--", "s")):
-            rates, known = [], []
-            for case, row in numbered(calm):
-                found = quantile(run, case, p, name)
-                if found.over:
-                    rates.append(row["offered_per_s"])
-                    known.append((found.value, found.low, found.high))
-            values, low, high = zip(*known, strict=True) if known else ((), (), ())
-            label = f"{words}, p{100 * p:g}"
-            axes.plot(rates, values, line, marker=marker, ms=5.5, mfc=face, lw=1.8, color=colour, label=label)
-            axes.fill_between(rates, low, high, color=colour, alpha=0.15, lw=0)
-        for case, row in numbered(calm):
-            if words := crossed([(p, quantile(run, case, p, name)) for p in (0.5, 0.99)]):
-                axes.plot([], [], " ", label=f"{quantity(row['offered_per_s'])}/s{words}")
-    _scales(axes, run, cases, "time per request; band: range over starts")
-    axes.legend(fontsize=9)
+            quantiles = {rate: quantile(run, case, p, name) for case, rate in rates.items()}
+            shown = np.array([(rate, of.value, of.low, of.high) for rate, of in quantiles.items() if of.over])
+            at, values, low, high = shown.reshape(-1, 4).T
+            axes.plot(at, values, line, marker=marker, ms=5.5, mfc=face, lw=1.8, color=colour,
+                      label=f"{words}, p{100 * p:g}")  # fmt: skip
+            band(axes, at, low, high, colour)
+        for case, rate in rates.items():
+            if out_of_order := crossed([(p, quantile(run, case, p, name)) for p in (0.5, 0.99)]):
+                axes.plot([], [], " ", label=f"{quantity(rate)}/s{out_of_order}")
+    _scales(axes, run)
+    axes.set_ylabel("time per request; band: range over starts")
     axes.set_title("RTT and response time against offered rate")
 
 
-def _scales(axes: Axes, run: Run, cases: pd.DataFrame, time: str) -> None:
-    """Shade rates above the capacity, and name both axes."""
-    most = capacity(run)
-    right = 1.05 * max(cases["offered_per_s"].max(), most)
-    axes.axvspan(most, right, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label="above the capacity")
+def _below_capacity(run: Run) -> dict[int, float]:
+    """Return the offered rate of each case that is not overloaded."""
+    cases = sweep(run)
+    cases = cases[~cases.index.isin(overload.overloaded(run))]
+    return {case: float(row["offered_per_s"]) for case, row in numbered(cases)}
+
+
+def _scales(axes: Axes, run: Run) -> None:
+    """Shade rates above the capacity, and name the axis of rates."""
+    right = 1.05 * max(sweep(run)["offered_per_s"].max(), capacity(run))
+    axes.axvspan(capacity(run), right, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label="above the capacity")
     axes.set_xlim(0, right)
-    linear_axis(axes.xaxis, quantity)
+    label_axis(axes.xaxis, quantity)
     axes.set_xlabel("offered requests per second")
-    axes.set_yscale("log")
-    time_axis(axes.yaxis)
-    axes.set_ylabel(time)
+    log_axis(axes.yaxis)
 
 
 def means(run: Run, axes: Axes) -> None:
     """Draw the mean response time of each start, and the prediction by the Pollaczek-Khinchine formula."""
-    cases = sweep(run)
-    calm = cases[~cases.index.isin(overload.overloaded(run))]
     grid = np.linspace(1, 0.97 * capacity(run), 300)
     model = predicted(run, grid)
     if model is not None:
         axes.plot(grid, model, color=MODEL, ls="-.", lw=1.8, label="predicted (Pollaczek-Khinchine)")
-    mean_us = run.means_us("response")
-    for start in run.ledger.index[run.ledger["case"].isin(calm.index)]:
-        rate = run.ledger.loc[start, "offered_per_s"]
-        axes.plot(rate, mean_us.get(start, np.nan), "o", ms=5, mec="white", mew=0.6, color=RESPONSE)
-    axes.plot([], [], "o", color=RESPONSE, label="measured: each start")
-    _scales(axes, run, cases, "mean response time")
-    axes.legend(fontsize=9)
+    starts = run.ledger[run.ledger["case"].isin(_below_capacity(run))]
+    mean_us = run.means_us("response").reindex(starts.index)
+    axes.plot(starts["offered_per_s"], mean_us, "o", ms=5, mec="white", mew=0.6, color=RESPONSE,
+              label="measured: each start")  # fmt: skip
+    _scales(axes, run)
+    axes.set_ylabel("mean response time")
     axes.set_title("Mean response time: predicted and measured")
 
 
 def pacing(run: Run, axes: Axes) -> None:
     """Draw the p99 of the lateness of requests on idle connections, each start: an error of the load generator."""
-    cases = sweep(run)
-    starts = run.starts[run.starts["case"].isin(cases.index)]
-    dots: dict[str, Any] = {"ms": 5, "mec": "white", "mew": 0.6, "color": RTT, "label": "each start"}
-    axes.plot(starts["offered_per_s"], starts["pacing_p99_us"], "o", **dots)
-    axes.axhline(150, color=GREY, ls="--", lw=1)
-    axes.plot([], [], color=GREY, ls="--", lw=1, label="limit of the check: 150 µs")
-    _scales(axes, run, cases, "p99 of the send lateness")
-    _, most = reach(values for _, values in starts.groupby("case")["pacing_p99_us"])
-    within = starts["pacing_p99_us"] <= most
-    if not within.all():
-        shown = starts.loc[within, "pacing_p99_us"]
-        axes.set_ylim(min(140, shown.min()) / 1.15, max(170, shown.max()) * 1.15)
-        off = listed(duration(us) for us in starts.loc[~within, "pacing_p99_us"])
-        axes.plot([], [], " ", label=f"off the axis: {off}")
-    axes.legend(fontsize=9)
+    starts = run.starts[run.starts["case"].isin(sweep(run).index)]
+    axes.plot(starts["offered_per_s"], starts["pacing_p99_us"], "o", ms=5, mec="white", mew=0.6, color=RTT,
+              label="each start")  # fmt: skip
+    axes.axhline(150, color=GREY, ls="--", lw=1, label="limit of the check: 150 µs")
+    _scales(axes, run)
+    axes.set_ylabel("p99 of the send lateness")
     axes.set_title("Pacing: send lateness of requests on idle connections")
 
 
@@ -97,25 +91,19 @@ def three_ways(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF under one freeze: closed loop, closed loop corrected, and open loop."""
     cases = {run.case(case).load: case for case in run.numbers if frozen(run, case)}
     if cases.keys() != {"closed", "open"}:
-        return nothing(axes, "no frozen server in this run")
-    rate = run.case(cases["open"]).offered_per_s
-    rows = {load: run.samples_of(case, headline=True) for load, case in cases.items()}
-    closed = rows["closed"]["rtt_ns"].to_numpy() / 1e3
-    shown = {
-        "closed loop, RTT": (closed, RTT, "-"),
-        "closed loop, corrected for coordinated omission": (corrected(rows["closed"], 1e6 / rate), MODEL, "-."),
-        f"open loop at {rate:g}/s, response time": (
-            (rows["open"]["lag_ns"] + rows["open"]["rtt_ns"]).to_numpy() / 1e3,
-            RESPONSE,
-            "--",
-        ),
-    }
-    for label, (values, colour, line) in shown.items():
-        curve(axes, values, label, colour, line)
+        return say_why_empty(axes, "no frozen server in this run")
+    of = run.case(cases["open"])
+    closed, paced = (run.samples_of(cases[load], headline=True) for load in ("closed", "open"))
+    response_us = (paced["lag_ns"] + paced["rtt_ns"]).to_numpy() / 1e3
+    for label, values, colour, line in (
+        ("closed loop, RTT", closed["rtt_ns"].to_numpy() / 1e3, RTT, "-"),
+        ("closed loop, corrected for coordinated omission", corrected(closed, 1e6 / of.offered_per_s), MODEL, "-."),
+        (f"open loop at {of.offered_per_s:g}/s, response time", response_us, RESPONSE, "--"),
+    ):
+        curve(axes, stats.distribution(np.asarray(values)), label, colour, line)
     distribution_axes(axes, "requests")
     axes.set_xlabel("time per request, warm-up and freeze included")
-    frozen_ms = run.case(cases["open"]).options["freeze_ms"]
-    axes.set_title(f"A freeze of {duration(1e3 * frozen_ms)}: closed loop and open loop")
+    axes.set_title(f"A freeze of {duration(1e3 * of.options['freeze_ms'])}: closed loop and open loop")
     return None
 
 

@@ -10,12 +10,12 @@ from bench.drawing.axes import (
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
     Look,
-    beside,
     hollow,
+    interval_row,
+    log_axis,
     name_rows,
-    near,
     ratio_axis,
-    small,
+    write_beside,
 )
 from bench.drawing.borrowed import marked, shown
 from bench.experiments.origins.findings import CLAIMS, Relation, Replica, relations, replicas
@@ -29,44 +29,36 @@ ORIGINS = ("ZeroMQ", "Web, 2015", "WAMP, 2016", "gRPC lab, 2022", "Xmlrpc-c, 199
 LOOKS = dict(zip(ORIGINS, map(Look, SYSTEM_COLOURS, (*SYSTEM_MARKERS, "v")), strict=False))
 
 
-FEW = 14  # rows with letters so large that long names are wider than their place
 Row = tuple[Replica, bool]  # and whether it is borrowed from the reference run
 
 
 def _replicas(run: Run) -> list[Row]:
     """Return the numbers that are drawn: those of the run, then those that it borrows."""
-    return [(one, each is not run) for each in shown(run) for one in replicas(each)]
+    return [(replica, part is not run) for part in shown(run) for replica in replicas(part)]
 
 
 def _name(axes: Axes, rows: list[Row]) -> None:
-    """Name the rows; where few of them have large letters, a borrowed one in two lines."""
-    gap = "\n" if len(rows) < FEW else " "
-    names = [marked(one.name, is_borrowed).replace(" (", f"{gap}(") for one, is_borrowed in rows]
-    name_rows(axes, names, small(len(rows)))
+    name_rows(axes, [marked(replica.name, is_borrowed) for replica, is_borrowed in rows])
 
 
-def _key(axes: Axes, rows: Sequence[tuple[Any, bool]]) -> None:
-    """Add hollow markers to the legend, where there are some."""
+def _key(axes: Axes, rows: Sequence[tuple[Any, bool]], here: str) -> None:
+    """Explain the markers in the legend; hollow ones where there are some."""
+    axes.plot([], [], "s", ms=7, mfc="white", color=GREY, mew=1.6, label="published, on its machine")
+    axes.plot([], [], "o", ms=7, color="black", label=here)
     if any(is_borrowed for _, is_borrowed in rows):
-        axes.plot([], [], "o", ms=7, mfc="white", mec="black", mew=1.3, label="reference run, on another machine")
+        axes.plot([], [], "o", ms=7, mfc="white", color="black", mew=1.3, label="reference run, on another machine")
 
 
 def _pairs(axes: Axes, rows: list[Row], text: Any) -> None:
     """Draw the published value and the measured one in one row each."""
-    for y, (one, is_borrowed) in enumerate(rows):
-        colour, marker = LOOKS[one.origin]
-        axes.plot(one.theirs, [y, y], color=GREY, lw=4, alpha=0.5, solid_capstyle="round")
-        axes.plot(sum(one.theirs) / 2, y, "s", ms=7, mfc="white", mec=GREY, mew=1.6)
+    for y, (replica, is_borrowed) in enumerate(rows):
+        axes.plot(replica.theirs, [y, y], color=GREY, lw=4, alpha=0.5, solid_capstyle="round")
+        axes.plot(sum(replica.theirs) / 2, y, "s", ms=7, mfc="white", mec=GREY, mew=1.6)
         with hollow(axes, is_borrowed):
-            axes.plot([one.here.low, one.here.high], [y, y], color=colour, lw=6, alpha=0.4, solid_capstyle="round")
-            axes.plot(one.here.middle, y, marker, ms=7, color=colour)
-            beside(axes, y, text(one.here.middle), 9.5)
+            interval_row(axes, y, replica.here, LOOKS[replica.origin], text(replica.here.middle))
     _name(axes, rows)
-    axes.plot([], [], "s", ms=7, mfc="white", mec=GREY, mew=1.6, label="published, on its machine")
-    axes.plot([], [], "o", ms=7, color="black", label="here: median and range over starts")
-    _key(axes, rows)
-    near(axes, text)
-    axes.legend(fontsize=9)
+    _key(axes, rows, "here: median and range over starts")
+    log_axis(axes.xaxis, text)
 
 
 def times(run: Run, axes: Axes) -> None:
@@ -86,15 +78,13 @@ def rates(run: Run, axes: Axes) -> None:
 def faster(run: Run, axes: Axes) -> None:
     """Draw the speed-up of each number: how many times as fast it is here as published."""
     rows = _replicas(run)
-    for y, (one, is_borrowed) in enumerate(rows):
-        colour, marker = LOOKS[one.origin]
+    for y, (replica, is_borrowed) in enumerate(rows):
+        colour, marker = LOOKS[replica.origin]
         with hollow(axes, is_borrowed):
-            axes.plot([1, one.ratio], [y, y], color=colour, lw=1.5, alpha=0.6)
-            axes.plot(one.ratio, y, marker, ms=7, color=colour)
-            beside(axes, y, f"× {factor(one.ratio)}", 9)
-    axes.axvline(1, color="black", lw=1)
-    near(axes)
-    ratio_axis(axes.xaxis, "× {:g}".format)
+            axes.plot([1, replica.ratio], [y, y], color=colour, lw=1.5, alpha=0.6)
+            axes.plot(replica.ratio, y, marker, ms=7, color=colour)
+            write_beside(axes, y, f"× {factor(replica.ratio)}", 9)
+    ratio_axis(axes, "× {:g}".format)
     _name(axes, rows)
     axes.set_xlabel("speed-up over the published number; machine, versions, methods differ")
     axes.set_title("Speed-up over the published number")
@@ -102,39 +92,30 @@ def faster(run: Run, axes: Axes) -> None:
 
 def shapes(run: Run, axes: Axes) -> None:
     """Draw ratios of two numbers of one origin, published and measured here; those not measured are named."""
-    rows = [(one, each is not run) for each in shown(run) for one in relations(each)]
-    for y, (one, is_borrowed) in enumerate(rows):
-        colour, marker = LOOKS[one.origin]
-        axes.plot(one.theirs, y, "s", ms=8, mfc="white", mec=GREY, mew=1.6)
-        width = 6 if one.is_paired else 2  # without an interval: the widest ratio that the two ranges allow
+    rows = [(relation, part is not run) for part in shown(run) for relation in relations(part)]
+    for y, (relation, is_borrowed) in enumerate(rows):
+        axes.plot(relation.theirs, y, "s", ms=8, mfc="white", mec=GREY, mew=1.6)
         with hollow(axes, is_borrowed):
-            axes.plot([one.here.low, one.here.high], [y, y], color=colour, lw=width, alpha=0.4, solid_capstyle="round")
-            axes.plot(one.here.middle, y, marker, ms=7, color=colour)
-            beside(axes, y, f"× {one.here.middle:.3g}{direction(one)}", 9)
-    axes.axvline(1, color="black", lw=1)
-    near(axes)
-    ratio_axis(axes.xaxis)
-    without = [claim for claim, *_ in CLAIMS if claim not in {one.claim for one, _ in rows}]
-    for place, _ in enumerate(without):
-        axes.text(0.02, len(rows) + place, "not measured", color=GREY, va="center", fontsize=9,
-                  transform=axes.get_yaxis_transform())  # fmt: skip
-    claims = [*(marked(one.claim, is_borrowed) for one, is_borrowed in rows), *without]
+            words = f"× {relation.here.middle:.3g}{direction(relation)}"
+            interval_row(axes, y, relation.here, LOOKS[relation.origin], words)
+    ratio_axis(axes)
+    absent = [claim for claim, *_ in CLAIMS if claim not in {relation.claim for relation, _ in rows}]
+    for y, _ in enumerate(absent, len(rows)):
+        axes.text(0.02, y, "not measured", color=GREY, va="center", fontsize=9, transform=axes.get_yaxis_transform())
+    claims = [*(marked(relation.claim, is_borrowed) for relation, is_borrowed in rows), *absent]
     name_rows(axes, [claim.replace(": ", ":\n") for claim in claims], 8.5)
-    axes.plot([], [], "s", ms=8, mfc="white", mec=GREY, mew=1.6, label="published")
-    axes.plot([], [], "o", ms=7, color="black", label="here; bar: 95 % CI")
-    _key(axes, rows)
-    axes.legend(fontsize=9)
+    _key(axes, rows, "here; bar: 95 % CI")
     axes.set_xlabel("ratio of two numbers of one origin")
     axes.set_title("Ratios within one origin")
 
 
-def direction(one: Relation) -> str:
+def direction(relation: Relation) -> str:
     """Return what is said of a ratio whose ends enclose 1, or that is on the other side of 1 than the published one."""
-    if one.here.low <= 1 <= one.here.high:
+    if relation.here.low <= 1 <= relation.here.high:
         return "\n(contains 1)"
-    if not one.is_paired:
-        return "\n(medians; line: ranges)"
-    return "" if (one.here.low > 1) == (one.theirs > 1) else "\n(other side of 1)"
+    if not relation.is_paired:
+        return "\n(medians; bar: ranges)"
+    return "" if (relation.here.low > 1) == (relation.theirs > 1) else "\n(other side of 1)"
 
 
 PANELS = (times, rates, faster, shapes)

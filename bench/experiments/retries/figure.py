@@ -1,11 +1,19 @@
 """Panels of retries around a freeze: attempts and goodput over time, what became of attempts, deadlines met."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 
-from bench.drawing.axes import GREY, RangeRow, beside, linear_axis, look, name_rows, nothing, range_rows
+from bench.drawing.axes import (
+    GREY,
+    RangeRow,
+    label_axis,
+    look,
+    name_rows,
+    range_rows,
+    say_why_empty,
+    stacked_bar,
+    write_beside,
+)
 from bench.experiments.retries.findings import (
     Outcome,
     attempts,
@@ -29,92 +37,76 @@ FATES = {  # what becomes of an attempt: colour and hatch
 }
 
 
-def _over_time(run: Run, axes: Axes, column: str, words: str) -> bool:
-    """Draw a rate of each policy over the time since the freeze began; return whether the server froze."""
-    known = [one for one in outcomes(run) if freezes_ns(run, one.case).notna().all()]
-    if not known:
-        nothing(axes, "the server did not freeze in this run: use a longer window")
-        return False
-    of = run.case(known[0].case)
-    axes.axvspan(0, of.options["freeze_ms"] / 1e3, color="#bbbbbb", alpha=0.4, lw=0, zorder=0.5, label="freeze")
-    for place, one in enumerate(known):
-        rates, (colour, marker) = over_time(run, one.case), look(place)
-        each: dict[str, Any] = {"color": colour, "marker": marker, "ms": 4, "lw": 1.8, "markevery": (place, 4)}
-        axes.plot(rates.index, rates[column], LINES[place % len(LINES)], label=one.name, **each)
-    _level(axes, of.offered_per_s, f"offered: {of.offered_per_s:g}/s", color=GREY, lw=1.2, zorder=1.5)
+def _over_time(run: Run, axes: Axes, column: str) -> None:
+    """Draw a rate of each policy over the time since the freeze began."""
+    shown = [of for of in outcomes(run) if freezes_ns(run, of.case).notna().all()]
+    if not shown:
+        return say_why_empty(axes, "the server did not freeze in this run: use a longer window")
+    case = run.case(shown[0].case)
+    axes.axvspan(0, case.options["freeze_ms"] / 1e3, color="#bbbbbb", alpha=0.4, lw=0, zorder=0.5, label="freeze")
+    for place, of in enumerate(shown):
+        rates, (colour, marker) = over_time(run, of.case), look(place)
+        axes.plot(rates.index, rates[column], LINES[place % len(LINES)], color=colour, marker=marker, ms=4, lw=1.8,
+                  markevery=(place, 4), label=of.name)  # fmt: skip
+    axes.axhline(case.offered_per_s, color=GREY, lw=1.2, zorder=1.5, label=f"offered: {case.offered_per_s:g}/s")
     axes.set_xlabel("time since the freeze began [s]")
-    axes.set_ylabel(words)
     axes.set_ylim(bottom=0)
-    linear_axis(axes.xaxis)
-    linear_axis(axes.yaxis, quantity)
+    label_axis(axes.yaxis, quantity)
     axes.margins(x=0.01)
-    return True
-
-
-def _level(axes: Axes, height: float, words: str, **draw: Any) -> None:
-    """Draw a rate that does not change along the curves, as data: no legend covers it."""
-    axes.plot(axes.dataLim.intervalx, [height, height], label=words, **draw)
+    return None
 
 
 def attempts_over_time(run: Run, axes: Axes) -> None:
     """Draw the attempts per second of each policy, with the offered rate and the server's capacity."""
-    if _over_time(run, axes, "attempts", "attempts per second, median over starts"):
+    _over_time(run, axes, "attempts")
+    if axes.has_data():
         capacity = run.case(outcomes(run)[0].case).offered_per_s / utilization(run)
-        _level(axes, capacity, f"server's capacity: {capacity:g}/s", color="black", ls=(0, (1, 2)), lw=1.4)
-        axes.legend(fontsize=9)
-        axes.set_title("Attempts over time")
+        axes.axhline(capacity, color="black", ls=(0, (1, 2)), lw=1.4, label=f"server's capacity: {capacity:g}/s")
+    axes.set_ylabel("attempts per second, median over starts")
+    axes.set_title("Attempts over time")
 
 
 def goodput_over_time(run: Run, axes: Axes) -> None:
     """Draw the goodput of each policy over time: requests due then that were answered before their deadline."""
-    if _over_time(run, axes, "goodput", "goodput [requests/s], median over starts"):
-        axes.legend(fontsize=9)
-        axes.set_title("Goodput over time")
+    _over_time(run, axes, "goodput")
+    axes.set_ylabel("goodput [requests/s], median over starts")
+    axes.set_title("Goodput over time")
 
 
-def _fates(run: Run, one: Outcome) -> dict[str, float]:
+def _fates(run: Run, of: Outcome) -> list[float]:
     """Return how many attempts per request were answered in time, too late, or not before the end."""
-    rows, count = attempts(run, one.case), len(requests(run, one.case))
+    rows, count = attempts(run, of.case), len(requests(run, of.case))
     in_time, answered = int(rows["in_time"].sum()), int(rows["rtt_ns"].notna().sum())
-    return dict(zip(FATES, (each / count for each in (in_time, answered - in_time, len(rows) - answered)), strict=True))
+    return [fate / count for fate in (in_time, answered - in_time, len(rows) - answered)]
 
 
 def fates(run: Run, axes: Axes) -> None:
     """Draw the attempts per request of each policy, by what became of them; late replies are wasted work."""
-    known = outcomes(run)
-    left = np.zeros(len(known))
-    each = [_fates(run, one) for one in known]
-    for name, (colour, hatch) in FATES.items():
-        values = np.array([one[name] for one in each])
-        axes.barh(range(len(known)), values, left=left, color=colour, hatch=hatch, height=0.6, label=name)
-        left = left + values
-    for y, total in enumerate(left):
-        beside(axes, y, f"{total:.2f}")
-    name_rows(axes, [one.name for one in known])
-    axes.set_xlim(0, 1.04 * left.max())
-    linear_axis(axes.xaxis)
+    for y, of in enumerate(outcomes(run)):
+        total = stacked_bar(axes, y, ((name, per_request, *looks) for (name, looks), per_request
+                                      in zip(FATES.items(), _fates(run, of), strict=True)))  # fmt: skip
+        write_beside(axes, y, f"{total:.2f}")
+    name_rows(axes, [of.name for of in outcomes(run)])
     axes.set_xlabel("attempts per request, all starts together")
-    axes.legend(fontsize=9)
     axes.set_title("Amplification, and what became of the attempts")
 
 
-def _recovery(one: Outcome) -> str:
+def _recovery(of: Outcome) -> str:
     """Return the median recovery in few words."""
-    middle = across_starts(one.recovery_s.to_list())[0]
-    return "no freeze" if middle != middle else f"after {middle:.1f} s" if np.isfinite(middle) else "no recovery"
+    middle = across_starts(of.recovery_s.to_list())[0]
+    return "no freeze" if np.isnan(middle) else f"after {middle:.1f} s" if np.isfinite(middle) else "no recovery"
 
 
 def deadlines(run: Run, axes: Axes) -> None:
     """Draw the share of the requests that met their deadline in each start, and when each policy recovered."""
-    known = outcomes(run)
     rows = [
-        RangeRow(100 * one.met, look(place).colour, marker=look(place).marker,
-                 words=f"{across_starts(one.met.to_list())[0]:.0%}, {_recovery(one)}")
-        for place, one in enumerate(known)
+        RangeRow(100 * of.met, look(place).colour, marker=look(place).marker,
+                 words=f"{across_starts(of.met.to_list())[0]:.0%}, {_recovery(of)}")
+        for place, of in enumerate(outcomes(run))
     ]  # fmt: skip
-    range_rows(axes, rows, "{:.0f} %".format, is_log=False)
-    name_rows(axes, [one.name for one in known])
-    linear_axis(axes.xaxis, "{:.0f} %".format)
+    range_rows(axes, rows)
+    name_rows(axes, [of.name for of in outcomes(run)])
+    label_axis(axes.xaxis, "{:.0f} %".format)
     axes.set_xlabel("requests that met the deadline; bar: range over starts")
     axes.set_title("Deadlines met, and time to recovery after the freeze")
 

@@ -9,22 +9,16 @@ from matplotlib.axes import Axes
 from bench.drawing.axes import (
     GREY,
     Look,
-    band,
-    beside,
     cpu_bars,
     distribution_axes,
     distribution_line,
-    hold,
-    linear_axis,
+    draw_line,
     log_axis,
     look,
     name_rows,
-    near,
-    nothing,
-    off_axis,
-    reach,
-    small,
+    say_why_empty,
     ticks_at,
+    write_beside,
 )
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes, served
 from bench.experiments.sentences import UNKNOWN, limit_of
@@ -42,82 +36,72 @@ def look_of(run: Run) -> dict[int, Look]:
 
 def rates(run: Run, axes: Axes) -> None:
     """Draw requests per second against workers for each payload; dotted: linear scaling from one worker."""
-    rows, found = of_bytes(run), look_of(run)
-    for size, mine in rows.groupby("payload_bytes"):
-        colour, marker = found[int(str(size))]
-        axes.plot(mine["workers"], mine["rate_per_s"], marker=marker, ms=6, lw=1.8, color=colour, label=f"{size:,} B")
-        band(axes, mine, "workers", "rate_per_s", colour)
-        axes.plot(mine["workers"], mine["rate_per_s"].iloc[0] * mine["workers"], ":", lw=1, color=colour)
-    counts = sorted(rows["workers"].unique())
-    axes.axvline(cpus(run), color=GREY, ls="--", lw=1)
-    axes.set(xscale="log", yscale="log")
-    axes.plot([], [], color=GREY, ls="--", lw=1, label=counted(cpus(run), "CPU"))
-    hold(axes, rows["rate_per_s"], rows["rate_per_s_low"], rows["rate_per_s_high"], quantity)
-    ticks_at(axes.xaxis, counts)
-    linear_axis(axes.xaxis)
-    log_axis(axes.yaxis, quantity)
+    rows = of_bytes(run)
+    for size, cases in rows.groupby("payload_bytes"):
+        drawn = look_of(run)[int(str(size))]
+        draw_line(axes, cases, "workers", "rate_per_s", drawn, f"{size:,} B")
+        axes.plot(cases["workers"], cases["rate_per_s"].iloc[0] * cases["workers"], ":", lw=1, color=drawn.colour)
+    axes.axvline(cpus(run), color=GREY, ls="--", lw=1, label=counted(cpus(run), "CPU"))
     _fitted(run, axes, rows)
+    axes.set_xscale("log")
+    ticks_at(axes.xaxis, sorted(rows["workers"].unique()))
+    log_axis(axes.yaxis, quantity)
     limit = _limit(run, number_of(rows["rate_per_s"].idxmax()))
     axes.set_xlabel(f"worker processes; dotted: linear scaling from one worker\nlimit at the highest rate: {limit}")
     axes.set_ylabel("requests/s; band: range over starts")
-    axes.legend(fontsize=9)
     axes.set_title(f"Throughput by workers ({engine(run)})")
 
 
 def _limit(run: Run, case: int) -> str:
-    found = limit_of(run, case)
-    return UNKNOWN if found.capacity == UNKNOWN else found.names
+    limit = limit_of(run, case)
+    return UNKNOWN if limit.capacity == UNKNOWN else limit.names
 
 
 def _fitted(run: Run, axes: Axes, rows: pd.DataFrame) -> None:
     """Draw Amdahl's law and the USL as fitted to the smallest payload, or say why neither is fitted."""
-    mine = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
-    workers, measured = mine["workers"].to_numpy(), mine["rate_per_s"].to_numpy()
+    cases = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
+    workers, measured = cases["workers"].to_numpy(), cases["rate_per_s"].to_numpy()
     if reason := scalability.why_not(workers, cpus(run)):
         axes.plot([], [], " ", label=f"Amdahl's law and USL not fitted:\n{reason}")
         return
     grid = np.geomspace(1, workers.max(), 100)
-    for amdahl, line in ((True, "-."), (False, "--")):
-        found = scalability.fit(workers, measured, amdahl)
-        name = "Amdahl" if amdahl else "USL"
-        label = f"{name}: serial {found.contention:.1%}{f', pairs {found.coherence:.2%}' if not amdahl else ''}"
-        axes.plot(grid, found.rates(grid), line, color="black", lw=1.2, label=label)
+    for is_amdahl, line in ((True, "-."), (False, "--")):
+        fit = scalability.fit(workers, measured, is_amdahl)
+        pairs = "" if is_amdahl else f", pairs {fit.coherence:.2%}"
+        label = f"{'Amdahl' if is_amdahl else 'USL'}: serial {fit.contention:.1%}{pairs}"
+        axes.plot(grid, fit.rates(grid), line, color="black", lw=1.2, label=label)
 
 
 def resources(run: Run, axes: Axes) -> None:
     """Draw requests per second of each resource, with one worker and with the most, and the goodput in bytes."""
-    rows = served(run)
+    rows, most, colour = _ends(run), served(run)["workers"].max(), look(0).colour
     names: list[str] = []
-    most = rows["workers"].max()
-    rates = {case: run.starts_of(case)["rate_per_s"] for case in rows.index[rows["workers"].isin((1, most))]}
-    within = reach(rates.values())
-    for y, ((resource, size), mine) in enumerate(rows.groupby(["resource", "payload_bytes"], sort=False)):
-        off = ""
-        for case, row in numbered(mine[mine["workers"].isin((1, most))]):
-            each = rates[case][rates[case].between(*within)]
-            face, colour = "white" if row["workers"] == 1 else None, look(0).colour
-            axes.plot(each, [y] * len(each), "o", ms=6, mec=colour, mfc=face or colour, mew=1.3, alpha=0.8)
-            off += off_axis(axes, y, rates[case], colour, quantity, within)
-        shown = mine[mine["workers"].isin((1, most))]
-        best = float(shown["rate_per_s"].max())
-        name = f"{size:,} B" if resource == "bytes" else str(resource)
-        text = f"{quantity(best)}/s" + (f" = {quantity(best * size, 'B')}/s" if resource == "bytes" else "")
-        beside(axes, y, text + off)
-        names.append(name)
-    axes.plot([], [], "o", ms=6, mec=look(0).colour, mfc="white", mew=1.3, label="1 worker")
-    axes.plot([], [], "o", ms=6, color=look(0).colour, label=f"{most} workers")
-    near(axes, quantity)
-    name_rows(axes, names, small(len(names)))
+    for y, ((resource, size), cases) in enumerate(rows.groupby(["resource", "payload_bytes"], sort=False)):
+        for case, row in numbered(cases):
+            rates, face = run.starts_of(case)["rate_per_s"], "white" if row["workers"] == 1 else colour
+            axes.plot(rates, [y] * len(rates), "o", ms=6, color=colour, mfc=face, mew=1.3, alpha=0.8,
+                      label=counted(row["workers"], "worker"))  # fmt: skip
+        best = float(cases["rate_per_s"].max())
+        goodput = f" = {quantity(best * size, 'B')}/s" if resource == "bytes" else ""
+        write_beside(axes, y, f"{quantity(best)}/s{goodput}")
+        names.append(f"{size:,} B" if resource == "bytes" else str(resource))
+    log_axis(axes.xaxis, quantity)
+    name_rows(axes, names)
     axes.set_xlabel("requests per second, each start; right: the larger median")
-    axes.legend(fontsize=9)
     axes.set_title(f"Throughput by resource: 1 and {most} workers")
+
+
+def _ends(run: Run) -> pd.DataFrame:
+    """Return the cases with one worker and with the most."""
+    rows = served(run)
+    return rows[rows["workers"].isin((1, rows["workers"].max()))]
 
 
 def percentiles(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT for each payload with the most workers."""
-    rows, found = of_bytes(run), look_of(run)
+    rows = of_bytes(run)
     for case, row in numbered(rows[rows["workers"] == rows["workers"].max()]):
-        colour, marker = found[int(row["payload_bytes"])]
+        colour, marker = look_of(run)[int(row["payload_bytes"])]
         distribution_line(run, axes, case, colour, "-", marker, f"{row['payload_bytes']:,} B")
     distribution_axes(axes)
     axes.set_title(f"Distribution of the RTT, {rows['workers'].max()} workers")
@@ -125,25 +109,20 @@ def percentiles(run: Run, axes: Axes) -> None:
 
 def shares(run: Run, axes: Axes) -> None:
     """Draw the requests of each worker in each start, as a multiple of an even share."""
-    rows, place = of_bytes(run), 0
-    ticks = []
-    for count in sorted(set(rows["workers"]) - {1}):
-        for case, row in numbered(rows[rows["workers"] == count]):
-            counts = run.ledger_of(case)["server_worker_calls"].dropna()
-            for calls in map(json.loads, counts):
-                even = sum(calls) / len(calls) or 1
-                colour, marker = look_of(run)[int(row["payload_bytes"])]
-                axes.plot([place] * len(calls), np.array(calls) / even, marker, ms=4, alpha=0.5, mew=0, color=colour)
-            place += 1
-        ticks.append((place - len(rows[rows["workers"] == count]) / 2 - 0.5, f"{count} workers"))
-    if not ticks:
-        return nothing(axes, "one worker only")
+    rows = of_bytes(run)
+    rows, names = rows[rows["workers"] > 1].sort_values("workers", kind="stable"), []
+    if rows.empty:
+        return say_why_empty(axes, "one worker only")
+    for place, (case, row) in enumerate(numbered(rows)):
+        colour, marker = look_of(run)[int(row["payload_bytes"])]
+        for calls in map(json.loads, run.ledger_of(case)["server_worker_calls"].dropna()):
+            even = sum(calls) / len(calls) or 1
+            axes.plot([place] * len(calls), np.array(calls) / even, marker, ms=4, alpha=0.5, mew=0, color=colour)
+        names.append(str(row["workers"]))
     for size, (colour, marker) in look_of(run).items():
         axes.plot([], [], marker, color=colour, label=f"{size:,} B")
-    axes.legend(fontsize=9)
     axes.axhline(1, color="black", lw=1)
-    axes.set_xticks(*zip(*ticks, strict=True))
-    axes.set_ylim(-0.04 * axes.get_ylim()[1])  # so that the marker of a worker without requests is whole
+    axes.set_xticks(range(len(names)), names)
     axes.xaxis.grid(False)
     axes.set_xlabel("number of workers; a column per payload")
     axes.set_ylabel("requests of a worker / even share")
@@ -153,14 +132,11 @@ def shares(run: Run, axes: Axes) -> None:
 
 def cost(run: Run, axes: Axes) -> None:
     """Draw the CPU time per request by role, with one worker and with the most."""
-    rows = served(run)
-    rows = rows[rows["workers"].isin([1, rows["workers"].max()])]
+    rows = _ends(run)
     cpu_bars(run, axes, rows)
     of = [f"{row['payload_bytes']:,} B" if row["resource"] == "bytes" else row["resource"] for _, row in numbered(rows)]
-    names = [f"{name}, {workers}" for name, workers in zip(of, rows["workers"], strict=True)]
-    name_rows(axes, names, fontsize=9)
+    name_rows(axes, [f"{name}, {workers}" for name, workers in zip(of, rows["workers"], strict=True)])
     axes.set_ylabel("resource, workers")
-    axes.legend()
     axes.set_title("CPU time per request, by role")
 
 

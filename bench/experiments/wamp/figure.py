@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from bench.drawing.axes import GREY, SYSTEM_COLOURS, RangeRow, linear_axis, name_rows, nothing, range_rows, time_axis
+from bench.drawing.axes import GREY, SYSTEM_COLOURS, RangeRow, log_axis, name_rows, range_rows, say_why_empty
 from bench.experiments import published
 from bench.experiments.latency.figure import cpu_per_call, medians
 from bench.experiments.wamp import findings
@@ -23,7 +23,7 @@ def batches(run: Run, axes: Axes) -> None:
     """Draw the mean RTT of each batch of calls from the first on, for every start; and the origin's batches."""
     shown = published.wamp_replicas(run)
     if not shown:
-        return nothing(axes, "neither of the origin's two combinations is in this run")
+        return say_why_empty(axes, "neither of the origin's two combinations is in this run")
     most = 0
     for (colour, marker), (name, case) in zip(REPLICAS, shown.items(), strict=False):
         for _, rows in run.samples_of(case).groupby("start"):
@@ -36,13 +36,11 @@ def batches(run: Run, axes: Axes) -> None:
     axes.plot([], [], "x:", color=GREY, label="origin's log, 2016 (its own batches)")
     for name in (name for name in published.WAMP if name not in shown):
         axes.plot([], [], " ", label=f"{name.replace(' ', ' + ')}: not measured")
-    axes.set_yscale("log")
-    time_axis(axes.yaxis)
+    log_axis(axes.yaxis)
     axes.set_xlim(0, most + 1)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(f"batch of {BATCH} calls, from the first call of a start on")
     axes.set_ylabel("mean RTT of a batch")
-    axes.legend(fontsize=9)
     axes.set_title("Warm-up: each start, batch by batch")
     return None
 
@@ -55,18 +53,14 @@ def _means(rtt_ns: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> "np.ndarray[
 
 def effects(run: Run, axes: Axes) -> None:
     """Draw the effect of each factor on the median RTT, one factor at a time, for each block."""
-    found = findings.effects(run)
-    if not found:
-        return nothing(axes, "one factor at a time needs two levels of it,\nand six starts without a gap")
+    effects_of = findings.effects(run)
+    if not effects_of:
+        return say_why_empty(axes, "one factor at a time needs two levels of it,\nand six starts without a gap")
     colour = {True: SYSTEM_COLOURS[0], False: GREY}
-    rows = [RangeRow(one.us, colour[one.is_certain], f"  (× {one.ratio:.2f})") for one in found]
-    range_rows(axes, rows, _signed, is_log=False)
+    rows = [RangeRow(of.us, colour[of.is_certain], f"  (× {of.ratio:.2f})") for of in effects_of]
+    range_rows(axes, rows, _signed)
     axes.axvline(0, color="black", lw=1)
-    low, high = axes.dataLim.intervalx
-    room = 0.05 * (max(high, 0) - min(low, 0))
-    axes.set_xlim(min(low, 0) - room, max(high, 0) + room)
-    linear_axis(axes.xaxis)
-    name_rows(axes, [f"{e.factor}:\n{e.level} instead\nof {e.against}" for e in found], 9.5)
+    name_rows(axes, [f"{e.factor}:\n{e.level} instead\nof {e.against}" for e in effects_of], 9.5)
     axes.set_xlabel("added to the median RTT [µs], each block; grey: not distinguishable from 0")
     axes.set_title("Effect of one factor, averaged over the others")
     return None
