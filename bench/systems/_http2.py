@@ -22,6 +22,7 @@ MOST_WINDOW = 2**31 - 1
 FRAME = 16_384  # bytes of the largest frame that we accept: the protocol's default
 MOST_HEAD = 1 << 16  # bytes of a response's header fields
 MOST_KNOWN = 1 << 14  # bytes of a response that is recognized as a whole
+MOST_OUTGOING = 1 << 20  # bytes of acknowledgements that a peer may cause while it does not read
 
 ERRORS = [
     "NO_ERROR",
@@ -144,6 +145,7 @@ class Conversation:
         self._encoder, self._decoder = self._hpack.Encoder(), self._hpack.Decoder(MOST_HEAD)
         self._block, self._head, self._is_constant = b"", b"", False
         self._room, self._peer_window, self._peer_frame = WINDOW, WINDOW, FRAME
+        self._most_outgoing = MOST_OUTGOING  # and what is left of the requests
         self._taken = 0  # bytes of bodies received since the last window update
         self._known: dict[int, Known] = {}
         self._changes = 0  # of the table that header blocks refer to
@@ -178,6 +180,7 @@ class Conversation:
             stream.room -= size
             return opening + where.join((self._head, self._block + _prefix(DATA, END_STREAM, size), body))
         stream.unsent = memoryview(body)
+        self._most_outgoing = max(self._most_outgoing, MOST_OUTGOING + len(self._streams) * size)
         return opening + self._head + where + self._block + self._more(stream)
 
     def _encode(self) -> None:
@@ -247,6 +250,10 @@ class Conversation:
                 known = (self._changes, Known(stream.parts, len(stream.body))) if is_alike else None
                 answered.append((self._end(stream), response, known))
         self._rest = buffer[at:]
+        if len(self.outgoing) > self._most_outgoing:
+            raise TransportError(
+                f"more than {MOST_OUTGOING:,} bytes of acknowledgements wait for a peer that does not read"
+            )
         return answered
 
     def recognize(self, place: int, known: tuple[int, Known] | None) -> None:

@@ -191,7 +191,7 @@ def _answer_in_order(connection: socket.socket, came: bytes, send: Send, answer:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
-    listener, address = _connections.bound(binding, options.tls, 1024 if service.is_streaming else 128)
+    listener, address = _connections.bound(binding, options.tls, backlog=1024)
     service.announce(address)
     work: Any = (_stream_all, service.replies) if service.is_streaming else (_answer_all, service.answer)
     while True:

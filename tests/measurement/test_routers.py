@@ -13,16 +13,15 @@ import psutil
 import pytest
 from conftest import CALM, ROOT, descendants, is_gone, wait_for
 
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import SystemFailedError
 from bench.measurement import routers as routers_module
 from bench.measurement import runner, start
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.run import stored
-from bench.systems import _crossbar, _ports, wamp_crossbar
+from bench.systems import _crossbar, _ports
 from bench.validation.profiles import make_plan
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 
@@ -170,15 +169,6 @@ def test_a_callee_that_is_not_there_is_an_error_at_once(routers):
 def test_a_router_that_is_not_there_is_an_error(monkeypatch):
     with pytest.raises(SystemFailedError, match=r"tcp://127\.0\.0\.1:1: "):
         measure(Case(NAME, "tcp", target="tcp://127.0.0.1:1"), 0.1, 1)
-
-
-def test_a_serializer_that_is_not_installed_names_its_package(monkeypatch):
-    monkeypatch.delitem(wamp_crossbar.SERID_TO_SER, "cbor")
-    with pytest.raises(UsageError, match=r"cbor.*python -m pip install cbor2"):
-        checked(Case(NAME, "ipc", options={"serializer": "cbor"}))
-    for wrong in ({"serializer": "xml"}, {"framing": "pigeon"}):
-        with pytest.raises(UsageError, match=r"'(xml|pigeon)'"):
-            checked(Case(NAME, "ipc", options=wrong))
 
 
 def test_what_the_router_and_its_libraries_print_does_not_reach_the_experiment():
