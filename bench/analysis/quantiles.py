@@ -63,7 +63,7 @@ def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quant
     """Return the median and the range of the values that the starts' reports hold; no interval within a start."""
     reported = run.starts_of(case)[column(p)]
     known = time == "rtt" and len(reported) > 0 and bool(reported.notna().all())
-    value = stats.across_starts(reported.to_list()) if known else (math.nan,) * 3
+    value = stats.across_starts(reported) if known else (math.nan,) * 3
     return Quantile(*value, STARTS if known else "", stats.needed_samples(p), 0, generator)
 
 

@@ -37,7 +37,7 @@ class Ratio:
     @property
     def is_certain(self) -> bool:
         """Whether the interval excludes 1: the two cases are distinguishable."""
-        return self.interval.low > 1 or self.interval.high < 1
+        return self.interval.excludes(1)
 
     @property
     def range(self) -> str:
@@ -57,7 +57,7 @@ def times(found: Interval) -> str:
 
 def confidence(interval: Interval) -> str:
     """Return the ends of an interval in words, or why there are none."""
-    if math.isnan(interval.low):
+    if not interval.has_ends:
         return "no 95 % CI from fewer than six blocks"
     return f"95 % CI {quantity(interval.low)} to {quantity(interval.high)}"
 

@@ -434,7 +434,7 @@ def retries(run: Run) -> pd.DataFrame:
 
 def _of_starts(values: "pd.Series[float]", text: Callable[[float], str]) -> str:
     """Return the median over starts, and their range."""
-    middle, low, high = (text(value) for value in stats.across_starts(values.to_list()))
+    middle, low, high = (text(value) for value in stats.across_starts(values))
     return f"{middle} [{low} to {high}]"
 
 

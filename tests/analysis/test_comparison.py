@@ -153,7 +153,7 @@ def test_the_effect_is_what_compare_says_and_its_estimate_does_not_need_six_bloc
 
 
 def test_the_effect_is_the_median_of_the_ratios_of_all_pairs_of_blocks():
-    assert intervals.walsh_median(np.array([1.0, 2.0, 6.0])) == np.median([1, 2, 6, 1.5, 3.5, 4])
+    assert intervals.paired_shift([1.0, 2.0, 6.0]).middle == np.median([1, 2, 6, 1.5, 3.5, 4])
 
 
 def test_a_comparison_says_first_which_difference_it_can_detect_and_the_budget_for_the_margin(command):

@@ -8,7 +8,7 @@ from handmade import reference
 from bench.apps.documents import origins
 from bench.errors import UsageError
 from bench.experiments import registry
-from bench.experiments.marginal.findings import Spread
+from bench.stats import Spread
 from bench.experiments.origins import findings, text
 from bench.experiments.origins.findings import Replica
 from bench.measurement import runner

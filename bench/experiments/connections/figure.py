@@ -73,7 +73,7 @@ def _against_churn(run: Run, axes: Axes, of: Callable[[Run, int], "pd.Series[flo
     for system, mine in rows.groupby("system", sort=False):
         colour, marker = _look_of(run, str(system))
         places = [order.index(int(n)) for n in mine["calls_per_connection"]]
-        each = np.array([stats.across_starts(of(run, number_of(case)).to_list()) for case in mine.index])
+        each = np.array([stats.across_starts(of(run, number_of(case))) for case in mine.index])
         axes.plot(places, each[:, 0], marker=marker, ms=6, lw=1.8, color=colour, label=str(system))
         axes.fill_between(places, each[:, 1], each[:, 2], color=colour, alpha=0.2, lw=0)
         values.append(each)

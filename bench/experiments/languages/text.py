@@ -51,7 +51,7 @@ def cpu(run: Run) -> str:
         parts = []
         for role in findings.CPU:
             both = [
-                duration(across_starts(findings.cpu_us(run, case, role).to_list())[0])
+                duration(across_starts(findings.cpu_us(run, case, role)).middle)
                 for case in (cross.python, getattr(cross, role))
             ]
             parts.append(
@@ -67,7 +67,7 @@ def throughput(run: Run) -> str:
     for cross in findings.several(run):
         gains = [(which, findings.rate_gain(run, cross, which)) for which in NATIVE]
         parts = [f"{times(one)} as many {NATIVE[which]}" for which, one in gains]
-        rate = quantity(across_starts(run.starts_of(cross.python)[findings.RATE].to_list())[0])
+        rate = quantity(across_starts(run.starts_of(cross.python)[findings.RATE]).middle)
         lines.append(
             f"- **{cross.name}**, {cross.callers} callers in one process: {rate} calls per second with both sides in "
             f"Python; {', '.join(parts[:-1])}, {parts[-1]}.{_bottleneck(run, cross)}"
@@ -95,4 +95,4 @@ def _percent(one: Interval) -> str:
 
 
 def _median(run: Run, case: int) -> str:
-    return duration(across_starts(run.starts_of(case)[findings.RTT].to_list())[0])
+    return duration(across_starts(run.starts_of(case)[findings.RTT]).middle)

@@ -1,7 +1,8 @@
 """What the figure of whole client processes says."""
 
-from bench.experiments.marginal.findings import KINDS, Spread, call_us, cases, costs, difference_us, stopwatch_us
+from bench.experiments.marginal.findings import KINDS, call_us, cases, costs, difference_us, stopwatch_us
 from bench.run.frames import Run
+from bench.stats import Spread
 from bench.text import duration, quantity
 
 

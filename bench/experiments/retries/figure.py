@@ -100,7 +100,7 @@ def fates(run: Run, axes: Axes) -> None:
 
 def _recovery(one: Outcome) -> str:
     """Return the median recovery in few words."""
-    middle = across_starts(one.recovery_s.to_list())[0]
+    middle = across_starts(one.recovery_s).middle
     return "no freeze" if middle != middle else f"after {middle:.1f} s" if np.isfinite(middle) else "no recovery"
 
 
@@ -109,7 +109,7 @@ def deadlines(run: Run, axes: Axes) -> None:
     known = outcomes(run)
     rows = [
         RangeRow(100 * one.met, look(place).colour, marker=look(place).marker,
-                 words=f"{across_starts(one.met.to_list())[0]:.0%}, {_recovery(one)}")
+                 words=f"{across_starts(one.met).middle:.0%}, {_recovery(one)}")
         for place, one in enumerate(known)
     ]  # fmt: skip
     range_rows(axes, rows, "{:.0f} %".format, is_log=False)

@@ -28,7 +28,7 @@ def storm(run: Run) -> str:
 
 
 def _line(one: Outcome) -> str:
-    made, met, wasted = (across_starts(each.to_list())[0] for each in (one.attempts_per_request, one.met, one.wasted))
+    made, met, wasted = (across_starts(each).middle for each in (one.attempts_per_request, one.met, one.wasted))
     known = int(one.recovery_s.notna().sum())
     if not known:
         ended = "the server did not freeze in the window"
