@@ -39,7 +39,7 @@ class Calling:
     role: str
     clients: int
     n: int
-    quantiles: dict[float, tuple[float, float, float]]
+    quantiles: dict[float, stats.Spread]
     ratios: dict[float, Interval]
     is_described: bool
 
@@ -162,10 +162,7 @@ def _calling(run: Run, case: int, rows: pd.DataFrame, calls: pd.DataFrame) -> Ca
         str(rows["role"].iloc[0]),
         int(rows["clients"].max()),
         len(calls),
-        {
-            p: stats.across_starts(values) if not np.isnan(values).any() else (math.nan,) * 3
-            for p, values in quantiles.items()
-        },
+        {p: stats.across_starts(values if not np.isnan(values).any() else []) for p, values in quantiles.items()},
         {} if place is None else {p: tested.ratios[place] for p, tested in merged.tested.items()},
         merged.kind in (POOLED, ALONE) or name == merged.host,
     )

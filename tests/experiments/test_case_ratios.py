@@ -19,6 +19,10 @@ from bench.stats.intervals import Interval
 
 SHOWN = re.compile(re.sub(r"1\\\.11", r"[\\d.]+", re.escape(times(Interval(1.11, 1.11, 1.11, 0.95)))))
 TEXTS = ("conclusion", "answers", "factors", "router")
+NOTEBOOKS = (
+    *("latency", "throughput", "clients", "wamp", "placement", "overview"),
+    *("messages", "streaming", "connections", "fanin", "network"),
+)
 
 
 def sentences(notebook):
@@ -37,10 +41,10 @@ def quantity_of(starts, name):
     return total_cpu(starts) if name == "cpu_us_per_call" else starts[name]
 
 
-@pytest.mark.parametrize("notebook", tables.RATIOS)
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_sentences_and_table_give_the_same_ratios(notebook):
     run = reference(notebook)
-    found = tables.RATIOS[notebook](run)
+    found = registry.findings_of(notebook).ratios(run)
     assert found
     for one in found:
         logs = [np.log(quantity_of(run.starts_of(case).set_index("block"), one.name)) for case in (one.base, one.other)]
@@ -54,7 +58,7 @@ def test_sentences_and_table_give_the_same_ratios(notebook):
     assert [f"{row['ratio']} times ({row['interval']})" for _, row in shown.iterrows()] == list(map(str, found))
 
 
-@pytest.mark.parametrize("question", [one.name for n in tables.RATIOS for one in asked(n)])
+@pytest.mark.parametrize("question", [one.name for n in NOTEBOOKS for one in asked(n)])
 def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkeypatch):
     one = questions.find(question)
     run = reference(one.notebook)
