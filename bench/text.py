@@ -31,7 +31,7 @@ def plain(text: str) -> str:
 
 
 def _three(value: float) -> str:
-    if value != value:
+    if math.isnan(value):
         return "n/a"
     rounded = float(f"{value:.3g}")
     digits = 2 - math.floor(math.log10(abs(rounded))) if rounded else 2

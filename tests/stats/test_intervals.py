@@ -158,12 +158,11 @@ def test_drift_is_a_share_of_the_median_over_the_window():
 def test_nested_variance_finds_what_was_put_in():
     random = RNG(5)
     starts = [10 * random.standard_normal() + random.normal(size=8) for _ in range(2000)]
-    inner, outer = variance.nested(starts)
-    assert inner.variance == pytest.approx(1, rel=0.05) and outer.variance == pytest.approx(100, rel=0.1)
-    assert outer.share == pytest.approx(0.99, abs=0.01)
-    assert variance.best_repeats(inner, outer, 1, 1) == 1
-    inner, outer = variance.nested([random.normal(size=50) for _ in range(200)])
-    assert outer.share < 0.01
+    found = variance.nested(starts)
+    assert found.parts == pytest.approx(1, rel=0.05) and found.starts == pytest.approx(100, rel=0.1)
+    assert found.share == pytest.approx(0.99, abs=0.01)
+    assert variance.best_parts(found, 1, 1) == 1
+    assert variance.nested([random.normal(size=50) for _ in range(200)]).share < 0.01
 
 
 def test_more_starts_detect_less_and_the_planner_knows_how_many():

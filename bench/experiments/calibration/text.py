@@ -1,5 +1,7 @@
 """What the figure of measured against true says."""
 
+import math
+
 import numpy as np
 
 from bench import stats
@@ -57,11 +59,8 @@ def instrument(run: Run) -> str:
             added = float(np.median([one.measured - one.true for one in medians]))
             parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
     late = float(run.cases["pacing_p99_us"].max())
-    paced = (
-        f" On idle connections the p99 lateness is at most {duration(late)} (median over starts)."
-        if late == late
-        else ""
-    )
+    paced = f" On idle connections the p99 lateness is at most {duration(late)} (median over starts)."
+    paced = "" if math.isnan(late) else paced
     return (
         f"A round trip takes {duration(overhead_us(run))} longer than the service time (the overhead, taken from the "
         f"constant distribution and added to all true values).{paced} The error of the medians is {listed(parts)} "

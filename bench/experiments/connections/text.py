@@ -1,5 +1,7 @@
 """Sentences of connections.ipynb: what new connections cost, what depth gives, what a large call does to small ones."""
 
+import math
+
 from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.connections.findings import (
     Beside,
@@ -103,7 +105,7 @@ def ports(run: Run) -> str:
     rows = churn(run)
     for case in rows.index[rows["calls_per_connection"] > 0]:
         row = run.cases.loc[case]
-        if row["opened_per_call"] != row["opened_per_call"]:
+        if math.isnan(row["opened_per_call"]):
             continue
         if run.case(number_of(case)).transport != "tcp" or run.case(number_of(case)).calls_per_connection != 1:
             continue

@@ -1,5 +1,6 @@
 """Sentences of explore.ipynb: the shortest time, and which cases are distinguishable from it."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,7 +42,7 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
     """
     over = [f"**{row.name}** is overloaded at its rate: no time is reported." for row in shown if row.over]
     found = [(row, *stats.across_starts(row.medians)) for row in shown if not row.over]
-    found = sorted((one for one in found if one[1] == one[1]), key=lambda one: one[1])
+    found = sorted((entry for entry in found if not math.isnan(entry[1])), key=lambda entry: entry[1])
     if not found:
         return " ".join(over)
     first, shortest, low, high = found[0]

@@ -5,6 +5,7 @@ and connecting, b per call, c per byte. Each start gives its own a, b and c by l
 starts is the estimate, their range its interval (``stats.coverage``).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +65,7 @@ def costs(run: Run, case: int, kind: str) -> Costs:
 def call_us(run: Run, case: int, kind: str) -> Spread:
     """Return what one call of the smallest payload costs by regression: b + c s, in us."""
     size = run.case(case).payload_bytes
-    each = [b + (c * size / 1e3 if c == c else 0) for _, b, c in fits(run, case, kind)]
+    each = [b + (0 if math.isnan(c) else c * size / 1e3) for _, b, c in fits(run, case, kind)]
     return stats.across_starts(each)
 
 

@@ -1,5 +1,7 @@
 """Sentences of messages.ipynb: the serializer or the transport, and from which size on."""
 
+import math
+
 from bench.experiments.case_ratios import P50, ratio
 from bench.experiments.messages import findings
 from bench.experiments.messages.findings import DOMINANT, LITTLE
@@ -77,6 +79,6 @@ def _sizes(run: Run, name: str, cases: list[int]) -> str:
 
 def _crossing(run: Run, cases: list[int], shares: list[float], level: float, words: str) -> str:
     at = findings.crossing_bytes(run, cases, level)
-    if at == at:
-        return f"{words} of the call at about {quantity(at, 'B')}"
-    return f"{'more' if min(shares) > level else 'less'} than {words} at every size"
+    if math.isnan(at):
+        return f"{'more' if min(shares) > level else 'less'} than {words} at every size"
+    return f"{words} of the call at about {quantity(at, 'B')}"

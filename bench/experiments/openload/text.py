@@ -1,5 +1,7 @@
 """What the figure of open loads says."""
 
+import math
+
 import numpy as np
 
 from bench import stats
@@ -91,7 +93,7 @@ def utilization(run: Run) -> str:
         rho, busy = row["offered_per_s"] * service, row["server_cpu_percent"]
         measured = "overloaded" if case in over else duration(_mean_us(run, case))
         wanted = duration(mean) if np.isfinite(mean) else "no limit: ρ ≥ 1"
-        cpu = f"{busy:.0f} %" if busy == busy else "not known"
+        cpu = "not known" if math.isnan(busy) else f"{busy:.0f} %"
         lines.append(f"| {row['offered_per_s']:g}/s | {rho:.0%} | {cpu} | {wanted} | {measured} |")
     around = alone(run)["mean_rtt_us"] - 1e6 * service
     said = (

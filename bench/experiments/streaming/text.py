@@ -111,7 +111,7 @@ def _cost(run: Run) -> str:
 
 def _cpu(row: "pd.Series[float]") -> str:
     parts = [(role, row[f"{role}_cpu_us_per_call"]) for role in ("client", "server", "router")]
-    return listed(f"{duration(us)} ({role})" for role, us in parts if us == us and us > 0)
+    return listed(f"{duration(us)} ({role})" for role, us in parts if us > 0)
 
 
 def origin(run: Run) -> str:

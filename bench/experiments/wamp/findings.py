@@ -1,6 +1,7 @@
 """Effects of factors in a full factorial: one factor at a time, averaged over the levels of all others."""
 
 import json
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,7 +100,7 @@ def without_router(run: Run) -> list[Ratio]:
     direct = [
         case for case in run.find(transport=run.case(routed).transport) if run.case(case).system != "wamp_crossbar"
     ]
-    return [one for case in direct if (one := ratio(run, case, routed, P50)).value == one.value]
+    return [one for case in direct if not math.isnan((one := ratio(run, case, routed, P50)).value)]
 
 
 def ratios(run: Run) -> list[Ratio]:
