@@ -113,14 +113,14 @@ def _adjusted(one: Comparison, chance: float) -> Comparison:
     return replace(one, chance=chance, verdict=UNKNOWN if lost else one.verdict, more_starts=more)
 
 
-def compare_cases(run: Run, case_a: int, case_b: int, margin: float = MARGIN) -> list[Comparison]:
+def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
     """Return the comparison of two cases of one run, paired by block: a disturbance of a block acts on both."""
     label = f"{run.labels[case_b]} against {run.labels[case_a]}"
     found = []
     for name in QUANTITIES:
         theirs, ours = _logs(run, case_a, name), _logs(run, case_b, name)
         both = theirs.index.intersection(ours.index)
-        found.append(_compared(label, name, theirs.loc[both], ours.loc[both], margin, paired=True))
+        found.append(_compared(label, name, theirs.loc[both], ours.loc[both], MARGIN, paired=True))
     return [one for one in found if one]
 
 

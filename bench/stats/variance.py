@@ -14,6 +14,8 @@ from scipy import special
 from bench.stats.intervals import CONFIDENCE
 from bench.stats.quantiles import Array
 
+MOST_PARTS, MOST_STARTS = 1000, 10_000  # what is proposed at most
+
 
 @dataclass(frozen=True)
 class Components:
@@ -41,11 +43,11 @@ def nested(starts: Sequence[Array]) -> Components:
     return Components(inside, max(0.0, outside - inside / repeats))
 
 
-def best_parts(of: Components, part_s: float, start_s: float, most: int = 1000) -> int:
+def best_parts(of: Components, part_s: float, start_s: float) -> int:
     """Return how many parts of a window one start is worth: ceil(sqrt(c2/c1 * T1^2/T2^2))."""
     if not of.starts:
-        return most
-    return max(1, min(most, math.ceil(math.sqrt(start_s / part_s * of.parts / of.starts))))
+        return MOST_PARTS
+    return max(1, min(MOST_PARTS, math.ceil(math.sqrt(start_s / part_s * of.parts / of.starts))))
 
 
 def detectable(spread: float, starts: int) -> float:
@@ -59,9 +61,9 @@ def detectable(spread: float, starts: int) -> float:
     return float(math.exp(t * spread / math.sqrt(starts)) - 1)
 
 
-def starts_for(spread: float, margin: float, most: int = 10_000) -> int:
+def starts_for(spread: float, margin: float) -> int:
     """Return how many pairs of starts detect a ratio of 1 + margin."""
     number = 2
-    while detectable(spread, number) > margin and number < most:
+    while detectable(spread, number) > margin and number < MOST_STARTS:
         number += max(1, number // 20)
     return number

@@ -9,19 +9,19 @@ from bench.experiments.calibration.findings import MARGIN, Truth, frozen, truths
 from bench.experiments.calibration.plan import PACED_PER_S
 from bench.run.frames import Run
 from bench.simulation.virtual_time import overhead_us
-from bench.text import duration, listed
+from bench.text import duration, listed, paragraphs
 
 WEIGHED = "constant, closed"  # what the overhead was taken from
 
 
 def conclusion(run: Run) -> str:
     """Say how many quantiles are within the margin of the truth, what the instrument adds, and what a freeze shows."""
-    return "\n\n".join((accuracy(run), correction(run)))
+    return paragraphs(accuracy(run), correction(run))
 
 
 def accuracy(run: Run) -> str:
     """Say which server was measured, how many quantiles are within the margin, and what the instrument adds."""
-    return "\n\n".join((server(run), _closeness(run), instrument(run)))
+    return paragraphs(server(run), _closeness(run), instrument(run))
 
 
 def server(run: Run) -> str:

@@ -17,12 +17,12 @@ from bench.experiments.connections.findings import (
 )
 from bench.experiments.sentences import limit_of
 from bench.run.frames import Run, number_of
-from bench.text import duration, listed, quantity
+from bench.text import duration, listed, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Say what new connections cost, what more calls under way give, and what a large call does to small ones."""
-    return "\n\n".join(part for part in (renewal(run), depths(run), head_of_line(run)) if part)
+    return paragraphs(renewal(run), depths(run), head_of_line(run))
 
 
 def renewal(run: Run) -> str:

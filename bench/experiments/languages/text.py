@@ -8,14 +8,14 @@ from bench.experiments.languages.findings import Cross
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity
+from bench.text import duration, paragraphs, quantity
 
 NATIVE = {"client": "with a native client alone", "server": "with a native server alone", "native": "with both native"}
 
 
 def conclusion(run: Run) -> str:
     """Return what part of the time per call is Python's, by side, and what a native side does to the throughput."""
-    return "\n\n".join(part for part in (left(run), throughput(run)) if part)
+    return paragraphs(left(run), throughput(run))
 
 
 def left(run: Run) -> str:

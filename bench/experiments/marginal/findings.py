@@ -69,12 +69,12 @@ def call_us(run: Run, case: int, kind: str) -> Spread:
     return stats.across_starts(each)
 
 
-def difference_us(run: Run, case: int, kind: str = "wall") -> Spread:
+def difference_us(run: Run, case: int) -> Spread:
     """Return what one call costs as the origin measured it: (T of many calls - T of one) / (many - 1), in us.
 
     Many is the number nearest to the origin's hundred; NaN where no process made one call.
     """
-    rows = spent(run, case, kind)
+    rows = spent(run, case, "wall")
     rows = rows[rows["payload_bytes"] == run.case(case).payload_bytes]
     many = of_hundred(run, case)
     each = []

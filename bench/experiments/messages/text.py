@@ -6,12 +6,12 @@ from bench.experiments.case_ratios import P50, ratio
 from bench.experiments.messages import findings
 from bench.experiments.messages.findings import DOMINANT, LITTLE
 from bench.run.frames import Run
-from bench.text import duration, listed, quantity
+from bench.text import duration, listed, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Return the codec's share of the calls, what another codec changes, and the sizes at which the codec dominates."""
-    return "\n\n".join(part for part in (systems(run), best(run), sizes(run)) if part)
+    return paragraphs(systems(run), best(run), sizes(run))
 
 
 def systems(run: Run) -> str:

@@ -19,19 +19,19 @@ from bench.experiments.openload.findings import (
     sweep,
 )
 from bench.run.frames import Run, number_of, numbered
-from bench.text import duration, listed
+from bench.text import duration, listed, paragraphs
 
 P99 = "p99_response_us"
 
 
 def conclusion(run: Run) -> str:
     """Say how response times grow with the load, how good the prediction is, and what a freeze does to users."""
-    return "\n\n".join(part for part in (growth(run), freeze(run)) if part)
+    return paragraphs(growth(run), freeze(run))
 
 
 def growth(run: Run) -> str:
     """Say how response times grow with the load, and how good the prediction is."""
-    return "\n\n".join(part for part in (_growth(run), _model(run)) if part)
+    return paragraphs(_growth(run), _model(run))
 
 
 def _growth(run: Run) -> str:

@@ -3,11 +3,12 @@
 from bench.experiments.retries.findings import Outcome, outcomes, recovery_words, utilization
 from bench.run.frames import Run
 from bench.stats import across_starts
+from bench.text import paragraphs
 
 
 def conclusion(run: Run) -> str:
     """Say what the load was, what each policy did to the server, and what queueing theory predicts."""
-    return "\n\n".join((offered(run), storm(run), predicted(run)))
+    return paragraphs(offered(run), storm(run), predicted(run))
 
 
 def offered(run: Run) -> str:

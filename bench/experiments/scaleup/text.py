@@ -12,12 +12,12 @@ from bench.experiments.scaleup.findings import cpus, engine, of_bytes, server_ho
 from bench.experiments.sentences import why_not_more
 from bench.run.frames import Run, number_of
 from bench.stats import scalability
-from bench.text import counted, quantity
+from bench.text import counted, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Say what more workers bring, what the limit is, and what this machine cannot show."""
-    return "\n\n".join((_growth(run), _client(run), _machine(run)))
+    return paragraphs(_growth(run), _client(run), _machine(run))
 
 
 def _growth(run: Run) -> str:

@@ -134,14 +134,14 @@ def added(run: Run, plain: int, other: int, kind: str = "wall") -> Added:
     return Added(*(intervals.paired_shift(costs.dropna()) for costs in (connection - call, call, byte)))
 
 
-def connect_ratio(run: Run, pair: Pair, kind: str = "wall") -> Interval:
-    """Return how many times as much a connection with one call costs with encryption."""
-    return ratio_of(connect_us(run, pair.plain, kind), connect_us(run, pair.encrypted, kind))
+def connect_ratio(run: Run, pair: Pair) -> Interval:
+    """Return how many times as long the first reply over a new connection takes with encryption."""
+    return ratio_of(connect_us(run, pair.plain), connect_us(run, pair.encrypted))
 
 
-def call_ratio(run: Run, pair: Pair, payload_bytes: int, kind: str = "wall") -> Interval:
-    """Return how many times as much a call on an open connection costs with encryption."""
-    return ratio_of(*(call_us(run, case, payload_bytes, kind) for case in (pair.plain, pair.encrypted)))
+def call_ratio(run: Run, pair: Pair, payload_bytes: int) -> Interval:
+    """Return how many times as long a call on an open connection takes with encryption."""
+    return ratio_of(*(call_us(run, case, payload_bytes) for case in (pair.plain, pair.encrypted)))
 
 
 def resumed_ratio(run: Run, pair: Pair) -> Interval | None:

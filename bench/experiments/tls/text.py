@@ -7,12 +7,12 @@ from bench.experiments.tls import findings
 from bench.experiments.tls.findings import Pair, pairs
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity
+from bench.text import duration, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Return what encryption costs each system: per connection, per call, per kilobyte, and in CPU time."""
-    return "\n\n".join(part for part in (added(run), handshakes(run), load(run)) if part)
+    return paragraphs(added(run), handshakes(run), load(run))
 
 
 def added(run: Run) -> str:
