@@ -12,8 +12,8 @@ from bench.apps.teaching import expected, predictions, questions, scores
 from bench.experiments import published, registry, tables
 from bench.experiments import sentences as words
 from bench.experiments.case_ratios import times
-from bench.experiments.clients.findings import best, bursts, gain, grown
-from bench.experiments.overview.findings import over_sockets, rates
+from bench.experiments.clients.findings import gain, grown
+from bench.experiments.overview.findings import over_sockets
 from bench.plan.case import Case
 from bench.stats.intervals import Interval
 
@@ -72,15 +72,6 @@ def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkey
         assert f" {value} times" in text and f"{low} to {high}" in text
 
 
-def test_the_gain_of_a_second_client_is_one_number_for_each_load():
-    run = reference("clients")
-    burst, whole = gain(run, bursts(run), 2), gain(run, grown(run), 2)
-    text = words.text(run, "answers")
-    assert 0 <= text.index(str(burst)) < text.index(str(whole))
-    assert questions.measured(run, questions.find("clients q1"))[0] == whole.value
-    assert questions.measured(run, questions.find("clients q2"))[0] == gain(run, grown(run), best(run)).value
-
-
 def test_a_ratio_in_the_labs_own_form_is_labelled():
     (line,) = [line for line in published.lab_lines(reference("clients")).splitlines() if "2 clients / 1" in line]
     assert "ratio of medians" in line and "1.93" in line
@@ -111,10 +102,3 @@ def test_overview_measures_raw_sockets_over_every_transport_that_a_system_uses()
     planned = registry.plan("overview", system="[sockets, http_stdlib]").cases
     assert {case.transport for case in planned if case.system == "sockets"} == {"ipc", "tcp"}
     assert {case.transport for case in registry.plan("overview", system="zeromq").cases} == {"ipc", "inproc"}
-
-
-def test_the_gains_of_overview_are_those_of_its_sentences():
-    run = reference("overview")
-    both = rates(run).sort_values("gain")
-    for system in (both.index[0], both.index[-1]):
-        assert f"**{system}**: {both.loc[system, 'ratio']}, from " in words.conclusion(run)
