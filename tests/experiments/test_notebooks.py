@@ -114,10 +114,9 @@ def test_no_cell_binds_a_parameter_s_name_and_defaults_are_the_plan_s(notebook):
 
 
 def test_parameters_as_users_type_them(tmp_path):
-    words = [*("-p", "transport", "tcp", "-p", "payload_bytes", "[100, 1000]"), *("-p", "seed", "2", "-p", "profile", "smoke")]
-        "-p",
-        "payload_bytes",
-        "[100, 1000]",
+    words = [
+        *("-p", "transport", "tcp", "-p", "payload_bytes", "[100, 1000]"),
+        *("-p", "seed", "2", "-p", "profile", "smoke"),
     ]
     papermill_here("latency.ipynb", str(tmp_path / "out.ipynb"), *words)
     plan = Run(stored.find("latest")).plan
