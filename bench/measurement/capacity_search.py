@@ -1,5 +1,6 @@
 """The search for a capacity on a real system: each probe is a start, and is on disk before the next begins."""
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -99,15 +100,18 @@ def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
 
 def _record(goal: Objective, found: Bracket) -> dict[str, Any]:
     """Return the search as the manifest stores it; values that are not known are null."""
-    probes = [{name: None if value != value else value for name, value in asdict(one).items()} for one in found.probes]
+    probes = [
+        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in asdict(one).items()}
+        for one in found.probes
+    ]
     bracket = {"low_per_s": found.low, "high_per_s": found.high, "confirmed": found.confirmed, "ended": found.ended}
     return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, "probes": probes, **bracket}
 
 
 def line(one: Probe, goal: Objective) -> str:
     """Return a probe as one line."""
-    value = "too few requests" if one.quantile_us != one.quantile_us else f"{one.quantile_us / 1000:.3g} ms"
-    cpu = "not known" if one.server_cpu_us != one.server_cpu_us else f"{one.server_cpu_us:.0f} us"
+    value = "too few requests" if math.isnan(one.quantile_us) else f"{one.quantile_us / 1000:.3g} ms"
+    cpu = "not known" if math.isnan(one.server_cpu_us) else f"{one.server_cpu_us:.0f} us"
     state = "met" if one.kept else "violated"
     head = f"{one.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {one.achieved:6.1%}"
     return f"{head}  server CPU/call {cpu:>9}  {state}"
