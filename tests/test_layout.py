@@ -46,6 +46,11 @@ def test_servers_and_clients_are_light(module):
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout == "[]\n"
 
 
+def test_a_session_whose_start_up_is_measured_imports_no_plan():
+    code = "import sys, bench.child.session; print([name for name in sys.modules if name.startswith('bench.plan')])"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout == "[]\n"
+
+
 def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 

@@ -5,10 +5,12 @@ the measured times follow the last report as raw int64. All instants are of ``pe
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bench.plan.case import Case
 from bench.process.channel import Message, foreign
+
+if TYPE_CHECKING:
+    from bench.plan.case import Case
 
 
 class SystemSpec(Message):
@@ -26,12 +28,14 @@ class SystemSpec(Message):
 class CaseSpec(Message):
     """What both sides get: the case, and the credentials as in ``SystemSpec``. A case is sent as the dict of it."""
 
-    case: Case
+    case: "Case"
     seed: int = 1
     credentials: Mapping[str, str] = {}
 
     def __init__(self, **values: Any) -> None:
         if isinstance(values.get("case"), dict):
+            from bench.plan.case import Case  # a session, whose start-up is measured, gets no case
+
             try:
                 values["case"] = Case.from_dict(values["case"])
             except TypeError as reason:
