@@ -124,46 +124,47 @@ def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, Inside | None]:
 
 def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> Any:
     """Return the load: a stream, retries, processes, connections, a generator, the system's own program, or callers."""
-    address = server.address
-    if spec.case.load == "session":
+    address, case = server.address, spec.case
+    if case.load == "session":
         from bench.child.session import Sessions
 
         return Sessions(system, options, address, spec, server.pids)
-    if spec.case.load == "reconnect":
+    if case.load == "reconnect":
         from bench.child.reconnects import Reconnects
 
         return Reconnects(system, options, spec, server)
-    if spec.case.load == "reply_stream":
-        if spec.case.engine == "wire":
+    if case.load == "reply_stream":
+        if case.engine == "wire":
             from bench.child.reply_streams_wire import WireStreams
 
             return WireStreams(system, options, address, spec)
         from bench.child.reply_streams import ReplyStreams
 
         return ReplyStreams(system, options, address, spec)
-    if spec.case.load == "stream":
+    if case.load == "stream":
         return Sending(system, options, address, spec)
-    if spec.case.load == "retry":
+    if case.load == "retry":
         from bench.child.retry_load import RetryLoad
 
         return RetryLoad(system, options, address, spec)
-    if spec.case.engine == "wire" and spec.case.outstanding > 1:
+    if case.engine == "wire" and case.outstanding > 1:
         from bench.child.wire_outstanding import WireOutstanding
 
         return WireOutstanding(system, options, address, spec)
-    if spec.case.engine == "wire":
+    if case.engine == "wire":
         from bench.child.wire import WireLoad
 
         return WireLoad(system, options, address, spec)
-    if spec.case.engine != "library":
+    if case.engine != "library":
         from bench.child.generators._running import GeneratorLoad
 
         return GeneratorLoad(system, options, address, spec)
-    if spec.case.calls_per_connection or spec.case.outstanding > 1 or spec.case.large_bytes or _is_shared(spec):
+    is_shared = case.load == "open" and case.callers > 1  # the schedule, by several callers
+    if case.calls_per_connection or case.outstanding > 1 or case.large_bytes or is_shared:
         return connections_load(system, options, address, spec)
-    if spec.case.load == "closed" and systems.makes_calls(system, spec.case.options):
-        payloads = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
-        return system.Load(address, options, payloads, spec.case.callers, spec.case.calls_per_caller)
+    if case.load == "closed" and systems.makes_calls(system, case.options):
+        payloads = timed_loops.make_payloads(case.payload_bytes, spec.seed)
+        return system.Load(address, options, payloads, case.callers, case.calls_per_caller)
     return Callers(system, options, address, spec)
 
 
@@ -182,11 +183,6 @@ def connections_load(system: Any, options: Any, address: str, spec: ClientSpec) 
     is_async = inspect.iscoroutinefunction(getattr(system.Client, "call", None))
     kind = outstanding.Awaited if is_async else outstanding.Pipelined
     return kind(system, options, address, spec)
-
-
-def _is_shared(spec: ClientSpec) -> bool:
-    """Return whether several callers of one process share the schedule of an open load."""
-    return spec.case.load == "open" and spec.case.callers > 1
 
 
 def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:
