@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from bench import paths
-from bench.stats import growth
 from bench.stats.intervals import Interval
 from bench.text import listed, quantity
+from benchmarks import growth
 
 FILE = "docs/hosts.json"  # python -m benchmarks hosts --write
 FURTHER = (100, 1000)  # hosts

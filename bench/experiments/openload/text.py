@@ -21,8 +21,6 @@ from bench.experiments.openload.findings import (
 from bench.run.frames import Run, number_of, numbered
 from bench.text import duration, listed, paragraphs
 
-P99 = "p99_response_us"
-
 
 def conclusion(run: Run) -> str:
     """Say how response times grow with the load, how good the prediction is, and what a freeze does to users."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from bench.stats import growth
+from benchmarks import growth
 
 
 def test_points_on_a_line_leave_no_doubt():
