@@ -6,7 +6,6 @@
 import ast
 import io
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,8 +26,7 @@ from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
 from bench.errors import UsageError
 from bench.experiments import panels as figures
-from bench.experiments import published, registry, tables
-from bench.experiments import sentences as words
+from bench.experiments import published, registry, sentences, tables
 from bench.measurement import capacity_search, runner
 from bench.plan import hosts
 from bench.plan.case import Case
@@ -193,20 +191,8 @@ class Folded(HTML):
 
 def answer(run: Run, *panels: str) -> None:
     """Show the sentence of the conclusion that holds the number with its interval, and panels of the figure."""
-    display(Markdown(_with_interval(words.text(run, "conclusion"))))
+    display(Markdown(sentences.with_interval(sentences.conclusion(run))))
     show(run, *panels)
-
-
-def _with_interval(text: str) -> str:
-    """Return the first sentence with a confidence interval; without one, the first that stresses something."""
-    lines = [line.removeprefix("- ") for line in text.splitlines()]
-    sentences = [sentence for line in lines for sentence in re.split(r"(?<=[.]) (?=[A-Z*])", line)]
-    return next(
-        sentence
-        for sign in (" CI ", "range over starts", "starts from", "**", "")
-        for sentence in sentences
-        if sign in sentence
-    )
 
 
 def trust(run: Run) -> None:
@@ -264,7 +250,7 @@ def show_figure(figure: Figure, alt: str) -> None:
 
 def tell(run: Run, what: str = "conclusion") -> None:
     """Show sentences computed from the run: ``conclusion``, or another function in its ``text.py``."""
-    display(Markdown(words.text(run, what)))
+    display(Markdown(sentences.text(run, what)))
 
 
 def lines(run: Run, origin: str) -> None:

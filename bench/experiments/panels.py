@@ -4,7 +4,6 @@ A panel is a function of a run and an Axes, in the file of the notebook that it 
 and no style is set at import.
 """
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from bench import paths
 from bench.analysis import checks, per_host
 from bench.drawing import borrowed
 from bench.drawing.axes import finish, style
-from bench.experiments import sentences as words
+from bench.experiments import sentences
 from bench.experiments.registry import figure_of
 from bench.run.files import writing
 from bench.run.frames import Run
@@ -29,18 +28,7 @@ def alt_text(run: Run, drawn: Figure | None = None) -> str:
     title = figure_of(run.plan.notebook).TITLE
     if drawn is not None:
         title = " ".join(drawn.axes[0].get_title(loc="left").split()) + ":"
-    return f"{title} {finding(words.conclusion(run))}"
-
-
-def finding(conclusion: str) -> str:
-    """Return the first sentence with a number of a conclusion, or its first one, without Markdown."""
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", conclusion)  # a link's words
-    text = text.replace("[", "(").replace("]", ")")  # an interval; alt texts end at brackets
-    lines = [re.sub(r"^(- |\d+\. )|[*`]", "", line.strip()) for line in text.splitlines()]
-    prose = [line for line in lines if line and not line.startswith(("#", "|"))]
-    sentences = [sentence.rstrip(" :.") for line in prose for sentence in re.split(r"(?<=[.?!])\s+", line)]
-    first = next((sentence for sentence in sentences if re.search(r"\d", sentence)), next(iter(sentences), ""))
-    return f"{first}."
+    return f"{title} {sentences.finding(sentences.conclusion(run))}"
 
 
 def taller(run: Run) -> float:

@@ -1,6 +1,7 @@
 """Sentences computed from a run: its conclusions, when there is none, and the phrases that notebooks share."""
 
 import math
+import re
 from dataclasses import dataclass
 
 import pandas as pd
@@ -84,6 +85,32 @@ def why_not_more(run: Run, case: int) -> str:
 def conclusion(run: Run) -> str:
     """Return the notebook's conclusion as Markdown; none from an invalid or too small run."""
     return text(run, "conclusion")
+
+
+def finding(conclusion: str) -> str:
+    """Return the first sentence with a number of a conclusion, or its first one, without Markdown."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", conclusion)  # a link's words
+    text = text.replace("[", "(").replace("]", ")")  # an interval; alt texts end at brackets
+    plain = [re.sub(r"[*`]", "", sentence).rstrip(" :.") for sentence in _split(text)]
+    first = next((sentence for sentence in plain if re.search(r"\d", sentence)), next(iter(plain), ""))
+    return f"{first}."
+
+
+def with_interval(conclusion: str) -> str:
+    """Return the first sentence with a confidence interval; without one, the first with a range, or a stress."""
+    return next(
+        sentence
+        for sign in (" CI ", "range over starts", "starts from", "**", "")
+        for sentence in _split(conclusion)
+        if sign in sentence
+    )
+
+
+def _split(conclusion: str) -> list[str]:
+    """Return the sentences of a text in Markdown, without those of its headings and tables."""
+    lines = [re.sub(r"^(- |\d+\. )", "", line.strip()) for line in conclusion.splitlines()]
+    prose = [line for line in lines if line and not line.startswith(("#", "|"))]
+    return [sentence for line in prose for sentence in re.split(r"(?<=[.?!])\s+(?=[A-Z*])", line)]
 
 
 def text(run: Run, what: str) -> str:

@@ -61,6 +61,6 @@ def save(room: Room) -> None:
 
 def _finding(room: Room) -> str:
     from bench.apps.classroom import telling
-    from bench.experiments.panels import finding
+    from bench.experiments.sentences import finding
 
     return finding(telling.conclusion(room))
