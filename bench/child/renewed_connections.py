@@ -9,10 +9,11 @@ import functools
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from bench.child import timed_loops
-from bench.child.caller import Buffer, Caller, answered
+from bench.child.caller import Buffer, Caller, answered, resolve
 from bench.child.loads import Callers
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -40,40 +41,26 @@ class RenewingCaller(Caller):
         self.began = timed_loops.zeros(size)
         self._is_begun = False
 
-    def closed(self, until_ns: int) -> None:
+    async def closed(self, until_ns: int) -> None:
         """Open, call some times, close, open again until an instant or until the buffers are full."""
+        is_async, loop = self._is_async, timed_loops.closed_async if self._is_async else timed_loops.closed
         while room := self._next(until_ns):
             began_ns = time.perf_counter_ns()
             try:
                 client = self._make()
-                client.open()
+                opening = client.open()
+                if is_async:
+                    await opening
             except TransportError as error:
                 self.failures.add(error)
                 continue
             try:
-                self._keep(timed_loops.closed(client.call, self._turns, *room, until_ns), began_ns)
+                calls: Any = loop(client.call, self._turns, *room, until_ns)
+                self._keep(await calls if is_async else calls, began_ns)
             except TransportError as error:
                 self._failed(error, began_ns, room[1])
             with contextlib.suppress(TransportError, OSError):
-                client.close()
-
-    async def closed_async(self, until_ns: int) -> None:
-        """Do what ``closed`` does, for a client whose methods are awaited."""
-        while room := self._next(until_ns):
-            began_ns = time.perf_counter_ns()
-            try:
-                client = self._make()
-                await client.open()
-            except TransportError as error:
-                self.failures.add(error)
-                continue
-            try:
-                calls = await timed_loops.closed_async(client.call, self._turns, *room, until_ns)
-                self._keep(calls, began_ns)
-            except TransportError as error:
-                self._failed(error, began_ns, room[1])
-            with contextlib.suppress(TransportError, OSError):
-                await client.close()
+                await resolve(client.close())
 
     def drop(self) -> None:
         """Close the connection of the first call, before the window."""
@@ -120,6 +107,6 @@ class RenewedConnections(Callers):
 
     def report(self) -> LoadReport:
         """Return what ``Callers`` does, with a third buffer: when the opening of each call's connection began."""
-        plain, began = super().report(), [memoryview(one.began)[: one.calls] for one in self._callers]
-        pairs = zip(plain.times[::2], plain.times[1::2], began, strict=True)
-        return LoadReport(plain.calls, [one for three in pairs for one in three], plain.errors, plain.numbers)
+        kept, began = super().report(), [memoryview(caller.began)[: caller.calls] for caller in self._callers]
+        columns = zip(kept.times[::2], kept.times[1::2], began, strict=True)
+        return replace(kept, times=[column for of_caller in columns for column in of_caller])

@@ -13,10 +13,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.child import structured_messages, timed_loops
-from bench.child.caller import Failures, renewed
+from bench.child import timed_loops
+from bench.child.caller import Failures, renew, run_plain
 from bench.child.outstanding import from_place, report_of
 from bench.child.polling import WRITE, Epoll, Poller, Selector
+from bench.child.structured_messages import Payloads
 from bench.child.wire import script_of
 from bench.child.wire_connection import READ_BYTES, Script, broken, check, send
 from bench.contract import LoadReport
@@ -176,7 +177,7 @@ class Connection:
             if slot.place >= 0:
                 slot.place = -1
                 slot.failures.add(error)
-        renewed(lambda: self, self, error)
+        run_plain(renew(lambda: self, self, error))
 
 
 class WireOutstanding:
@@ -184,9 +185,8 @@ class WireOutstanding:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         make = functools.partial(system.MultiplexedWire, address, options)
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
-        self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
-        self._script = script = script_of(make(), self._carried, self._exchanges, spec)
+        self._payloads = Payloads(system, options, spec)
+        script = script_of(make(), self._payloads)
         self._poller, depth = Poller(), spec.case.outstanding
         self._slots = [Slot(script, number, spec.case.calls_per_caller) for number in range(spec.case.callers * depth)]
         places = range(0, len(self._slots), depth)
@@ -195,7 +195,8 @@ class WireOutstanding:
     def first(self) -> int:
         """Connect and make one verified call over each connection; return the time of the first in ns."""
         times = []
-        for connection, slot in zip(self._connections, self._slots[:: self._spec.case.outstanding], strict=True):
+        for connection in self._connections:
+            slot = connection.slots[0]
             connection.open()
             connection.begin([0])
             while slot.place >= 0:
@@ -244,7 +245,7 @@ class WireOutstanding:
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""
-        return report_of(self._slots, structured_messages.timed_alone(self._carried, self._exchanges, self._spec))
+        return report_of(self._slots, self._payloads.codec_alone())
 
     def close(self) -> None:
         """Disconnect."""

@@ -14,15 +14,15 @@ pytestmark = pytest.mark.slow
 
 BUSY = """
 import time
-from bench.channel import Listening, run_child
-from bench.child.spec import ServerSpec
+from bench.process.channel import Listening, run_child
+from bench.process.spec import ServerSpec
 
 def work(channel):
     spec = channel.receive(ServerSpec)
-    end = time.monotonic() + float(spec.options["busy_s"])
+    end = time.monotonic() + float(spec.case.options["busy_s"])
     while time.monotonic() < end:
         pass
-    time.sleep(float(spec.options["idle_s"]))
+    time.sleep(float(spec.case.options["idle_s"]))
     channel.send(Listening(address="here"))
     channel.receive(ServerSpec)
 

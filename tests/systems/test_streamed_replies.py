@@ -14,7 +14,7 @@ from specs import server_spec
 from test_brokers import is_open
 
 from bench import replies, systems
-from bench.child.reply_streams import done
+from bench.child.caller import resolve
 from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement.reply_stream_reports import MOST_KEPT
 from bench.measurement.start import measure
@@ -153,7 +153,7 @@ def _stopped(case, router, then, ask=MANY):
 async def _read_three(system, options, address, server, then, ask):
     """Read three replies of many, then none until the server makes no more, then some; see ``_stopped``."""
     client = system.StreamClient(address, system.Options(**options))
-    await done(client.open())
+    await resolve(client.open())
     stream, came = client.stream(replies.request(ask, bytes(100))), []
 
     async def read(count):
