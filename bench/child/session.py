@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bench import credentials, systems
@@ -53,6 +54,7 @@ class Sessions:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec, server_pids: Sequence[int]) -> None:
         self._system, self._options, self._address, self._spec = system, options, address, spec
+        self._case = replace(spec.case, sessions=())
         self._server_pids = server_pids
         self._done: list[Session] = []
         self._at_ns = 0
@@ -81,14 +83,7 @@ class Sessions:
 
     def _python(self, calls: int, payload_bytes: int) -> tuple[int, int, int, int]:
         """Run this file as a program; TransportError with what it said."""
-        spec = self._spec
-        same: dict[str, Any] = {
-            "system": spec.case.system,
-            "transport": spec.case.transport,
-            "options": spec.case.options,
-            "seed": spec.seed,
-            "credentials": spec.credentials,
-        }
+        same: dict[str, Any] = {"case": self._case, "seed": self._spec.seed, "credentials": self._spec.credentials}
         given = SessionSpec(**same, address=self._address, calls=calls, payload_bytes=payload_bytes)
         process = Process(python("bench.child.session", b"".join(encode(given)).decode()))
         said = process.output.read()
@@ -114,7 +109,7 @@ class Sessions:
 
     def report(self) -> LoadReport:
         """Return the number of calls, and the processes in the order in which they ran."""
-        calls = sum(one.calls for one in self._done)
+        calls = sum(session.calls for session in self._done)
         window_s = (self._done[-1].end_ns - self._at_ns) / 1e9
         return LoadReport(calls, window_s=window_s, sessions=self._done)
 
@@ -141,14 +136,14 @@ def main() -> None:
     given = decode(read_line(sys.argv[1].encode()))
     assert isinstance(given, SessionSpec)
     credentials.use(given.credentials)
-    system: Any = systems.load(given.system)
-    client = system.Client(given.address, system.Options(**given.options))
+    system: Any = systems.load(given.case.system)
+    client = system.Client(given.address, system.Options(**given.case.options))
     payloads = timed_loops.make_payloads(given.payload_bytes, given.seed)
     prepared_ns = time.perf_counter_ns()
     loop, run = _loop(client)
     run(client.open())
-    one, most = (timed_loops.zeros(1), timed_loops.zeros(1)), max(0, given.calls - 1)
-    run(loop(client.call, payloads, *one, NEVER_NS))
+    most = max(0, given.calls - 1)
+    run(loop(client.call, payloads, timed_loops.zeros(1), timed_loops.zeros(1), NEVER_NS))
     answered_ns = called_ns = time.perf_counter_ns()
     if most:
         run(loop(client.call, payloads, timed_loops.zeros(most), timed_loops.zeros(most), NEVER_NS))

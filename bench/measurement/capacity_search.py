@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from bench.validation.profiles import PROFILES
 
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests
 LEAST_SHARE = 1.3  # requests a probe is made for, of those that its quantile needs: arrivals are random
-NAN = float("nan")
 Say = Callable[[str], None]
 
 
@@ -65,7 +65,7 @@ class Prober:
             if not self._tried:
                 raise
             self._folder.failed(number, index, error)
-            probe = Probe(rate, NAN, 0.0, NAN, kept=False)
+            probe = Probe(rate, nan, 0.0, nan, kept=False)
         else:
             self._store(number, index, case, found)
             probe = judged(found, rate, self._goal)
@@ -87,29 +87,32 @@ def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
 
     Where a host measures latency, only of its requests.
     """
-    alone = next((row["first_client"] for row in found.hosts if row["role"] == "latency"), 0)  # its times alone count
-    each = len(found.calls) // max(1, sum(row["clients"] for row in found.hosts))
-    times = np.concatenate([np.zeros(0, "i8"), *(one[1] - one[2] for one in found.calls[alone * each :])])
+    hosts = found.tables.get("hosts", ())
+    alone = next((row["first_client"] for row in hosts if row["role"] == "latency"), 0)  # its times alone count
+    callers = len(found.calls) // max(1, sum(row["clients"] for row in hosts))
+    times = np.concatenate([np.zeros(0, "i8"), *(times[1] - times[2] for times in found.calls[alone * callers :])])
     achieved = found.ledger["calls"] / max(1, found.ledger["scheduled"])
-    quantile = stats.quantile(times / 1e3, goal.p) if len(times) >= stats.needed_samples(goal.p) else NAN
-    cpu_us = (found.ledger.get("server_cpu_ns") or NAN) / max(1, found.ledger["calls"]) / 1e3
+    quantile = stats.quantile(times / 1e3, goal.p) if len(times) >= stats.needed_samples(goal.p) else nan
+    cpu_us = (found.ledger.get("server_cpu_ns") or nan) / max(1, found.ledger["calls"]) / 1e3
     is_met = quantile <= goal.limit_us and achieved >= LEAST_ACHIEVED
     return Probe(rate, quantile, achieved, cpu_us, bool(is_met))
 
 
 def _record(goal: Objective, found: Bracket) -> dict[str, Any]:
     """Return the search as the manifest stores it; values that are not known are null."""
-    probes = [{name: None if value != value else value for name, value in asdict(one).items()} for one in found.probes]
+    probes = [
+        {name: None if isnan(value) else value for name, value in asdict(probe).items()} for probe in found.probes
+    ]
     bracket = {"low_per_s": found.low, "high_per_s": found.high, "confirmed": found.confirmed, "ended": found.ended}
     return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, "probes": probes, **bracket}
 
 
-def line(one: Probe, goal: Objective) -> str:
+def line(probe: Probe, goal: Objective) -> str:
     """Return a probe as one line."""
-    value = "too few requests" if one.quantile_us != one.quantile_us else f"{one.quantile_us / 1000:.3g} ms"
-    cpu = "not known" if one.server_cpu_us != one.server_cpu_us else f"{one.server_cpu_us:.0f} us"
-    state = "met" if one.kept else "violated"
-    head = f"{one.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {one.achieved:6.1%}"
+    value = "too few requests" if isnan(probe.quantile_us) else f"{probe.quantile_us / 1000:.3g} ms"
+    cpu = "not known" if isnan(probe.server_cpu_us) else f"{probe.server_cpu_us:.0f} us"
+    state = "met" if probe.kept else "violated"
+    head = f"{probe.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {probe.achieved:6.1%}"
     return f"{head}  server CPU/call {cpu:>9}  {state}"
 
 

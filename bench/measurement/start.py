@@ -20,8 +20,15 @@ from bench.errors import SystemFailedError
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import LOCAL, Assignment, Host, HostWindow, WindowMeter, bound, clocks_of
 from bench.measurement.hosts.rows import rows
-from bench.measurement.reply_stream_reports import reply_streams_of
-from bench.measurement.reports import attempts_of, calls_of, marks_of, sessions_of, window_ns
+from bench.measurement.reports import (
+    attempts_of,
+    calls_of,
+    marks_of,
+    numbers_of,
+    reply_streams_of,
+    sessions_of,
+    window_ns,
+)
 from bench.measurement.routers import Router, Routers
 from bench.plan import placement
 from bench.plan.case import Case
@@ -41,7 +48,7 @@ from bench.process.spec import (
     Sent,
     ServerSpec,
 )
-from bench.run.start_record import StartRecord
+from bench.run.start_record import StartRecord, Times
 from bench.stats import clock_offsets
 from bench.validation.estimate import sessions_s
 
@@ -377,33 +384,38 @@ class Start:
 
     def record(self, spawned: Spawned, prepared: Prepared, window: Window) -> StartRecord:
         """Return what the window measured; the server is asked for its count first."""
-        go_ns, done = window.go_ns, window.done
-        load = [
-            (role, t_ns - one.go_ns, percent, rss, None if self.hosts.is_here else one.host.name)
-            for one in window.metered
-            for role, t_ns, percent, rss in one.metered.rows
-        ]
+        go_ns, done, calls, last_ns = window.go_ns, window.done, list[Times](), 0
+        tables: dict[str, Any] = {"load": self._load_rows(window), "reports": numbers_of(done)}
         if self.is_stream:
-            marks = marks_of([*done, *window.arrived], [*go_ns, window.server_go_ns])
-            _, (_, received_at, received) = marks
-            ledger = self._ledger(spawned, prepared, window, int(received_at[-1]))
-            return StartRecord(ledger | {"server_calls": int(received[-1])}, marks=marks, load=load)
-        counts = self._counts(spawned, prepared, done)
-        if self.case.load == "retry":
-            ledger = self._ledger(spawned, prepared, window, window_ns(done, [], self.window_s))
-            return StartRecord(ledger | counts, load=load, attempts=attempts_of(done, go_ns[0]))
-        if self.case.load == "reply_stream":
-            streams, replies, last_ns = reply_streams_of(done, go_ns[0])
-            ledger = self._ledger(spawned, prepared, window, last_ns or int(1e9 * self.window_s))
-            numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
-            counts |= {"streams": int(streams["is_complete"].sum())}
-            return StartRecord(ledger | counts, load=load, report=numbers, streams=streams, replies=replies)
-        calls = calls_of(done, go_ns, self.width)
-        ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
-        numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
-        hosts = rows(self.hosts, self.of_clients, window.metered, done, has_server=bool(spawned.server))
-        sessions = sessions_of(done, go_ns[0])
-        return StartRecord(ledger | counts, calls, [], load, numbers, sessions, hosts=hosts)
+            marks = tables["marks"] = marks_of([*done, *window.arrived], [*go_ns, window.server_go_ns])
+            last_ns, counts = int(marks["t_ns"][-1]), {"server_calls": int(marks["messages"][-1])}
+        else:
+            counts = self._counts(spawned, prepared, done)
+            if self.case.load == "retry":
+                tables["attempts"] = attempts_of(done, go_ns[0])
+            elif self.case.load == "reply_stream":
+                streams, tables["replies"], last_ns = reply_streams_of(done, go_ns[0])
+                tables["streams"], counts["streams"] = streams, int(streams["is_complete"].sum())
+            else:
+                calls = calls_of(done, go_ns, self.width)
+                tables["hosts"] = rows(self.hosts, self.of_clients, window.metered, done, bool(spawned.server))
+                tables["sessions"] = sessions_of(done, go_ns[0])
+        ledger = self._ledger(spawned, prepared, window, last_ns or window_ns(done, calls, self.window_s))
+        return StartRecord(ledger | counts, calls, tables)
+
+    def _load_rows(self, window: Window) -> list[dict[str, Any]]:
+        """Return the rows of ``load``."""
+        return [
+            {
+                "role": role,
+                "t_ns": t_ns - measured.go_ns,
+                "cpu_percent": percent,
+                "rss_bytes": rss,
+                "host": None if self.hosts.is_here else measured.host.name,
+            }
+            for measured in window.metered
+            for role, t_ns, percent, rss in measured.metered.rows
+        ]
 
     def _ask(self, spawned: Spawned) -> Counted | None:
         """Return what the server has counted so far; None if it cannot be asked."""

@@ -223,14 +223,6 @@ def test_a_server_that_speaks_unasked_is_an_error(poller):
         load_of(address, load="open", offered_per_s=5, window_s=1)
 
 
-def test_an_error_of_the_server_is_told_with_its_status():
-    with (
-        served(spoilt(lambda c, p: c.sendall(http(b"sorry", b"500 Oh")), 0)) as address,
-        pytest.raises(TransportError, match="500 Oh"),
-    ):
-        load_of(address, xmlrpc_stdlib)
-
-
 def test_responses_whose_header_changes_are_read_again():
     numbers = itertools.count()
 
@@ -242,11 +234,6 @@ def test_responses_whose_header_changes_are_read_again():
     with served(number) as address:
         _, report, _ = load_of(address, xmlrpc_stdlib, max_calls=50)
     assert (report.calls, report.errors, report.scheduled) == (50, 0, None)
-
-
-def test_nobody_there_is_an_error():
-    with pytest.raises(TransportError, match=r"tcp://127\.0\.0\.1:1"):
-        load_of("tcp://127.0.0.1:1")
 
 
 # Open loads
