@@ -37,11 +37,11 @@ class Schedule:
             return None
         if not self._idle and self.due[self._ahead] <= time.perf_counter_ns():
             return self._take()
-        mine: asyncio.Future[int | None] = self._loop.create_future()
-        self._idle.append(mine)
+        turn: asyncio.Future[int | None] = self._loop.create_future()
+        self._idle.append(turn)
         if self._timer is None:
             self._arm()
-        return await mine
+        return await turn
 
     def _is_over(self) -> bool:
         return self._ahead >= len(self.due) or time.perf_counter_ns() >= self._limit_ns

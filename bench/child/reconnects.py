@@ -74,7 +74,7 @@ class Reconnects:
 
     def _call(self, client: Any, payloads: list[bytes], calls: int) -> int:
         """Make so many calls, each of them verified; return the median of their times in ns."""
-        sent, received = (memoryview(one)[:calls] for one in self._times)
+        sent, received = (memoryview(times)[:calls] for times in self._times)
         self._run(self._loop(client.call, payloads, sent, received, NEVER_NS))
         took = sorted(after - before for before, after in zip(sent, received, strict=True))
         return took[(calls - 1) // 2]
@@ -85,7 +85,7 @@ class Reconnects:
 
     def report(self) -> LoadReport:
         """Return the number of calls and the connections, in the order of opening."""
-        calls = sum(one.calls for one in self._done)
+        calls = sum(session.calls for session in self._done)
         return LoadReport(calls, window_s=(self._done[-1].end_ns - self._at_ns) / 1e9, sessions=self._done)
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ class RenewingCaller(Caller):
         run: Callable[[Any], Any],
     ) -> None:
         super().__init__(make, payloads, size, run)
-        self._each = calls_per_connection
+        self._calls_per_connection = calls_per_connection
         self._turns = itertools.cycle(payloads)  # goes on from one connection to the next
         self.began = timed_loops.zeros(size)
         self._is_begun = False
@@ -72,7 +72,9 @@ class RenewingCaller(Caller):
         if is_over or self.calls >= len(self.sent):
             return None
         self._is_begun = True
-        sent, received = (memoryview(one)[self.calls :][: self._each] for one in (self.sent, self.received))
+        sent, received = (
+            memoryview(times)[self.calls :][: self._calls_per_connection] for times in (self.sent, self.received)
+        )
         return sent, received
 
     def _keep(self, calls: int, began_ns: int) -> None:

@@ -46,7 +46,7 @@ def application(how: Carried | None) -> Callable[[Any], Any] | None:
 def exchanges(how: Carried, spec: ClientSpec) -> list[message_types.Exchange]:
     """Return the requests of a client and the replies expected to them."""
     made = message_types.make(spec.case.message, spec.case.payload_bytes, spec.seed, spec.case.content)
-    return [how.coder.exchange(one) for one in made]
+    return [how.coder.exchange(exchange) for exchange in made]
 
 
 def _native(call: Callable[[Any], Any]) -> Callable[[message_types.Exchange], Any]:
@@ -139,13 +139,13 @@ class Alone(NamedTuple):
     encoded_reply_bytes: float
 
 
-def alone(coder: Coder, some: list[message_types.Exchange], window_s: float) -> Alone:
+def alone(coder: Coder, exchanges: list[message_types.Exchange], window_s: float) -> Alone:
     """Time encoding and decoding of the same objects by the same codec, in turn, for a share of a window's length."""
     clock, end = time.perf_counter_ns, time.perf_counter_ns() + int(SHARE * window_s * 1e9)
     times: list[list[int]] = [[], [], [], [], []]
     sizes = []
     for number in range(ROUNDS[1]):
-        exchange = some[number % len(some)]
+        exchange = exchanges[number % len(exchanges)]
         instants = [clock()]
         request = coder.encode(exchange.request)
         instants.append(clock())

@@ -184,18 +184,18 @@ class WireLoad:
         """Make the calls of the window; those of an open load may be sent late, by a fifth of it."""
         if self._due is not None:
             return self._opened(self._due, begin(self._due, at_ns, until_ns))
-        each = list(zip(self.connections, self._times, strict=True))
+        pairs = list(zip(self.connections, self._times, strict=True))
         turns = self._script.turns
         for connection in self.connections:
             connection.renew()
-        return ConnectionLoop(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in each)).run()
+        return ConnectionLoop(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in pairs)).run()
 
     def _opened(self, due: "array[int]", limit_ns: int) -> None:
         idle, turns = deque[Step](), self._script.turns(len(due))
-        each = (
+        pairs = (
             (connection, connection.talk(turns, *self._times[0], NEVER_NS, idle)) for connection in self.connections
         )
-        talks = ConnectionLoop(self._poller, each)
+        talks = ConnectionLoop(self._poller, pairs)
         talks.advance(0)  # connections that ended since the first call are opened again before anything is due
         self._senders = pace(talks, idle, due, limit_ns)
         talks.stop()

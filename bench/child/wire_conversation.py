@@ -74,7 +74,7 @@ class WireConversation(Connection):
         size: int = 0,
     ) -> None:
         super().__init__(make, script, poller)
-        self._each = calls_per_connection
+        self._calls_per_connection = calls_per_connection
         self._had = 0  # bytes that came of the response under way
         self._event: int | None = READ  # the last one
         self._left = -1  # calls until the connection is renewed; below 0: it is kept
@@ -96,7 +96,7 @@ class WireConversation(Connection):
 
     def renew(self) -> None:
         """Let the next call open a new connection, if connections are not kept."""
-        self._left = 0 if self._each else -1
+        self._left = 0 if self._calls_per_connection else -1
 
     def _open_again(self) -> None:
         super()._open_again()
@@ -150,14 +150,14 @@ class WireConversation(Connection):
                 began_ns = clock()
                 if self._left == 0:
                     self._open_again()
-                    self._left = self._each
+                    self._left = self._calls_per_connection
                 if self._tls is not None and not self._tls.is_ready:
                     yield from self._shake()
                 t_send, t_recv = yield from self._call(place, request, number)
                 sent[number] = t_send
                 received[number] = t_recv
                 if self.began is not None:
-                    self.began[number] = began_ns if self._left == self._each else t_send
+                    self.began[number] = began_ns if self._left == self._calls_per_connection else t_send
                 self._left -= 1
                 if t_recv >= until_ns:
                     break

@@ -54,15 +54,15 @@ class InOrder:
 
     def receive_all(self, data: bytes) -> list[tuple[int, Any, Any]]:
         """Take in what has come; return the number of each call that is answered, and its response: True if known."""
-        found: list[tuple[int, Any, Any]] = []
+        answered: list[tuple[int, Any, Any]] = []
         buffer, at, verified, under_way = self._rest, 0, self._script.verified, self._under_way
         buffer += data
         while under_way and at < len(buffer):
             number, place = under_way[0]
-            known = verified[place]
-            if known is not None and buffer.startswith(known, at):
+            verified_response = verified[place]
+            if verified_response is not None and buffer.startswith(verified_response, at):
                 response: Any = True
-                at += len(known)
+                at += len(verified_response)
             else:
                 del buffer[:at]
                 at = 0
@@ -71,11 +71,11 @@ class InOrder:
                 response = bytes(memoryview(buffer)[:size])
                 at = size
             under_way.popleft()
-            found.append((number, response, response))
+            answered.append((number, response, response))
         del buffer[:at]
         if buffer and not under_way:
             raise TransportError(f"{len(buffer)} bytes came after a response, without a request")
-        return found
+        return answered
 
     def recognize(self, place: int, response: bytes) -> None:
         """Recognize a response, found right by the caller, when it comes again to this payload."""
@@ -213,22 +213,22 @@ class WireOutstanding:
     def load(self, at_ns: int, until_ns: int) -> None:
         """Keep one call of each slot under way until an instant, or until its buffers are full."""
         active: dict[int, Connection] = {}
-        for connection in self._connections:
-            self._begin(connection, active, until_ns)
+        for idle in self._connections:
+            self._begin(idle, active, until_ns)
         poll, most = self._poller.poll, max(1, len(self._connections))
         while active:
             for fd, event in poll(None, most):
-                if (one := active.get(fd)) is None:
+                if (connection := active.get(fd)) is None:
                     continue
                 try:
-                    one.advance(event, until_ns)
-                    if not one.under_way:
+                    connection.advance(event, until_ns)
+                    if not connection.under_way:
                         del active[fd]
                 except TransportError as error:
                     del active[fd]
-                    one.renew(error)
+                    connection.renew(error)
                     if time.perf_counter_ns() < until_ns:
-                        self._begin(one, active, until_ns)
+                        self._begin(connection, active, until_ns)
 
     def _begin(self, connection: Connection, active: dict[int, Connection], until_ns: int) -> None:
         """Begin a call of each slot that has room; on a new connection as long as they fail at once."""

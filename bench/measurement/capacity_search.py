@@ -37,9 +37,9 @@ def find(plan: Plan, goal: Objective, say: Say) -> Folder:
     with folder.measuring(), Routers() as routers:
         prober = Prober(folder, plan, goal, routers, say)
         least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S
-        found = search(prober, case.offered_per_s, least, starts=PROFILES[plan.profile].starts)
-        folder.update(finished=True, capacity=_record(goal, found))
-    say(closing(goal, found))
+        bracket = search(prober, case.offered_per_s, least, starts=PROFILES[plan.profile].starts)
+        folder.update(finished=True, capacity=_record(goal, bracket))
+    say(closing(goal, bracket))
     return folder
 
 
@@ -60,15 +60,15 @@ class Prober:
         index = self._cases.index(case)
         window_s = min(LONGEST_S, max(self._plan.window_s, LEAST_SHARE * stats.needed_samples(self._goal.p) / rate))
         try:
-            found = measure(case, window_s, self._plan.seed + number, self._routing)
+            record = measure(case, window_s, self._plan.seed + number, self._routing)
         except SystemFailedError as error:
             if not self._tried:
                 raise
             self._folder.failed(number, index, error)
             probe = Probe(rate, nan, 0.0, nan, kept=False)
         else:
-            self._store(number, index, case, found)
-            probe = judged(found, rate, self._goal)
+            self._store(number, index, case, record)
+            probe = judged(record, rate, self._goal)
         self._tried.append(index)
         self._probes.append(probe)
         so_far = Bracket(0.0, rate, tuple(self._probes), confirmed=False, ended=False)
@@ -76,24 +76,24 @@ class Prober:
         self._say(line(probe, self._goal))
         return probe
 
-    def _store(self, number: int, index: int, case: Case, found: StartRecord) -> None:
+    def _store(self, number: int, index: int, case: Case, record: StartRecord) -> None:
         runner.keep_machines(self._folder, self._routing.hosts(case).records)
         self._folder.update(plan=replace(self._plan, starts=1, cases=tuple(self._cases)).as_dict())
-        self._folder.append(number, start_record.tables(number, self._tried.count(index), index, case, found))
+        self._folder.append(number, start_record.tables(number, self._tried.count(index), index, case, record))
 
 
-def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
+def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
     """Return whether a start met an objective: response times of all requests, from their scheduled send times.
 
     Where a host measures latency, only of its requests.
     """
-    hosts = found.tables.get("hosts", ())
+    hosts = record.tables.get("hosts", ())
     alone = next((row["first_client"] for row in hosts if row["role"] == "latency"), 0)  # its times alone count
-    callers = len(found.calls) // max(1, sum(row["clients"] for row in hosts))
-    times = np.concatenate([np.zeros(0, "i8"), *(times[1] - times[2] for times in found.calls[alone * callers :])])
-    achieved = found.ledger["calls"] / max(1, found.ledger["scheduled"])
+    callers = len(record.calls) // max(1, sum(row["clients"] for row in hosts))
+    times = np.concatenate([np.zeros(0, "i8"), *(times[1] - times[2] for times in record.calls[alone * callers :])])
+    achieved = record.ledger["calls"] / max(1, record.ledger["scheduled"])
     quantile = stats.quantile(times / 1e3, goal.p) if len(times) >= stats.needed_samples(goal.p) else nan
-    cpu_us = (found.ledger.get("server_cpu_ns") or nan) / max(1, found.ledger["calls"]) / 1e3
+    cpu_us = (record.ledger.get("server_cpu_ns") or nan) / max(1, record.ledger["calls"]) / 1e3
     is_met = quantile <= goal.limit_us and achieved >= LEAST_ACHIEVED
     return Probe(rate, quantile, achieved, cpu_us, bool(is_met))
 

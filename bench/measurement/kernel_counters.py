@@ -29,17 +29,17 @@ def read(
     """
     if sys.platform != "linux":
         return {}
-    found: dict[str, int] = {}
+    counters: dict[str, int] = {}
     net = network or proc / "net"
     with contextlib.suppress(OSError, IndexError, ValueError):
         user, nice, system, _, _, irq, soft, steal = map(int, (proc / "stat").read_text().split(None, 9)[1:9])
-        found["machine_busy_ns"] = (user + nice + system + irq + soft) * TICK_NS
-        found["steal_ns"] = steal * TICK_NS
-    found |= _first(proc / "pressure" / "cpu", r"some .*total=(\d+)", "pressure_ns", 1000)
+        counters["machine_busy_ns"] = (user + nice + system + irq + soft) * TICK_NS
+        counters["steal_ns"] = steal * TICK_NS
+    counters |= _first(proc / "pressure" / "cpu", r"some .*total=(\d+)", "pressure_ns", 1000)
     for name, (file, group, counter) in TCP.items():
-        found |= _named(net / file, group, counter, name)
-    found |= _first(net / "sockstat", r"(?m)^TCP: .*\btw (\d+)", "tcp_time_wait")
-    return found | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns", 1000)
+        counters |= _named(net / file, group, counter, name)
+    counters |= _first(net / "sockstat", r"(?m)^TCP: .*\btw (\d+)", "tcp_time_wait")
+    return counters | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns", 1000)
 
 
 def _named(file: Path, group: str, counter: str, name: str) -> dict[str, int]:

@@ -59,8 +59,8 @@ def _remedy(bind: str | None, name: str | None) -> str:
 def _roles(pid: int, announced: Mapping[str, int], host: Host) -> dict[str, list[int]]:
     """Return the router's processes by role: those announced, and the rest as ``router``."""
     roles = {role: [helper] for role, helper in announced.items()}
-    known = {pid, *announced.values()}  # the first only holds the others
-    return {"router": [member for member in host.family(pid) if member not in known], **roles}
+    others = {pid, *announced.values()}  # the first only holds the others
+    return {"router": [member for member in host.family(pid) if member not in others], **roles}
 
 
 def _joined(hosts: Mapping[str, Any]) -> AbstractContextManager[Assignment]:
@@ -100,8 +100,8 @@ class Routers:
         key = json.dumps(case.hosts, sort_keys=True)
         if key not in self._hosts:
             self._hosts[key] = self._connected.enter_context(_joined(case.hosts))
-        found = self._hosts[key]
-        return found if case.target is None else roles.for_target(case.hosts, found)
+        assignment = self._hosts[key]
+        return assignment if case.target is None else roles.for_target(case.hosts, assignment)
 
     def of(self, case: Case) -> Router | None:
         """Return the router for a case, started if there is none yet or the case wants a fresh one."""

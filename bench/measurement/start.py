@@ -163,18 +163,18 @@ class Window:
         first = dict(self.metered[0].metered.used)
         if len(self.metered) == 1:
             return first
-        found: dict[str, int] = {}
-        if not any(one.host.is_remote for one in self.metered):
-            each = [one.metered.used for one in self.metered]
+        counters: dict[str, int] = {}
+        if not any(window.host.is_remote for window in self.metered):
+            of_hosts = [window.metered.used for window in self.metered]
             tcp = [name for name in first if name.startswith("tcp_")]
-            found = first | {name: sum(used.get(name, 0) for used in each) for name in tcp}
-        for one in self.metered:
-            found |= {name: value for name, value in one.metered.used.items() if name.startswith(ROLES)}
-        return found
+            counters = first | {name: sum(used.get(name, 0) for used in of_hosts) for name in tcp}
+        for window in self.metered:
+            counters |= {name: value for name, value in window.metered.used.items() if name.startswith(ROLES)}
+        return counters
 
     def peak_rss(self, role: str) -> int | None:
         """Return the largest memory seen for a role, in bytes: the sum over hosts."""
-        peaks = [one.metered.peak_rss(role) for one in self.metered]
+        peaks = [window.metered.peak_rss(role) for window in self.metered]
         return sum(filter(None, peaks)) if any(peak is not None for peak in peaks) else None
 
 
@@ -302,7 +302,7 @@ class Start:
         """Return the server's processes where the clients read their CPU time themselves; else none."""
         if self.case.load not in ("session", "reconnect"):
             return []
-        return [pid for one in spawned.server for pid in self.hosts.server.family(one.pid)]
+        return [pid for server in spawned.server for pid in self.hosts.server.family(server.pid)]
 
     def _router_pids(self) -> list[int]:
         """Return the router's processes, likewise."""
@@ -312,18 +312,18 @@ class Start:
         self, spawned: Spawned, ready: Sequence[Ready], helpers: Mapping[str, int]
     ) -> tuple[tuple[Host, dict[str, list[int]]], ...]:
         """Return for each host the process ids of each role, whole process trees."""
-        found: dict[int, dict[str, list[int]]] = {id(host): {} for host in self.hosts.all()}
+        pids_of: dict[int, dict[str, list[int]]] = {id(host): {} for host in self.hosts.all()}
         client = "client+server" if self.is_inside else "client"
         for host, child, report in zip(self.of_clients, spawned.clients, ready, strict=True):
-            found[id(host)].setdefault(client, []).extend((child.pid, *report.pids))
-        roles, family = found[id(self.hosts.server)], self.hosts.server.family
+            pids_of[id(host)].setdefault(client, []).extend((child.pid, *report.pids))
+        roles, family = pids_of[id(self.hosts.server)], self.hosts.server.family
         if not self.is_inside:
             roles |= {role: family(pid) for role, pid in helpers.items()}
             roles |= self.router.pids if self.router else {}
-        known = {pid for pids in roles.values() for pid in pids}
+        others = {pid for pids in roles.values() for pid in pids}
         for server in spawned.server:
-            roles["server"] = [pid for pid in family(server.pid) if pid not in known]
-        return tuple((host, found[id(host)]) for host in self.hosts.all())
+            roles["server"] = [pid for pid in family(server.pid) if pid not in others]
+        return tuple((host, pids_of[id(host)]) for host in self.hosts.all())
 
     def run_window(self, spawned: Spawned, prepared: Prepared) -> Window:
         """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
@@ -350,11 +350,11 @@ class Start:
         metered = [meter.stop() for meter in meters]
         after = clocks_of(hosts)
         windows = tuple(
-            HostWindow(host, go_of[id(host)], earlier, later, one)
-            for host, earlier, later, one in zip(hosts, before, after, metered, strict=True)
+            HostWindow(host, go_of[id(host)], earlier, later, window)
+            for host, earlier, later, window in zip(hosts, before, after, metered, strict=True)
         )
-        for one in windows:
-            _refuse_step(one)
+        for window in windows:
+            _refuse_step(window)
         if not self.hosts.is_here:
             _refuse_late(self.of_clients, done, ahead_ns)
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
@@ -427,8 +427,8 @@ class Start:
         """Return what the server counted in the window, in all and by worker; None where that is not known."""
         now, before = self._ask(spawned), prepared.counted
         count = now.count if now else done[0].counted
-        each = zip(now.workers or (), before.workers, strict=True) if now and before and before.workers else ()
-        workers = [after - earlier for after, earlier in each]
+        pairs = zip(now.workers or (), before.workers, strict=True) if now and before and before.workers else ()
+        workers = [after - earlier for after, earlier in pairs]
         return {
             "server_calls": None if count is None else count - self.callers,  # each made one before
             "server_worker_calls": json.dumps(workers) if workers else None,
@@ -461,16 +461,16 @@ class Start:
             **window.used,
         }
 
-    def obituary(self, known: str, children: Sequence[ChildHandle]) -> str:
-        """Return how the server and the router ended, if ``known`` does not say so: clients often notice first.
+    def obituary(self, error: str, children: Sequence[ChildHandle]) -> str:
+        """Return how the server and the router ended, if ``error`` does not say so: clients often notice first.
 
         A router's controller takes a moment to see that its worker is gone, and longer on a busy machine.
         """
-        ends = [one.obituary(patience_s=0.1) for one in children if " server" in one.name]
+        ends = [child.obituary(patience_s=0.1) for child in children if " server" in child.name]
         if self.router:
             is_dying = any(self.hosts.server.has_ended(pid) for pids in self.router.pids.values() for pid in pids)
             ends.append(self.router.child.obituary(END_S if is_dying else 0.1))
-        words = [text for text in ends if text and text not in known]
+        words = [text for text in ends if text and text not in error]
         return "".join(f"; {text}" for text in words)
 
 
@@ -486,7 +486,8 @@ def _refuse_step(window: HostWindow) -> None:
 
 def _refuse_late(of_clients: Sequence[Host], done: Sequence[Done], ahead_ns: int) -> None:
     """Raise LateOrderError if a client got the order to go after its instant: the others had begun without it."""
-    late_ns, host = max(((one.late_ns, host) for one, host in zip(done, of_clients, strict=True)), key=itemgetter(0))
+    lateness = ((report.late_ns, host) for report, host in zip(done, of_clients, strict=True))
+    late_ns, host = max(lateness, key=itemgetter(0))
     if late_ns:
         raise LateOrderError(
             f"the order to go reached the host {host.name} {late_ns / 1e6:,.1f} ms after the instant at which "
@@ -498,7 +499,7 @@ def _refuse_late(of_clients: Sequence[Host], done: Sequence[Done], ahead_ns: int
 
 def _total(done: Sequence[Done], name: str) -> int | None:
     """Return the sum of a field over all clients; None where some client does not know it."""
-    values = [getattr(one, name) for one in done]
+    values = [getattr(report, name) for report in done]
     return None if None in values else sum(values)
 
 

@@ -70,7 +70,7 @@ class Process:
         self.pid = self._process.pid
 
     def write(self, data: bytes) -> None:
-        """Write to its input; that it has died is noticed by who reads from it."""
+        """Write to its input; the reader of its output notices if it has died."""
         with contextlib.suppress(BrokenPipeError):
             self._input.write(data)
             self._input.flush()
