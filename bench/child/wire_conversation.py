@@ -5,14 +5,13 @@ time includes framing and encryption, as it does with a library.
 """
 
 import os
-import select
 import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
-from bench.child.handshake import HANDSHAKE_S
+from bench.child.handshake import secure
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.child.wire_connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken, send
 from bench.contract import Conversation, Layer, Wire
@@ -84,9 +83,7 @@ class WireConversation(Connection):
         """Connect, and make the handshake of an encrypted connection; TransportError where that is not possible."""
         super().open()
         self._begin_anew()
-        for _ in self._shake():
-            if self._tls and not select.select([self.fd], [], [], HANDSHAKE_S)[0]:
-                raise self._tls.failed(TimeoutError())
+        secure(self._socket, self._tls)
 
     def again(self, error: TransportError) -> Talk:
         """Do what ``Connection.again`` does; where connections are not kept, the next call opens its own."""

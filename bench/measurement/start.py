@@ -31,7 +31,7 @@ from bench.measurement.reports import (
 )
 from bench.measurement.routers import Router, Routers
 from bench.plan import placement
-from bench.plan.case import Case
+from bench.plan.case import WHOLE, Case
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import END_S, ChildHandle, collect, stop_all
 from bench.process.spec import (
@@ -206,16 +206,6 @@ class Start:
         return self.case.transport == "inproc"
 
     @property
-    def callers(self) -> int:
-        """How many call at once, in all clients."""
-        return self.processes * self.case.callers
-
-    @property
-    def processes(self) -> int:
-        """How many client processes there are, the one for latency among them."""
-        return len(self.of_clients)
-
-    @property
     def of_clients(self) -> list[Host]:
         """The host of each client process."""
         return self.hosts.clients(self.case.clients)
@@ -229,7 +219,7 @@ class Start:
         if self.router:
             for pids in self.router.pids.values():
                 self.hosts.server.move(pids, places.router)
-        for number in range(self.processes):
+        for number in range(self.case.processes):
             children.append(self._client(places, number))
         behind = (self.router.child,) if self.router else ()  # outlives this start
         return Spawned(asked_s, places, server, tuple(children[len(server) :]), (*server, *behind))
@@ -239,7 +229,7 @@ class Start:
         case, has_router = self.case, self.router is not None
         if self.hosts.is_here:
             return self.hosts.server.place(case.placement, case.clients, has_router)
-        return placement.Placement(None, (None,) * self.processes)
+        return placement.Placement(None, (None,) * case.processes)
 
     def _server(self, places: placement.Placement) -> ChildHandle:
         case, host = self.case, self.hosts.server
@@ -262,7 +252,7 @@ class Start:
             window_s=self.window_s,
             cpus=places.clients[number],
             server_cpus=places.server,
-            share=(number, self.processes),
+            share=(number, self.case.processes),
             schedule_seed=self.seed,
             credentials=credentials.public(self.texts),
         )
@@ -278,11 +268,10 @@ class Start:
             ready_s = time.perf_counter() - spawned.asked_s
             address, helpers = listening.address, listening.pids
         if not self.is_inside:
-            connect = Connect(address=address, pids=self._server_pids(spawned), router_pids=self._router_pids())
             for client in spawned.clients:
-                client.send(connect)
+                client.send(Connect(address=address, **self._metered_by_client(spawned)))
         patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
-        patience_s += 0.05 * self.callers * (self.case.load == "reply_stream")
+        patience_s += 0.05 * self.case.processes * self.case.callers * (self.case.load == "reply_stream")
         try:
             ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
         except SystemFailedError as error:
@@ -298,15 +287,13 @@ class Start:
             return ""
         return f"; is there a firewall between that host and {address}? Let TCP through, on all ports above 1023"
 
-    def _server_pids(self, spawned: Spawned) -> list[int]:
-        """Return the server's processes where the clients read their CPU time themselves; else none."""
-        if self.case.load not in ("session", "reconnect"):
-            return []
-        return [pid for server in spawned.server for pid in self.hosts.server.family(server.pid)]
-
-    def _router_pids(self) -> list[int]:
-        """Return the router's processes, likewise."""
-        return self.router.pids["router"] if self.router and self.case.load == "reconnect" else []
+    def _metered_by_client(self, spawned: Spawned) -> dict[str, list[int]]:
+        """Return the processes of the server and the router whose CPU time the clients read themselves."""
+        if self.case.load not in WHOLE:
+            return {}
+        pids = [pid for server in spawned.server for pid in self.hosts.server.family(server.pid)]
+        of_router = self.router.pids["router"] if self.router and self.case.load == "reconnect" else []
+        return {"pids": pids, "router_pids": of_router}
 
     def _roles(
         self, spawned: Spawned, ready: Sequence[Ready], helpers: Mapping[str, int]
@@ -360,11 +347,6 @@ class Start:
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
         return Window(utc, go_of[id(self.hosts.server)], go_ns, fetch(spawned.clients, done), arrived, windows)
 
-    @property
-    def width(self) -> int:
-        """How many times there are of each call."""
-        return 3 if self.case.load == "open" or self.case.calls_per_connection else 2
-
     def _wait(self, spawned: Spawned, meters: Sequence[WindowMeter]) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
         """Wait for the end of the load; of a stream, until everything sent has been received."""
         limit_s = 1.2 * self.window_s + PATIENCE_S + 10 * sessions_s(self.case) + 2 * self.case.stream_s
@@ -397,7 +379,8 @@ class Start:
                 streams, tables["replies"], last_ns = reply_streams_of(done, go_ns[0])
                 tables["streams"], counts["streams"] = streams, int(streams["is_complete"].sum())
             else:
-                calls = calls_of(done, go_ns, self.width)
+                times_of_call = 3 if self.case.load == "open" or self.case.calls_per_connection else 2
+                calls = calls_of(done, go_ns, times_of_call)
                 tables["hosts"] = rows(self.hosts, self.of_clients, window.metered, done, bool(spawned.server))
                 tables["sessions"] = sessions_of(done, go_ns[0])
         ledger = self._ledger(spawned, prepared, window, last_ns or window_ns(done, calls, self.window_s))
@@ -430,7 +413,9 @@ class Start:
         pairs = zip(now.workers or (), before.workers, strict=True) if now and before and before.workers else ()
         workers = [after - earlier for after, earlier in pairs]
         return {
-            "server_calls": None if count is None else count - self.callers,  # each made one before
+            "server_calls": None
+            if count is None
+            else count - self.case.processes * self.case.callers,  # each made one before
             "server_worker_calls": json.dumps(workers) if workers else None,
         }
 

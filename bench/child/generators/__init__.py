@@ -48,7 +48,7 @@ class Lines:
         """Return the groups of the next line, which has to match as a whole."""
         groups = self.maybe(pattern)
         if groups is None:
-            raise self.strange()
+            raise strange(self._program, repr(self._next()[:200]))
         return groups
 
     def maybe(self, pattern: str) -> tuple[str, ...] | None:
@@ -61,14 +61,10 @@ class Lines:
         """Refuse anything that follows."""
         self.take("")
         if self._at < len(self._lines):
-            raise self.strange()
+            raise strange(self._program, repr(self._next()[:200]))
 
     def _next(self) -> str:
         return self._lines[self._at] if self._at < len(self._lines) else "(its end)"
-
-    def strange(self, why: str = "") -> SystemFailedError:
-        """Return the error for the line that is next, or for what is wrong with the numbers."""
-        return strange(self._program, why or repr(self._next()[:200]))
 
 
 def strange(program: str, what: str) -> SystemFailedError:
@@ -89,7 +85,6 @@ def module(name: str) -> Any:
 
 def program(name: str) -> str:
     """Return where a generator's program is; NotInstalledError with the command that installs it."""
-    path = shutil.which(name)
-    if path is None:
-        raise NotInstalledError(f"{name} is not installed; install it: apt-get install {module(name).PACKAGE}")
-    return path
+    if path := shutil.which(name):
+        return path
+    raise NotInstalledError(f"{name} is not installed; install it: apt-get install {module(name).PACKAGE}")
