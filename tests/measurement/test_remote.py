@@ -216,7 +216,7 @@ def test_cases_of_one_run_give_hosts_different_roles(two):
     with Routers() as routers:
         for server, load in (("alpha", "beta"), ("beta", "alpha")):
             asked = replace(case(two), hosts={**two.asked, "server": server, "load": [load]})
-            assert {row["role"]: row["host"] for row in measure(asked, 0.2, 1, routers).hosts} == {
+            assert {row["role"]: row["host"] for row in measure(asked, 0.2, 1, routers).tables["hosts"]} == {
                 "server": server,
                 "load": load,
             }
