@@ -31,7 +31,7 @@ def plain(text: str) -> str:
 
 
 def _three(value: float) -> str:
-    if value != value:
+    if math.isnan(value):
         return "n/a"
     rounded = float(f"{value:.3g}")
     digits = 2 - math.floor(math.log10(abs(rounded))) if rounded else 2
@@ -42,6 +42,11 @@ def listed(items: Iterable[object]) -> str:
     """Return items as prose: "a, b and c"."""
     *head, last = [str(item) for item in items]
     return f"{', '.join(head)} and {last}" if head else last
+
+
+def paragraphs(*parts: str) -> str:
+    """Return as Markdown the parts that say something."""
+    return "\n\n".join(filter(None, parts))
 
 
 def counted(number: int, what: str) -> str:
@@ -55,9 +60,9 @@ def one_line(text: str, most: int = 600) -> str:
     return line if len(line) <= most else f"{line[:most]}..."
 
 
-def quoted(text: str, most: int = 100) -> str:
+def quoted(text: str) -> str:
     """Return a text that a person typed, in quotes and on one line, cut where it is too long for a sentence."""
-    return repr(text) if len(text) <= most else f"{text[:most]!r}..."
+    return repr(text) if len(text) <= 100 else f"{text[:100]!r}..."
 
 
 _PLAIN = {
@@ -85,10 +90,10 @@ def plainly(error: UnicodeError) -> tuple[str, int]:
     return "".join(_PLAIN.get(sign, " " if sign.isspace() else "?") for sign in signs), error.end
 
 
-def few(names: list[str], most: int = 4) -> str:
-    """Return some names as prose, each once, and how many more there are."""
-    each = list(dict.fromkeys(names))
-    return listed(each if len(each) <= most else [*each[: most - 1], f"{len(each) - most + 1} more"])
+def few(names: list[str]) -> str:
+    """Return up to four names as prose, each once; of more three, and how many others there are."""
+    once = list(dict.fromkeys(names))
+    return listed(once if len(once) <= 4 else [*once[:3], f"{len(once) - 3} more"])
 
 
 _CONTROL = {code: chr(0x2400 + code) for code in range(32)} | {127: "\u2421"} | dict.fromkeys(range(128, 160), "\ufffd")

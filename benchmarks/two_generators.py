@@ -33,11 +33,9 @@ def two_generators(blocks: int) -> None:
     except OSError as reason:
         print(f"{title:38} skipped: this machine allows no groups with a share of a CPU: {reason}")
         return
-    ratio = paired_shift(np.log(np.divide(rates[2], rates[1])))
-    assert ratio
-    low, middle, high = np.exp([ratio.low, ratio.middle, ratio.high])
+    ratio = paired_shift(np.log(np.divide(rates[2], rates[1]))).exp()
     each = ", ".join(f"{number}: {np.median(found):,.0f}/s" for number, found in rates.items())
-    print(f"{title:38} {middle:.3f} [{low:.3f}, {high:.3f}] (wanted >= {WANTED}); {each}")
+    print(f"{title:38} {ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] (wanted >= {WANTED}); {each}")
     print(f"{'  CPU':38} {SHARE:.0%} of one for each host that loads; the server used {server:.0%} of one at most")
 
 

@@ -7,18 +7,18 @@ Most checks compare a count or a share with a fixed bound, and have no false-ala
 """
 
 import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis import per_host as machines
-from bench.analysis import stationarity, trust_card
+from bench.analysis import per_host, stationarity, trust_card
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio
 from bench.analysis.overload import RESPONSE, overloaded
-from bench.analysis.resources import FULL, full, resources, stuck
+from bench.analysis.resources import full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run, column, once
@@ -27,40 +27,46 @@ from bench.stats import intervals
 from bench.text import few, listed
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
-MOST_COLLECTIONS = 0.001  # collections per call; fewer cannot move p99.9
 LITTLE = 0.02  # what Little's law may be off by, beside one call of each caller
 BUSY = 0.8  # share of its CPUs above which a group of clients may be the limit
+COLLECTED = "collections are part of what the client's library costs, and can move p99: no other work did"
 HEADLINE = 0.99  # the highest quantile that every case must have enough calls for
 
 
-def whole(run: Run) -> list[int]:
+def windowed_cases(run: Run) -> list[int]:
     """Return the cases whose calls fill a window at one level: no one-way streams, and no loads with retries."""
     return [case for case in run.find(is_short=False) if run.case(case).load not in ("stream", "retry")]
 
 
-def sampled(run: Run) -> list[int]:
-    """Return the cases of ``whole`` that have one sample per call: no load generator measured them."""
-    return [case for case in whole(run) if not run.case(case).generator and run.case(case).load != REPLY_STREAM]
+def sampled_cases(run: Run) -> list[int]:
+    """Return the cases of ``windowed_cases`` that have one sample per call: no load generator measured them."""
+    return [
+        case for case in windowed_cases(run) if not run.case(case).generator and run.case(case).load != REPLY_STREAM
+    ]
 
 
 def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
     """Return the check with a note on the cases it was not made for, because a load generator gives no samples."""
 
     @functools.wraps(check)
-    def made(run: Run) -> Check:
-        silent = [case for case in run.numbers if run.case(case).generator]
-        if not silent:
+    def of_run(run: Run) -> Check:
+        without = [case for case in run.numbers if run.case(case).generator]
+        if not without:
             return check(run)
-        without = f"no samples of {listed(dict.fromkeys(run.case(case).generator for case in silent))}"
+        reason = f"no samples of {listed(dict.fromkeys(run.case(case).generator for case in without))}"
         advice = "the load generator reports no samples: use the engine library or wire"
-        if len(silent) == len(run.cases):
-            return Check(check.__name__, CAUTION, f"not checked: {without}", advice)
-        one = check(run)
-        others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
-        found = f"{one.found}; not checked for {run.labels[silent[0]]}{others}: {without}"
-        return Check(one.name, CAUTION if one.verdict == PASS else one.verdict, found, one.advice or advice)
+        if len(without) == len(run.cases):
+            return Check(check.__name__, CAUTION, f"not checked: {reason}", advice)
+        others = f" and {len(without) - 1} others" if len(without) > 1 else ""
+        checked = check(run)
+        return Check(
+            checked.name,
+            CAUTION if checked.verdict == PASS else checked.verdict,
+            f"{checked.found}; not checked for {run.labels[without[0]]}{others}: {reason}",
+            checked.advice or advice,
+        )
 
-    return made
+    return of_run
 
 
 def answers(run: Run) -> Check:
@@ -146,7 +152,7 @@ def little(run: Run) -> Check:
 
     The rate counts whole calls, so the calls in flight at the edges of the window are an error of up to one per caller.
     """
-    cases = [case for case in sampled(run) if run.case(case).load == "closed"]
+    cases = [case for case in sampled_cases(run) if run.case(case).load == "closed"]
     starts = run.starts[run.starts["case"].isin(cases)].dropna(subset="rate_per_s")
     if starts.empty:
         return Check("little", PASS, "no closed loop in this run: the law is not needed")
@@ -206,7 +212,7 @@ def client(run: Run) -> Check:
     if busy.empty:
         return Check("client", PASS, f"no group of parallel clients used more than {BUSY:.0%} of its CPUs")
     case = int(busy.idxmax())
-    where = f"of host {machines.busiest(run, case)[0]} " if case in run.merged else ""
+    where = f"of host {per_host.busiest(run, case)[0]} " if case in run.merged else ""
     found = f"clients {where}used up to {busy.max():.0%} of their CPUs "
     found += f"({_and_others(run, [case, *busy.index.drop(case)])})"
     if not (limited := client_limited(run)):
@@ -221,14 +227,12 @@ def client_limited(run: Run) -> list[int]:
 
     The rate of such a case is not the server's capacity, which is at least as high.
     """
-    return [case for case in whole(run) if run.case(case).load == "closed" and _limits_clients(run, case)]
+    return [case for case in windowed_cases(run) if run.case(case).load == "closed" and _limits_clients(run, case)]
 
 
 def _limits_clients(run: Run, case: int) -> bool:
-    found = resources(run, case)
-    mine = [one for one in found if one.roles == ("client",)]
-    others = [one for one in found if one.roles != ("client",)]
-    return any(one.busy > FULL for one in mine) and not any(one.busy > FULL for one in others)
+    saturated = {resource.roles for resource in full(resources(run, case))}
+    return saturated == {("client",)}
 
 
 def _capacity_at_least(run: Run, limited: list[int]) -> str:
@@ -253,20 +257,16 @@ def limit(run: Run) -> Check:
     Saturated clients are no capacity: where only they were saturated, the server's capacity is at least the rate.
     CAUTION if twice the callers make less than 1.1 times the calls and no CPU is saturated: the cause is not known.
     """
-    windows = [*whole(run), *run.find(load="retry")]
+    windows = [*windowed_cases(run), *run.find(load="retry")]
     names = dict.fromkeys(one.name for case in windows for one in full(resources(run, case)))
     found = f"saturated in at least one case: {listed(names)}" if names else "no CPU was saturated in any case"
     if limited := client_limited(run):
         found += f"; {_capacity_at_least(run, limited)}"
-    if unexplained := [case for case in stuck(run) if not _explained(run, case)]:
+    if unexplained := [case for case in stuck(run) if not full(resources(run, case))]:
         found += f"; {run.labels[unexplained[0]]} makes no more calls/s than half as many callers do, and no CPU is "
         found += "saturated there"
         return Check("limit", CAUTION, found, "look for a wait: a lock, a timer, a limit on connections")
     return Check("limit", PASS, found)
-
-
-def _explained(run: Run, case: int) -> bool:
-    return bool(full(resources(run, case))) or _limits_clients(run, case)
 
 
 @of_samples
@@ -278,7 +278,7 @@ def settled(run: Run) -> Check:
     and with levels that switch at random, as long as a level lasts no more than a twentieth of the window; more where
     it lasts a fifth, for which longer windows are the right advice.
     """
-    cases = sampled(run)
+    cases = sampled_cases(run)
     if not cases:
         return Check("settled", PASS, "no windows of calls in this run")
     found = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s; after it "
@@ -306,7 +306,7 @@ def independence(run: Run) -> Check:
     """
     needed = stats.needed_samples(0.9)
     worth = {}
-    for case in sampled(run):
+    for case in sampled_cases(run):
         if run.count(case) >= needed:
             rows = run.samples_of(case, warm=True, headline=True).groupby("start")["rtt_ns"]
             worth[case] = sum(intervals.effective_size(values.to_numpy()) for _, values in rows)
@@ -321,8 +321,8 @@ def independence(run: Run) -> Check:
 @of_samples
 def samples(run: Run) -> Check:
     """8. Every case has enough calls for p99, all starts together; higher quantiles without enough are left out."""
-    counts = run.cases.loc[[*sampled(run), *run.find(load=REPLY_STREAM)], "n"]
-    short = run.ledger[run.ledger["case"].isin(sampled(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
+    counts = run.cases.loc[[*sampled_cases(run), *run.find(load=REPLY_STREAM)], "n"]
+    short = run.ledger[run.ledger["case"].isin(sampled_cases(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
     if len(short):
         found = f"{len(short)} starts reached the limit of calls early, one after {short['window_s'].min():.2f} s"
         return Check("samples", CAUTION, found, "shorter windows (window_s) and more starts give the same information")
@@ -361,8 +361,10 @@ def noise(run: Run) -> Check:
     It is compared with what chance explains where start medians vary by 5 % (one standard deviation), so that not more
     than 5 % of runs on such a machine are a CAUTION, however many cases they have (``stationarity.aa_allowance``).
     """
-    ratios = {case: aa_ratio(np.log(run.starts_of(case)[column(0.5)].dropna().to_numpy())) for case in whole(run)}
-    known = {case: ratio for case, ratio in ratios.items() if ratio == ratio}
+    ratios = {
+        case: aa_ratio(np.log(run.starts_of(case)[column(0.5)].dropna().to_numpy())) for case in windowed_cases(run)
+    }
+    known = {case: ratio for case, ratio in ratios.items() if not math.isnan(ratio)}
     if not known:
         return Check("noise", PASS, "too few starts of calls for an A/A ratio")
     worst = max(known, key=lambda case: known[case])
@@ -385,31 +387,22 @@ def machine(run: Run) -> Check:
     far, here = _machines(run), run.ledger[~run.ledger.index.isin(run.hosts["start"])]
     if here.empty:
         return far
-    near = _this_machine(run, here)  # the starts that were of this machine alone
-    advice = "; ".join(one.advice for one in (near, far) if one.advice)
-    worst = CAUTION if CAUTION in (near.verdict, far.verdict) else PASS
-    return Check("machine", worst, f"this machine: {near.found}; {far.found}", advice)
+    alone = _this_machine(run, here)  # the starts that were of this machine alone
+    advice = "; ".join(outcome.advice for outcome in (alone, far) if outcome.advice)
+    worst = CAUTION if CAUTION in (alone.verdict, far.verdict) else PASS
+    return Check("machine", worst, f"this machine: {alone.found}; {far.found}", advice)
 
 
 def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
     """Return the outcome of the check ``machine`` for starts of this machine alone."""
-    troubles = []
-    room = ledger["window_s"] * 1e9
-    cpus = int(run.manifest["machine"]["cpus_allowed"])
-    if (steal := (ledger["steal_ns"] / room / cpus).median()) > 0.01:
-        troubles.append(f"other guests took {steal:.1%} of the CPU time (steal)")
-    if (others := (ledger["other_cpu_ns"] / room).where(room > 2e8).median()) > 0.1:
-        troubles.append(f"other processes used {others:.0%} of a CPU")
-    if (throttled := ledger["throttled_ns"].sum() / 1e9) > 0:
-        troubles.append(f"the control group's CPU limit throttled tasks for {throttled:.2f} s")
-    collections, advice = int(ledger["gc_collections"].sum()), []
-    if troubles:
-        advice.append("end other work and measure again; see python -m bench doctor")
-    if (ledger["gc_collections"] > MOST_COLLECTIONS * ledger["calls"]).any():
-        troubles.append(f"the clients' own interpreters made {collections} garbage collections inside windows")
-        advice.append("collections are part of what the client's library costs, and can move p99: no other work did")
-    if troubles:
-        return Check("machine", CAUTION, "; ".join(troubles), "; ".join(advice))
+    disturbed = per_host.disturbances(ledger, int(run.manifest["machine"]["cpus_allowed"]))
+    advice = ["end other work and measure again; see python -m bench doctor"] if disturbed else []
+    collections = int(ledger["gc_collections"].sum())
+    if (ledger["gc_collections"] > per_host.MOST_COLLECTIONS * ledger["calls"]).any():
+        disturbed.append(f"the clients' own interpreters made {collections} garbage collections inside windows")
+        advice.append(COLLECTED)
+    if disturbed:
+        return Check("machine", CAUTION, "; ".join(disturbed), "; ".join(advice))
     few = f", {collections} garbage collections, at most 1 in 1,000 calls" if collections else ", no garbage collection"
     quiet = ", little other work" if ledger["other_cpu_ns"].notna().any() else "; other processes were not recorded"
     stolen = "steal at most 1 % (median over starts)" if ledger["steal_ns"].notna().any() else "steal was not recorded"
@@ -418,13 +411,15 @@ def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
 
 def _machines(run: Run) -> Check:
     """Return the outcome of the check ``machine`` for several hosts."""
-    found = [f"host {one.name}: {one.words}" for one in machines.troubles(run)]
-    advice = ["end other work on the hosts that are named and measure again"] if found else []
-    if collected := machines.collected(run):
-        found += [f"host {name}: its clients made {n} garbage collections in windows" for name, n in collected.items()]
-        advice.append("collections are part of what the client's library costs, and can move p99: no other work did")
-    if found:
-        return Check("machine", CAUTION, "; ".join(found), "; ".join(advice))
+    disturbed = per_host.disturbances_of_hosts(run)
+    advice = ["end other work on the hosts that are named and measure again"] if disturbed else []
+    if collected := per_host.collected(run):
+        disturbed += [
+            f"host {name}: its clients made {n} garbage collections in windows" for name, n in collected.items()
+        ]
+        advice.append(COLLECTED)
+    if disturbed:
+        return Check("machine", CAUTION, "; ".join(disturbed), "; ".join(advice))
     known = run.hosts[["machine_busy_ns", "steal_ns"]].notna().all()
     steal = "steal at most 1 % (median over starts)" if known["steal_ns"] else "steal was not recorded everywhere"
     words = [steal, "no throttling"]
@@ -458,7 +453,7 @@ def clocks(run: Run) -> Check:
 
 def hosts(run: Run) -> Check:
     """14. Of several hosts: those that load agree on the quantiles, so that their calls may be pooled."""
-    return machines.agreement(run)
+    return per_host.agreement(run)
 
 
 ALL: tuple[Callable[[Run], Check], ...] = (

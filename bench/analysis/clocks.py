@@ -5,6 +5,7 @@ compared where rates are summed over the window that all of them share, and wher
 ends on another.
 """
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
@@ -98,8 +99,9 @@ def agreement(hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> Check:
 
 def _drifted(clocks: list[Known]) -> str:
     """Return the largest drift, with its bound, and whose it is."""
-    moving = [one for one in clocks if one.drift.ppm == one.drift.ppm]
+    moving = [clock for clock in clocks if not math.isnan(clock.drift.ppm)]
     if not moving:
         return ""
-    one = max(moving, key=lambda one: abs(one.drift.ppm))
-    return f", the largest drift {one.drift.ppm:+.1f} ppm, known within {one.drift.bound_ppm:.1f} ppm (host {one.host})"
+    fastest = max(moving, key=lambda clock: abs(clock.drift.ppm))
+    drift = fastest.drift
+    return f", the largest drift {drift.ppm:+.1f} ppm, known within {drift.bound_ppm:.1f} ppm (host {fastest.host})"

@@ -12,7 +12,6 @@ from bench.errors import DataError, UsageError
 from bench.run.frames import Run, column, once
 from bench.stats import intervals, variance
 from bench.stats.intervals import Interval
-from bench.stats.quantiles import Array
 
 MARGIN = 0.05
 NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that are compared
@@ -87,9 +86,9 @@ class Comparison:
         return max(0.0, worse) if self.verdict == DIFFERENT else 0.0
 
     def __str__(self) -> str:
-        interval = f"[{self.low:.2f}, {self.high:.2f}]" if self.low == self.low else "(no interval: too few starts)"
+        interval = "(no interval: too few starts)" if math.isnan(self.low) else f"[{self.low:.2f}, {self.high:.2f}]"
         more = f"; about {self.more_starts} starts would decide" if self.more_starts else ""
-        itself = f" (A/A ratio: {self.floor:.1%})" if self.floor == self.floor else ""
+        itself = "" if math.isnan(self.floor) else f" (A/A ratio: {self.floor:.1%})"
         return f"{self.case}, {self.quantity}: B is {self.ratio:.2f}x {interval} A: {self.verdict}{more}{itself}"
 
 
@@ -132,14 +131,14 @@ def _adjusted(one: Comparison, chance: float) -> Comparison:
     return replace(one, chance=chance, verdict=UNKNOWN if lost else one.verdict, more_starts=more)
 
 
-def compare_cases(run: Run, case_a: int, case_b: int, margin: float = MARGIN) -> list[Comparison]:
+def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
     """Return the comparison of two cases of one run, paired by block: a disturbance of a block acts on both."""
     label = f"{run.labels[case_b]} against {run.labels[case_a]}"
     found = []
     for name in QUANTITIES:
         theirs, ours = _logs(run, case_a, name), _logs(run, case_b, name)
         both = theirs.index.intersection(ours.index)
-        found.append(_compared(label, name, theirs.loc[both], ours.loc[both], margin, paired=True))
+        found.append(_compared(label, name, theirs.loc[both], ours.loc[both], MARGIN, paired=True))
     return [one for one in found if one]
 
 
@@ -157,11 +156,7 @@ def effect(run: Run, base: int, other: int, name: str) -> Interval:
 def ratio_of(base: "pd.Series[float]", other: "pd.Series[float]") -> Interval:
     """Return the ratio of two quantities by block, other over base, as ``effect`` does; all NaN without a block."""
     logs = (np.log(other[other > 0]) - np.log(base[base > 0])).dropna().to_numpy()
-    if not len(logs):
-        return Interval(math.nan, math.nan, math.nan, intervals.CONFIDENCE)
-    found = intervals.paired_shift(logs)
-    low, high = (math.exp(found.low), math.exp(found.high)) if found else (math.nan, math.nan)
-    return Interval(math.exp(intervals.walsh_median(logs)), low, high, intervals.CONFIDENCE)
+    return intervals.paired_shift(logs).exp()
 
 
 def _key(run: Run, case: int) -> str:
@@ -221,29 +216,31 @@ def _compared(
         return None
     difference = (ours - theirs).to_numpy() if paired else np.empty(0)
     groups = ours.to_numpy(), theirs.to_numpy()
-    found = intervals.paired_shift(difference) if paired else intervals.shift(*groups)
+    ratio = (intervals.paired_shift(difference) if paired else intervals.shift(*groups)).exp()
     chance = intervals.signed_rank_p(difference) if paired else intervals.rank_sum_p(*groups)
     floor = max(aa_ratio(theirs.to_numpy()), aa_ratio(ours.to_numpy()))
-    allowed = max(margin, floor) if floor == floor else margin
-    low, high = (math.exp(found.low), math.exp(found.high)) if found else (math.nan, math.nan)
-    middle = found.middle if found else _middle(difference, *groups)
+    allowed = margin if math.isnan(floor) else max(margin, floor)
     spread = float(np.std(difference, ddof=1)) if len(difference) > 1 else math.hypot(_sd(ours), _sd(theirs))
-    verdict = judge(low, high, allowed)
+    verdict = judge(ratio.low, ratio.high, allowed)
     starts = len(difference) if paired else min(len(ours), len(theirs))
     least = max(intervals.LEAST_PAIRS, starts + 1)  # these starts did not decide
     more = max(least, variance.starts_for(spread, allowed)) if verdict == UNKNOWN else 0
     words, more_is_better = QUANTITIES[name]
-    detectable = variance.detectable(spread, starts)
-    needed = max(intervals.LEAST_PAIRS, variance.starts_for(spread, margin))
-    ratio = math.exp(middle)
     return Comparison(
-        label, words, ratio, low, high, verdict, floor, more, paired, more_is_better, chance, detectable, needed
+        case=label,
+        quantity=words,
+        ratio=ratio.middle,
+        low=ratio.low,
+        high=ratio.high,
+        verdict=verdict,
+        floor=floor,
+        more_starts=more,
+        paired=paired,
+        more_is_better=more_is_better,
+        chance=chance,
+        detectable=variance.detectable(spread, starts),
+        starts_for_margin=max(intervals.LEAST_PAIRS, variance.starts_for(spread, margin)),
     )
-
-
-def _middle(difference: Array, ours: Array, theirs: Array) -> float:
-    """Return the Hodges-Lehmann estimate of too few starts for an interval."""
-    return intervals.walsh_median(difference) if len(difference) else float(np.median(np.subtract.outer(ours, theirs)))
 
 
 def _sd(values: "pd.Series[float]") -> float:
@@ -262,9 +259,6 @@ def aa_ratio(logs: Any) -> float:
 
 def judge(low: float, high: float, margin: float) -> str:
     """Return the verdict on the interval of a ratio, given the margin of practical interest."""
-    if low != low or high != high:
-        return UNKNOWN
-    inside = 1 / (1 + margin) <= low and high <= 1 + margin
-    if inside:
+    if 1 / (1 + margin) <= low and high <= 1 + margin:
         return SAME
     return DIFFERENT if low > 1 or high < 1 else UNKNOWN

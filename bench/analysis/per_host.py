@@ -16,14 +16,7 @@ from bench.text import listed
 
 CLIENTS = ("load", "latency")
 MOST_STEAL, MOST_OTHERS = 0.01, 0.1  # of the CPU time, and of a CPU
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """What disturbed a host, in words; ``name``: the host."""
-
-    name: str
-    words: str
+MOST_COLLECTIONS = 0.001  # collections per call; fewer cannot move p99.9
 
 
 @dataclass(frozen=True)
@@ -39,7 +32,7 @@ class Calling:
     role: str
     clients: int
     n: int
-    quantiles: dict[float, tuple[float, float, float]]
+    quantiles: dict[float, stats.Spread]
     ratios: dict[float, Interval]
     is_described: bool
 
@@ -102,22 +95,33 @@ def agreement(run: Run) -> Check:
     return Check("hosts", PASS, found)
 
 
-def troubles(run: Run) -> list[Trouble]:
-    """Return what disturbed which host: steal, other processes, a CPU limit; the bounds of the check ``machine``."""
-    rows = run.hosts.assign(room=run.hosts["start"].map(run.ledger["window_s"]) * 1e9)
+def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:
+    """Return what disturbed the starts of a machine: steal, other processes, a CPU limit.
+
+    starts: ``window_s``, ``steal_ns``, ``other_cpu_ns`` and ``throttled_ns`` of each.
+    """
+    window_ns, disturbed = starts["window_s"] * 1e9, []
+    if (steal := (starts["steal_ns"] / window_ns / cpus).median()) > MOST_STEAL:
+        disturbed.append(f"other guests took {steal:.1%} of the CPU time (steal)")
+    if (others := (starts["other_cpu_ns"] / window_ns).where(window_ns > 2e8).median()) > MOST_OTHERS:
+        disturbed.append(f"other processes used {others:.0%} of a CPU")
+    if (throttled_s := starts["throttled_ns"].sum() / 1e9) > 0:
+        disturbed.append(f"the control group's CPU limit throttled tasks for {throttled_s:.2f} s")
+    return disturbed
+
+
+def disturbances_of_hosts(run: Run) -> list[str]:
+    """Return what disturbed which host."""
     disturbed = []
-    for name, of_host in rows.groupby("host", sort=False):
-        host = str(name)
-        starts = of_host.groupby("start").agg({"machine_busy_ns": "first", "steal_ns": "first", "throttled_ns": "first",
-                                           "room": "first", "cpu_ns": "sum"})  # fmt: skip
-        room, cpus = starts["room"], int(run.machine_of(host)["cpus_allowed"])
-        if (steal := (starts["steal_ns"] / room / cpus).median()) > MOST_STEAL:
-            disturbed.append(Trouble(host, f"other guests took {steal:.1%} of the CPU time (steal)"))
-        others = ((starts["machine_busy_ns"] - starts["cpu_ns"]) / room).where(room > 2e8).median()
-        if others > MOST_OTHERS:
-            disturbed.append(Trouble(host, f"other processes used {others:.0%} of a CPU"))
-        if (throttled := starts["throttled_ns"].sum() / 1e9) > 0:
-            disturbed.append(Trouble(host, f"the control group's CPU limit throttled tasks for {throttled:.2f} s"))
+    for host, rows in run.hosts.groupby("host", sort=False):
+        starts = rows.groupby("start").agg({"machine_busy_ns": "first", "steal_ns": "first", "throttled_ns": "first",
+                                            "cpu_ns": "sum"})  # fmt: skip
+        starts = starts.assign(
+            window_s=run.ledger["window_s"].reindex(starts.index),
+            other_cpu_ns=starts["machine_busy_ns"] - starts["cpu_ns"],
+        )
+        cpus = int(run.machine_of(str(host))["cpus_allowed"])
+        disturbed += [f"host {host}: {words}" for words in disturbances(starts, cpus)]
     return disturbed
 
 
@@ -128,7 +132,7 @@ def collected(run: Run) -> dict[str, int]:
         return {}
     calls = run.samples.groupby(["start", run.samples["host"].astype(object)]).size()
     made = rows.groupby(["start", "host"])["gc_collections"].sum()
-    over = made[made > 0.001 * calls.reindex(made.index, fill_value=0)]
+    over = made[made > MOST_COLLECTIONS * calls.reindex(made.index, fill_value=0)]
     return {str(host): int(count) for host, count in over.groupby("host").sum().items() if count}
 
 
@@ -162,10 +166,7 @@ def _calling(run: Run, case: int, rows: pd.DataFrame, calls: pd.DataFrame) -> Ca
         str(rows["role"].iloc[0]),
         int(rows["clients"].max()),
         len(calls),
-        {
-            p: stats.across_starts(values) if not np.isnan(values).any() else (math.nan,) * 3
-            for p, values in quantiles.items()
-        },
+        {p: stats.across_starts(values if not np.isnan(values).any() else []) for p, values in quantiles.items()},
         {} if place is None else {p: tested.ratios[place] for p, tested in merged.tested.items()},
         merged.kind in (POOLED, ALONE) or name == merged.host,
     )

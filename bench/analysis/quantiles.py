@@ -38,7 +38,7 @@ class Quantile:
             return f"n/a ({self.by} reports none)"
         if not self.over:
             return f"n/a (needs {self.needed:,} samples, has {self.has:,})"
-        ends = f" [{duration(self.low)}, {duration(self.high)}]" if self.low == self.low else ""
+        ends = "" if math.isnan(self.low) else f" [{duration(self.low)}, {duration(self.high)}]"
         these = f" in these calls{'' if ends else ', no interval'}" if self.over == CALLS else ""
         return f"{duration(self.value)}{ends}{these}{f' as {self.by} reports it' * bool(self.by)}"
 
@@ -63,7 +63,7 @@ def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quant
     """Return the median and the range of the values that the starts' reports hold; no interval within a start."""
     reported = run.starts_of(case)[column(p)]
     known = time == "rtt" and len(reported) > 0 and bool(reported.notna().all())
-    value = stats.across_starts(reported.to_list()) if known else (math.nan,) * 3
+    value = stats.across_starts(reported) if known else (math.nan,) * 3
     return Quantile(*value, STARTS if known else "", stats.needed_samples(p), 0, generator)
 
 
@@ -81,10 +81,10 @@ def times(run: Run, case: int, time: str) -> "pd.Series[float]":
     return (found[kept] / 1e3).set_axis(rows.loc[kept, "start"])
 
 
-def crossed(found: Iterable[tuple[float, Quantile]]) -> str:
+def crossed(quantiles: Iterable[tuple[float, Quantile]]) -> str:
     """Return the words for quantiles that are out of order: over starts or over all calls they may be."""
-    known = [(p, one) for p, one in found if one.value == one.value]
-    for (p, one), (q, other) in itertools.pairwise(known):
-        if one.value > other.value:
+    known = [(p, quantile) for p, quantile in quantiles if not math.isnan(quantile.value)]
+    for (p, lower), (q, upper) in itertools.pairwise(known):
+        if lower.value > upper.value:
             return f"; p{100 * p:g} (median over starts) > p{100 * q:g} (all calls)"
     return ""

@@ -130,7 +130,8 @@ def _wire(module: Any) -> list[Any]:
     """Return the class that writes a system's requests and reads its responses, and what it inherits."""
     if inspect.isfunction(module.Wire):
         return [module.Wire]
-    return [kind for kind in module.Wire.__mro__ if kind.__module__.startswith("bench.systems.")]
+    kinds = [kind for kind in module.Wire.__mro__ if kind.__module__.startswith("bench.systems.")]
+    return [kind for kind in kinds if kind.__module__ != "bench.systems._twin"]
 
 
 def _encoding(case: Case, module: Any, is_async: bool) -> list[Any]:

@@ -222,7 +222,7 @@ def method(run: Run, system: str = "") -> None:
     display(Folded("Plan", _html(tables.plan(run))), Folded("Versions", _html(tables.versions(run))))
     pieces = code.of_run(run, system)
     if absent := code.absent(run, system):
-        print(f"The file of {absent} is not here or cannot be read, so its call is not shown: python -m bench list")
+        print(f"{absent} cannot be imported here, so its call is not shown: python -m bench list")
     elif not pieces:
         print("An external load generator timed these calls; its source is not part of this project.")
     for piece in pieces:

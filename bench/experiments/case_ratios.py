@@ -3,8 +3,10 @@
 import math
 from dataclasses import dataclass
 
+import pandas as pd
+
 from bench.analysis.comparison import QUANTITIES, effect
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
 from bench.text import quantity
 
@@ -37,7 +39,7 @@ class Ratio:
     @property
     def is_certain(self) -> bool:
         """Whether the interval excludes 1: the two cases are distinguishable."""
-        return self.interval.low > 1 or self.interval.high < 1
+        return self.interval.excludes(1)
 
     @property
     def range(self) -> str:
@@ -57,7 +59,7 @@ def times(found: Interval) -> str:
 
 def confidence(interval: Interval) -> str:
     """Return the ends of an interval in words, or why there are none."""
-    if math.isnan(interval.low):
+    if not interval.has_ends:
         return "no 95 % CI from fewer than six blocks"
     return f"95 % CI {quantity(interval.low)} to {quantity(interval.high)}"
 
@@ -65,6 +67,11 @@ def confidence(interval: Interval) -> str:
 def ratio(run: Run, base: int, other: int, name: str) -> Ratio:
     """Return the ratio of one quantity of two cases, other over base."""
     return Ratio(base, other, name, effect(run, base, other, name))
+
+
+def across(run: Run, rows: pd.DataFrame, name: str) -> Ratio | None:
+    """Return the ratio of the last case of some rows of ``Run.cases`` over the first; None of fewer than two."""
+    return ratio(run, number_of(rows.index[0]), number_of(rows.index[-1]), name) if len(rows) > 1 else None
 
 
 def load_of(run: Run, case: int) -> str:

@@ -81,6 +81,11 @@ def figure_of(notebook: str) -> ModuleType:
     return _part(notebook, "figure")
 
 
+def findings_of(notebook: str) -> ModuleType:
+    """Return the module of what is found in a notebook's run, without drawing."""
+    return _part(notebook, "findings")
+
+
 def text_of(notebook: str) -> ModuleType:
     """Return the module that says what a notebook's figure shows: its ``conclusion`` and other texts."""
     return _part(notebook, "text")

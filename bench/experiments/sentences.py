@@ -1,5 +1,6 @@
 """Sentences computed from a run: its conclusions, when there is none, and the phrases that notebooks share."""
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
@@ -56,7 +57,7 @@ def limit_of(run: Run, case: int) -> Limit:
     """Return what limited the rate of a case, by the CPU utilization of its roles."""
     found = resources(run, case)
     utilization = listed(f"{one.name} {one.busy:.0%}" for one in found)
-    if run.cases.loc[case, "server_cpu_us_per_call"] != run.cases.loc[case, "server_cpu_us_per_call"]:
+    if math.isnan(run.cases.loc[case, "server_cpu_us_per_call"]):
         return Limit(utilization, (), UNKNOWN)
     busy = tuple(full(found))
     asking, serving = (any(role in one.roles for one in busy) for role in ("client", "server"))

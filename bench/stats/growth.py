@@ -31,7 +31,7 @@ class Line:
         middle = self.base + self.each.middle * n
         half = _student(self.points) * self.spread
         half *= math.sqrt(1 + 1 / self.points + (n - self.centre) ** 2 / self.squares)
-        return Interval(middle, middle - half, middle + half, CONFIDENCE)
+        return Interval(middle, middle - half, middle + half)
 
 
 def line(n: Array, y: Array) -> Line:
@@ -44,7 +44,7 @@ def line(n: Array, y: Array) -> Line:
     base = float(y.mean() - slope * n.mean())
     spread = math.sqrt(float(np.sum((y - base - slope * n) ** 2)) / (len(n) - 2))
     half = _student(len(n)) * spread / math.sqrt(squares)
-    return Line(base, Interval(slope, slope - half, slope + half, CONFIDENCE), spread, len(n), float(n.mean()), squares)
+    return Line(base, Interval(slope, slope - half, slope + half), spread, len(n), float(n.mean()), squares)
 
 
 def _student(points: int) -> float:

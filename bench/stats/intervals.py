@@ -19,12 +19,28 @@ LEAST_PAIRS = 6  # with fewer no signed-rank interval covers with 95 %
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its interval, in the unit of the data, and the probability that it covers."""
+    """An estimate with its interval, in the unit of the data, and the probability that it covers.
+
+    low, high: NaN where no interval of so few values covers with 95 %. middle: NaN of no values.
+    """
 
     middle: float
-    low: float
-    high: float
-    confidence: float
+    low: float = math.nan
+    high: float = math.nan
+    confidence: float = CONFIDENCE
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether there were enough values for an interval."""
+        return not math.isnan(self.low)
+
+    def excludes(self, value: float) -> bool:
+        """Return whether a value is outside the interval: the estimate is distinguishable from it."""
+        return self.low > value or self.high < value
+
+    def exp(self) -> "Interval":
+        """Return the interval of a ratio from that of its logarithm."""
+        return Interval(math.exp(self.middle), math.exp(self.low), math.exp(self.high), self.confidence)
 
 
 def quantile_interval(values: Array, p: float, independent: float | None = None) -> tuple[float, float] | None:
@@ -79,13 +95,6 @@ def effective_size(values: Array) -> float:
     return float(min(n, n / (1 + 2 * max(0.0, total))))
 
 
-def lag1(values: Array) -> float:
-    """Return the correlation of the ranks of neighbouring calls; 0 where nothing varies."""
-    if len(values) < 3:
-        return 0.0
-    return float(autocorrelation(ranks(values))[1])
-
-
 def _signed_rank_tail(n: int) -> Array:
     """Return for each signed-rank sum 0 ... n(n+1)/2 how likely one up to it is between equals."""
     if n > EXACT:
@@ -119,41 +128,31 @@ def _normal_tail(most: int, variance: float) -> Array:
     return np.asarray(special.ndtr((np.arange(most + 1) + 0.5 - most / 2) / math.sqrt(variance)))
 
 
-def _by_order(differences: Array, tail: Array, middle: float) -> Interval | None:
-    """Return the interval between the k-th smallest and the k-th largest difference that covers with 95 %."""
-    cut = int(np.searchsorted(tail, (1 - CONFIDENCE) / 2, side="right"))
+def _median_with_ends(differences: Array, tail: Array) -> Interval:
+    """Return the median of differences, between the k-th smallest and the k-th largest that cover with 95 %."""
+    if not len(differences):
+        return Interval(math.nan)
+    middle, cut = float(np.median(differences)), int(np.searchsorted(tail, (1 - CONFIDENCE) / 2, side="right"))
     if cut == 0:
-        return None
+        return Interval(middle)
     ordered = np.sort(differences)
     return Interval(middle, float(ordered[cut - 1]), float(ordered[-cut]), float(1 - 2 * tail[cut - 1]))
 
 
-def paired_shift(differences: Array) -> Interval | None:
-    """Return the Hodges-Lehmann centre of paired differences, and its interval by inverting the signed-rank test.
+def paired_shift(differences: Array) -> Interval:
+    """Return the Hodges-Lehmann centre of paired differences: the median of the means of all pairs of them.
 
-    None below six pairs: no interval of them covers with 95 %.
+    Its interval inverts the signed-rank test; below six differences none covers with 95 %.
     """
-    walsh = _walsh(differences)
-    return _by_order(walsh, _signed_rank_tail(len(differences)), float(np.median(walsh))) if len(walsh) else None
-
-
-def walsh_median(differences: Array) -> float:
-    """Return the Hodges-Lehmann centre of paired differences: the median of the means of all pairs of them."""
-    return float(np.median(_walsh(differences)))
-
-
-def _walsh(differences: Array) -> Array:
     d = np.asarray(differences, float)
     first, second = np.triu_indices(len(d))
-    return np.asarray((d[first] + d[second]) / 2)
+    return _median_with_ends((d[first] + d[second]) / 2, _signed_rank_tail(len(d)))
 
 
-def shift(ours: Array, theirs: Array) -> Interval | None:
-    """Return the Hodges-Lehmann shift of one group against another, and its Mann-Whitney interval, or None."""
-    if not len(ours) or not len(theirs):
-        return None
+def shift(ours: Array, theirs: Array) -> Interval:
+    """Return the Hodges-Lehmann shift of one group against another, and its Mann-Whitney interval."""
     differences = np.subtract.outer(np.asarray(ours, float), np.asarray(theirs, float)).ravel()
-    return _by_order(differences, _mann_whitney_tail(len(ours), len(theirs)), float(np.median(differences)))
+    return _median_with_ends(differences, _mann_whitney_tail(len(ours), len(theirs)))
 
 
 def holm(p_values: Array) -> Array:

@@ -4,7 +4,6 @@ Hosts that do not agree measure different things: the tail of the pooled calls i
 slowest path, weighted by how many calls it made (Treadmill: Zhang et al., ISCA 2016, section 3).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,15 +41,9 @@ def agreement(values: Array, margin: float = MARGIN) -> Agreement:
     """
     logs = np.log(np.asarray(values, float))
     others = (logs.sum(axis=1, keepdims=True) - logs) / (logs.shape[1] - 1)
-    ratios = tuple(_ratio(difference) for difference in (logs - others).T)
-    if any(one.low != one.low for one in ratios):
+    ratios = tuple(intervals.paired_shift(difference).exp() for difference in (logs - others).T)
+    if any(not ratio.has_ends for ratio in ratios):
         return Agreement(ratios, UNKNOWN)
-    outside = [one for one in ratios if not (1 / (1 + margin) <= one.low and one.high <= 1 + margin)]
-    differ = any(one.low > 1 or one.high < 1 for one in outside)
+    outside = [ratio for ratio in ratios if not (1 / (1 + margin) <= ratio.low and ratio.high <= 1 + margin)]
+    differ = any(ratio.excludes(1) for ratio in outside)
     return Agreement(ratios, DIFFER if differ else UNKNOWN if outside else AGREE)
-
-
-def _ratio(logs: Array) -> Interval:
-    found = intervals.paired_shift(logs)
-    low, high = (math.exp(found.low), math.exp(found.high)) if found else (math.nan, math.nan)
-    return Interval(math.exp(intervals.walsh_median(logs)), low, high, intervals.CONFIDENCE)

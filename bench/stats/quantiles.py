@@ -1,8 +1,7 @@
 """Quantiles: of one start, over starts, and how many samples they need."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,16 +40,24 @@ def carried(values: Array, p: float) -> float:
     return quantile(values, p) if p <= 0.5 or len(values) >= needed_samples(p) else math.nan
 
 
-def across_starts(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return (median, smallest, largest) of one number per start.
+class Spread(NamedTuple):
+    """The median over the starts, and the smallest and largest of them."""
+
+    middle: float
+    low: float
+    high: float
+
+
+def across_starts(values: npt.ArrayLike) -> Spread:
+    """Return the median, smallest and largest of one number per start; NaN where there is none.
 
     With R starts the two ends enclose the true median with probability 1 - 2 * 2**-R: 96.9 % for R = 6.
     """
     array = np.asarray(values, float)
     array = array[~np.isnan(array)]
     if array.size == 0:
-        return math.nan, math.nan, math.nan
-    return float(np.median(array)), float(array.min()), float(array.max())
+        return Spread(math.nan, math.nan, math.nan)
+    return Spread(float(np.median(array)), float(array.min()), float(array.max()))
 
 
 def coverage(starts: int) -> float:

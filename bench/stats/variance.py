@@ -11,19 +11,27 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from bench.stats.intervals import CONFIDENCE
 from bench.stats.quantiles import Array
+
+MOST_PARTS, MOST_STARTS = 1000, 10_000  # what is proposed at most
 
 
 @dataclass(frozen=True)
-class Level:
-    """One level of repetition: its variance apart from the levels inside it, and its share of the whole."""
+class Components:
+    """The variance between the parts of a window (T_1^2), and between starts apart from it (T_2^2)."""
 
-    name: str
-    variance: float
-    share: float
+    parts: float
+    starts: float
+
+    @property
+    def share(self) -> float:
+        """The share of the starts in the whole variance."""
+        total = self.parts + self.starts
+        return self.starts / total if total else 0.0
 
 
-def nested(starts: Sequence[Array], names: tuple[str, str] = ("parts of a window", "starts")) -> list[Level]:
+def nested(starts: Sequence[Array]) -> Components:
     """Return the variance components of values measured several times in each of several starts.
 
     S_1^2 is the mean variance inside a start, S_2^2 the variance of the starts' means; T_1^2 = S_1^2,
@@ -32,32 +40,30 @@ def nested(starts: Sequence[Array], names: tuple[str, str] = ("parts of a window
     inside = float(np.mean([np.var(values, ddof=1) for values in starts]))
     outside = float(np.var([np.mean(values) for values in starts], ddof=1))
     repeats = float(np.mean([len(values) for values in starts]))
-    parts = [inside, max(0.0, outside - inside / repeats)]
-    total = sum(parts)
-    return [Level(name, part, part / total if total else 0.0) for name, part in zip(names, parts, strict=True)]
+    return Components(inside, max(0.0, outside - inside / repeats))
 
 
-def best_repeats(inner: Level, outer: Level, inner_s: float, outer_s: float, most: int = 1000) -> int:
-    """Return how many inner repetitions one outer repetition is worth: ceil(sqrt(c2/c1 * T1^2/T2^2))."""
-    if not outer.variance:
-        return most
-    return max(1, min(most, math.ceil(math.sqrt(outer_s / inner_s * inner.variance / outer.variance))))
+def best_parts(of: Components, part_s: float, start_s: float) -> int:
+    """Return how many parts of a window one start is worth: ceil(sqrt(c2/c1 * T1^2/T2^2))."""
+    if not of.starts:
+        return MOST_PARTS
+    return max(1, min(MOST_PARTS, math.ceil(math.sqrt(start_s / part_s * of.parts / of.starts))))
 
 
-def detectable(spread: float, starts: int, confidence: float = 0.95) -> float:
+def detectable(spread: float, starts: int) -> float:
     """Return the smallest effect that this many pairs of starts can detect, as a ratio minus 1.
 
     ``spread``: standard deviation of ln(ratio) between two starts of one case.
     """
     if starts < 2:
         return math.inf
-    t = special.stdtrit(starts - 1, (1 + confidence) / 2)
+    t = special.stdtrit(starts - 1, (1 + CONFIDENCE) / 2)
     return float(math.exp(t * spread / math.sqrt(starts)) - 1)
 
 
-def starts_for(spread: float, margin: float, confidence: float = 0.95, most: int = 10_000) -> int:
+def starts_for(spread: float, margin: float) -> int:
     """Return how many pairs of starts detect a ratio of 1 + margin."""
     number = 2
-    while detectable(spread, number, confidence) > margin and number < most:
+    while detectable(spread, number) > margin and number < MOST_STARTS:
         number += max(1, number // 20)
     return number

@@ -9,20 +9,15 @@ from bench.analysis import budget
 from bench.errors import UsageError
 from bench.plan.case import Case
 from bench.run import stored
-from bench.stats.variance import Level
+from bench.stats.variance import Components
 from bench.validation.estimate import expected_s
 from bench.validation.profiles import make_plan
 
 CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 
 
-def spread(parts, starts):
-    total = parts + starts
-    return budget.Spread("zeromq ipc", Level("parts", parts, parts / total), Level("starts", starts, starts / total))
-
-
 def chosen(parts, starts, seconds=100):
-    return budget._best(make_plan("latency", CASES), seconds, [spread(parts, starts)] * 2)
+    return budget._best(make_plan("latency", CASES), seconds, [Components(parts, starts)] * 2)
 
 
 def test_more_starts_where_starts_differ_and_longer_windows_where_calls_do():

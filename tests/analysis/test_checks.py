@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from handmade import PAIR, file_by_file, handmade, moody, noisy, reference
+from handmade import PAIR, file_by_file, handmade, moody, noisy
 
 from bench.analysis import checks, stationarity
 from bench.analysis.checks import CAUTION, INVALID, PASS
@@ -75,14 +75,6 @@ def test_saturated_clients_are_not_the_servers_capacity():
     both = handmade([Case("zeromq", "ipc", clients=2)], [100], client_cpu_ns=9 * 10**8, server_cpu_ns=10**9)
     assert checks.client_limited(busy) == [0] and checks.client_limited(both) == []
     assert not re.search(CAPACITY, outcome(both, "limit").found)
-
-
-def test_the_reference_of_throughput_says_what_was_its_limit():
-    run = reference("throughput")
-    if limited := checks.client_limited(run):
-        rates = run.cases.loc[limited, "rate_per_s"]
-        assert re.search(CAPACITY, outcome(run, "limit").found)[1] == f"{rates.max():,.0f}"
-    assert bool(limited) == bool(re.search(CAPACITY, outcome(run, "limit").found))
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,14 @@ def is_where_it_says(piece):
     return lines[piece.line - 1].strip() == piece.text.splitlines()[0]
 
 
+def need(system):
+    if reason := systems.missing(system):
+        pytest.skip(str(reason))
+
+
 @pytest.mark.parametrize("system", systems.names())
 def test_every_system_shows_its_call_as_its_file_has_it(system):
+    need(system)
     loop, *calls = code.of_case(Case(system, systems.constant(system, "TRANSPORTS")[-1], options={"client": "python"}))
     assert loop.file.name == "timed_loops.py" and {"call", "caller", "Client"} & {defined(piece) for piece in calls}
     assert all(map(is_where_it_says, calls))
@@ -63,6 +69,7 @@ def test_the_loop_is_the_one_that_times_such_a_case(case, names):
 
 @pytest.mark.parametrize("system", ["sockets_c", "zeromq_c", "grpc_cpp", "xmlrpc_c"])
 def test_a_native_client_shows_its_own_loop_and_call(system):
+    need(system)
     loop, call = code.of_case(Case(system, "tcp"))
     assert loop.file.name == "_native.hpp" and call.file.name == f"_{system}.cpp" and loop.language == "cpp"
     assert loop.text.startswith("void closed(") and call.text.startswith("Reply call(")

@@ -108,7 +108,7 @@ def test_what_is_chosen_is_spelled_without_defaults():
 
 
 CASES = [
-    {"system": "xmlrpc_stdlib", "transport": "tcp", "payload_bytes": 1, "options": {"http": "1.0"}},
+    {"system": "xmlrpc_stdlib", "transport": "tcp", "payload_bytes": 1, "options": {"tls": True}},
     {"system": "sockets", "transport": "tcp", "payload_bytes": 9, "clients": 3, "placement": "free"},
     {"system": "sockets", "transport": "ipc", "payload_bytes": 100, "rate": 300, "clients": 4},
     {"system": "sockets", "transport": "ipc", "payload_bytes": 500, "message": "items"},

@@ -12,13 +12,17 @@ from bench.apps.teaching import predictions, questions, scores
 from bench.experiments import published, registry, tables
 from bench.experiments import sentences as words
 from bench.experiments.case_ratios import times
-from bench.experiments.clients.findings import best, bursts, gain, grown
-from bench.experiments.overview.findings import over_sockets, rates
+from bench.experiments.clients.findings import gain, grown
+from bench.experiments.overview.findings import over_sockets
 from bench.plan.case import Case
 from bench.stats.intervals import Interval
 
 SHOWN = re.compile(re.sub(r"1\\\.11", r"[\\d.]+", re.escape(times(Interval(1.11, 1.11, 1.11, 0.95)))))
 TEXTS = ("conclusion", "answers", "factors", "router")
+NOTEBOOKS = (
+    *("latency", "throughput", "clients", "wamp", "placement", "overview"),
+    *("messages", "streaming", "connections", "fanin", "network"),
+)
 
 
 def sentences(notebook):
@@ -37,10 +41,10 @@ def quantity_of(starts, name):
     return total_cpu(starts) if name == "cpu_us_per_call" else starts[name]
 
 
-@pytest.mark.parametrize("notebook", tables.RATIOS)
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_sentences_and_table_give_the_same_ratios(notebook):
     run = reference(notebook)
-    found = tables.RATIOS[notebook](run)
+    found = registry.findings_of(notebook).ratios(run)
     assert found
     for one in found:
         logs = [np.log(quantity_of(run.starts_of(case).set_index("block"), one.name)) for case in (one.base, one.other)]
@@ -54,7 +58,7 @@ def test_sentences_and_table_give_the_same_ratios(notebook):
     assert [f"{row['ratio']} times ({row['interval']})" for _, row in shown.iterrows()] == list(map(str, found))
 
 
-@pytest.mark.parametrize("question", [one.name for n in tables.RATIOS for one in asked(n)])
+@pytest.mark.parametrize("question", [one.name for n in NOTEBOOKS for one in asked(n)])
 def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkeypatch):
     one = questions.find(question)
     run = reference(one.notebook)
@@ -65,15 +69,6 @@ def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkey
     made = predictions.Prediction(1, 2, "because I say so", "2000-01-01T00:00:00+00:00")
     said = str(scores.Score(one, made, "", questions.measured(run, one)))
     assert f" {value} times" in said and f"{low} to {high}" in said
-
-
-def test_the_gain_of_a_second_client_is_one_number_for_each_load():
-    run = reference("clients")
-    burst, whole = gain(run, bursts(run), 2), gain(run, grown(run), 2)
-    text = words.text(run, "answers")
-    assert 0 <= text.index(str(burst)) < text.index(str(whole))
-    assert questions.measured(run, questions.find("clients q1"))[0] == whole.value
-    assert questions.measured(run, questions.find("clients q2"))[0] == gain(run, grown(run), best(run)).value
 
 
 def test_a_ratio_in_the_labs_own_form_is_labelled():
@@ -106,10 +101,3 @@ def test_overview_measures_raw_sockets_over_every_transport_that_a_system_uses()
     planned = registry.plan("overview", system="[sockets, http_stdlib]").cases
     assert {case.transport for case in planned if case.system == "sockets"} == {"ipc", "tcp"}
     assert {case.transport for case in registry.plan("overview", system="zeromq").cases} == {"ipc", "inproc"}
-
-
-def test_the_gains_of_overview_are_those_of_its_sentences():
-    run = reference("overview")
-    both = rates(run).sort_values("gain")
-    for system in (both.index[0], both.index[-1]):
-        assert f"**{system}**: {both.loc[system, 'ratio']}, from " in words.conclusion(run)

@@ -29,15 +29,8 @@ MEASURING = [file for file in NOTEBOOKS if file.stem not in POOLING]
 FEWER = {  # cases than the notebook has: what is left out is measured by other tests
     "clients": ["-p", "clients", "[1, 2]"],
     "messages": [
-        "-p",
-        "system",
-        "[sockets, grpc_sync]",
-        "-p",
-        "codec",
-        "[json, protobuf]",
-        "-p",
-        "payload_bytes",
-        "[200, 2000]",
+        *("-p", "system", "[sockets, grpc_sync]", "-p", "codec", "[json, protobuf]"),
+        *("-p", "payload_bytes", "[200, 2000]"),
     ],
     "nodelay": ["-p", "system", "sockets", "-p", "sizes", "70000"],
     "capacity": ["-p", "first", "4000", "-p", "objective", "p50<5ms"],
@@ -122,18 +115,8 @@ def test_no_cell_binds_a_parameter_s_name_and_defaults_are_the_plan_s(notebook):
 
 def test_parameters_as_users_type_them(tmp_path):
     words = [
-        "-p",
-        "transport",
-        "tcp",
-        "-p",
-        "payload_bytes",
-        "[100, 1000]",
-        "-p",
-        "seed",
-        "2",
-        "-p",
-        "profile",
-        "smoke",
+        *("-p", "transport", "tcp", "-p", "payload_bytes", "[100, 1000]"),
+        *("-p", "seed", "2", "-p", "profile", "smoke"),
     ]
     papermill_here("latency.ipynb", str(tmp_path / "out.ipynb"), *words)
     plan = Run(stored.find("latest")).plan

@@ -7,11 +7,11 @@ from handmade import reference
 
 from bench.errors import UsageError
 from bench.experiments import registry
-from bench.experiments.marginal.findings import Spread
 from bench.experiments.origins import findings, text
 from bench.experiments.origins.findings import Replica
 from bench.measurement import runner
 from bench.run.frames import Run
+from bench.stats import Spread
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from handmade import recorded, usual
 
 from bench.analysis import checks
 from bench.errors import UsageError
-from bench.experiments import registry, tables
+from bench.experiments import registry
 from bench.experiments.retries import findings, text
 from bench.measurement import runner
 from bench.measurement.reports import attempts_of
@@ -101,15 +101,6 @@ def test_the_prediction_is_utilization_times_attempts():
     rows = [line.strip("|").split(" | ")[1:] for line in said.splitlines()[2:]]
     assert [row[:2] for row in rows] == [["1", "20%"], ["4", "80%"], ["1.1", "22%"], ["10", "200%"]]
     assert rows[0][2] == rows[1][2] == rows[2][2] != rows[3][2]
-
-
-def test_the_table_says_whether_the_load_recovered():
-    stuck = [(0, 0, 0, 2, 0), (1, 0, 10, 12, 10), (2, 0, 20, 122, 20)]
-    stuck += [(3 + n, 0, 130 + n, 0, 130 + n) for n in range(0, 860, 5)]
-    calm = [*GIVEN_UP[:4], *((4 + n, 0, 130 + n, 132 + n, 130 + n) for n in range(0, 860, 5))]
-    run = run_of([case(), case(retries=3)], [calm, stuck])
-    table = tables.retries(run)["recovery after the freeze"]
-    assert table.iloc[0].startswith("0.0 s") and not any(letter.isdigit() for letter in table.iloc[1])
 
 
 def test_a_start_that_does_not_recover_counts_as_the_longest():

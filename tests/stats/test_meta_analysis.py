@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.stats import intervals
-from bench.stats.meta_analysis import heterogeneity, pool, standard_error
+from bench.stats.meta_analysis import pool, standard_error
 
 # Colditz et al. 1994, BCG vaccine against tuberculosis: cases and others, vaccinated and not. The answers are those of
 # R's metafor, rma(measure="RR", method="DL"), and the data its dat.bcg.
@@ -65,23 +65,6 @@ def test_the_order_of_studies_does_not_matter(studies, chance):
         assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-6, rel=1e-6)
 
 
-@given(EFFECTS, st.lists(ERRORS, min_size=2, max_size=12))
-def test_without_heterogeneity_it_is_the_fixed_effect(effect, errors):
-    found = pool([effect] * len(errors), errors)
-    weights = [error**-2 for error in errors]
-    assert found.tau2 == 0 and found.i2 == 0 and found.q == pytest.approx(0, abs=1e-9)
-    assert found.middle == pytest.approx(effect, abs=1e-9) and found.error == pytest.approx(1 / math.sqrt(sum(weights)))
-
-
-@given(STUDIES)
-def test_no_variance_is_found_exactly_where_q_is_what_chance_gives(studies):
-    y, v = np.array([one for one, _ in studies]), np.array([one**2 for _, one in studies])
-    q, tau2 = heterogeneity(y, v)
-    assert (tau2 == 0) == (q <= len(studies) - 1)
-    if tau2 == 0 and len(studies) > 1:
-        assert pool(y, np.sqrt(v)).middle == pytest.approx(np.average(y, weights=1 / v))
-
-
 @given(EFFECTS, ERRORS)
 def test_one_machine_stays_what_it_is(effect, error):
     found = pool([effect], [error])
@@ -90,16 +73,7 @@ def test_one_machine_stays_what_it_is(effect, error):
     assert found.high - effect == pytest.approx(1.959964 * error, rel=1e-5)
 
 
-@given(STUDIES, EFFECTS, st.floats(0.1, 10))
-def test_it_moves_and_grows_with_the_effects(studies, by, times):
-    effects, errors = (np.array(each) for each in zip(*studies, strict=True))
-    one, other = pool(effects, errors), pool(times * (effects + by), times * errors)
-    assert other.middle == pytest.approx(times * (one.middle + by), abs=1e-6, rel=1e-6)
-    assert other.tau2 == pytest.approx(times**2 * one.tau2, abs=1e-6, rel=1e-6)
-    assert other.i2 == pytest.approx(one.i2, abs=1e-6)
-
-
-@pytest.mark.parametrize("starts", [6, 8, 12, 24])
+@pytest.mark.parametrize("starts", [6, 24])
 def test_a_standard_error_from_an_interval_is_that_of_the_mean(starts):
     chance = np.random.default_rng(starts)
     found = [intervals.paired_shift(chance.normal(size=starts)) for _ in range(1000)]
@@ -107,8 +81,7 @@ def test_a_standard_error_from_an_interval_is_that_of_the_mean(starts):
     assert 0.95 < math.sqrt(np.mean(np.square(errors))) < 1.15  # of sigma, which is 1
 
 
-@pytest.mark.parametrize("tau", [0.1, 0.3])
-@pytest.mark.parametrize("machines", [3, 6, 12])
+@pytest.mark.parametrize(("machines", "tau"), [(3, 0.3), (12, 0.1)])
 def test_intervals_and_predictions_cover(machines, tau):
     """The whole way, from six starts of each machine: of 600 classes at least 92 in 100 are right."""
     chance, covered, predicted, runs = np.random.default_rng(machines), 0, 0, 600

@@ -80,7 +80,7 @@ def _ratio(run: SubmittedRun, case: Case, name: str, starts: Any, baselines: Any
         return f"{QUANTITIES[name][0]} is not known of it, or not of raw sockets beside it"
     baseline = theirs[blocks].to_numpy(float)
     effect = intervals.paired_shift(np.log(ours[blocks].to_numpy(float) / baseline))
-    if effect is None:
+    if not effect.has_ends:
         return f"{len(blocks)} starts: at least {intervals.LEAST_PAIRS} are needed for an interval"
     if effect.high <= effect.low:
         return "its starts do not vary at all, and no measurement does that"

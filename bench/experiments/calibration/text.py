@@ -1,5 +1,7 @@
 """What the figure of measured against true says."""
 
+import math
+
 import numpy as np
 
 from bench import stats
@@ -7,19 +9,19 @@ from bench.experiments.calibration.findings import MARGIN, Truth, frozen, truths
 from bench.experiments.calibration.plan import PACED_PER_S
 from bench.run.frames import Run
 from bench.simulation.virtual_time import overhead_us
-from bench.text import duration, listed
+from bench.text import duration, listed, paragraphs
 
 WEIGHED = "constant, closed"  # what the overhead was taken from
 
 
 def conclusion(run: Run) -> str:
     """Say how many quantiles are within the margin of the truth, what the instrument adds, and what a freeze shows."""
-    return "\n\n".join((accuracy(run), correction(run)))
+    return paragraphs(accuracy(run), correction(run))
 
 
 def accuracy(run: Run) -> str:
     """Say which server was measured, how many quantiles are within the margin, and what the instrument adds."""
-    return "\n\n".join((server(run), _closeness(run), instrument(run)))
+    return paragraphs(server(run), _closeness(run), instrument(run))
 
 
 def server(run: Run) -> str:
@@ -57,11 +59,8 @@ def instrument(run: Run) -> str:
             added = float(np.median([one.measured - one.true for one in medians]))
             parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
     late = float(run.cases["pacing_p99_us"].max())
-    paced = (
-        f" On idle connections the p99 lateness is at most {duration(late)} (median over starts)."
-        if late == late
-        else ""
-    )
+    paced = f" On idle connections the p99 lateness is at most {duration(late)} (median over starts)."
+    paced = "" if math.isnan(late) else paced
     return (
         f"A round trip takes {duration(overhead_us(run))} longer than the service time (the overhead, taken from the "
         f"constant distribution and added to all true values).{paced} The error of the medians is {listed(parts)} "

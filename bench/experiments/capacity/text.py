@@ -1,5 +1,7 @@
 """What the figure of a search for a capacity says."""
 
+import math
+
 from bench.experiments.capacity.findings import bracket, case_at, probes, searched
 from bench.experiments.sentences import limit_of
 from bench.plan.case import LEAST_ACHIEVED
@@ -37,7 +39,7 @@ def conclusion(run: Run) -> str:
 
 def _cost(run: Run, rate: float) -> str:
     case = case_at(run, rate)
-    if case is None or run.cases.loc[case, "server_cpu_us_per_call"] != run.cases.loc[case, "server_cpu_us_per_call"]:
+    if case is None or math.isnan(run.cases.loc[case, "server_cpu_us_per_call"]):
         return ""
     row = run.cases.loc[case]
     client, server = (duration(row[f"{role}_cpu_us_per_call"]) for role in ("client", "server"))

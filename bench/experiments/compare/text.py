@@ -1,5 +1,7 @@
 """Sentences of compare.ipynb: the verdict on each quantity, and what more starts would detect."""
 
+import math
+
 import numpy as np
 
 from bench.analysis import budget, verdicts
@@ -30,7 +32,8 @@ def conclusion(run: Run) -> str:
 
 
 def _said(one: Comparison) -> str:
-    interval = f"95 % CI {one.low:.2f} to {one.high:.2f}" if one.low == one.low else "no 95 % CI from so few starts"
+    known = not math.isnan(one.low)
+    interval = f"95 % CI {one.low:.2f} to {one.high:.2f}" if known else "no 95 % CI from so few starts"
     if one.verdict == DIFFERENT:
         better = (one.ratio > 1) == one.more_is_better
         verdict = "better" if better else "worse"
@@ -47,8 +50,7 @@ def effort(run: Run) -> str:
     for case in (A, B):
         rows = run.samples_of(case, warm=True, headline=True)
         parts = [_parts(values["rtt_ns"].to_numpy()) for _, values in rows.groupby("start")]
-        levels = variance.nested([part for part in parts if len(part) > 1])
-        shares[run.labels[case]] = levels[1].share
+        shares[run.labels[case]] = variance.nested([medians for medians in parts if len(medians) > 1]).share
     spread = run.starts.groupby(["block", "case"])[column(0.5)].first().unstack()
     deviation = float(np.log(spread[B] / spread[A]).dropna().std())
     between = listed(f"{share:.0%} ({label})" for label, share in shares.items())

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.analysis.resources import total_cpu
-from bench.experiments.case_ratios import P50, RATE, Ratio, ratio
-from bench.run.frames import Run, number_of, once
+from bench.experiments.case_ratios import P50, RATE, Ratio, across, ratio
+from bench.run.frames import Run, once
 
 
 @once
@@ -70,18 +70,14 @@ def beside(run: Run) -> list[Beside]:
 
 def persistence(run: Run, system: str) -> Ratio | None:
     """Return how many times the calls per second of the most renewed connections a persistent connection makes."""
-    mine = churn(run)
-    mine = mine[mine["system"] == system]
-    if mine.empty or mine["calls_per_connection"].iloc[-1] != 0 or len(mine) < 2:
-        return None
-    return ratio(run, number_of(mine.index[0]), number_of(mine.index[-1]), RATE)
+    rows = churn(run).query("system == @system")
+    has_persistent = (rows["calls_per_connection"] == 0).any()
+    return across(run, rows, RATE) if has_persistent else None
 
 
 def deepening(run: Run, system: str, name: str = RATE) -> Ratio | None:
     """Return how many times the quantity of the fewest calls under way the most of them have."""
-    mine = depth(run)
-    mine = mine[mine["system"] == system]
-    return ratio(run, number_of(mine.index[0]), number_of(mine.index[-1]), name) if len(mine) > 1 else None
+    return across(run, depth(run).query("system == @system"), name)
 
 
 def blocking(run: Run, one: Beside) -> Ratio | None:
@@ -99,4 +95,5 @@ def ratios(run: Run) -> list[Ratio]:
     renewed, deep = (list(rows["system"].drop_duplicates()) for rows in (churn(run), depth(run)))
     found = [persistence(run, name) for name in renewed]
     found += [deepening(run, name, quantity) for name in deep for quantity in (RATE, P50)]
-    return [one for one in [*found, *(blocking(run, each) for each in beside(run))] if one is not None]
+    found += [blocking(run, small_calls) for small_calls in beside(run)]
+    return [ratio for ratio in found if ratio is not None]

@@ -1,5 +1,7 @@
 """Sentences of connections.ipynb: what new connections cost, what depth gives, what a large call does to small ones."""
 
+import math
+
 from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.connections.findings import (
     Beside,
@@ -15,12 +17,12 @@ from bench.experiments.connections.findings import (
 )
 from bench.experiments.sentences import limit_of
 from bench.run.frames import Run, number_of
-from bench.text import duration, listed, quantity
+from bench.text import duration, listed, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Say what new connections cost, what more calls under way give, and what a large call does to small ones."""
-    return "\n\n".join(part for part in (renewal(run), depths(run), head_of_line(run)) if part)
+    return paragraphs(renewal(run), depths(run), head_of_line(run))
 
 
 def renewal(run: Run) -> str:
@@ -103,7 +105,7 @@ def ports(run: Run) -> str:
     rows = churn(run)
     for case in rows.index[rows["calls_per_connection"] > 0]:
         row = run.cases.loc[case]
-        if row["opened_per_call"] != row["opened_per_call"]:
+        if math.isnan(row["opened_per_call"]):
             continue
         if run.case(number_of(case)).transport != "tcp" or run.case(number_of(case)).calls_per_connection != 1:
             continue

@@ -41,8 +41,8 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
     known: ratios paired by block; for pairs that it lacks, starts are compared without pairing (Mann-Whitney).
     """
     over = [f"**{row.name}** is overloaded at its rate: no time is reported." for row in shown if row.over]
-    found = [(row, *stats.across_starts(list(row.medians))) for row in shown if not row.over]
-    found = sorted((one for one in found if one[1] == one[1]), key=lambda one: one[1])
+    found = [(row, *stats.across_starts(row.medians)) for row in shown if not row.over]
+    found = sorted((entry for entry in found if not math.isnan(entry[1])), key=lambda entry: entry[1])
     if not found:
         return " ".join(over)
     first, shortest, low, high = found[0]
@@ -56,11 +56,7 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
 
 def unpaired(base: Row, other: Row) -> Interval:
     """Return the ratio of two results' start medians, not paired: Hodges-Lehmann with the Mann-Whitney interval."""
-    ours, theirs = np.log(other.medians), np.log(base.medians)
-    found = intervals.shift(ours, theirs)
-    middle = found.middle if found else float(np.median(np.subtract.outer(ours, theirs)))
-    ends = (math.exp(found.low), math.exp(found.high)) if found else (math.nan, math.nan)
-    return Interval(math.exp(middle), *ends, intervals.CONFIDENCE)
+    return intervals.shift(np.log(other.medians), np.log(base.medians)).exp()
 
 
 def _ratio(interval: Interval) -> str:

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bench.analysis.resources import total_cpu
-from bench.experiments.case_ratios import P50, RATE, Ratio, ratio
+from bench.experiments.case_ratios import P50, RATE, Ratio, across, ratio
 from bench.run.frames import Run, number_of, once
 
 ROLES = ("client", "server", "router")
@@ -61,23 +61,21 @@ def best(run: Run, system: str) -> int:
 
 def growth(run: Run, system: str) -> Ratio | None:
     """Return how many times the calls per second of the fewest clients the most make; None of one number of clients."""
-    few, many = fewest(run, system), most(run, system)
-    return ratio(run, few, many, RATE) if few != many else None
+    return across(run, of(run, system), RATE)
 
 
 def delay(run: Run, system: str) -> Ratio | None:
     """Return how many times as long the median RTT is with the most clients as with the fewest."""
-    few, many = fewest(run, system), most(run, system)
-    return ratio(run, few, many, P50) if few != many else None
+    return across(run, of(run, system), P50)
 
 
-def detour(run: Run, system: str, name: str = P50) -> Ratio | None:
-    """Return how many times a quantity of a direct call one through a broker has, with the fewest clients."""
+def detour(run: Run, system: str) -> Ratio | None:
+    """Return how many times as long a call through a broker takes as a direct one, with the fewest clients."""
     base = direct(run)
     if base is None or not is_brokered(run, system):
         return None
     alike = run.case(fewest(run, base)).under_way == run.case(fewest(run, system)).under_way
-    return ratio(run, fewest(run, base), fewest(run, system), name) if alike else None
+    return ratio(run, fewest(run, base), fewest(run, system), P50) if alike else None
 
 
 def cpu_us(run: Run, case: int) -> float:

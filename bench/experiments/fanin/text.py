@@ -15,12 +15,12 @@ from bench.experiments.fanin.findings import (
 )
 from bench.experiments.sentences import limit_of
 from bench.run.frames import Run
-from bench.text import duration, quantity
+from bench.text import duration, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Say what a broker adds to a call, how each system grows with the clients, and what limits it."""
-    return "\n\n".join(part for part in (detours(run), growths(run)) if part)
+    return paragraphs(detours(run), growths(run))
 
 
 def detours(run: Run) -> str:

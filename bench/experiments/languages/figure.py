@@ -135,7 +135,7 @@ def cpu(run: Run, axes: Axes) -> None:
 
 def _cpu_us(run: Run, case: int, role: str) -> float:
     """Return the median over starts of a role's CPU time per call, in us."""
-    return across_starts(findings.cpu_us(run, case, role).to_list())[0]
+    return across_starts(findings.cpu_us(run, case, role)).middle
 
 
 def rates(run: Run, axes: Axes) -> None:

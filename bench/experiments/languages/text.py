@@ -1,19 +1,21 @@
 """Sentences of languages.ipynb: how much of the time per call is Python's, on which side, and what limits the rate."""
 
+import math
+
 from bench.experiments.case_ratios import confidence, times
 from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Cross
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity
+from bench.text import duration, paragraphs, quantity
 
 NATIVE = {"client": "with a native client alone", "server": "with a native server alone", "native": "with both native"}
 
 
 def conclusion(run: Run) -> str:
     """Return what part of the time per call is Python's, by side, and what a native side does to the throughput."""
-    return "\n\n".join(part for part in (left(run), throughput(run)) if part)
+    return paragraphs(left(run), throughput(run))
 
 
 def left(run: Run) -> str:
@@ -25,7 +27,7 @@ def left(run: Run) -> str:
 def _left(run: Run, cross: Cross) -> str:
     found = findings.remaining(run, cross)
     before, after = (_median(run, case) for case in (cross.python, cross.native))
-    most = " (not distinguishable from all of it)" if found.low == found.low and found.high >= 1 else ""
+    most = " (not distinguishable from all of it)" if found.high >= 1 else ""
     return (
         f"- **{cross.name}**: with both sides native, {_percent(found)} of the median round trip is left{most}: "
         f"{after} instead of {before}. {_side(run, cross, 'client')}. {_side(run, cross, 'server')}."
@@ -36,7 +38,7 @@ def _side(run: Run, cross: Cross, which: str) -> str:
     """Say what a native side changes; where the interval holds 0, that it is not distinguishable."""
     one = findings.removed(run, cross, which)
     words = f"A native {which} alone"
-    if one.low == one.low and one.low <= 0 <= one.high:
+    if one.low <= 0 <= one.high:
         low, high = (f"{100 * end:.0f}" for end in (one.low, one.high))
         return f"{words} makes no distinguishable difference (it removes {low} to {high} %, 95 % CI)"
     if one.middle < 0:
@@ -51,7 +53,7 @@ def cpu(run: Run) -> str:
         parts = []
         for role in findings.CPU:
             both = [
-                duration(across_starts(findings.cpu_us(run, case, role).to_list())[0])
+                duration(across_starts(findings.cpu_us(run, case, role)).middle)
                 for case in (cross.python, getattr(cross, role))
             ]
             parts.append(
@@ -67,7 +69,7 @@ def throughput(run: Run) -> str:
     for cross in findings.several(run):
         gains = [(which, findings.rate_gain(run, cross, which)) for which in NATIVE]
         parts = [f"{times(one)} as many {NATIVE[which]}" for which, one in gains]
-        rate = quantity(across_starts(run.starts_of(cross.python)[findings.RATE].to_list())[0])
+        rate = quantity(across_starts(run.starts_of(cross.python)[findings.RATE]).middle)
         lines.append(
             f"- **{cross.name}**, {cross.callers} callers in one process: {rate} calls per second with both sides in "
             f"Python; {', '.join(parts[:-1])}, {parts[-1]}.{_bottleneck(run, cross)}"
@@ -87,12 +89,12 @@ def _bottleneck(run: Run, cross: Cross) -> str:
 
 def _percent(one: Interval) -> str:
     """Return a share with its interval, in percent."""
-    if one.middle != one.middle:
+    if math.isnan(one.middle):
         return "an unknown share"
-    if one.low != one.low:
+    if not one.has_ends:
         return f"{100 * one.middle:.0f} % ({confidence(one)})"
     return f"{100 * one.middle:.0f} % (95 % CI {100 * one.low:.0f} to {100 * one.high:.0f})"
 
 
 def _median(run: Run, case: int) -> str:
-    return duration(across_starts(run.starts_of(case)[findings.RTT].to_list())[0])
+    return duration(across_starts(run.starts_of(case)[findings.RTT]).middle)

@@ -1,5 +1,7 @@
 """Round trips compared with raw sockets over the same transport."""
 
+import math
+
 from bench.experiments.case_ratios import P50, Ratio, ratio
 from bench.run.frames import Run
 
@@ -14,4 +16,4 @@ def ratios(run: Run) -> list[Ratio]:
         base = run.first(system=BASELINE, transport=of.transport, payload_bytes=of.payload_bytes, load="closed")
         if of.system not in (BASELINE, "loopback") and of.load == "closed" and base is not None:
             found.append(ratio(run, base, case, P50))
-    return [one for one in found if one.value == one.value]
+    return [ratio for ratio in found if not math.isnan(ratio.value)]

@@ -5,6 +5,7 @@ and connecting, b per call, c per byte. Each start gives its own a, b and c by l
 starts is the estimate, their range its interval (``stats.coverage``).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,17 +13,9 @@ import pandas as pd
 
 from bench import stats
 from bench.run.frames import Run, once
-from bench.stats import Array
+from bench.stats import Array, Spread
 
 KINDS = ("wall", "client", "server")  # what is spent: time from beginning to end, CPU time of either side
-
-
-class Spread(NamedTuple):
-    """The median over the starts, and the smallest and largest of them."""
-
-    middle: float
-    low: float
-    high: float
 
 
 class Costs(NamedTuple):
@@ -65,30 +58,30 @@ def fits(run: Run, case: int, kind: str) -> list[tuple[float, float, float]]:
 def costs(run: Run, case: int, kind: str) -> Costs:
     """Return what a case's starts, calls and bytes cost by regression."""
     each = zip(*fits(run, case, kind), strict=True)
-    return Costs(*(Spread(*stats.across_starts(list(one))) for one in each))
+    return Costs(*(stats.across_starts(cost) for cost in each))
 
 
 @once
 def call_us(run: Run, case: int, kind: str) -> Spread:
     """Return what one call of the smallest payload costs by regression: b + c s, in us."""
     size = run.case(case).payload_bytes
-    each = [b + (c * size / 1e3 if c == c else 0) for _, b, c in fits(run, case, kind)]
-    return Spread(*stats.across_starts(each))
+    each = [b + (0 if math.isnan(c) else c * size / 1e3) for _, b, c in fits(run, case, kind)]
+    return stats.across_starts(each)
 
 
-def difference_us(run: Run, case: int, kind: str = "wall") -> Spread:
+def difference_us(run: Run, case: int) -> Spread:
     """Return what one call costs as the origin measured it: (T of many calls - T of one) / (many - 1), in us.
 
     Many is the number nearest to the origin's hundred; NaN where no process made one call.
     """
-    rows = spent(run, case, kind)
+    rows = spent(run, case, "wall")
     rows = rows[rows["payload_bytes"] == run.case(case).payload_bytes]
     many = of_hundred(run, case)
     each = []
     for _, mine in rows.groupby("start"):
         one, all_of_them = (mine.loc[mine["calls"] == count, "us"].median() for count in (1, many))
         each.append((all_of_them - one) / (many - 1) if many > 1 else np.nan)
-    return Spread(*stats.across_starts(each))
+    return stats.across_starts(each)
 
 
 def of_hundred(run: Run, case: int) -> int:
@@ -103,7 +96,7 @@ def stopwatch_us(run: Run, case: int) -> Spread:
     rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == run.case(case).payload_bytes)]
     most = rows[rows["calls"] == rows["calls"].max()]
     each = (most["called_ns"] - most["answered_ns"]) / (most["calls"] - 1) / 1e3
-    return Spread(*stats.across_starts(each.groupby(most["start"]).median().to_list()))
+    return stats.across_starts(each.groupby(most["start"]).median())
 
 
 def phases_us(run: Run, case: int) -> dict[str, float]:

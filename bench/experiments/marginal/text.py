@@ -1,18 +1,19 @@
 """What the figure of whole client processes says."""
 
-from bench.experiments.marginal.findings import KINDS, Spread, call_us, cases, costs, difference_us, stopwatch_us
+from bench.experiments.marginal.findings import KINDS, call_us, cases, costs, difference_us, stopwatch_us
 from bench.run.frames import Run
-from bench.text import duration, quantity
+from bench.stats import Spread
+from bench.text import duration, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Say what starting, a call and a byte cost, and how HTTP and Python compare with the alternatives."""
-    return "\n\n".join((each(run), ways(run)))
+    return paragraphs(each(run), ways(run))
 
 
 def each(run: Run) -> str:
     """Say what starting, a call and a byte cost in each case, and how the cases compare."""
-    return "\n\n".join(part for part in (_costs(run), _pairs(run)) if part)
+    return paragraphs(_costs(run), _pairs(run))
 
 
 def _costs(run: Run) -> str:

@@ -8,19 +8,12 @@ import pandas as pd
 from bench import message_types, stats
 from bench.experiments.case_ratios import P50, Ratio, ratio
 from bench.run.frames import Run, once
+from bench.stats import Spread
 from bench.validation.message_support import codec_of
 
 CLIENT = ("request_encode_ns", "reply_decode_ns")  # what the client's codec does in a call
 SERVER = ("request_decode_ns", "reply_encode_ns")
 LITTLE, DOMINANT = 0.1, 0.5  # shares of the call
-
-
-class Spread(NamedTuple):
-    """The median over the starts, and the smallest and largest of them."""
-
-    middle: float
-    low: float
-    high: float
 
 
 class Split(NamedTuple):
@@ -50,7 +43,7 @@ def parts(run: Run, case: int) -> pd.DataFrame:
 def split(run: Run, case: int) -> Split:
     """Return how a case's call is divided, over its starts."""
     rows = parts(run, case)
-    return Split(*(Spread(*stats.across_starts(rows[name].to_list())) for name in Split._fields))
+    return Split(*(stats.across_starts(rows[name]) for name in Split._fields))
 
 
 def is_message(run: Run, case: int) -> bool:

@@ -1,15 +1,17 @@
 """Sentences of messages.ipynb: the serializer or the transport, and from which size on."""
 
+import math
+
 from bench.experiments.case_ratios import P50, ratio
 from bench.experiments.messages import findings
 from bench.experiments.messages.findings import DOMINANT, LITTLE
 from bench.run.frames import Run
-from bench.text import duration, listed, quantity
+from bench.text import duration, listed, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Return the codec's share of the calls, what another codec changes, and the sizes at which the codec dominates."""
-    return "\n\n".join(part for part in (systems(run), best(run), sizes(run)) if part)
+    return paragraphs(systems(run), best(run), sizes(run))
 
 
 def systems(run: Run) -> str:
@@ -77,6 +79,6 @@ def _sizes(run: Run, name: str, cases: list[int]) -> str:
 
 def _crossing(run: Run, cases: list[int], shares: list[float], level: float, words: str) -> str:
     at = findings.crossing_bytes(run, cases, level)
-    if at == at:
-        return f"{words} of the call at about {quantity(at, 'B')}"
-    return f"{'more' if min(shares) > level else 'less'} than {words} at every size"
+    if math.isnan(at):
+        return f"{'more' if min(shares) > level else 'less'} than {words} at every size"
+    return f"{words} of the call at about {quantity(at, 'B')}"

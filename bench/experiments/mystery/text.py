@@ -1,5 +1,7 @@
 """What the figure of the boxes says: the symptoms of each, never its fault."""
 
+import math
+
 import pandas as pd
 
 from bench.analysis import comparison
@@ -58,5 +60,5 @@ def _counted(run: Run, case: int) -> list[str]:
     starts = run.starts_of(case)
     names = {"tcp_delayed_acks": "delayed ACKs", "tcp_connections": "new connections"}
     per_call = {words: (starts[field] / starts["calls"]).median() for field, words in names.items()}
-    counted = " and ".join(f"{value:.2f} {words}" for words, value in per_call.items() if value == value)
+    counted = " and ".join(f"{value:.2f} {words}" for words, value in per_call.items() if not math.isnan(value))
     return [f"the kernel counted {counted} per call"] if counted else []

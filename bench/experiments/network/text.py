@@ -18,14 +18,14 @@ from bench.experiments.network.findings import (
 from bench.experiments.nodelay.findings import DELAY_S
 from bench.plan.namespaces import bandwidth
 from bench.run.frames import Run
-from bench.text import duration, listed, plain, quantity
+from bench.text import duration, listed, paragraphs, plain, quantity
 
 WHERE = {VETH: "over the veth pair", FAR: "between the hosts"}
 
 
 def conclusion(run: Run) -> str:
     """Return what the link adds, when bandwidth decides, what is left of the order, and where the stall ends."""
-    return "\n\n".join(part for part in (links(run), bandwidths(run), order(run), stall(run)) if part)
+    return paragraphs(links(run), bandwidths(run), order(run), stall(run))
 
 
 def links(run: Run) -> str:

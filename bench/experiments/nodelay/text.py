@@ -5,17 +5,17 @@ import numpy as np
 from bench.experiments.nodelay.findings import DELAY_S, Combination, combinations
 from bench.experiments.published import XMLRPC_C
 from bench.run.frames import Run
-from bench.text import duration, plain, quantity
+from bench.text import duration, paragraphs, plain, quantity
 
 
 def conclusion(run: Run) -> str:
     """Say what the stalls do to each system, how good the prediction is, and how the origin's numbers compare."""
-    return "\n\n".join(part for part in (predicted(run), systems(run)) if part)
+    return paragraphs(predicted(run), systems(run))
 
 
 def systems(run: Run) -> str:
     """Say what the stalls do to each system, and how the origin's numbers compare."""
-    return "\n\n".join(part for part in (_systems(run), _origin(run)) if part)
+    return paragraphs(_systems(run), _origin(run))
 
 
 def _rate(run: Run, one: Combination) -> float:

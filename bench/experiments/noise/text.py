@@ -38,7 +38,9 @@ def clock(run: Run) -> str:
 
 def _late_median(run: Run, case: int) -> float:
     """Return the median over the starts of the median lateness in us, as the figure's line."""
-    return across_starts([stats.quantile(each.to_numpy(), 0.5) for _, each in overshoot(run, case).groupby(level=0)])[0]
+    return across_starts(
+        [stats.quantile(each.to_numpy(), 0.5) for _, each in overshoot(run, case).groupby(level=0)]
+    ).middle
 
 
 def _late(run: Run, case: int, p: float) -> float:

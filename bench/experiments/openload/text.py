@@ -1,5 +1,7 @@
 """What the figure of open loads says."""
 
+import math
+
 import numpy as np
 
 from bench import stats
@@ -17,19 +19,19 @@ from bench.experiments.openload.findings import (
     sweep,
 )
 from bench.run.frames import Run, number_of, numbered
-from bench.text import duration, listed
+from bench.text import duration, listed, paragraphs
 
 P99 = "p99_response_us"
 
 
 def conclusion(run: Run) -> str:
     """Say how response times grow with the load, how good the prediction is, and what a freeze does to users."""
-    return "\n\n".join(part for part in (growth(run), freeze(run)) if part)
+    return paragraphs(growth(run), freeze(run))
 
 
 def growth(run: Run) -> str:
     """Say how response times grow with the load, and how good the prediction is."""
-    return "\n\n".join(part for part in (_growth(run), _model(run)) if part)
+    return paragraphs(_growth(run), _model(run))
 
 
 def _growth(run: Run) -> str:
@@ -91,7 +93,7 @@ def utilization(run: Run) -> str:
         rho, busy = row["offered_per_s"] * service, row["server_cpu_percent"]
         measured = "overloaded" if case in over else duration(_mean_us(run, case))
         wanted = duration(mean) if np.isfinite(mean) else "no limit: ρ ≥ 1"
-        cpu = f"{busy:.0f} %" if busy == busy else "not known"
+        cpu = "not known" if math.isnan(busy) else f"{busy:.0f} %"
         lines.append(f"| {row['offered_per_s']:g}/s | {rho:.0%} | {cpu} | {wanted} | {measured} |")
     around = alone(run)["mean_rtt_us"] - 1e6 * service
     said = (

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from bench import stats
 from bench.analysis import comparison
 from bench.experiments.marginal import findings as marginal
-from bench.experiments.marginal.findings import Spread
 from bench.experiments.published import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
 from bench.run.frames import Run, once
+from bench.stats import Spread
 
 
 class Replica(NamedTuple):
@@ -47,7 +47,7 @@ class Relation(NamedTuple):
 def _column(run: Run, case: int, name: str, factor: float = 1.0) -> tuple[Spread, tuple[int, str]]:
     """Return the median and the range over the starts of a case's number, and where it is from."""
     each = run.starts_of(case)[name] * factor
-    return Spread(*stats.across_starts(each.to_list())), (case, name)
+    return stats.across_starts(each), (case, name)
 
 
 def _wamp(run: Run) -> Iterator[Replica]:
@@ -147,6 +147,6 @@ def _paired(run: Run, one: Replica, other: Replica) -> tuple[Spread, bool]:
     if one.source is None or other.source is None:
         return widest, False
     found = comparison.effect(run, other.source[0], one.source[0], one.source[1])
-    if found.low == found.low:
+    if found.has_ends:
         return Spread(found.middle, found.low, found.high), True
     return widest, False

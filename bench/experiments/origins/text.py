@@ -5,13 +5,14 @@ import numpy as np
 from bench.experiments.origins.findings import Relation, relations, replicas
 from bench.experiments.sentences import factor
 from bench.run.frames import Run
+from bench.text import paragraphs
 
 NEAR = 1.5  # two ratios within this factor count as the same
 
 
 def conclusion(run: Run) -> str:
     """Say how much faster the numbers are here, and which ratios of the origins were reproduced."""
-    return "\n\n".join((_faster(run), _relations(run)))
+    return paragraphs(_faster(run), _relations(run))
 
 
 def _faster(run: Run) -> str:

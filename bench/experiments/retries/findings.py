@@ -137,7 +137,7 @@ def recovery_words(one: Outcome) -> str:
     known = one.recovery_s.dropna()
     if known.empty:
         return "the server did not freeze"
-    middle, low, high = across_starts(known.to_list())
+    middle, low, high = across_starts(known)
     if not np.isfinite(middle):
         return "not within the window" + f" ({one.recovered} of {len(known)} starts did)" * bool(one.recovered)
     longest = f"{high:.1f}" if np.isfinite(high) else "more than the window"

@@ -3,11 +3,12 @@
 from bench.experiments.retries.findings import Outcome, outcomes, recovery_words, utilization
 from bench.run.frames import Run
 from bench.stats import across_starts
+from bench.text import paragraphs
 
 
 def conclusion(run: Run) -> str:
     """Say what the load was, what each policy did to the server, and what queueing theory predicts."""
-    return "\n\n".join((offered(run), storm(run), predicted(run)))
+    return paragraphs(offered(run), storm(run), predicted(run))
 
 
 def offered(run: Run) -> str:
@@ -28,7 +29,7 @@ def storm(run: Run) -> str:
 
 
 def _line(one: Outcome) -> str:
-    made, met, wasted = (across_starts(each.to_list())[0] for each in (one.attempts_per_request, one.met, one.wasted))
+    made, met, wasted = (across_starts(each).middle for each in (one.attempts_per_request, one.met, one.wasted))
     known = int(one.recovery_s.notna().sum())
     if not known:
         ended = "the server did not freeze in the window"

@@ -1,6 +1,7 @@
 """What the figure of rates against workers says."""
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -11,12 +12,12 @@ from bench.experiments.scaleup.findings import cpus, engine, of_bytes, server_ho
 from bench.experiments.sentences import why_not_more
 from bench.run.frames import Run, number_of
 from bench.stats import scalability
-from bench.text import counted, quantity
+from bench.text import counted, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Say what more workers bring, what the limit is, and what this machine cannot show."""
-    return "\n\n".join((_growth(run), _client(run), _machine(run)))
+    return paragraphs(_growth(run), _client(run), _machine(run))
 
 
 def _growth(run: Run) -> str:
@@ -75,7 +76,7 @@ def _machine(run: Run) -> str:
     reason = scalability.why_not(smallest["workers"].to_numpy(), cpus(run))
     if reason is None:
         found = scalability.fit(smallest["workers"].to_numpy(), smallest["rate_per_s"].to_numpy())
-        top = f", and the rate is highest at {found.peak:.0f} workers" if found.peak == found.peak else ""
+        top = "" if math.isnan(found.peak) else f", and the rate is highest at {found.peak:.0f} workers"
         law = f"contention {found.contention:.1%}, coherency {found.coherence:.2%}"
         return f"Fitted universal scalability law: {law}{top}."
     host, count = server_host(run), counted(cpus(run), "CPU")

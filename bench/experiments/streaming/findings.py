@@ -1,5 +1,6 @@
 """Reply streams: which keep their schedule, where replies are late, what each factor of the origin's choice costs."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -120,9 +121,9 @@ def steps(run: Run) -> list[Step]:
     found = []
     for factor, change, base, other in _changes(run):
         for name, words in QUANTITIES.items():
-            one = ratio(run, base, other, name)
-            if one.value == one.value:
-                found.append(Step(factor, change, words, one))
+            change_of_quantity = ratio(run, base, other, name)
+            if not math.isnan(change_of_quantity.value):
+                found.append(Step(factor, change, words, change_of_quantity))
     return found
 
 

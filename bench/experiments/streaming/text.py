@@ -4,24 +4,23 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis.resources import total_cpu
-from bench.experiments.case_ratios import Ratio, times
 from bench.experiments.published import VLLM
 from bench.experiments.streaming import findings
 from bench.experiments.streaming.findings import FIRST, QUANTITIES, Step
 from bench.run.frames import Run, numbered
-from bench.text import duration, listed, quantity
+from bench.text import duration, listed, paragraphs, quantity
 
 HALF = 0.5  # share of the sum of both medians
 
 
 def conclusion(run: Run) -> str:
-    """Return what arrives first and how evenly, where replies are late, and what survives of the origin's claim."""
-    return "\n\n".join(part for part in (arrival(run), where(run), origin(run)) if part)
+    """Return what arrives first and how evenly, where replies are late, and what the origin's choice changes."""
+    return paragraphs(arrival(run), where(run), origin(run))
 
 
 def arrival(run: Run) -> str:
     """Return the time to first message and the gaps, against the number of streams."""
-    return "\n\n".join(part for part in (_first(run), _schedule(run), _gaps(run)) if part)
+    return paragraphs(_first(run), _schedule(run), _gaps(run))
 
 
 def _streams(count: int | None) -> str:
@@ -74,7 +73,7 @@ def _gaps(run: Run) -> str:
 
 def where(run: Run) -> str:
     """Return where replies are late, and what a message costs in CPU time."""
-    return "\n\n".join(part for part in (_where(run), _cost(run)) if part)
+    return paragraphs(_where(run), _cost(run))
 
 
 def _where(run: Run) -> str:
@@ -111,11 +110,11 @@ def _cost(run: Run) -> str:
 
 def _cpu(row: "pd.Series[float]") -> str:
     parts = [(role, row[f"{role}_cpu_us_per_call"]) for role in ("client", "server", "router")]
-    return listed(f"{duration(us)} ({role})" for role, us in parts if us == us and us > 0)
+    return listed(f"{duration(us)} ({role})" for role, us in parts if us > 0)
 
 
 def origin(run: Run) -> str:
-    """Return what each step of the origin's choice changes here, and what survives of its claim."""
+    """Return what each step of the origin's choice changes here, beside the difference that it measured."""
     found = findings.steps(run)
     if not found:
         return ""
@@ -129,7 +128,7 @@ def origin(run: Run) -> str:
     )
     late = [findings.stack_name(run, case) for case in findings.stacks(run) if findings.is_behind(run.cases.loc[case])]
     behind = f"\n\nBehind schedule, so that their times are those of a queue: {listed(late)}." if late else ""
-    return "\n".join([head, *_steps(found)]) + behind + f"\n\n{_survives(run, found)}"
+    return "\n".join([head, *_steps(found)]) + behind + _difference(run, found)
 
 
 def _steps(found: list[Step]) -> list[str]:
@@ -146,30 +145,17 @@ def _whats(whats: list[str]) -> str:
     return "all three quantities" if len(whats) == len(QUANTITIES) else listed(whats)
 
 
-def _survives(run: Run, found: list[Step]) -> str:
-    """Return which parts of the origin's claim the run supports."""
-    stack = {one.what: one.ratio for one in found if one.factor == "stack"}
-    if not stack:
-        return ""
-    parts = [f"{what}: {_verdict(ratio)}" for what, ratio in stack.items()]
-    milliseconds = _difference(run, stack[QUANTITIES[FIRST]]) if QUANTITIES[FIRST] in stack else ""
-    return f'What survives of "ZeroMQ instead of gRPC": {"; ".join(parts)}.{milliseconds}'
-
-
-def _verdict(found: Ratio) -> str:
-    if not found.is_certain:
-        return "no difference that these starts distinguish"
-    return f"ZeroMQ {'needs less' if found.value < 1 else 'needs more'}, {times(found.interval)} gRPC's"
-
-
-def _difference(run: Run, found: Ratio) -> str:
+def _difference(run: Run, steps: list[Step]) -> str:
     """Return the difference of the two stacks in time to first message, beside the origin's."""
-    here = run.cases.loc[found.base, FIRST] - run.cases.loc[found.other, FIRST]
+    stack = next((step.ratio for step in steps if step.factor == "stack" and step.ratio.name == FIRST), None)
+    if stack is None:
+        return ""
+    here = run.cases.loc[stack.base, FIRST] - run.cases.loc[stack.other, FIRST]
     ttft = VLLM["ttft_ms"]
     theirs = 1e3 * (ttft["gRPC"] - ttft["ZeroMQ + protobuf"])
     explains = "explains" if here > 0.5 * theirs else "does not explain"
     return (
-        f" The difference in time to first message is {duration(abs(here))} here (of medians) and {duration(theirs)} "
-        f"there: the stack alone {explains} the origin's difference, which includes the model, its queue, and the CPU "
-        "time that both processes compete for."
+        f"\n\nZeroMQ instead of gRPC changes the time to first message by {duration(abs(here))} here (of medians) and "
+        f"by {duration(theirs)} there: the stack alone {explains} the origin's difference, which includes the model, "
+        "its queue, and the CPU time that both processes compete for."
     )

@@ -5,12 +5,12 @@ import pandas as pd
 from bench.experiments.sentences import clients_of, why_not_more
 from bench.experiments.throughput.findings import ends, growth, sweeps
 from bench.run.frames import Run
-from bench.text import quantity
+from bench.text import paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Return the highest one-way rates, the growth with parallel clients over each transport, and what limited it."""
-    return "\n\n".join(part for part in [_streams(run), *(_limit(run, rows) for rows in sweeps(run))] if part)
+    return paragraphs(_streams(run), *(_limit(run, rows) for rows in sweeps(run)))
 
 
 def _streams(run: Run) -> str:

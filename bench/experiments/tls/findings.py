@@ -131,26 +131,17 @@ def added(run: Run, plain: int, other: int, kind: str = "wall") -> Added:
     smallest, byte = sizes(run)[0], slopes(run, plain, other, kind)
     connection = connect_us(run, other, kind) - connect_us(run, plain, kind)
     call = call_us(run, other, smallest, kind) - call_us(run, plain, smallest, kind)
-    return Added(*(_over_blocks(one) for one in (connection - call, call, byte)))
+    return Added(*(intervals.paired_shift(costs.dropna()) for costs in (connection - call, call, byte)))
 
 
-def _over_blocks(each: "pd.Series[float]") -> Interval:
-    """Return the Hodges-Lehmann median of differences, with its interval; its ends are NaN below six blocks."""
-    known = each.dropna().to_numpy()
-    if not len(known):
-        return Interval(np.nan, np.nan, np.nan, intervals.CONFIDENCE)
-    found = intervals.paired_shift(known)
-    return found or Interval(intervals.walsh_median(known), np.nan, np.nan, intervals.CONFIDENCE)
+def connect_ratio(run: Run, pair: Pair) -> Interval:
+    """Return how many times as long the first reply over a new connection takes with encryption."""
+    return ratio_of(connect_us(run, pair.plain), connect_us(run, pair.encrypted))
 
 
-def connect_ratio(run: Run, pair: Pair, kind: str = "wall") -> Interval:
-    """Return how many times as much a connection with one call costs with encryption."""
-    return ratio_of(connect_us(run, pair.plain, kind), connect_us(run, pair.encrypted, kind))
-
-
-def call_ratio(run: Run, pair: Pair, payload_bytes: int, kind: str = "wall") -> Interval:
-    """Return how many times as much a call on an open connection costs with encryption."""
-    return ratio_of(*(call_us(run, case, payload_bytes, kind) for case in (pair.plain, pair.encrypted)))
+def call_ratio(run: Run, pair: Pair, payload_bytes: int) -> Interval:
+    """Return how many times as long a call on an open connection takes with encryption."""
+    return ratio_of(*(call_us(run, case, payload_bytes) for case in (pair.plain, pair.encrypted)))
 
 
 def resumed_ratio(run: Run, pair: Pair) -> Interval | None:
@@ -162,7 +153,7 @@ def resumed_ratio(run: Run, pair: Pair) -> Interval | None:
 
 def median(values: "pd.Series[float]") -> float:
     """Return the median over the blocks."""
-    return stats.across_starts(values.to_list())[0]
+    return stats.across_starts(values).middle
 
 
 @once

@@ -1,16 +1,18 @@
 """Sentences of tls.ipynb: what encryption adds to a connection, to a call and to a byte, and to CPU time."""
 
+import math
+
 from bench.experiments.case_ratios import confidence, times
 from bench.experiments.tls import findings
 from bench.experiments.tls.findings import Pair, pairs
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity
+from bench.text import duration, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
     """Return what encryption costs each system: per connection, per call, per kilobyte, and in CPU time."""
-    return "\n\n".join(part for part in (added(run), handshakes(run), load(run)) if part)
+    return paragraphs(added(run), handshakes(run), load(run))
 
 
 def added(run: Run) -> str:
@@ -65,7 +67,7 @@ def load(run: Run) -> str:
 
 def _cpu(run: Run, pair: Pair, payload_bytes: int) -> str:
     found = findings.cpu_ratio(run, pair, payload_bytes)
-    return times(found) if found.middle == found.middle else "not known"
+    return "not known" if math.isnan(found.middle) else times(found)
 
 
 def _name(run: Run, pair: Pair) -> str:
@@ -78,7 +80,7 @@ def _size(payload_bytes: int) -> str:
 
 def _time(one: Interval) -> str:
     """Return an added time with its interval; where that contains 0, what it is at most."""
-    if one.low != one.low:
+    if not one.has_ends:
         return f"{duration(one.middle)} (no 95 % CI from fewer than six blocks)"
     if one.low <= 0:
         return "nothing" if one.high <= 0 else f"at most {duration(one.high)} (not distinguishable from 0)"

@@ -1,6 +1,7 @@
 """Effects of factors in a full factorial: one factor at a time, averaged over the levels of all others."""
 
 import json
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,8 +36,7 @@ class Effect:
     @property
     def is_certain(self) -> bool:
         """Whether the 95 % interval of the effect, paired by block, excludes zero; not below six blocks."""
-        found = intervals.paired_shift(self.us)
-        return found is not None and (found.low > 0 or found.high < 0)
+        return intervals.paired_shift(self.us).excludes(0)
 
     @property
     def name(self) -> str:
@@ -71,14 +71,13 @@ def effects(run: Run, system: str = "wamp_crossbar") -> list[Effect]:
 def _effect(table: pd.DataFrame, factor: str, level: str, first: str) -> Effect:
     one, other = table.xs(level, level=factor), table.xs(first, level=factor)
     us = (one - other).mean().to_numpy()
-    ratio = np.exp(intervals.walsh_median(np.log(one / other).mean().to_numpy()))
-    return Effect(factor, level, first, us, *stats.across_starts(us), float(ratio))
+    ratio = intervals.paired_shift(np.log(one / other).mean()).exp().middle
+    return Effect(factor, level, first, us, *stats.across_starts(us), ratio)
 
 
 def is_larger(one: Effect, other: Effect) -> bool:
     """Return whether an effect is larger than another: the 95 % interval of their difference by block is above zero."""
-    found = intervals.paired_shift(one.us - other.us)
-    return found is not None and found.low > 0
+    return intervals.paired_shift(one.us - other.us).low > 0
 
 
 def quickest(run: Run) -> int | None:
@@ -101,7 +100,7 @@ def without_router(run: Run) -> list[Ratio]:
     direct = [
         case for case in run.find(transport=run.case(routed).transport) if run.case(case).system != "wamp_crossbar"
     ]
-    return [one for case in direct if (one := ratio(run, case, routed, P50)).value == one.value]
+    return [one for case in direct if not math.isnan((one := ratio(run, case, routed, P50)).value)]
 
 
 def ratios(run: Run) -> list[Ratio]:

@@ -7,19 +7,19 @@ from bench.experiments.sentences import P50
 from bench.experiments.wamp import findings
 from bench.experiments.wamp.findings import Effect
 from bench.run.frames import Run
-from bench.text import duration, listed, quantity
+from bench.text import duration, listed, paragraphs, quantity
 
 ORIGINS_FACTOR = 3.0  # 1.2 ms over 0.4 ms
 
 
 def conclusion(run: Run) -> str:
     """Return the ratio of the origin's two combinations, the effect of each factor, and the router's share."""
-    return "\n\n".join(part for part in (factors(run), router(run)) if part)
+    return paragraphs(factors(run), router(run))
 
 
 def factors(run: Run) -> str:
     """Return the ratio of the origin's two combinations, and the effect of each factor."""
-    return "\n\n".join(part for part in (_two(run), _factors(run)) if part)
+    return paragraphs(_two(run), _factors(run))
 
 
 def _two(run: Run) -> str:
