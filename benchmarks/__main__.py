@@ -84,8 +84,9 @@ def lab_rtt(case: Case, routers: Routers | None = None) -> float:
 
 def lab_rate(case: Case) -> float:
     """Return the laboratory's messages per second at the receiver."""
-    _, (_, times, messages) = measure(case, WINDOW_S, seed=1).marks
-    return stats.stream_rate(times, messages)
+    marks = measure(case, WINDOW_S, seed=1).tables["marks"]
+    first = marks["role"].index("server")
+    return stats.stream_rate(marks["t_ns"][first:], marks["messages"][first:])
 
 
 def compare(title: str, lab: Callable[[], float], other: Callable[[], float], unit: str, scale: float) -> None:

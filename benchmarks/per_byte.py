@@ -34,4 +34,4 @@ def _medians_us(delay: float, seed: int) -> Any:
     options = {"mean_us": MEAN_US, "ns_per_byte": delay, "server": oracle_server()}
     planned = tuple((CALLS, size) for size in SIZES)
     case = Case("oracle", "tcp", SIZES[0], options, load="reconnect", sessions=planned)
-    return np.array([row["median_ns"] / 1e3 for row in measure(checked(case), WINDOW_S, seed).sessions])
+    return np.array([row["median_ns"] / 1e3 for row in measure(checked(case), WINDOW_S, seed).tables["sessions"]])

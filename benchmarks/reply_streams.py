@@ -43,6 +43,6 @@ def _one(name: str, engine: str, seed: int) -> tuple[float, float, float]:
     streamed["engine"] = engine
     where = placement.default(parallel=True)
     measured = measure(checked(Case(name, "tcp", 2000, options, where, **streamed)), WINDOW_S, seed)
-    transit = measured.replies["transit_ns"]
+    transit = measured.tables["replies"]["transit_ns"]
     rate = measured.ledger["calls"] / measured.ledger["window_s"]
     return stats.quantile(transit, 0.5) / 1e6, stats.quantile(transit, 0.99) / 1e6, rate

@@ -78,7 +78,7 @@ def far_run(
              "gc_collections": 0 if clients else None} | (rows or {}).get(name, {})
             for name, role, first, clients in table
         ]  # fmt: skip
-        made.append(start_record.tables(start, block, index, case, StartRecord(known, calls=arrays, hosts=found)))
+        made.append(start_record.tables(start, block, index, case, StartRecord(known, arrays, {"hosts": found})))
     return write(folder, made)
 
 

@@ -91,7 +91,7 @@ def handmade(
         rtt = np.rint(1000 * rtt_us[index] * (1 + block / 100 + np.arange(calls) / 1e6)).astype("i8")
         rtt = (rtt * shape(start, calls)).astype("i8") if shape else rtt
         known = usual(calls, float(rtt.sum()) / 1e9) | ledger
-        return StartRecord(known, calls=[in_order(rtt)], hosts=list(hosts))
+        return StartRecord(known, [in_order(rtt)], {"hosts": list(hosts)})
 
     return of_plan(plan, record, write)
 

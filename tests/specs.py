@@ -2,8 +2,9 @@
 
 from dataclasses import fields
 
+from bench.child.client import make_load
 from bench.plan.case import Case
-from bench.process.spec import ClientSpec, ServerSpec
+from bench.process.spec import ClientSpec, Connect, ServerSpec
 
 OF_CASE = {field.name for field in fields(Case)}
 
@@ -28,3 +29,8 @@ def client_spec(**more) -> ClientSpec:
     of_case["max_calls"] *= of_case.get("callers", 1) * of_case.get("outstanding", 1)  # of each caller
     rest = {"window_s": 1.0, "cpus": None, "server_cpus": None, "share": (0, 1), "schedule_seed": 1}
     return ClientSpec(case=Case(**of_case), **rest | others)
+
+
+def library_load(system, options, address, spec):
+    """Return the load that a client's process makes of a specification."""
+    return make_load(system, options, Connect(address=address), spec)

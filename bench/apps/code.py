@@ -143,7 +143,8 @@ def _encoding(case: Case, module: Any, is_async: bool) -> list[Any]:
         if how is not None and how.is_native:
             return [module.coder]
         codec = importlib.import_module(f"bench.codecs.{case.options.get('codec')}")
-        return [(structured_messages.AsyncCarrier if is_async else structured_messages.Carrier).open, codec.coder]
+        carrier = structured_messages.Carrier
+        return [carrier.awaited_call if is_async else carrier.blocking_call, codec.coder]
     return []
 
 

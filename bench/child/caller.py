@@ -10,7 +10,8 @@ import inspect
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from types import CoroutineType
 from typing import Any
 
 from bench.child import timed_loops
@@ -34,9 +35,9 @@ class Failures:
             raise TransportError(f"{error} (and {count - 1} more calls of this caller failed)", error.kind) from error
 
 
-def failed(each: Sequence[Failures]) -> tuple[int, list[tuple[str, float, str]]]:
-    """Return the number of failed calls of a process's callers, and (name, count, unit) of each kind of failure."""
-    kinds = sum((one.kinds for one in each), Counter[str]())
+def failed(callers: Iterable[Any]) -> tuple[int, list[tuple[str, float, str]]]:
+    """Return the number of failed calls of all that have ``failures``, and (name, count, unit) of each kind."""
+    kinds = sum((caller.failures.kinds for caller in callers), Counter[str]())
     return kinds.total(), [(f"error_{kind}", count, "1") for kind, count in kinds.items()]
 
 
@@ -45,49 +46,53 @@ def answered(received: Buffer) -> int:
     return bisect.bisect_left(range(len(received)), True, key=lambda number: received[number] == 0)
 
 
-def renewed(make: Callable[[], Any], old: Any, error: TransportError) -> Any:
+async def renew(make: Callable[[], Any], old: Any, error: TransportError) -> Any:
     """Close a client that failed, and return a new one that is open; where it cannot connect, raise the failure."""
     with contextlib.suppress(TransportError, OSError):
-        old.close()
+        await resolve(old.close())
     fresh = make()
     try:
-        fresh.open()
+        await resolve(fresh.open())
     except TransportError:
         raise error from None
     return fresh
 
 
-async def renewed_async(make: Callable[[], Any], old: Any, error: TransportError) -> Any:
-    """Do what ``renewed`` does, for a client whose methods are awaited where they are ``async``."""
-    with contextlib.suppress(TransportError, OSError):
-        await done(old.close())
-    fresh = make()
-    try:
-        await done(fresh.open())
-    except TransportError:
-        raise error from None
-    return fresh
-
-
-async def done(result: Any) -> Any:
+async def resolve(result: Any) -> Any:
     """Return what a method returned, awaited where it is ``async``."""
     return await result if inspect.isawaitable(result) else result
 
 
-def runner_of(verb: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return what makes a result of a system's ``verb``: it runs a coroutine to its end, and returns a plain result."""
-    if not inspect.iscoroutinefunction(verb):
-        return lambda result: result
+def run_plain(result: Any) -> Any:
+    """Return what a blocking client's method returned; run a coroutine that awaits only such methods to its end."""
+    if not isinstance(result, CoroutineType):
+        return result
+    try:
+        result.send(None)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("a blocking client's coroutine waits for an event loop")
+
+
+def runner_of(is_async: bool) -> Callable[[Any], Any]:
+    """Return what runs a coroutine to its end: an event loop, where a client's methods are ``async``."""
+    if not is_async:
+        return run_plain
     import asyncio
 
     return asyncio.Runner().run
 
 
 class Caller:
-    """A client and its buffers; ``run`` executes the coroutines of an asynchronous client."""
+    """A client and its buffers.
+
+    run: what ``runner_of`` returned. The methods that make calls are coroutines for both kinds of clients; only the
+    timed loops in them are written twice.
+    """
 
     def __init__(self, make: Callable[[], Any], payloads: list[Any], size: int, run: Callable[[Any], Any]) -> None:
         self._make, self._payloads, self._run = make, payloads, run
+        self._is_async = run is not run_plain
         self._client = make()
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
         self.failures = Failures()
@@ -103,43 +108,27 @@ class Caller:
             raise timed_loops.wrong_answer(self._payloads[0], reply, 0)
         return took
 
-    def closed(self, until_ns: int) -> None:
+    async def closed(self, until_ns: int) -> None:
         """Call, wait, call again until an instant or until the buffers are full."""
+        loop: Any = timed_loops.closed_async if self._is_async else timed_loops.closed
         while room := self._room(until_ns):
             try:
-                self.calls += timed_loops.closed(self._client.call, self._payloads, *room, until_ns)
+                calls = loop(self._client.call, self._payloads, *room, until_ns)
+                self.calls += await calls if self._is_async else calls
                 return
             except TransportError as error:
-                self._renew(error, room[1])
+                await self._renew(error, room[1])
 
-    async def closed_async(self, until_ns: int) -> None:
-        """Do what ``closed`` does, for a client whose ``call`` is awaited."""
-        while room := self._room(until_ns):
-            try:
-                self.calls += await timed_loops.closed_async(self._client.call, self._payloads, *room, until_ns)
-                return
-            except TransportError as error:
-                await self._renew_async(error, room[1])
-
-    def opened(self, due: "array[int]", until_ns: int) -> None:
+    async def opened(self, due: "array[int]", until_ns: int) -> None:
         """Call when requests are due; remove failed requests from ``due``, but not unsent ones."""
+        loop: Any = timed_loops.opened_async if self._is_async else timed_loops.opened
         while room := self._room(until_ns):
             try:
-                self.calls += timed_loops.opened(self._client.call, self._payloads, due[self.calls :], *room, until_ns)
+                calls = loop(self._client.call, self._payloads, due[self.calls :], *room, until_ns)
+                self.calls += await calls if self._is_async else calls
                 return
             except TransportError as error:
-                self._renew(error, room[1])
-                due.pop(self.calls)
-
-    async def opened_async(self, due: "array[int]", until_ns: int) -> None:
-        """Do what ``opened`` does, for a client whose ``call`` is awaited."""
-        while room := self._room(until_ns):
-            rest = due[self.calls :]
-            try:
-                self.calls += await timed_loops.opened_async(self._client.call, self._payloads, rest, *room, until_ns)
-                return
-            except TransportError as error:
-                await self._renew_async(error, room[1])
+                await self._renew(error, room[1])
                 due.pop(self.calls)
 
     def _room(self, until_ns: int) -> tuple[Buffer, Buffer] | None:
@@ -157,15 +146,10 @@ class Caller:
         self.calls += answered(received)
         self.failures.add(error)
 
-    def _renew(self, error: TransportError, received: Buffer) -> None:
+    async def _renew(self, error: TransportError, received: Buffer) -> None:
         """Count a failure, and reconnect; if that fails, the server has ended: raise the failure."""
         self._count(error, received)
-        self._client = renewed(self._make, self._client, error)
-
-    async def _renew_async(self, error: TransportError, received: Buffer) -> None:
-        """Do what ``_renew`` does, for a client whose methods are awaited."""
-        self._count(error, received)
-        self._client = await renewed_async(self._make, self._client, error)
+        self._client = await renew(self._make, self._client, error)
 
     def close(self) -> None:
         """Disconnect."""

@@ -22,7 +22,7 @@ from bench.child.structured_messages import application, carried
 from bench.contract import Binding
 from bench.process import cpu_clocks
 from bench.process.channel import Channel, fail, pin, run_child
-from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, Proceed, Ready, Sent, Usage
+from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, Proceed, Ready, Sent
 
 
 class Inside(threading.Thread):
@@ -78,18 +78,18 @@ class Meter:
         """Read the CPU clocks at the first edge of the window."""
         self._server_ns, self._process_ns = self._server(), self._process()
 
-    def stop(self) -> Usage:
+    def stop(self) -> dict[str, Any]:
         """Return the resources used since ``start``; the server's part is None if it has its own process."""
         process_ns = self._process() - self._process_ns
         voluntary, involuntary = self._switches()
         server_ns = self._server() - self._server_ns if self._inside else None
-        return Usage(
-            client_cpu_ns=process_ns - (server_ns or 0),
-            server_cpu_ns=server_ns,
-            voluntary_switches=voluntary - self._voluntary,
-            involuntary_switches=involuntary - self._involuntary,
-            gc_collections=self._collected() - self._collections,
-        )
+        return {
+            "client_cpu_ns": process_ns - (server_ns or 0),
+            "server_cpu_ns": server_ns,
+            "voluntary_switches": voluntary - self._voluntary,
+            "involuntary_switches": involuntary - self._involuntary,
+            "gc_collections": self._collected() - self._collections,
+        }
 
     def _process(self) -> int:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -99,7 +99,8 @@ class Meter:
     def _switches(self) -> tuple[int, int]:
         usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         voluntary, involuntary = cpu_clocks.switches(self._pids) or (0, 0)
-        return voluntary + sum(one.ru_nvcsw for one in usages), involuntary + sum(one.ru_nivcsw for one in usages)
+        voluntary += sum(usage.ru_nvcsw for usage in usages)
+        return voluntary, involuntary + sum(usage.ru_nivcsw for usage in usages)
 
     def _server(self) -> int:
         return (self._inside.cpu_ns() or 0) if self._inside else 0
@@ -124,65 +125,58 @@ def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, Inside | None]:
 
 def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> Any:
     """Return the load: a stream, retries, processes, connections, a generator, the system's own program, or callers."""
-    address, case = server.address, spec.case
+    case, given = spec.case, (system, options, server.address, spec)
     if case.load == "session":
         from bench.child.session import Sessions
 
-        return Sessions(system, options, address, spec, server.pids)
+        return Sessions(*given, server.pids)
     if case.load == "reconnect":
         from bench.child.reconnects import Reconnects
 
         return Reconnects(system, options, spec, server)
-    if case.load == "reply_stream":
-        if case.engine == "wire":
-            from bench.child.reply_streams_wire import WireStreams
+    if case.load == "reply_stream" and case.engine == "wire":
+        from bench.child.reply_streams_wire import WireStreams
 
-            return WireStreams(system, options, address, spec)
+        return WireStreams(*given)
+    if case.load == "reply_stream":
         from bench.child.reply_streams import ReplyStreams
 
-        return ReplyStreams(system, options, address, spec)
+        return ReplyStreams(*given)
     if case.load == "stream":
-        return Sending(system, options, address, spec)
+        return Sending(*given)
     if case.load == "retry":
         from bench.child.retry_load import RetryLoad
 
-        return RetryLoad(system, options, address, spec)
+        return RetryLoad(*given)
     if case.engine == "wire" and case.outstanding > 1:
         from bench.child.wire_outstanding import WireOutstanding
 
-        return WireOutstanding(system, options, address, spec)
+        return WireOutstanding(*given)
     if case.engine == "wire":
         from bench.child.wire import WireLoad
 
-        return WireLoad(system, options, address, spec)
+        return WireLoad(*given)
     if case.engine != "library":
         from bench.child.generators._running import GeneratorLoad
 
-        return GeneratorLoad(system, options, address, spec)
-    is_shared = case.load == "open" and case.callers > 1  # the schedule, by several callers
-    if case.calls_per_connection or case.outstanding > 1 or case.large_bytes or is_shared:
-        return connections_load(system, options, address, spec)
-    if case.load == "closed" and systems.makes_calls(system, case.options):
-        payloads = timed_loops.make_payloads(case.payload_bytes, spec.seed)
-        return system.Load(address, options, payloads, case.callers, case.calls_per_caller)
-    return Callers(system, options, address, spec)
-
-
-def connections_load(system: Any, options: Any, address: str, spec: ClientSpec) -> Any:
-    """Return a load that renews its connections, or has several calls under way on each, or one schedule for all."""
-    if spec.case.calls_per_connection:
+        return GeneratorLoad(*given)
+    if case.calls_per_connection:
         from bench.child.renewed_connections import RenewedConnections
 
-        return RenewedConnections(system, options, address, spec)
-    if spec.case.load == "open":
+        return RenewedConnections(*given)
+    if case.load == "open" and (case.outstanding > 1 or case.callers > 1):
         from bench.child.outstanding_open import OpenOutstanding
 
-        return OpenOutstanding(system, options, address, spec)
-    from bench.child import outstanding
+        return OpenOutstanding(*given)
+    if case.outstanding > 1 or case.large_bytes:
+        from bench.child import outstanding
 
-    is_async = inspect.iscoroutinefunction(getattr(system.Client, "call", None))
-    kind = outstanding.Awaited if is_async else outstanding.Pipelined
-    return kind(system, options, address, spec)
+        is_async = inspect.iscoroutinefunction(getattr(system.Client, "call", None))
+        return (outstanding.Awaited if is_async else outstanding.Pipelined)(*given)
+    if case.load == "closed" and systems.makes_calls(system, case.options):
+        payloads = timed_loops.make_payloads(case.payload_bytes, spec.seed)
+        return system.Load(server.address, options, payloads, case.callers, case.calls_per_caller)
+    return Callers(*given)
 
 
 def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:
@@ -221,7 +215,7 @@ def main(channel: Channel) -> None:
     blobs = [*report.times, *((marks.times, marks.messages) if marks else ())]
     counted = inside.echo.count().count if inside and not marks and inside.is_alive() else None
     reported = {name: value for name, value in vars(report).items() if name != "times"}
-    channel.send(Done(**vars(used), **reported, blobs=blobs, counted=counted, late_ns=late_ns))
+    channel.send(Done(**used, **reported, blobs=blobs, counted=counted, late_ns=late_ns))
     channel.receive(Close)
     load.close()
     channel.send(Closed())

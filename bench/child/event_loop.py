@@ -20,9 +20,9 @@ class Punctual(selectors.DefaultSelector):
         end_ns = time.perf_counter_ns() + int(timeout * 1e9)
         if timeout > EARLY_S:
             select.select([self], [], [], timeout - EARLY_S)
-        while not (found := poll(0)) and time.perf_counter_ns() < end_ns:
+        while not (ready := poll(0)) and time.perf_counter_ns() < end_ns:
             pass
-        return found
+        return ready
 
 
 def make() -> Any:

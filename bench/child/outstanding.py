@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.child import structured_messages, timed_loops
-from bench.child.caller import Caller, Failures, failed, renewed, renewed_async
+from bench.child import timed_loops
+from bench.child.caller import Caller, Failures, failed, renew, run_plain
+from bench.child.structured_messages import ApartCarrier, Payloads
 from bench.contract import LoadReport
 from bench.errors import SystemFailedError, TransportError
 from bench.process.spec import ClientSpec
@@ -20,10 +21,9 @@ from bench.process.spec import ClientSpec
 LOST = ("connect", "read", "call", "UNAVAILABLE")  # kinds of failures after which the connection is opened anew
 
 
-def payloads_of(spec: ClientSpec, how: structured_messages.Carried | None) -> list[list[Any]]:
+def payloads_of_slots(spec: ClientSpec, payloads: list[Any]) -> list[list[Any]]:
     """Return the payloads of each slot of a process; those of the last are large if the specification says so."""
-    small = structured_messages.payloads(how, spec)
-    slots = [from_place(small, number) for number in range(spec.case.callers * spec.case.outstanding)]
+    slots = [from_place(payloads, number) for number in range(spec.case.callers * spec.case.outstanding)]
     if not spec.case.large_bytes:
         return slots
     return [*slots[:-1], timed_loops.make_payloads(spec.case.large_bytes, spec.seed)]
@@ -37,9 +37,8 @@ def from_place(payloads: list[Any], number: int) -> list[Any]:
 
 def report_of(slots: Sequence[Any], codec: dict[str, float]) -> LoadReport:
     """Return the number of calls, what failed, the times of each slot, and those of the codec alone."""
-    times = [memoryview(one)[: slot.calls] for slot in slots for one in (slot.sent, slot.received)]
-    calls, failures = sum(slot.calls for slot in slots), failed([slot.failures for slot in slots])
-    return LoadReport(calls, times, *failures, codec=codec)
+    times = [memoryview(column)[: slot.calls] for slot in slots for column in (slot.sent, slot.received)]
+    return LoadReport(sum(slot.calls for slot in slots), times, *failed(slots), codec=codec)
 
 
 class SharedClient:
@@ -60,7 +59,7 @@ class SharedClient:
         async with self._lock:
             if self.client is not old:
                 return
-            self.client = await renewed_async(self._make, old, error)
+            self.client = await renew(self._make, old, error)
 
 
 class AwaitedSlot(Caller):
@@ -70,28 +69,37 @@ class AwaitedSlot(Caller):
         super().__init__(lambda: shared.client, payloads, size, run)
         self._shared = shared
 
-    async def _renew_async(self, error: TransportError, received: Any) -> None:
+    async def _renew(self, error: TransportError, received: Any) -> None:
         self._count(error, received)
         await self._shared.renew(self._client, error)
         self._client = self._shared.client
 
 
-class Awaited:
+class SharedClients:
+    """The connections of a process with an asynchronous library, which all its slots share."""
+
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec, loop_factory: Any = None) -> None:
+        self._runner = asyncio.Runner(loop_factory=loop_factory)
+        self._payloads = Payloads(system, options, spec)
+        kind = system.Multiplexed if spec.case.outstanding > 1 else system.Client
+        make = self._payloads.around(functools.partial(kind, address, options))
+        self._connections = [SharedClient(make) for _ in range(spec.case.callers)]
+
+    def close(self) -> None:
+        """Disconnect."""
+        for connection in self._connections:
+            self._runner.run(connection.client.close())
+
+
+class Awaited(SharedClients):
     """The load of a process with an asynchronous library: a task for each slot, on the client of its connection."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self._runner = asyncio.Runner()
-        kind = system.Multiplexed if spec.case.outstanding > 1 else system.Client
-        make: Callable[[], Any] = functools.partial(kind, address, options)
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
-        self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
-        if self._carried is not None:
-            make = functools.partial(structured_messages.client, make, self._carried, is_async=True)
-        self._connections = [SharedClient(make) for _ in range(spec.case.callers)]
+        super().__init__(system, options, address, spec)
         depth, most = spec.case.outstanding, spec.case.calls_per_caller
         self._slots = [
             AwaitedSlot(self._connections[number // depth], payloads, most, self._runner.run)
-            for number, payloads in enumerate(payloads_of(spec, self._carried))
+            for number, payloads in enumerate(payloads_of_slots(spec, self._payloads.items))
         ]
 
     def first(self) -> int:
@@ -104,17 +112,11 @@ class Awaited:
         self._runner.run(self._side_by_side(until_ns))
 
     async def _side_by_side(self, until_ns: int) -> None:
-        await asyncio.gather(*(slot.closed_async(until_ns) for slot in self._slots))
+        await asyncio.gather(*(slot.closed(until_ns) for slot in self._slots))
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""
-        codec = structured_messages.timed_alone(self._carried, self._exchanges, self._spec)
-        return report_of(self._slots, codec)
-
-    def close(self) -> None:
-        """Disconnect."""
-        for connection in self._connections:
-            self._runner.run(connection.client.close())
+        return report_of(self._slots, self._payloads.codec_alone())
 
 
 class PipelinedSlot:
@@ -202,7 +204,7 @@ class Pipeline:
             if slot.payload:
                 slot.payload = b""
                 slot.failures.add(error)
-        self._connection = renewed(self._make, self._connection, error)
+        self._connection = run_plain(renew(self._make, self._connection, error))
 
     def close(self) -> None:
         """Disconnect."""
@@ -234,20 +236,16 @@ class Pipelined:
     """The load of a process with a blocking library: a thread for each connection, which has all its slots."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
-        self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
-        self._slots = [
-            PipelinedSlot(payloads, spec.case.calls_per_caller) for payloads in payloads_of(spec, self._carried)
-        ]
-        depth = spec.case.outstanding
+        self._payloads, most, depth = Payloads(system, options, spec), spec.case.calls_per_caller, spec.case.outstanding
+        self._slots = [PipelinedSlot(payloads, most) for payloads in payloads_of_slots(spec, self._payloads.items)]
 
         def make() -> Any:
             is_offered = hasattr(system, "Multiplexed")
-            bare = system.Multiplexed(address, options) if is_offered else OneByOne(system.Client(address, options))
-            return bare if self._carried is None else structured_messages.ApartCarrier(bare, self._carried)
+            return system.Multiplexed(address, options) if is_offered else OneByOne(system.Client(address, options))
 
+        make_carrier = self._payloads.around(make, ApartCarrier)
         self._connections = [
-            Pipeline(make, self._slots[place : place + depth]) for place in range(0, len(self._slots), depth)
+            Pipeline(make_carrier, self._slots[place : place + depth]) for place in range(0, len(self._slots), depth)
         ]
 
     def first(self) -> int:
@@ -267,8 +265,7 @@ class Pipelined:
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""
-        codec = structured_messages.timed_alone(self._carried, self._exchanges, self._spec)
-        return report_of(self._slots, codec)
+        return report_of(self._slots, self._payloads.codec_alone())
 
     def close(self) -> None:
         """Disconnect."""

@@ -5,18 +5,16 @@ is sent by the first that is free, and late: its lag counts from when it was due
 """
 
 import asyncio
-import functools
 import itertools
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
-from bench.child import event_loop, structured_messages, timed_loops
+from bench.child import event_loop, timed_loops
 from bench.child.caller import Failures, failed
-from bench.child.loads import schedule
-from bench.child.outstanding import SharedClient, from_place
+from bench.child.loads import begin, schedule
+from bench.child.outstanding import SharedClient, SharedClients, from_place
 from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec
@@ -39,11 +37,11 @@ class Schedule:
             return None
         if not self._idle and self.due[self._ahead] <= time.perf_counter_ns():
             return self._take()
-        mine: asyncio.Future[int | None] = self._loop.create_future()
-        self._idle.append(mine)
+        turn: asyncio.Future[int | None] = self._loop.create_future()
+        self._idle.append(turn)
         if self._timer is None:
             self._arm()
-        return await mine
+        return await turn
 
     def _is_over(self) -> bool:
         return self._ahead >= len(self.due) or time.perf_counter_ns() >= self._limit_ns
@@ -100,23 +98,16 @@ class OpenSlot:
                 raise timed_loops.wrong_answer(payload, reply, number)
 
 
-class OpenOutstanding:
+class OpenOutstanding(SharedClients):
     """The open load of a process with an asynchronous library: ``callers`` connections, some slots on each."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self._runner = asyncio.Runner(loop_factory=event_loop.make)
+        super().__init__(system, options, address, spec, loop_factory=event_loop.make)
         self._due = schedule(spec)
-        kind = system.Multiplexed if spec.case.outstanding > 1 else system.Client
-        make: Callable[[], Any] = functools.partial(kind, address, options)
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
-        if self._carried is not None:
-            make = functools.partial(structured_messages.client, make, self._carried, is_async=True)
-        self._payloads = structured_messages.payloads(self._carried, spec)
-        self._connections = [SharedClient(make) for _ in range(spec.case.callers)]
         self._sent, self._received = (timed_loops.zeros(max(1, len(self._due))) for _ in range(2))
         self._slots = [
-            OpenSlot(one, from_place(self._payloads, place), self._sent, self._received)
-            for one in self._connections
+            OpenSlot(connection, from_place(self._payloads.items, place), self._sent, self._received)
+            for connection in self._connections
             for place in range(spec.case.outstanding)
         ]
 
@@ -127,18 +118,16 @@ class OpenOutstanding:
 
     async def _first(self, client: Any) -> int:
         await client.open()
-        began = time.perf_counter_ns()
-        reply = await client.call(self._payloads[0])
+        payload, began = self._payloads.items[0], time.perf_counter_ns()
+        reply = await client.call(payload)
         took = time.perf_counter_ns() - began
-        if self._payloads[0] != reply:
-            raise timed_loops.wrong_answer(self._payloads[0], reply, 0)
+        if payload != reply:
+            raise timed_loops.wrong_answer(payload, reply, 0)
         return took
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Send the requests of the schedule; some may be sent late, by a fifth of the window."""
-        for place in range(len(self._due)):
-            self._due[place] += at_ns
-        self._runner.run(self._side_by_side(until_ns + (until_ns - at_ns) // 5))
+        self._runner.run(self._side_by_side(begin(self._due, at_ns, until_ns)))
 
     async def _side_by_side(self, limit_ns: int) -> None:
         requests = Schedule(self._due, limit_ns)
@@ -147,13 +136,6 @@ class OpenOutstanding:
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and for each slot when its calls were sent, answered and due."""
         columns = (self._sent, self._received, self._due)
-        times = [array("q", map(one.__getitem__, slot.numbers)) for slot in self._slots for one in columns]
-        errors, numbers = failed([slot.failures for slot in self._slots])
-        codec = structured_messages.timed_alone(self._carried, self._payloads, self._spec)
-        calls = sum(len(slot.numbers) for slot in self._slots)
-        return LoadReport(calls, times, errors, numbers, len(self._due), codec=codec)
-
-    def close(self) -> None:
-        """Disconnect."""
-        for connection in self._connections:
-            self._runner.run(connection.client.close())
+        times = [array("q", map(column.__getitem__, slot.numbers)) for slot in self._slots for column in columns]
+        calls, codec = sum(len(slot.numbers) for slot in self._slots), self._payloads.codec_alone()
+        return LoadReport(calls, times, *failed(self._slots), scheduled=len(self._due), codec=codec)

@@ -45,9 +45,9 @@ class Selector:
 
     def poll(self, timeout_s: float | None, most: int) -> Events:
         """Return (file descriptor, READ | WRITE) of those that are ready; ``most`` limits nothing here."""
-        found = self._selector.select(timeout_s)
+        ready = self._selector.select(timeout_s)
         return [
-            (key.fd, events & selectors.EVENT_READ | WRITE * (events > selectors.EVENT_READ)) for key, events in found
+            (key.fd, events & selectors.EVENT_READ | WRITE * (events > selectors.EVENT_READ)) for key, events in ready
         ]
 
     def add(self, fd: int) -> None:

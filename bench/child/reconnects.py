@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from bench.child import timed_loops
+from bench.child.caller import runner_of
 from bench.child.session import NEVER_NS, Session
 from bench.contract import LoadReport
 from bench.process import cpu_clocks
@@ -25,13 +26,10 @@ class Reconnects:
         self._first = spec.case.payload_bytes, spec.seed
         most = max(calls for calls, _ in self._plan)
         self._times = timed_loops.zeros(most), timed_loops.zeros(most)
-        self._loop: Any = timed_loops.closed
-        self._begin: Any = _begin
-        self._run: Any = lambda result: result
-        if inspect.iscoroutinefunction(system.Client.call):
-            import asyncio
-
-            self._loop, self._begin, self._run = timed_loops.closed_async, _begin_async, asyncio.Runner().run
+        is_async = inspect.iscoroutinefunction(system.Client.call)
+        self._loop: Any = timed_loops.closed_async if is_async else timed_loops.closed
+        self._begin: Any = _begin_async if is_async else _begin
+        self._run = runner_of(is_async)
         self._done: list[Session] = []
         self._at_ns = 0
 
@@ -76,7 +74,7 @@ class Reconnects:
 
     def _call(self, client: Any, payloads: list[bytes], calls: int) -> int:
         """Make so many calls, each of them verified; return the median of their times in ns."""
-        sent, received = (memoryview(one)[:calls] for one in self._times)
+        sent, received = (memoryview(times)[:calls] for times in self._times)
         self._run(self._loop(client.call, payloads, sent, received, NEVER_NS))
         took = sorted(after - before for before, after in zip(sent, received, strict=True))
         return took[(calls - 1) // 2]
@@ -87,7 +85,7 @@ class Reconnects:
 
     def report(self) -> LoadReport:
         """Return the number of calls and the connections, in the order of opening."""
-        calls = sum(one.calls for one in self._done)
+        calls = sum(session.calls for session in self._done)
         return LoadReport(calls, window_s=(self._done[-1].end_ns - self._at_ns) / 1e9, sessions=self._done)
 
     def close(self) -> None:

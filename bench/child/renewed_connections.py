@@ -9,10 +9,11 @@ import functools
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from bench.child import timed_loops
-from bench.child.caller import Buffer, Caller, answered
+from bench.child.caller import Buffer, Caller, answered, resolve
 from bench.child.loads import Callers
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -35,45 +36,31 @@ class RenewingCaller(Caller):
         run: Callable[[Any], Any],
     ) -> None:
         super().__init__(make, payloads, size, run)
-        self._each = calls_per_connection
+        self._calls_per_connection = calls_per_connection
         self._turns = itertools.cycle(payloads)  # goes on from one connection to the next
         self.began = timed_loops.zeros(size)
         self._is_begun = False
 
-    def closed(self, until_ns: int) -> None:
+    async def closed(self, until_ns: int) -> None:
         """Open, call some times, close, open again until an instant or until the buffers are full."""
+        is_async, loop = self._is_async, timed_loops.closed_async if self._is_async else timed_loops.closed
         while room := self._next(until_ns):
             began_ns = time.perf_counter_ns()
             try:
                 client = self._make()
-                client.open()
+                opening = client.open()
+                if is_async:
+                    await opening
             except TransportError as error:
                 self.failures.add(error)
                 continue
             try:
-                self._keep(timed_loops.closed(client.call, self._turns, *room, until_ns), began_ns)
+                calls: Any = loop(client.call, self._turns, *room, until_ns)
+                self._keep(await calls if is_async else calls, began_ns)
             except TransportError as error:
                 self._failed(error, began_ns, room[1])
             with contextlib.suppress(TransportError, OSError):
-                client.close()
-
-    async def closed_async(self, until_ns: int) -> None:
-        """Do what ``closed`` does, for a client whose methods are awaited."""
-        while room := self._next(until_ns):
-            began_ns = time.perf_counter_ns()
-            try:
-                client = self._make()
-                await client.open()
-            except TransportError as error:
-                self.failures.add(error)
-                continue
-            try:
-                calls = await timed_loops.closed_async(client.call, self._turns, *room, until_ns)
-                self._keep(calls, began_ns)
-            except TransportError as error:
-                self._failed(error, began_ns, room[1])
-            with contextlib.suppress(TransportError, OSError):
-                await client.close()
+                await resolve(client.close())
 
     def drop(self) -> None:
         """Close the connection of the first call, before the window."""
@@ -85,7 +72,9 @@ class RenewingCaller(Caller):
         if is_over or self.calls >= len(self.sent):
             return None
         self._is_begun = True
-        sent, received = (memoryview(one)[self.calls :][: self._each] for one in (self.sent, self.received))
+        sent, received = (
+            memoryview(times)[self.calls :][: self._calls_per_connection] for times in (self.sent, self.received)
+        )
         return sent, received
 
     def _keep(self, calls: int, began_ns: int) -> None:
@@ -120,6 +109,6 @@ class RenewedConnections(Callers):
 
     def report(self) -> LoadReport:
         """Return what ``Callers`` does, with a third buffer: when the opening of each call's connection began."""
-        plain, began = super().report(), [memoryview(one.began)[: one.calls] for one in self._callers]
-        pairs = zip(plain.times[::2], plain.times[1::2], began, strict=True)
-        return LoadReport(plain.calls, [one for three in pairs for one in three], plain.errors, plain.numbers)
+        kept, began = super().report(), [memoryview(caller.began)[: caller.calls] for caller in self._callers]
+        columns = zip(kept.times[::2], kept.times[1::2], began, strict=True)
+        return replace(kept, times=[column for of_caller in columns for column in of_caller])

@@ -8,14 +8,15 @@ the start.
 
 import functools
 import inspect
+import threading
 import time
 from array import array
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 from bench import replies
 from bench.child import timed_loops
-from bench.child.caller import Failures, done, failed, renewed, renewed_async
+from bench.child.caller import Failures, failed, renew, resolve, runner_of
 from bench.child.limits import allow_many_files
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -98,42 +99,50 @@ async def receive_async(
 class Streams:
     """One caller: a client, its requests, what they brought, and its failures."""
 
-    def __init__(self, make: Callable[[], Any], requests: list[bytes], ask: Ask) -> None:
-        self._make, self._requests, self._ask = make, requests, ask
+    def __init__(self, make: Callable[[], Any], requests: list[bytes], ask: Ask, is_async: bool) -> None:
+        self._make, self._requests, self._ask, self._is_async = make, requests, ask, is_async
         self.client = make()
         self.record, self.failures = Record(), Failures()
 
-    def _next(self) -> bytes:
-        return self._requests[len(self.record.sent) % len(self._requests)]
+    async def first(self, ask: Ask, request: bytes) -> int:
+        """Connect and receive a stream of one reply; return its time in ns."""
+        await resolve(self.client.open())
+        began, record = time.perf_counter_ns(), Record()
+        await self._receive(ask, request, record)
+        return record.received[0] - began
 
-    def run(self, until_ns: int) -> None:
+    async def run(self, until_ns: int) -> None:
         """Send a request, receive its replies, again until an instant; a stream that has begun is received whole."""
         while time.perf_counter_ns() < until_ns:
+            request = self._requests[len(self.record.sent) % len(self._requests)]
             try:
-                receive(self.client.stream, self._next(), self._ask, self.record)
+                await self._receive(self._ask, request, self.record)
             except TransportError as error:
                 self.failures.add(error)
-                time.sleep(RETRY_S)
-                self.client = renewed(self._make, self.client, error)
+                await self.pause(RETRY_S)
+                self.client = await renew(self._make, self.client, error)
 
-    async def run_async(self, until_ns: int) -> None:
-        """Do what ``run`` does, for a client whose replies are awaited."""
-        from asyncio import sleep
+    async def _receive(self, ask: Ask, request: bytes, record: Record) -> None:
+        if self._is_async:
+            await receive_async(self.client.stream, request, ask, record)
+        else:
+            receive(self.client.stream, request, ask, record)
 
-        while time.perf_counter_ns() < until_ns:
-            try:
-                await receive_async(self.client.stream, self._next(), self._ask, self.record)
-            except TransportError as error:
-                self.failures.add(error)
-                await sleep(RETRY_S)
-                self.client = await renewed_async(self._make, self.client, error)
+    async def pause(self, seconds: float) -> None:
+        """Let time pass."""
+        if self._is_async:
+            from asyncio import sleep
+
+            await sleep(seconds)
+        else:
+            time.sleep(seconds)
 
 
-def report_of(records: list[Record], errors: int, numbers: Any) -> LoadReport:
-    """Return how many replies came, the columns of each record, and what failed."""
+def report_of(callers: Sequence[Any]) -> LoadReport:
+    """Return how many replies came, the columns of each caller's record, and what failed."""
     columns = ("sent", "complete", "sizes", "received", "due", "handed")
-    times = [getattr(record, name) for record in records for name in columns]
-    return LoadReport(sum(len(record.received) for record in records), times, errors, numbers)
+    times = [getattr(caller.record, name) for caller in callers for name in columns]
+    return LoadReport(sum(len(caller.record.received) for caller in callers), times, *failed(callers))
 
 
 class ReplyStreams:
@@ -144,90 +153,54 @@ class ReplyStreams:
         ask = Ask(spec.case.replies, spec.case.reply_bytes, 1000 * spec.case.gap_us)
         fillers = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
         make = functools.partial(system.StreamClient, address, options)
-        requests = [replies.request(ask, filler) for filler in fillers]
-        self._streams = [Streams(make, requests, ask) for _ in range(spec.case.callers)]
-        self._first = Ask(1, spec.case.reply_bytes, 0)
-        self._first_request = replies.request(self._first, fillers[0])
-        self._stagger_ns = min(ask.replies * ask.gap_ns, int(spec.window_s * 1e9)) // spec.case.callers
         self._is_async = inspect.isasyncgenfunction(system.StreamClient.stream)
-        self._runner: Any = None
-        if self._is_async:
-            import asyncio
-
-            self._runner = asyncio.Runner()
+        requests = [replies.request(ask, filler) for filler in fillers]
+        self._streams = [Streams(make, requests, ask, self._is_async) for _ in range(spec.case.callers)]
+        first = Ask(1, spec.case.reply_bytes, 0)
+        self._first = first, replies.request(first, fillers[0])
+        self._stagger_ns = min(ask.replies * ask.gap_ns, int(spec.window_s * 1e9)) // spec.case.callers
+        self._run = runner_of(self._is_async)
 
     def first(self) -> int:
         """Connect every caller and let it receive a stream of one reply; return the time of the first in ns."""
+        first_ns = int(self._run(self._streams[0].first(*self._first)))
+        for place in range(1, len(self._streams), AT_ONCE):
+            self._side_by_side([stream.first(*self._first) for stream in self._streams[place : place + AT_ONCE]])
+        return first_ns
+
+    def _side_by_side(self, work: list[Coroutine[Any, Any, Any]]) -> None:
+        """Run coroutines in one event loop, or each in a thread."""
         if self._is_async:
-            return int(self._await(self._first_async()))
-        first_ns = self._first_of(self._streams[0])
+            self._run(_gather(work))
+            return
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            list(threads.map(self._first_of, self._streams[1:]))
-        return first_ns
-
-    def _await(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return self._runner.run(coroutine)
-
-    def _first_of(self, one: Streams) -> int:
-        one.client.open()
-        began, record = time.perf_counter_ns(), Record()
-        receive(one.client.stream, self._first_request, self._first, record)
-        return record.received[0] - began
-
-    async def _first_async(self) -> int:
-        import asyncio
-
-        async def first_of(one: Streams) -> int:
-            await done(one.client.open())
-            began, record = time.perf_counter_ns(), Record()
-            await receive_async(one.client.stream, self._first_request, self._first, record)
-            return record.received[0] - began
-
-        first_ns = await first_of(self._streams[0])
-        for place in range(1, len(self._streams), AT_ONCE):
-            await asyncio.gather(*map(first_of, self._streams[place : place + AT_ONCE]))
-        return first_ns
+        with ThreadPoolExecutor(len(work)) as threads:
+            list(threads.map(self._run, work))
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Run all streams; paced ones begin one after another, spread over the length of a stream."""
-        if self._is_async:
-            self._await(self._load_async(at_ns, until_ns))
-            return
-        import threading
-        from concurrent.futures import ThreadPoolExecutor
 
-        def run(place: int) -> None:
-            time.sleep(max(0, at_ns + place * self._stagger_ns - time.perf_counter_ns()) / 1e9)
-            self._streams[place].run(until_ns)
+        async def run(stream: Streams, begin_ns: int) -> None:
+            await stream.pause(max(0, begin_ns - time.perf_counter_ns()) / 1e9)
+            await stream.run(until_ns)
 
-        threading.stack_size(STACK_BYTES)
-        with ThreadPoolExecutor(len(self._streams)) as threads:
-            list(threads.map(run, range(len(self._streams))))
-
-    async def _load_async(self, at_ns: int, until_ns: int) -> None:
-        import asyncio
-
-        async def run(place: int) -> None:
-            await asyncio.sleep(max(0, at_ns + place * self._stagger_ns - time.perf_counter_ns()) / 1e9)
-            await self._streams[place].run_async(until_ns)
-
-        await asyncio.gather(*map(run, range(len(self._streams))))
+        if not self._is_async:
+            threading.stack_size(STACK_BYTES)
+        begins_ns = (at_ns + place * self._stagger_ns for place in range(len(self._streams)))
+        self._side_by_side(list(map(run, self._streams, begins_ns)))
 
     def report(self) -> LoadReport:
         """Return how many replies came, the columns of each caller's record, and what failed."""
-        errors, numbers = failed([one.failures for one in self._streams])
-        return report_of([one.record for one in self._streams], errors, numbers)
+        return report_of(self._streams)
 
     def close(self) -> None:
         """Disconnect."""
-        if self._is_async:
-            self._await(self._close_async())
-            return
-        for one in self._streams:
-            one.client.close()
+        for stream in self._streams:
+            self._run(resolve(stream.client.close()))
 
-    async def _close_async(self) -> None:
-        for one in self._streams:
-            await done(one.client.close())
+
+async def _gather(work: list[Coroutine[Any, Any, Any]]) -> None:
+    import asyncio
+
+    await asyncio.gather(*work)

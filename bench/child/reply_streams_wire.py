@@ -13,7 +13,7 @@ from typing import Any
 from bench import replies
 from bench.child import timed_loops
 from bench.child.arrivals import Arrivals, watch
-from bench.child.caller import Failures, failed, renewed
+from bench.child.caller import Failures, renew, run_plain
 from bench.child.handshake import secure
 from bench.child.limits import allow_many_files
 from bench.child.polling import Poller
@@ -105,7 +105,7 @@ class Flow:
         """Count a stream that broke, keep its replies apart, and connect anew; the error is raised if that fails."""
         self.record.end(self._sent_ns, self._before, False)
         self.failures.add(error)
-        renewed(lambda: self, self, error)
+        run_plain(renew(lambda: self, self, error))
 
 
 class WireStreams:
@@ -125,16 +125,15 @@ class WireStreams:
 
     def first(self) -> int:
         """Connect, and receive a stream of one reply by each connection; return the time of the first in ns."""
+        times = []
         for flow in self._flows:
             flow.open()
-            record, flow.record = flow.record, Record()
             flow.begin(self._first, self._first_request)
             while not flow.read():
                 pass
-            times, flow.record = flow.record, record
-            if flow is self._flows[0]:
-                first_ns = times.received[0] - times.sent[0]
-        return first_ns
+            first, flow.record = flow.record, Record()
+            times.append(first.received[0] - first.sent[0])
+        return times[0]
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Run all streams; paced ones begin one after another, spread over the length of a stream."""
@@ -179,8 +178,7 @@ class WireStreams:
 
     def report(self) -> LoadReport:
         """Return how many replies came, the columns of each connection's record, and what failed."""
-        errors, numbers = failed([flow.failures for flow in self._flows])
-        return report_of([flow.record for flow in self._flows], errors, numbers)
+        return report_of(self._flows)
 
     def close(self) -> None:
         """Disconnect."""

@@ -35,7 +35,7 @@ class Requests:
     def wake_ns(self) -> int | None:
         """The next time at which something is to be done; None when every request is answered or given up."""
         instants = [self._due[self._begun]] if self._begun < len(self._due) else []
-        return min(instants + [one[0] for one in self._alarms[:1]], default=None)
+        return min(instants + [alarm[0] for alarm in self._alarms[:1]], default=None)
 
     def next_attempt(self, now_ns: int) -> int | None:
         """Return the number of the next attempt to send at this time, or None if nothing is to be sent yet."""

@@ -115,7 +115,7 @@ class RetryLoad:
         made = self._requests.attempts
         kept = (self._requests.request, self._requests.number, self._requests.sent, self._requests.replied)
         due = array("q", (self._due[request] for request in kept[0][:made]))
-        columns = [*(memoryview(one)[:made] for one in kept), due]
+        columns = [*(memoryview(column)[:made] for column in kept), due]
         return LoadReport(self._answered, columns, scheduled=len(self._due), window_s=self._took_s)
 
     def close(self) -> None:

@@ -30,11 +30,11 @@ def main(channel: Channel) -> None:
     spec = channel.receive(RouterSpec)
     channel.make_directory(spec.directory)
     credentials.write(spec.directory, spec.credentials)
-    system: Any = systems.load(spec.system)
-    folder = spec.directory if spec.credentials else ""
-    binding = Binding(spec.transport, spec.directory, spec.bind, environment=spec.environment, credentials=folder)
-    system.route(binding, system.Options(**spec.options), Held(channel))
-    raise SystemFailedError(f"route() of {spec.system} returned: its router has ended")
+    case, folder = spec.case, spec.directory if spec.credentials else ""
+    system: Any = systems.load(case.system)
+    binding = Binding(case.transport, spec.directory, spec.bind, environment=spec.environment, credentials=folder)
+    system.route(binding, system.Options(**case.options), Held(channel))
+    raise SystemFailedError(f"route() of {case.system} returned: its router has ended")
 
 
 if __name__ == "__main__":

@@ -5,13 +5,13 @@ It imports the one system that it serves, and no module for analysis or figures.
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bench import credentials, systems
+from bench import credentials, replies, systems
 from bench.child.limits import allow_many_files
 from bench.child.one_way import Receiving
-from bench.child.source import Source
 from bench.child.structured_messages import application, carried
 from bench.child.timed_loops import make_payloads, punctual
 from bench.contract import Binding
@@ -21,7 +21,10 @@ from bench.process.spec import Arrived, FirstArrived, ServerSpec
 
 
 class Echo:
-    """The application behind every system: it answers and counts; opaque bytes it returns."""
+    """The application behind every system: it answers and counts; opaque bytes it returns.
+
+    Of streams it is a paced source that stands for a model, or one without pauses.
+    """
 
     def __init__(
         self,
@@ -40,8 +43,6 @@ class Echo:
         self._counts: Callable[[], Sequence[int]] = tuple  # of workers elsewhere, if there are any
         self.answer = self._make_answer(apply)
         self.is_streaming = False
-        source = Source(lambda: next(self._calls))
-        self.replies, self.replies_async = source.replies, source.replies_async
 
     def _make_answer(self, apply: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
         calls = self._calls
@@ -58,6 +59,41 @@ class Echo:
             return apply(request)
 
         return respond
+
+    def replies(self, payload: bytes, gaps_ns: Iterator[int] | None = None) -> Iterator[bytes]:
+        """Yield the replies to a request, each when it is due: the thread sleeps until then.
+
+        Reply k is due at the request's arrival + k gaps: an absolute schedule, so that a late reply does not delay the
+        next. ``gaps_ns`` replaces the request's gap: the time before each reply after the one before was due.
+        """
+        ask = replies.asked(payload)
+        fixed, clock = replies.rest(ask.reply_bytes), time.perf_counter_ns
+        due, is_paced = clock(), bool(ask.gap_ns or gaps_ns is not None)
+        for number in range(ask.replies):
+            if gaps_ns is not None:
+                due += next(gaps_ns)
+            elif number:
+                due += ask.gap_ns
+            while is_paced and (remaining := due - clock()) > 0:  # no spinning: other threads have to run
+                time.sleep(remaining / 1e9)
+            next(self._calls)
+            handed = clock()
+            yield replies.reply(number, due if is_paced else handed, handed, fixed)
+
+    async def replies_async(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Yield the replies to a request, each when it is due: the event loop's own timer wakes its task."""
+        from asyncio import sleep  # not at the top: servers of threads start sooner without it
+
+        ask = replies.asked(payload)
+        fixed, clock = replies.rest(ask.reply_bytes), time.perf_counter_ns
+        begin = clock()
+        for number in range(ask.replies):
+            due = begin + number * ask.gap_ns
+            while ask.gap_ns and (remaining := due - clock()) > 0:
+                await sleep(remaining / 1e9)
+            next(self._calls)
+            handed = clock()
+            yield replies.reply(number, due if ask.gap_ns else handed, handed, fixed)
 
     def announce(
         self, address: str, pids: Mapping[str, int] | None = None, counts: Callable[[], Sequence[int]] | None = None

@@ -82,14 +82,15 @@ class Sessions:
     def _python(self, calls: int, payload_bytes: int) -> tuple[int, int, int, int]:
         """Run this file as a program; TransportError with what it said."""
         spec = self._spec
-        same: dict[str, Any] = {
-            "system": spec.case.system,
-            "transport": spec.case.transport,
-            "options": spec.case.options,
-            "seed": spec.seed,
-            "credentials": spec.credentials,
-        }
-        given = SessionSpec(**same, address=self._address, calls=calls, payload_bytes=payload_bytes)
+        given = SessionSpec(
+            system=spec.case.system,
+            options=spec.case.options,
+            address=self._address,
+            calls=calls,
+            payload_bytes=payload_bytes,
+            seed=spec.seed,
+            credentials=spec.credentials,
+        )
         process = Process(python("bench.child.session", b"".join(encode(given)).decode()))
         said = process.output.read()
         if status := process.end():
@@ -114,7 +115,7 @@ class Sessions:
 
     def report(self) -> LoadReport:
         """Return the number of calls, and the processes in the order in which they ran."""
-        calls = sum(one.calls for one in self._done)
+        calls = sum(session.calls for session in self._done)
         window_s = (self._done[-1].end_ns - self._at_ns) / 1e9
         return LoadReport(calls, window_s=window_s, sessions=self._done)
 
@@ -147,8 +148,8 @@ def main() -> None:
     prepared_ns = time.perf_counter_ns()
     loop, run = _loop(client)
     run(client.open())
-    one, most = (timed_loops.zeros(1), timed_loops.zeros(1)), max(0, given.calls - 1)
-    run(loop(client.call, payloads, *one, NEVER_NS))
+    most = max(0, given.calls - 1)
+    run(loop(client.call, payloads, timed_loops.zeros(1), timed_loops.zeros(1), NEVER_NS))
     answered_ns = called_ns = time.perf_counter_ns()
     if most:
         run(loop(client.call, payloads, timed_loops.zeros(most), timed_loops.zeros(most), NEVER_NS))

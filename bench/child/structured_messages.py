@@ -5,8 +5,9 @@ user of it would write, inside the timed call. A system whose ``coder`` returns 
 ``call`` takes and returns them.
 """
 
+import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from bench import codecs, message_types
@@ -45,12 +46,7 @@ def application(how: Carried | None) -> Callable[[Any], Any] | None:
 def exchanges(how: Carried, spec: ClientSpec) -> list[message_types.Exchange]:
     """Return the requests of a client and the replies expected to them."""
     made = message_types.make(spec.case.message, spec.case.payload_bytes, spec.seed, spec.case.content)
-    return [how.coder.exchange(one) for one in made]
-
-
-def client(make: Callable[[], Any], how: Carried, is_async: bool) -> Any:
-    """Return a new client of a system that takes exchanges."""
-    return (AsyncCarrier if is_async else Carrier)(make(), how)
+    return [how.coder.exchange(exchange) for exchange in made]
 
 
 def _native(call: Callable[[Any], Any]) -> Callable[[message_types.Exchange], Any]:
@@ -58,20 +54,28 @@ def _native(call: Callable[[Any], Any]) -> Callable[[message_types.Exchange], An
     return lambda exchange: call(exchange.request)
 
 
-class _Around:
-    """A system's client, and how it carries messages."""
+class Carrier:
+    """A client whose ``call`` takes an ``Exchange`` and returns the reply as an object."""
 
     def __init__(self, client: Any, how: Carried) -> None:
         self._client, self._how = client, how
+        self.close = client.close
         self.call: Callable[[message_types.Exchange], Any]
 
+    def open(self) -> Any:
+        """Connect, and put the codec around the client's own call; to be awaited where the client's ``open`` is."""
+        opening = self._client.open()
+        if inspect.isawaitable(opening):
+            return self._open_async(opening)
+        self.call = self.blocking_call()
+        return None
 
-class Carrier(_Around):
-    """A client whose ``call`` takes an ``Exchange`` and returns the reply as an object."""
+    async def _open_async(self, opening: Awaitable[None]) -> None:
+        await opening
+        self.call = self.awaited_call()
 
-    def open(self) -> None:
-        """Connect, and put the codec around the client's own call."""
-        self._client.open()
+    def blocking_call(self) -> Callable[[message_types.Exchange], Any]:
+        """Return the call of a blocking client with the codec around it."""
         inner, encode, decode = self._client.call, self._how.coder.encode, self._how.coder.decode
 
         def call(exchange: message_types.Exchange) -> Any:
@@ -82,19 +86,10 @@ class Carrier(_Around):
             except Exception as reason:  # codecs raise what they like
                 raise codecs.failed(reason) from reason
 
-        self.call = _native(inner) if self._how.is_native else call
+        return _native(inner) if self._how.is_native else call
 
-    def close(self) -> None:
-        """Disconnect."""
-        self._client.close()
-
-
-class AsyncCarrier(_Around):
-    """A ``Carrier`` for a client whose methods are awaited."""
-
-    async def open(self) -> None:
-        """Connect, and put the codec around the client's own call."""
-        await self._client.open()
+    def awaited_call(self) -> Callable[[message_types.Exchange], Any]:
+        """Return the call of an asynchronous client with the codec around it."""
         inner, encode, decode = self._client.call, self._how.coder.encode, self._how.coder.decode
 
         async def call(exchange: message_types.Exchange) -> Any:
@@ -105,19 +100,15 @@ class AsyncCarrier(_Around):
             except Exception as reason:  # codecs raise what they like
                 raise codecs.failed(reason) from reason
 
-        self.call = _native(inner) if self._how.is_native else call
-
-    async def close(self) -> None:
-        """Disconnect."""
-        await self._client.close()
+        return _native(inner) if self._how.is_native else call
 
 
-class ApartCarrier(_Around):
+class ApartCarrier:
     """A connection whose calls are sent and received apart, which takes exchanges and returns replies as objects."""
 
-    def open(self) -> None:
-        """Connect."""
-        self._client.open()
+    def __init__(self, client: Any, how: Carried) -> None:
+        self._client, self._how = client, how
+        self.open, self.close = client.open, client.close
 
     def send(self, number: int, exchange: message_types.Exchange) -> None:
         """Encode a request, and begin the call."""
@@ -135,10 +126,6 @@ class ApartCarrier(_Around):
         except Exception as reason:  # codecs raise what they like
             raise codecs.failed(reason) from reason
 
-    def close(self) -> None:
-        """Disconnect."""
-        self._client.close()
-
 
 class Alone(NamedTuple):
     """What a codec's work took without a system, medians in ns; sizes of the encoded messages, means in bytes."""
@@ -152,13 +139,13 @@ class Alone(NamedTuple):
     encoded_reply_bytes: float
 
 
-def alone(coder: Coder, some: list[message_types.Exchange], window_s: float) -> Alone:
+def alone(coder: Coder, exchanges: list[message_types.Exchange], window_s: float) -> Alone:
     """Time encoding and decoding of the same objects by the same codec, in turn, for a share of a window's length."""
     clock, end = time.perf_counter_ns, time.perf_counter_ns() + int(SHARE * window_s * 1e9)
     times: list[list[int]] = [[], [], [], [], []]
     sizes = []
     for number in range(ROUNDS[1]):
-        exchange = some[number % len(some)]
+        exchange = exchanges[number % len(exchanges)]
         instants = [clock()]
         request = coder.encode(exchange.request)
         instants.append(clock())
@@ -181,13 +168,24 @@ def alone(coder: Coder, some: list[message_types.Exchange], window_s: float) -> 
     return Alone._make([*medians, *means])
 
 
-def payloads(how: Carried | None, spec: ClientSpec) -> list[Any]:
-    """Return what a client's calls take in turn: opaque bytes, or exchanges of structured messages."""
-    return sizes.payloads(spec) if how is None else exchanges(how, spec)
+class Payloads:
+    """What the calls of a client's process take in turn, ``items``: opaque bytes, or exchanges of structured messages.
 
+    how: how the system carries the messages; None for opaque bytes.
+    """
 
-def timed_alone(how: Carried | None, some: list[message_types.Exchange], spec: ClientSpec) -> dict[str, float]:
-    """Return ``Alone`` by name; one client process times it, after the window; of opaque bytes there is none."""
-    if how is None or spec.share[0] > 0:
-        return {}
-    return alone(how.coder, some, spec.window_s)._asdict()
+    def __init__(self, system: Any, options: Any, spec: ClientSpec) -> None:
+        self._spec = spec
+        self.how = carried(system, options, spec.case.message)
+        self.items: list[Any] = sizes.payloads(spec) if self.how is None else exchanges(self.how, spec)
+
+    def around(self, make: Callable[[], Any], carrier: type[Carrier | ApartCarrier] = Carrier) -> Callable[[], Any]:
+        """Return what makes clients that take these payloads."""
+        how = self.how
+        return make if how is None else lambda: carrier(make(), how)
+
+    def codec_alone(self) -> dict[str, float]:
+        """Return ``Alone`` by name; one client process times it, after the window; of opaque bytes there is none."""
+        if self.how is None or self._spec.share[0] > 0:
+            return {}
+        return alone(self.how.coder, self.items, self._spec.window_s)._asdict()

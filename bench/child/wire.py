@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bench import credentials
-from bench.child import structured_messages, timed_loops
+from bench.child import timed_loops
 from bench.child.caller import failed
-from bench.child.loads import schedule
+from bench.child.loads import begin, schedule
 from bench.child.polling import Epoll, Poller, Selector
+from bench.child.structured_messages import Payloads
 from bench.child.wire_connection import Connection, Script, Step, Talk
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -128,12 +129,12 @@ def pace(talks: ConnectionLoop, idle: "deque[Step]", due: "array[int]", limit_ns
             return senders
 
 
-def script_of(wire: Any, how: structured_messages.Carried | None, exchanges: list[Any], spec: ClientSpec) -> Script:
+def script_of(wire: Any, payloads: Payloads) -> Script:
     """Return the requests: opaque bytes, or structured messages whose replies are decoded to be verified."""
-    if how is None:
-        return Script(wire, timed_loops.make_payloads(spec.case.payload_bytes, spec.seed))
-    encoded = [how.coder.encode(exchange.request) for exchange in exchanges]
-    return Script(wire, encoded, exchanges, how.coder.decode)
+    if payloads.how is None:
+        return Script(wire, payloads.items)
+    coder = payloads.how.coder
+    return Script(wire, [coder.encode(exchange.request) for exchange in payloads.items], payloads.items, coder.decode)
 
 
 class WireLoad:
@@ -143,9 +144,8 @@ class WireLoad:
         make = functools.partial(system.Wire, address, options)
         wire = make()
         self._is_plain = getattr(options, "tls", None) is False
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
-        self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
-        self._script = script_of(wire, self._carried, self._exchanges, spec)
+        self._payloads = Payloads(system, options, spec)
+        self._script = script_of(wire, self._payloads)
         self._poller = Poller()
         kind: Callable[..., Connection] = Connection
         if spec.case.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
@@ -183,48 +183,45 @@ class WireLoad:
     def load(self, at_ns: int, until_ns: int) -> None:
         """Make the calls of the window; those of an open load may be sent late, by a fifth of it."""
         if self._due is not None:
-            return self._opened(self._due, at_ns, until_ns + (until_ns - at_ns) // 5)
-        each = list(zip(self.connections, self._times, strict=True))
+            return self._opened(self._due, begin(self._due, at_ns, until_ns))
+        pairs = list(zip(self.connections, self._times, strict=True))
         turns = self._script.turns
         for connection in self.connections:
             connection.renew()
-        return ConnectionLoop(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in each)).run()
+        return ConnectionLoop(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in pairs)).run()
 
-    def _opened(self, due: "array[int]", at_ns: int, limit_ns: int) -> None:
-        for place in range(len(due)):
-            due[place] += at_ns
+    def _opened(self, due: "array[int]", limit_ns: int) -> None:
         idle, turns = deque[Step](), self._script.turns(len(due))
-        each = (
+        pairs = (
             (connection, connection.talk(turns, *self._times[0], NEVER_NS, idle)) for connection in self.connections
         )
-        talks = ConnectionLoop(self._poller, each)
+        talks = ConnectionLoop(self._poller, pairs)
         talks.advance(0)  # connections that ended since the first call are opened again before anything is due
         self._senders = pace(talks, idle, due, limit_ns)
         talks.stop()
 
     def report(self) -> LoadReport:
         """Return the calls, the failures, and each connection's send and receive times (open load: also due times)."""
-        errors, numbers = failed([connection.failures for connection in self.connections])
-        codec = structured_messages.timed_alone(self._carried, self._exchanges, self._spec)
-        if self._due is None:
-            each = [
-                [_answered(one, times[1], connection) for one in (*times, connection.began) if one is not None]
-                for connection, times in zip(self.connections, self._times, strict=True)
-            ]
-            calls = sum(len(columns[0]) for columns in each)
-            return LoadReport(calls, [one for columns in each for one in columns], errors, numbers, codec=codec)
-        times = self._dealt(self._due)
-        return LoadReport(sum(map(len, times)) // 3, times, errors, numbers, scheduled=len(self._due), codec=codec)
+        times = self._closed_times() if self._due is None else self._open_times(self._due)
+        scheduled = None if self._due is None else len(self._due)
+        calls, codec = sum(len(columns[0]) for columns in times), self._payloads.codec_alone()
+        flat = [column for columns in times for column in columns]
+        return LoadReport(calls, flat, *failed(self.connections), scheduled=scheduled, codec=codec)
 
-    def _dealt(self, due: "array[int]") -> list[Any]:
-        """Return the send, receive and due times of each connection's requests."""
+    def _closed_times(self) -> list[list[Any]]:
+        return [
+            [_answered(column, times[1], connection) for column in (*times, connection.began) if column is not None]
+            for connection, times in zip(self.connections, self._times, strict=True)
+        ]
+
+    def _open_times(self, due: "array[int]") -> list[list[Any]]:
         columns = (*self._times[0], due)
-        mine: list[list[int]] = [[] for _ in self.connections]
+        numbers: list[list[int]] = [[] for _ in self.connections]
         owners = {step: place for place, connection in enumerate(self.connections) for step in connection.steps}
         for number, step in enumerate(self._senders):
             if columns[1][number]:
-                mine[owners[step]].append(number)
-        return [array("q", map(column.__getitem__, numbers)) for numbers in mine for column in columns]
+                numbers[owners[step]].append(number)
+        return [[array("q", map(column.__getitem__, sent)) for column in columns] for sent in numbers]
 
     def close(self) -> None:
         """Disconnect."""

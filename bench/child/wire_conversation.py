@@ -5,14 +5,13 @@ time includes framing and encryption, as it does with a library.
 """
 
 import os
-import select
 import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
-from bench.child.handshake import HANDSHAKE_S
+from bench.child.handshake import secure
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.child.wire_connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken, send
 from bench.contract import Conversation, Layer, Wire
@@ -74,7 +73,7 @@ class WireConversation(Connection):
         size: int = 0,
     ) -> None:
         super().__init__(make, script, poller)
-        self._each = calls_per_connection
+        self._calls_per_connection = calls_per_connection
         self._had = 0  # bytes that came of the response under way
         self._event: int | None = READ  # the last one
         self._left = -1  # calls until the connection is renewed; below 0: it is kept
@@ -84,9 +83,7 @@ class WireConversation(Connection):
         """Connect, and make the handshake of an encrypted connection; TransportError where that is not possible."""
         super().open()
         self._begin_anew()
-        for _ in self._shake():
-            if self._tls and not select.select([self.fd], [], [], HANDSHAKE_S)[0]:
-                raise self._tls.failed(TimeoutError())
+        secure(self._socket, self._tls)
 
     def again(self, error: TransportError) -> Talk:
         """Do what ``Connection.again`` does; where connections are not kept, the next call opens its own."""
@@ -96,7 +93,7 @@ class WireConversation(Connection):
 
     def renew(self) -> None:
         """Let the next call open a new connection, if connections are not kept."""
-        self._left = 0 if self._each else -1
+        self._left = 0 if self._calls_per_connection else -1
 
     def _open_again(self) -> None:
         super()._open_again()
@@ -150,14 +147,14 @@ class WireConversation(Connection):
                 began_ns = clock()
                 if self._left == 0:
                     self._open_again()
-                    self._left = self._each
+                    self._left = self._calls_per_connection
                 if self._tls is not None and not self._tls.is_ready:
                     yield from self._shake()
                 t_send, t_recv = yield from self._call(place, request, number)
                 sent[number] = t_send
                 received[number] = t_recv
                 if self.began is not None:
-                    self.began[number] = began_ns if self._left == self._each else t_send
+                    self.began[number] = began_ns if self._left == self._calls_per_connection else t_send
                 self._left -= 1
                 if t_recv >= until_ns:
                     break

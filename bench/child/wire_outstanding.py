@@ -13,10 +13,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.child import structured_messages, timed_loops
-from bench.child.caller import Failures, renewed
+from bench.child import timed_loops
+from bench.child.caller import Failures, renew, run_plain
 from bench.child.outstanding import from_place, report_of
 from bench.child.polling import WRITE, Epoll, Poller, Selector
+from bench.child.structured_messages import Payloads
 from bench.child.wire import script_of
 from bench.child.wire_connection import READ_BYTES, Script, broken, check, send
 from bench.contract import LoadReport
@@ -53,15 +54,15 @@ class InOrder:
 
     def receive_all(self, data: bytes) -> list[tuple[int, Any, Any]]:
         """Take in what has come; return the number of each call that is answered, and its response: True if known."""
-        found: list[tuple[int, Any, Any]] = []
+        answered: list[tuple[int, Any, Any]] = []
         buffer, at, verified, under_way = self._rest, 0, self._script.verified, self._under_way
         buffer += data
         while under_way and at < len(buffer):
             number, place = under_way[0]
-            known = verified[place]
-            if known is not None and buffer.startswith(known, at):
+            verified_response = verified[place]
+            if verified_response is not None and buffer.startswith(verified_response, at):
                 response: Any = True
-                at += len(known)
+                at += len(verified_response)
             else:
                 del buffer[:at]
                 at = 0
@@ -70,11 +71,11 @@ class InOrder:
                 response = bytes(memoryview(buffer)[:size])
                 at = size
             under_way.popleft()
-            found.append((number, response, response))
+            answered.append((number, response, response))
         del buffer[:at]
         if buffer and not under_way:
             raise TransportError(f"{len(buffer)} bytes came after a response, without a request")
-        return found
+        return answered
 
     def recognize(self, place: int, response: bytes) -> None:
         """Recognize a response, found right by the caller, when it comes again to this payload."""
@@ -176,7 +177,7 @@ class Connection:
             if slot.place >= 0:
                 slot.place = -1
                 slot.failures.add(error)
-        renewed(lambda: self, self, error)
+        run_plain(renew(lambda: self, self, error))
 
 
 class WireOutstanding:
@@ -184,9 +185,8 @@ class WireOutstanding:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         make = functools.partial(system.MultiplexedWire, address, options)
-        self._spec, self._carried = spec, structured_messages.carried(system, options, spec.case.message)
-        self._exchanges = structured_messages.exchanges(self._carried, spec) if self._carried else []
-        self._script = script = script_of(make(), self._carried, self._exchanges, spec)
+        self._payloads = Payloads(system, options, spec)
+        script = script_of(make(), self._payloads)
         self._poller, depth = Poller(), spec.case.outstanding
         self._slots = [Slot(script, number, spec.case.calls_per_caller) for number in range(spec.case.callers * depth)]
         places = range(0, len(self._slots), depth)
@@ -195,7 +195,8 @@ class WireOutstanding:
     def first(self) -> int:
         """Connect and make one verified call over each connection; return the time of the first in ns."""
         times = []
-        for connection, slot in zip(self._connections, self._slots[:: self._spec.case.outstanding], strict=True):
+        for connection in self._connections:
+            slot = connection.slots[0]
             connection.open()
             connection.begin([0])
             while slot.place >= 0:
@@ -212,22 +213,22 @@ class WireOutstanding:
     def load(self, at_ns: int, until_ns: int) -> None:
         """Keep one call of each slot under way until an instant, or until its buffers are full."""
         active: dict[int, Connection] = {}
-        for connection in self._connections:
-            self._begin(connection, active, until_ns)
+        for idle in self._connections:
+            self._begin(idle, active, until_ns)
         poll, most = self._poller.poll, max(1, len(self._connections))
         while active:
             for fd, event in poll(None, most):
-                if (one := active.get(fd)) is None:
+                if (connection := active.get(fd)) is None:
                     continue
                 try:
-                    one.advance(event, until_ns)
-                    if not one.under_way:
+                    connection.advance(event, until_ns)
+                    if not connection.under_way:
                         del active[fd]
                 except TransportError as error:
                     del active[fd]
-                    one.renew(error)
+                    connection.renew(error)
                     if time.perf_counter_ns() < until_ns:
-                        self._begin(one, active, until_ns)
+                        self._begin(connection, active, until_ns)
 
     def _begin(self, connection: Connection, active: dict[int, Connection], until_ns: int) -> None:
         """Begin a call of each slot that has room; on a new connection as long as they fail at once."""
@@ -244,7 +245,7 @@ class WireOutstanding:
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""
-        return report_of(self._slots, structured_messages.timed_alone(self._carried, self._exchanges, self._spec))
+        return report_of(self._slots, self._payloads.codec_alone())
 
     def close(self) -> None:
         """Disconnect."""

@@ -1,8 +1,8 @@
 """The search for a capacity on a real system: each probe is a start, and is on disk before the next begins."""
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from bench.validation.profiles import PROFILES
 
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests
 LEAST_SHARE = 1.3  # requests a probe is made for, of those that its quantile needs: arrivals are random
-NAN = float("nan")
 Say = Callable[[str], None]
 
 
@@ -38,9 +37,9 @@ def find(plan: Plan, goal: Objective, say: Say) -> Folder:
     with folder.measuring(), Routers() as routers:
         prober = Prober(folder, plan, goal, routers, say)
         least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S
-        found = search(prober, case.offered_per_s, least, starts=PROFILES[plan.profile].starts)
-        folder.update(finished=True, capacity=_record(goal, found))
-    say(closing(goal, found))
+        bracket = search(prober, case.offered_per_s, least, starts=PROFILES[plan.profile].starts)
+        folder.update(finished=True, capacity=_record(goal, bracket))
+    say(closing(goal, bracket))
     return folder
 
 
@@ -61,15 +60,15 @@ class Prober:
         index = self._cases.index(case)
         window_s = min(LONGEST_S, max(self._plan.window_s, LEAST_SHARE * stats.needed_samples(self._goal.p) / rate))
         try:
-            found = measure(case, window_s, self._plan.seed + number, self._routing)
+            record = measure(case, window_s, self._plan.seed + number, self._routing)
         except SystemFailedError as error:
             if not self._tried:
                 raise
             self._folder.failed(number, index, error)
-            probe = Probe(rate, NAN, 0.0, NAN, kept=False)
+            probe = Probe(rate, nan, 0.0, nan, kept=False)
         else:
-            self._store(number, index, case, found)
-            probe = judged(found, rate, self._goal)
+            self._store(number, index, case, record)
+            probe = judged(record, rate, self._goal)
         self._tried.append(index)
         self._probes.append(probe)
         so_far = Bracket(0.0, rate, tuple(self._probes), confirmed=False, ended=False)
@@ -77,23 +76,24 @@ class Prober:
         self._say(line(probe, self._goal))
         return probe
 
-    def _store(self, number: int, index: int, case: Case, found: StartRecord) -> None:
+    def _store(self, number: int, index: int, case: Case, record: StartRecord) -> None:
         runner.keep_machines(self._folder, self._routing.hosts(case).records)
         self._folder.update(plan=replace(self._plan, starts=1, cases=tuple(self._cases)).as_dict())
-        self._folder.append(number, start_record.tables(number, self._tried.count(index), index, case, found))
+        self._folder.append(number, start_record.tables(number, self._tried.count(index), index, case, record))
 
 
-def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
+def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
     """Return whether a start met an objective: response times of all requests, from their scheduled send times.
 
     Where a host measures latency, only of its requests.
     """
-    alone = next((row["first_client"] for row in found.hosts if row["role"] == "latency"), 0)  # its times alone count
-    each = len(found.calls) // max(1, sum(row["clients"] for row in found.hosts))
-    times = np.concatenate([np.zeros(0, "i8"), *(one[1] - one[2] for one in found.calls[alone * each :])])
-    achieved = found.ledger["calls"] / max(1, found.ledger["scheduled"])
-    quantile = stats.quantile(times / 1e3, goal.p) if len(times) >= stats.needed_samples(goal.p) else NAN
-    cpu_us = (found.ledger.get("server_cpu_ns") or NAN) / max(1, found.ledger["calls"]) / 1e3
+    hosts = record.tables.get("hosts", ())
+    alone = next((row["first_client"] for row in hosts if row["role"] == "latency"), 0)  # its times alone count
+    callers = len(record.calls) // max(1, sum(row["clients"] for row in hosts))
+    times = np.concatenate([np.zeros(0, "i8"), *(times[1] - times[2] for times in record.calls[alone * callers :])])
+    achieved = record.ledger["calls"] / max(1, record.ledger["scheduled"])
+    quantile = stats.quantile(times / 1e3, goal.p) if len(times) >= stats.needed_samples(goal.p) else nan
+    cpu_us = (record.ledger.get("server_cpu_ns") or nan) / max(1, record.ledger["calls"]) / 1e3
     is_met = quantile <= goal.limit_us and achieved >= LEAST_ACHIEVED
     return Probe(rate, quantile, achieved, cpu_us, bool(is_met))
 
@@ -101,19 +101,18 @@ def judged(found: StartRecord, rate: float, goal: Objective) -> Probe:
 def _record(goal: Objective, found: Bracket) -> dict[str, Any]:
     """Return the search as the manifest stores it; values that are not known are null."""
     probes = [
-        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in asdict(one).items()}
-        for one in found.probes
+        {name: None if isnan(value) else value for name, value in asdict(probe).items()} for probe in found.probes
     ]
     bracket = {"low_per_s": found.low, "high_per_s": found.high, "confirmed": found.confirmed, "ended": found.ended}
     return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, "probes": probes, **bracket}
 
 
-def line(one: Probe, goal: Objective) -> str:
+def line(probe: Probe, goal: Objective) -> str:
     """Return a probe as one line."""
-    value = "too few requests" if math.isnan(one.quantile_us) else f"{one.quantile_us / 1000:.3g} ms"
-    cpu = "not known" if math.isnan(one.server_cpu_us) else f"{one.server_cpu_us:.0f} us"
-    state = "met" if one.kept else "violated"
-    head = f"{one.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {one.achieved:6.1%}"
+    value = "too few requests" if isnan(probe.quantile_us) else f"{probe.quantile_us / 1000:.3g} ms"
+    cpu = "not known" if isnan(probe.server_cpu_us) else f"{probe.server_cpu_us:.0f} us"
+    state = "met" if probe.kept else "violated"
+    head = f"{probe.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {probe.achieved:6.1%}"
     return f"{head}  server CPU/call {cpu:>9}  {state}"
 
 

@@ -7,6 +7,12 @@ import sys
 from pathlib import Path
 
 NETWORK = Path("/proc/net")
+TCP = {
+    "tcp_delayed_acks": ("netstat", "TcpExt", "DelayedACKs"),
+    "tcp_segments_out": ("snmp", "Tcp", "OutSegs"),
+    "tcp_connections": ("snmp", "Tcp", "ActiveOpens"),
+    "tcp_time_waits": ("netstat", "TcpExt", "TW"),
+}
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
@@ -23,19 +29,17 @@ def read(
     """
     if sys.platform != "linux":
         return {}
-    found: dict[str, int] = {}
+    counters: dict[str, int] = {}
     net = network or proc / "net"
     with contextlib.suppress(OSError, IndexError, ValueError):
         user, nice, system, _, _, irq, soft, steal = map(int, (proc / "stat").read_text().split(None, 9)[1:9])
-        found["machine_busy_ns"] = (user + nice + system + irq + soft) * TICK_NS
-        found["steal_ns"] = steal * TICK_NS
-    found |= _first(proc / "pressure" / "cpu", r"some .*total=(\d+)", "pressure_ns")
-    found |= _named(net / "netstat", "TcpExt", "DelayedACKs", "tcp_delayed_acks")
-    found |= _named(net / "snmp", "Tcp", "OutSegs", "tcp_segments_out")
-    found |= _named(net / "snmp", "Tcp", "ActiveOpens", "tcp_connections")
-    found |= _named(net / "netstat", "TcpExt", "TW", "tcp_time_waits")
-    found |= _in_time_wait(net / "sockstat")
-    return found | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns")
+        counters["machine_busy_ns"] = (user + nice + system + irq + soft) * TICK_NS
+        counters["steal_ns"] = steal * TICK_NS
+    counters |= _first(proc / "pressure" / "cpu", r"some .*total=(\d+)", "pressure_ns", 1000)
+    for name, (file, group, counter) in TCP.items():
+        counters |= _named(net / file, group, counter, name)
+    counters |= _first(net / "sockstat", r"(?m)^TCP: .*\btw (\d+)", "tcp_time_wait")
+    return counters | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns", 1000)
 
 
 def _named(file: Path, group: str, counter: str, name: str) -> dict[str, int]:
@@ -46,17 +50,9 @@ def _named(file: Path, group: str, counter: str, name: str) -> dict[str, int]:
     return {}
 
 
-def _in_time_wait(file: Path) -> dict[str, int]:
-    """Return how many TCP sockets are in TIME_WAIT, or nothing."""
-    with contextlib.suppress(OSError):
-        if match := re.search(r"^TCP: .*\btw (\d+)", file.read_text(), re.MULTILINE):
-            return {"tcp_time_wait": int(match[1])}
-    return {}
-
-
-def _first(file: Path, pattern: str, name: str) -> dict[str, int]:
-    """Return a number of microseconds in a file as ns, or nothing."""
+def _first(file: Path, pattern: str, name: str, unit: int = 1) -> dict[str, int]:
+    """Return the first number in a file that a pattern finds, times its unit, or nothing."""
     with contextlib.suppress(OSError):
         if match := re.search(pattern, file.read_text()):
-            return {name: int(match[1]) * 1000}
+            return {name: int(match[1]) * unit}
     return {}

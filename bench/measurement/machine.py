@@ -23,8 +23,8 @@ def _read(path: str) -> str | None:
 
 def machine_id() -> str:
     """Return an anonymous name for this machine: a salted hash."""
-    known = _read("/etc/machine-id") or platform.node()
-    text = f"{known}|{cpu_model()}|{psutil.virtual_memory().total}"
+    name = _read("/etc/machine-id") or platform.node()
+    text = f"{name}|{cpu_model()}|{psutil.virtual_memory().total}"
     return hashlib.blake2b(text.encode(), key=b"roundtrip machine id", digest_size=4).hexdigest()
 
 

@@ -1,15 +1,40 @@
-"""The reports of the children at the end of a window, as the result of a start."""
+"""The reports of the children at the end of a window, as rows and columns of the tables of a start."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from bench.child.session import Session
 from bench.errors import SystemFailedError
 from bench.process.spec import Arrived, Done
-from bench.run.start_record import MOMENTS, Times
+from bench.run.start_record import Times
 
-OF_CONNECTION = ("opened_ns", "median_ns", "router_cpu_ns", "resumed")
+MOMENTS = (
+    "begin_ns",
+    "interpreted_ns",
+    "prepared_ns",
+    "opened_ns",
+    "answered_ns",
+    "called_ns",
+    "end_ns",
+)  # of a session
+MOST_KEPT = 1000  # replies of a start that are stored one by one: enough for p99 of a start; the rates count all
+WIDTH = 6  # columns that each caller of reply streams reports
+
+Columns = dict[str, Any]
+
+
+def _times(message: Done | Arrived) -> list[Times]:
+    return [np.frombuffer(blob, "i8") for blob in message.blobs]
+
+
+def _per_caller(message: Done, width: int) -> Iterator[list[Times]]:
+    """Yield the times of each caller, ``width`` of each."""
+    times = _times(message)
+    for first in range(0, len(times), width):
+        yield times[first : first + width]
 
 
 def calls_of(done: Sequence[Done], go_ns: Sequence[int], width: int) -> list[Times]:
@@ -17,44 +42,104 @@ def calls_of(done: Sequence[Done], go_ns: Sequence[int], width: int) -> list[Tim
 
     go_ns: *go* by the clock of each client.
     """
-    arrays = [[np.frombuffer(blob, "i8") for blob in message.blobs] for message in done]
-    times = [
-        (each[i : i + width], go) for each, go in zip(arrays, go_ns, strict=True) for i in range(0, len(each), width)
+    calls = [
+        np.stack(times) - go for message, go in zip(done, go_ns, strict=True) for times in _per_caller(message, width)
     ]
-    calls = [np.stack(one) - go for one, go in times]
-    if any((one[1] < one[0]).any() for one in calls):
+    if any((times[1] < times[0]).any() for times in calls):
         raise SystemFailedError("a reply came before its request: the clock of this machine steps back")
     return calls
 
 
-def attempts_of(done: Sequence[Done], go_ns: int) -> Times:
-    """Return the attempts of a load with retries, as ``StartRecord`` holds them, with times since *go*."""
-    ((request, number, sent, replied, due),) = ([np.frombuffer(one, "i8") for one in each.blobs] for each in done)
-    return np.stack([request, number, sent - go_ns, np.where(replied == 0, 0, replied - go_ns), due - go_ns])
+def attempts_of(done: Sequence[Done], go_ns: int) -> Columns:
+    """Return the attempts of a load with retries as columns of ``attempts``, with times since *go*."""
+    ((request, number, sent, replied, due),) = (_times(message) for message in done)
+    return {
+        "request": request,
+        "number": number.astype("i4"),
+        "due_ns": due - go_ns,
+        "t_send_ns": sent - go_ns,
+        "rtt_ns": pa.array(replied - sent, pa.int64(), mask=replied == 0),
+    }
 
 
-def marks_of(done: Sequence[Done | Arrived], go_ns: Sequence[int]) -> list[tuple[str, Times, Times]]:
-    """Return both ends of a stream from what they sent: role, times since *go* by its own clock, and message counts.
+def marks_of(done: Sequence[Done | Arrived], go_ns: Sequence[int]) -> Columns:
+    """Return both ends of a stream from what they sent, as columns of ``marks``, with times since *go*.
 
     go_ns: *go* by the clock of the client, and by that of the server.
     """
-    sent_at, sent, received_at, received = (np.frombuffer(blob, "i8") for message in done for blob in message.blobs)
-    return [("client", sent_at - go_ns[0], sent), ("server", received_at - go_ns[-1], received)]
+    sent_at, sent, received_at, received = (times for message in done for times in _times(message))
+    return {
+        "role": ["client"] * len(sent) + ["server"] * len(received),
+        "t_ns": np.concatenate([sent_at - go_ns[0], received_at - go_ns[-1]]),
+        "messages": np.concatenate([sent, received]),
+    }
 
 
 def sessions_of(done: Sequence[Done], go_ns: int) -> list[dict[str, Any]]:
     """Return the client processes that ran, or the connections, as rows of ``sessions``, with times since *go*."""
-    names = ("calls", "payload_bytes", *MOMENTS, "client_cpu_ns", "server_cpu_ns", *OF_CONNECTION)
-    rows: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for message in done for row in message.sessions]
+    rows = [Session._make(values)._asdict() for message in done for values in message.sessions]
     return [
-        row
-        | {name: row[name] - go_ns for name in (*MOMENTS, "opened_ns") if row[name] is not None}
-        | {"number": number}
+        row | {name: row[name] - go_ns for name in MOMENTS if row[name] is not None} | {"number": number}
         for number, row in enumerate(rows)
     ]
+
+
+def numbers_of(done: Sequence[Done]) -> list[dict[str, Any]]:
+    """Return the numbers that load generators reported as rows of ``reports``."""
+    names = ("name", "value", "unit")
+    return [dict(zip(names, number, strict=True)) for message in done for number in message.numbers]
 
 
 def window_ns(done: Sequence[Done], calls: list[Times], planned_s: float) -> int:
     """Return the length of the window: as a generator reported, until the last reply, or as planned without any."""
     reported = [int(message.window_s * 1e9) for message in done if message.window_s is not None]
-    return max([*reported, *(int(one[1][-1]) for one in calls if one.size)], default=int(planned_s * 1e9))
+    return max([*reported, *(int(times[1][-1]) for times in calls if times.size)], default=int(planned_s * 1e9))
+
+
+def reply_streams_of(done: Sequence[Done], go_ns: int) -> tuple[Columns, Columns, int]:
+    """Return the columns of ``streams`` and of ``replies``, and when the last reply came, in ns since *go*.
+
+    Of more than ``MOST_KEPT`` replies those of every k-th stream are returned, so that whole streams are kept, and at
+    least one.
+    """
+    callers = [times for message in done for times in _per_caller(message, WIDTH)]
+    streams = [_streams(number, caller, go_ns) for number, caller in enumerate(callers)]
+    joined: Columns = {name: np.concatenate([columns[name] for columns in streams]) for name in streams[0]}
+    joined["stream"] = np.arange(len(joined["client"]), dtype="i4")
+    none = joined["replies"] == 0
+    last_ns = int((joined["t_send_ns"] + joined["last_ns"])[~none].max(initial=0))
+    table = joined | {name: np.ma.masked_array(joined[name], none).tolist() for name in ("first_ns", "last_ns")}
+    return table, _replies(callers, joined["replies"]), last_ns
+
+
+def _streams(number: int, caller: list[Times], go_ns: int) -> Columns:
+    sent, complete, sizes, received, _, handed = caller
+    if (received < handed).any():
+        raise SystemFailedError("a reply came before it was sent: the clock of this machine steps back")
+    ends = np.cumsum(sizes)
+    padded = np.append(received, 0)
+    first, last = padded[np.where(sizes > 0, ends - sizes, -1)], padded[np.where(sizes > 0, ends - 1, -1)]
+    return {
+        "client": np.full(len(sent), number, "i4"),
+        "t_send_ns": sent - go_ns,
+        "first_ns": np.where(sizes > 0, first - sent, 0),
+        "last_ns": np.where(sizes > 0, last - sent, 0),
+        "replies": sizes,
+        "is_complete": complete.astype(bool),
+    }
+
+
+def _replies(callers: list[list[Times]], sizes: Times) -> Columns:
+    """Return the columns of ``replies`` of every k-th stream."""
+    sent, received, due, handed = (np.concatenate([columns[place] for columns in callers]) for place in (0, 3, 4, 5))
+    stream = np.repeat(np.arange(len(sizes), dtype="i4"), sizes)
+    is_first = np.append(True, np.diff(stream) > 0)[: len(stream)]
+    before = np.where(is_first, sent[stream], np.append(0, received[:-1])[: len(stream)])
+    kept = stream % max(1, -(-len(stream) // MOST_KEPT)) == 0
+    columns = {
+        "stream": stream,
+        "gap_ns": received - before,
+        "pacing_ns": handed - due,
+        "transit_ns": received - handed,
+    }
+    return {name: values[kept] for name, values in columns.items()}

@@ -23,7 +23,7 @@ def of_folders(folders: Iterable[Path]) -> str:
 
     Byte-code does not count, nor does what only a wheel has in the package.
     """
-    found = hashlib.blake2b()
+    digest = hashlib.blake2b()
     for folder in folders:
         for file in sorted(folder.rglob("*")):
             parts = file.relative_to(folder).parts
@@ -32,8 +32,8 @@ def of_folders(folders: Iterable[Path]) -> str:
             if any(part.startswith(".") for part in parts) or not file.is_file():
                 continue
             for text in (os.fsencode("/".join(parts)), file.read_bytes()):
-                found.update(len(text).to_bytes(8, "little") + text)
-    return found.hexdigest()[:_LENGTH]
+                digest.update(len(text).to_bytes(8, "little") + text)
+    return digest.hexdigest()[:_LENGTH]
 
 
 def python() -> str:

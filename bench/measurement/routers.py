@@ -29,26 +29,16 @@ class Router:
     pids: Mapping[str, list[int]]
 
 
-def start(
-    system: str,
-    transport: str,
-    options: Mapping[str, Any],
-    bind: str | None = None,
-    texts: Mapping[str, str] | None = None,
-    host: Host = HERE,
-) -> Router:
-    """Start a system's router on a host and return it when it is ready; ``bind`` is an address that the user names.
+def start(case: Case, bind: str | None = None, texts: Mapping[str, str] | None = None, host: Host = HERE) -> Router:
+    """Start the router of a case's system on a host and return it when it is ready.
 
-    ``texts`` are credentials, for encrypted connections.
-
-    SystemFailedError quotes the router's log when it does not get ready.
+    bind: the address that the user names. texts: credentials, for encrypted connections. SystemFailedError quotes the
+    router's log when it does not get ready.
     """
-    name = systems.constant(system, "ENVIRONMENT", None)
-    environment = host.prepare(system)
-    same: dict[str, Any] = {"system": system, "transport": transport, "options": dict(options)}
-    same |= {"credentials": dict(texts or {})}
-    spec = RouterSpec(**same, bind=bind, directory=host.private_directory(), environment=environment)
-    child = host.spawn(f"{system} router", "bench.child.router", spec)
+    name, environment = systems.constant(case.system, "ENVIRONMENT", None), host.prepare(case.system)
+    directory, texts = host.private_directory(), dict(texts or {})
+    spec = RouterSpec(case=case, credentials=texts, bind=bind, directory=directory, environment=environment)
+    child = host.spawn(f"{case.system} router", "bench.child.router", spec)
     try:
         (ready,) = collect(Routing, [child], READY_S)
     except SystemFailedError as error:
@@ -69,8 +59,8 @@ def _remedy(bind: str | None, name: str | None) -> str:
 def _roles(pid: int, announced: Mapping[str, int], host: Host) -> dict[str, list[int]]:
     """Return the router's processes by role: those announced, and the rest as ``router``."""
     roles = {role: [helper] for role, helper in announced.items()}
-    known = {pid, *announced.values()}  # the first only holds the others
-    return {"router": [member for member in host.family(pid) if member not in known], **roles}
+    others = {pid, *announced.values()}  # the first only holds the others
+    return {"router": [member for member in host.family(pid) if member not in others], **roles}
 
 
 def _joined(hosts: Mapping[str, Any]) -> AbstractContextManager[Assignment]:
@@ -110,8 +100,8 @@ class Routers:
         key = json.dumps(case.hosts, sort_keys=True)
         if key not in self._hosts:
             self._hosts[key] = self._connected.enter_context(_joined(case.hosts))
-        found = self._hosts[key]
-        return found if case.target is None else roles.for_target(case.hosts, found)
+        assignment = self._hosts[key]
+        return assignment if case.target is None else roles.for_target(case.hosts, assignment)
 
     def of(self, case: Case) -> Router | None:
         """Return the router for a case, started if there is none yet or the case wants a fresh one."""
@@ -125,7 +115,7 @@ class Routers:
         if key not in self._routers:
             offered = any(hasattr(systems.load(case.system).Options, name) for name in credentials.OPTIONS)
             texts = self._made(host) if (key[-1] if is_one else offered) else {}  # for this case, or a later one
-            self._routers[key] = start(case.system, case.transport, case.options, bound(host), texts, host)
+            self._routers[key] = start(case, bound(host), texts, host)
         return self._routers[key]
 
     def credentials(self, case: Case) -> dict[str, str]:

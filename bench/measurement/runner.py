@@ -46,8 +46,8 @@ def facts(plan: Plan) -> dict[str, Any]:
 def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a notebook's parameters as a manifest keeps them, without those that are not set."""
     plain = (bool, int, float, str, list, dict)
-    known = {name: value for name, value in (parameters or {}).items() if value is not None}
-    return {"parameters": {name: v if isinstance(v, plain) else str(v) for name, v in known.items()}} if known else {}
+    given = {name: value for name, value in (parameters or {}).items() if value is not None}
+    return {"parameters": {name: v if isinstance(v, plain) else str(v) for name, v in given.items()}} if given else {}
 
 
 def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers: Routers) -> None:
@@ -65,8 +65,8 @@ def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers
 
 def keep_machines(folder: Folder, records: Mapping[str, Any]) -> None:
     """Put the machine records of hosts into a run's manifest, by their names, unless they are there."""
-    if records and not records.items() <= (known := folder.manifest().get("hosts", {})).items():
-        folder.update(hosts=known | dict(records))
+    if records and not records.items() <= (before := folder.manifest().get("hosts", {})).items():
+        folder.update(hosts=before | dict(records))
 
 
 def describe(case: Case) -> str:

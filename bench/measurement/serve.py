@@ -67,9 +67,8 @@ def _serve(
     say: Callable[[str], None],
 ) -> None:
     """Start a server, and its router if it has one; ``listens`` gets the line that names the address."""
-    name, where, given = case.system, case.transport, case.options
-    texts = certificates.of_user() if credentials.wanted(given) else {}
-    router = routers.start(name, where, given, address, texts) if systems.is_routed(name, given) else None
+    name, texts = case.system, certificates.of_user() if credentials.wanted(case.options) else {}
+    router = routers.start(case, address, texts) if systems.is_routed(name, case.options) else None
     spec = ServerSpec(
         case=case,
         bind=address,

@@ -20,11 +20,18 @@ from bench.errors import SystemFailedError
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import LOCAL, Assignment, Host, HostWindow, WindowMeter, bound, clocks_of
 from bench.measurement.hosts.rows import rows
-from bench.measurement.reply_stream_reports import reply_streams_of
-from bench.measurement.reports import attempts_of, calls_of, marks_of, sessions_of, window_ns
+from bench.measurement.reports import (
+    attempts_of,
+    calls_of,
+    marks_of,
+    numbers_of,
+    reply_streams_of,
+    sessions_of,
+    window_ns,
+)
 from bench.measurement.routers import Router, Routers
 from bench.plan import placement
-from bench.plan.case import Case
+from bench.plan.case import WHOLE, Case
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import END_S, ChildHandle, collect, stop_all
 from bench.process.spec import (
@@ -41,7 +48,7 @@ from bench.process.spec import (
     Sent,
     ServerSpec,
 )
-from bench.run.start_record import StartRecord
+from bench.run.start_record import StartRecord, Times
 from bench.stats import clock_offsets
 from bench.validation.estimate import sessions_s
 
@@ -156,18 +163,18 @@ class Window:
         first = dict(self.metered[0].metered.used)
         if len(self.metered) == 1:
             return first
-        found: dict[str, int] = {}
-        if not any(one.host.is_remote for one in self.metered):
-            each = [one.metered.used for one in self.metered]
+        counters: dict[str, int] = {}
+        if not any(window.host.is_remote for window in self.metered):
+            of_hosts = [window.metered.used for window in self.metered]
             tcp = [name for name in first if name.startswith("tcp_")]
-            found = first | {name: sum(used.get(name, 0) for used in each) for name in tcp}
-        for one in self.metered:
-            found |= {name: value for name, value in one.metered.used.items() if name.startswith(ROLES)}
-        return found
+            counters = first | {name: sum(used.get(name, 0) for used in of_hosts) for name in tcp}
+        for window in self.metered:
+            counters |= {name: value for name, value in window.metered.used.items() if name.startswith(ROLES)}
+        return counters
 
     def peak_rss(self, role: str) -> int | None:
         """Return the largest memory seen for a role, in bytes: the sum over hosts."""
-        peaks = [one.metered.peak_rss(role) for one in self.metered]
+        peaks = [window.metered.peak_rss(role) for window in self.metered]
         return sum(filter(None, peaks)) if any(peak is not None for peak in peaks) else None
 
 
@@ -199,16 +206,6 @@ class Start:
         return self.case.transport == "inproc"
 
     @property
-    def callers(self) -> int:
-        """How many call at once, in all clients."""
-        return self.processes * self.case.callers
-
-    @property
-    def processes(self) -> int:
-        """How many client processes there are, the one for latency among them."""
-        return len(self.of_clients)
-
-    @property
     def of_clients(self) -> list[Host]:
         """The host of each client process."""
         return self.hosts.clients(self.case.clients)
@@ -222,7 +219,7 @@ class Start:
         if self.router:
             for pids in self.router.pids.values():
                 self.hosts.server.move(pids, places.router)
-        for number in range(self.processes):
+        for number in range(self.case.processes):
             children.append(self._client(places, number))
         behind = (self.router.child,) if self.router else ()  # outlives this start
         return Spawned(asked_s, places, server, tuple(children[len(server) :]), (*server, *behind))
@@ -232,7 +229,7 @@ class Start:
         case, has_router = self.case, self.router is not None
         if self.hosts.is_here:
             return self.hosts.server.place(case.placement, case.clients, has_router)
-        return placement.Placement(None, (None,) * self.processes)
+        return placement.Placement(None, (None,) * case.processes)
 
     def _server(self, places: placement.Placement) -> ChildHandle:
         case, host = self.case, self.hosts.server
@@ -255,7 +252,7 @@ class Start:
             window_s=self.window_s,
             cpus=places.clients[number],
             server_cpus=places.server,
-            share=(number, self.processes),
+            share=(number, self.case.processes),
             schedule_seed=self.seed,
             credentials=credentials.public(self.texts),
         )
@@ -271,11 +268,10 @@ class Start:
             ready_s = time.perf_counter() - spawned.asked_s
             address, helpers = listening.address, listening.pids
         if not self.is_inside:
-            connect = Connect(address=address, pids=self._server_pids(spawned), router_pids=self._router_pids())
             for client in spawned.clients:
-                client.send(connect)
+                client.send(Connect(address=address, **self._metered_by_client(spawned)))
         patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
-        patience_s += 0.05 * self.callers * (self.case.load == "reply_stream")
+        patience_s += 0.05 * self.case.processes * self.case.callers * (self.case.load == "reply_stream")
         try:
             ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
         except SystemFailedError as error:
@@ -291,32 +287,30 @@ class Start:
             return ""
         return f"; is there a firewall between that host and {address}? Let TCP through, on all ports above 1023"
 
-    def _server_pids(self, spawned: Spawned) -> list[int]:
-        """Return the server's processes where the clients read their CPU time themselves; else none."""
-        if self.case.load not in ("session", "reconnect"):
-            return []
-        return [pid for one in spawned.server for pid in self.hosts.server.family(one.pid)]
-
-    def _router_pids(self) -> list[int]:
-        """Return the router's processes, likewise."""
-        return self.router.pids["router"] if self.router and self.case.load == "reconnect" else []
+    def _metered_by_client(self, spawned: Spawned) -> dict[str, list[int]]:
+        """Return the processes of the server and the router whose CPU time the clients read themselves."""
+        if self.case.load not in WHOLE:
+            return {}
+        pids = [pid for server in spawned.server for pid in self.hosts.server.family(server.pid)]
+        of_router = self.router.pids["router"] if self.router and self.case.load == "reconnect" else []
+        return {"pids": pids, "router_pids": of_router}
 
     def _roles(
         self, spawned: Spawned, ready: Sequence[Ready], helpers: Mapping[str, int]
     ) -> tuple[tuple[Host, dict[str, list[int]]], ...]:
         """Return for each host the process ids of each role, whole process trees."""
-        found: dict[int, dict[str, list[int]]] = {id(host): {} for host in self.hosts.all()}
+        pids_of: dict[int, dict[str, list[int]]] = {id(host): {} for host in self.hosts.all()}
         client = "client+server" if self.is_inside else "client"
         for host, child, report in zip(self.of_clients, spawned.clients, ready, strict=True):
-            found[id(host)].setdefault(client, []).extend((child.pid, *report.pids))
-        roles, family = found[id(self.hosts.server)], self.hosts.server.family
+            pids_of[id(host)].setdefault(client, []).extend((child.pid, *report.pids))
+        roles, family = pids_of[id(self.hosts.server)], self.hosts.server.family
         if not self.is_inside:
             roles |= {role: family(pid) for role, pid in helpers.items()}
             roles |= self.router.pids if self.router else {}
-        known = {pid for pids in roles.values() for pid in pids}
+        others = {pid for pids in roles.values() for pid in pids}
         for server in spawned.server:
-            roles["server"] = [pid for pid in family(server.pid) if pid not in known]
-        return tuple((host, found[id(host)]) for host in self.hosts.all())
+            roles["server"] = [pid for pid in family(server.pid) if pid not in others]
+        return tuple((host, pids_of[id(host)]) for host in self.hosts.all())
 
     def run_window(self, spawned: Spawned, prepared: Prepared) -> Window:
         """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
@@ -343,20 +337,15 @@ class Start:
         metered = [meter.stop() for meter in meters]
         after = clocks_of(hosts)
         windows = tuple(
-            HostWindow(host, go_of[id(host)], earlier, later, one)
-            for host, earlier, later, one in zip(hosts, before, after, metered, strict=True)
+            HostWindow(host, go_of[id(host)], earlier, later, window)
+            for host, earlier, later, window in zip(hosts, before, after, metered, strict=True)
         )
-        for one in windows:
-            _refuse_step(one)
+        for window in windows:
+            _refuse_step(window)
         if not self.hosts.is_here:
             _refuse_late(self.of_clients, done, ahead_ns)
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
         return Window(utc, go_of[id(self.hosts.server)], go_ns, fetch(spawned.clients, done), arrived, windows)
-
-    @property
-    def width(self) -> int:
-        """How many times there are of each call."""
-        return 3 if self.case.load == "open" or self.case.calls_per_connection else 2
 
     def _wait(self, spawned: Spawned, meters: Sequence[WindowMeter]) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
         """Wait for the end of the load; of a stream, until everything sent has been received."""
@@ -377,33 +366,39 @@ class Start:
 
     def record(self, spawned: Spawned, prepared: Prepared, window: Window) -> StartRecord:
         """Return what the window measured; the server is asked for its count first."""
-        go_ns, done = window.go_ns, window.done
-        load = [
-            (role, t_ns - one.go_ns, percent, rss, None if self.hosts.is_here else one.host.name)
-            for one in window.metered
-            for role, t_ns, percent, rss in one.metered.rows
-        ]
+        go_ns, done, calls, last_ns = window.go_ns, window.done, list[Times](), 0
+        tables: dict[str, Any] = {"load": self._load_rows(window), "reports": numbers_of(done)}
         if self.is_stream:
-            marks = marks_of([*done, *window.arrived], [*go_ns, window.server_go_ns])
-            _, (_, received_at, received) = marks
-            ledger = self._ledger(spawned, prepared, window, int(received_at[-1]))
-            return StartRecord(ledger | {"server_calls": int(received[-1])}, marks=marks, load=load)
-        counts = self._counts(spawned, prepared, done)
-        if self.case.load == "retry":
-            ledger = self._ledger(spawned, prepared, window, window_ns(done, [], self.window_s))
-            return StartRecord(ledger | counts, load=load, attempts=attempts_of(done, go_ns[0]))
-        if self.case.load == "reply_stream":
-            streams, replies, last_ns = reply_streams_of(done, go_ns[0])
-            ledger = self._ledger(spawned, prepared, window, last_ns or int(1e9 * self.window_s))
-            numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
-            counts |= {"streams": int(streams["is_complete"].sum())}
-            return StartRecord(ledger | counts, load=load, report=numbers, streams=streams, replies=replies)
-        calls = calls_of(done, go_ns, self.width)
-        ledger = self._ledger(spawned, prepared, window, window_ns(done, calls, self.window_s))
-        numbers = [(name, value, unit) for one in done for name, value, unit in one.numbers]
-        hosts = rows(self.hosts, self.of_clients, window.metered, done, has_server=bool(spawned.server))
-        sessions = sessions_of(done, go_ns[0])
-        return StartRecord(ledger | counts, calls, [], load, numbers, sessions, hosts=hosts)
+            marks = tables["marks"] = marks_of([*done, *window.arrived], [*go_ns, window.server_go_ns])
+            last_ns, counts = int(marks["t_ns"][-1]), {"server_calls": int(marks["messages"][-1])}
+        else:
+            counts = self._counts(spawned, prepared, done)
+            if self.case.load == "retry":
+                tables["attempts"] = attempts_of(done, go_ns[0])
+            elif self.case.load == "reply_stream":
+                streams, tables["replies"], last_ns = reply_streams_of(done, go_ns[0])
+                tables["streams"], counts["streams"] = streams, int(streams["is_complete"].sum())
+            else:
+                times_of_call = 3 if self.case.load == "open" or self.case.calls_per_connection else 2
+                calls = calls_of(done, go_ns, times_of_call)
+                tables["hosts"] = rows(self.hosts, self.of_clients, window.metered, done, bool(spawned.server))
+                tables["sessions"] = sessions_of(done, go_ns[0])
+        ledger = self._ledger(spawned, prepared, window, last_ns or window_ns(done, calls, self.window_s))
+        return StartRecord(ledger | counts, calls, tables)
+
+    def _load_rows(self, window: Window) -> list[dict[str, Any]]:
+        """Return the rows of ``load``."""
+        return [
+            {
+                "role": role,
+                "t_ns": t_ns - measured.go_ns,
+                "cpu_percent": percent,
+                "rss_bytes": rss,
+                "host": None if self.hosts.is_here else measured.host.name,
+            }
+            for measured in window.metered
+            for role, t_ns, percent, rss in measured.metered.rows
+        ]
 
     def _ask(self, spawned: Spawned) -> Counted | None:
         """Return what the server has counted so far; None if it cannot be asked."""
@@ -415,10 +410,12 @@ class Start:
         """Return what the server counted in the window, in all and by worker; None where that is not known."""
         now, before = self._ask(spawned), prepared.counted
         count = now.count if now else done[0].counted
-        each = zip(now.workers or (), before.workers, strict=True) if now and before and before.workers else ()
-        workers = [after - earlier for after, earlier in each]
+        pairs = zip(now.workers or (), before.workers, strict=True) if now and before and before.workers else ()
+        workers = [after - earlier for after, earlier in pairs]
         return {
-            "server_calls": None if count is None else count - self.callers,  # each made one before
+            "server_calls": None
+            if count is None
+            else count - self.case.processes * self.case.callers,  # each made one before
             "server_worker_calls": json.dumps(workers) if workers else None,
         }
 
@@ -449,16 +446,16 @@ class Start:
             **window.used,
         }
 
-    def obituary(self, known: str, children: Sequence[ChildHandle]) -> str:
-        """Return how the server and the router ended, if ``known`` does not say so: clients often notice first.
+    def obituary(self, error: str, children: Sequence[ChildHandle]) -> str:
+        """Return how the server and the router ended, if ``error`` does not say so: clients often notice first.
 
         A router's controller takes a moment to see that its worker is gone, and longer on a busy machine.
         """
-        ends = [one.obituary(patience_s=0.1) for one in children if " server" in one.name]
+        ends = [child.obituary(patience_s=0.1) for child in children if " server" in child.name]
         if self.router:
             is_dying = any(self.hosts.server.has_ended(pid) for pids in self.router.pids.values() for pid in pids)
             ends.append(self.router.child.obituary(END_S if is_dying else 0.1))
-        words = [text for text in ends if text and text not in known]
+        words = [text for text in ends if text and text not in error]
         return "".join(f"; {text}" for text in words)
 
 
@@ -474,7 +471,8 @@ def _refuse_step(window: HostWindow) -> None:
 
 def _refuse_late(of_clients: Sequence[Host], done: Sequence[Done], ahead_ns: int) -> None:
     """Raise LateOrderError if a client got the order to go after its instant: the others had begun without it."""
-    late_ns, host = max(((one.late_ns, host) for one, host in zip(done, of_clients, strict=True)), key=itemgetter(0))
+    lateness = ((report.late_ns, host) for report, host in zip(done, of_clients, strict=True))
+    late_ns, host = max(lateness, key=itemgetter(0))
     if late_ns:
         raise LateOrderError(
             f"the order to go reached the host {host.name} {late_ns / 1e6:,.1f} ms after the instant at which "
@@ -486,7 +484,7 @@ def _refuse_late(of_clients: Sequence[Host], done: Sequence[Done], ahead_ns: int
 
 def _total(done: Sequence[Done], name: str) -> int | None:
     """Return the sum of a field over all clients; None where some client does not know it."""
-    values = [getattr(one, name) for one in done]
+    values = [getattr(report, name) for report in done]
     return None if None in values else sum(values)
 
 

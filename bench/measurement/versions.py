@@ -27,14 +27,14 @@ def of(cases: Iterable[Case]) -> dict[str, str]:
     import ssl
 
     cases = list(cases)
-    found = {"python": platform.python_version(), "openssl": ssl.OPENSSL_VERSION}
+    versions = {"python": platform.python_version(), "openssl": ssl.OPENSSL_VERSION}
     for name in (*PACKAGES, *_packages(cases)):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
     for system in sorted({case.system for case in cases}):
-        found |= _of_environment(systems.constant(system, "ENVIRONMENT", None))
-        found |= _of_programs(system)
-    return found
+        versions |= _of_environment(systems.constant(system, "ENVIRONMENT", None))
+        versions |= _of_programs(system)
+    return versions
 
 
 def _packages(cases: Iterable[Case]) -> Iterator[str]:

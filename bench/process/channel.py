@@ -140,8 +140,8 @@ class Channel:
     def __init__(self) -> None:
         self._input = open(os.dup(0), "rb")  # noqa: SIM115, PTH123 - lives as long as the process
         self._output = open(os.dup(1), "wb")  # noqa: SIM115, PTH123
-        with open(os.devnull, "rb") as nothing:  # noqa: PTH123
-            os.dup2(nothing.fileno(), 0)
+        with open(os.devnull, "rb") as devnull:  # noqa: PTH123
+            os.dup2(devnull.fileno(), 0)
         os.dup2(2, 1)
         self._inbox: queue.SimpleQueue[Message | BaseException] = queue.SimpleQueue()
         self._lock = threading.Lock()

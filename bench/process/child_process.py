@@ -37,7 +37,7 @@ _is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=l
 
 @contextlib.contextmanager
 def until(is_stopped: Callable[[], bool]) -> Iterator[None]:
-    """Let whatever is waited for in here end by KeyboardInterrupt once ``is_stopped()``: threads get no Ctrl-C."""
+    """End the waits in this context by KeyboardInterrupt once ``is_stopped()``: threads get no Ctrl-C."""
     before = _is_stopped.set(is_stopped)
     try:
         yield
@@ -46,7 +46,7 @@ def until(is_stopped: Callable[[], bool]) -> Iterator[None]:
 
 
 def stopped() -> bool:
-    """Return whether what is waited for in here is to end by KeyboardInterrupt."""
+    """Return whether waits are to end now by KeyboardInterrupt."""
     return _is_stopped.get()()
 
 
@@ -58,7 +58,7 @@ def private_directory() -> str:
 class ChildHandle:
     """A child process as its reports show it, wherever it runs: what it sent, in the order of arrival.
 
-    name: for errors. pid: its number on its machine. Who has one sends it messages, and ends it by ``stop``.
+    name: for errors. pid: its number on its machine.
     """
 
     name: str

@@ -1,10 +1,14 @@
-"""Meters in the parent: process trees, their CPU load and memory over time."""
+"""Processes as the parent sees them: their trees, their CPUs, their CPU load and memory over time."""
 
 import contextlib
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 
 import psutil
+
+from bench.plan.placement import allowed
+from bench.process.cpu_clocks import threads
 
 
 def family(pid: int) -> list[int]:
@@ -18,6 +22,16 @@ def has_ended(pid: int) -> bool:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return True
+
+
+def pin_processes(pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
+    """Pin running processes, with all their threads, to the given CPUs; None: all CPUs (Linux)."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    for pid in pids:
+        for thread in threads(pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(thread, cpus or allowed())
 
 
 def _running(pids: Iterable[int]) -> Iterator[psutil.Process]:

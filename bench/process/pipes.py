@@ -50,11 +50,9 @@ SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # of servers; a user
 
 def program(name: str) -> str | None:
     """Return the path of an installed program, looked for in ``PATH`` and where servers are; None if it is nowhere."""
-    for folder in (*os.environ.get("PATH", "").split(os.pathsep), *SYSTEM_FOLDERS):
-        path = os.path.join(folder, name)  # noqa: PTH118
-        if folder and os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
-            return path
-    return None
+    import shutil  # in the function: it takes 5 ms, and few children need it
+
+    return shutil.which(name, path=os.pathsep.join(filter(None, [os.environ.get("PATH"), *SYSTEM_FOLDERS])))
 
 
 class Process:
@@ -70,7 +68,7 @@ class Process:
         self.pid = self._process.pid
 
     def write(self, data: bytes) -> None:
-        """Write to its input; that it has died is noticed by who reads from it."""
+        """Write to its input; the reader of its output notices if it has died."""
         with contextlib.suppress(BrokenPipeError):
             self._input.write(data)
             self._input.flush()

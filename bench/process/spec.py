@@ -13,20 +13,11 @@ if TYPE_CHECKING:
     from bench.plan.case import Case
 
 
-class SystemSpec(Message):
-    """The system of a router, or of a whole client process: its name, the transport, all or some of its options.
+class CaseSpec(Message):
+    """What every specification contains: the case, sent as its dict, and the seed of its payloads.
 
     credentials: names and texts of files (``bench.credentials``), without private keys for a client.
     """
-
-    system: str
-    transport: str
-    options: Mapping[str, Any]
-    credentials: Mapping[str, str] = {}
-
-
-class CaseSpec(Message):
-    """What both sides get: the case, and the credentials as in ``SystemSpec``. A case is sent as the dict of it."""
 
     case: "Case"
     seed: int = 1
@@ -34,7 +25,7 @@ class CaseSpec(Message):
 
     def __init__(self, **values: Any) -> None:
         if isinstance(values.get("case"), dict):
-            from bench.plan.case import Case  # a session, whose start-up is measured, gets no case
+            from bench.plan.case import Case  # not at the top: see SessionSpec
 
             try:
                 values["case"] = Case.from_dict(values["case"])
@@ -43,26 +34,26 @@ class CaseSpec(Message):
         super().__init__(**values)
 
 
-class ServerSpec(CaseSpec):
-    """Specification of a server; of the load ``stream`` the receiver, which verifies a payload made from ``seed``.
+class RouterSpec(CaseSpec):
+    """Specification of a router.
 
-    cpus: the CPUs to which it is pinned; None: not pinned. bind: the address that the user names. router: the addresses
-    that the router announced. directory: its private directory. environment: the folder of its Python environment.
+    bind: the address that the user names. directory: its private directory. environment: the folder of its Python
+    environment.
     """
 
-    cpus: Sequence[int] | None = None
     bind: str | None = None
-    router: Mapping[str, str] = {}
     directory: str = ""
     environment: str = ""
 
 
-class RouterSpec(SystemSpec):
-    """Specification of a router; see ``ServerSpec``."""
+class ServerSpec(RouterSpec):
+    """Specification of a server; of the load ``stream`` the receiver, which verifies a payload made from ``seed``.
 
-    bind: str | None
-    directory: str
-    environment: str
+    cpus: the CPUs to which it is pinned; None: not pinned. router: the addresses that the router announced.
+    """
+
+    cpus: Sequence[int] | None = None
+    router: Mapping[str, str] = {}
 
 
 class ClientSpec(CaseSpec):
@@ -79,13 +70,19 @@ class ClientSpec(CaseSpec):
     schedule_seed: int
 
 
-class SessionSpec(SystemSpec):
-    """Specification of one whole client process: where to connect, and what to request."""
+class SessionSpec(Message):
+    """Specification of one whole client process: where to connect, and what to request.
 
+    It contains no case: the process's start-up is measured, and a case would be one more module to import.
+    """
+
+    system: str
+    options: Mapping[str, Any]
     address: str
     calls: int
     payload_bytes: int
     seed: int
+    credentials: Mapping[str, str] = {}
 
 
 class ClockSpec(Message):
@@ -145,27 +142,21 @@ class Arrived(Message):
     blobs: Sequence[Any]
 
 
-class Usage(Message):
-    """Resource use of a client's process in the window; server_cpu_ns: of the server's thread in it, or None."""
+class Done(Message):
+    """A client's window is over: its calls, its resource use, and the count of a server thread in it.
+
+    Fields of the same name are those of ``bench.contract.LoadReport``. blobs: its ``times``; of a server thread's
+    stream the receiver's marks too. sessions: each as ``bench.child.session.Session``. client_cpu_ns and the like: of
+    this process in the window. server_cpu_ns: of the server's thread in it, or None. counted: requests that this thread
+    answered. is_held: whether its host holds ``blobs`` until the window is over. late_ns: how long after the instant
+    *go* the order to go arrived; 0 if in time.
+    """
 
     client_cpu_ns: int
     server_cpu_ns: int | None
     voluntary_switches: int
     involuntary_switches: int
     gc_collections: int
-
-
-class Done(Usage):
-    """A client's window is over: its calls, its resource use, and the count of a server thread in it.
-
-    calls: answered, or sent one way. blobs: for each caller its send and receive times, and due times of an open load;
-    of a stream the sender's marks. errors: calls that failed. numbers: name, value and unit of what a load generator
-    reported. scheduled: how many calls an open load was to make. window_s: as a generator took it. sessions: the client
-    processes, each as ``bench.child.session.Session``. counted: requests that the server inside this process answered.
-    codec: ``bench.child.structured_messages.Alone``, by name. is_held: whether its host holds ``blobs`` until the
-    window is over. late_ns: how long after the instant *go* the order to go arrived; 0 if in time.
-    """
-
     calls: int
     blobs: Sequence[Any]
     errors: int = 0

@@ -166,7 +166,7 @@ def test_a_capacity_is_judged_by_the_host_that_measures_latency(latency, is_kept
     calls = [np.repeat(one[:, :1], 500, axis=1) for one in (slow, slow, slow, slow, fast, fast)]
     rows = [{"role": "server", "clients": 0, "first_client": None}, {"role": "load", "clients": 2, "first_client": 0}]
     rows += [{"role": "latency", "clients": 1, "first_client": 2}] if latency else []
-    record = StartRecord({"calls": 3000, "scheduled": 3000}, calls=calls, hosts=rows if latency else [])
+    record = StartRecord({"calls": 3000, "scheduled": 3000}, calls=calls, tables={"hosts": rows if latency else []})
     assert judged(record, 100.0, objective("p95<5ms")).kept == is_kept
 
 

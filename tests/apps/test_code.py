@@ -43,14 +43,20 @@ def test_every_system_shows_its_call_as_its_file_has_it(system):
         (Case("sockets", "tcp", load="open", offered_per_s=5), ["opened", "caller", "Client"]),
         (Case("grpc_aio", "tcp", load="open", offered_per_s=5), ["opened_async", "call"]),
         (Case("zeromq", "ipc", load="stream"), ["send_stream", "Sender"]),
-        (Case("zeromq", "ipc", options={"codec": "json"}, message="items"), ["closed", "open", "coder", "call"]),
+        (
+            Case("zeromq", "ipc", options={"codec": "json"}, message="items"),
+            ["closed", "blocking_call", "coder", "call"],
+        ),
         (
             Case("grpc_aio", "tcp", options={"codec": "protobuf"}, message="items"),
-            ["closed_async", "open", "coder", "call"],
+            ["closed_async", "awaited_call", "coder", "call"],
         ),
         (Case("wamp_crossbar", "tcp", message="items"), ["closed_async", "coder", "call"]),
         (Case("arrow_flight", "ipc", message="items"), ["closed", "coder", "call"]),
-        (Case("thrift", "ipc", options={"codec": "orjson"}, message="items"), ["closed", "open", "coder", "call"]),
+        (
+            Case("thrift", "ipc", options={"codec": "orjson"}, message="items"),
+            ["closed", "blocking_call", "coder", "call"],
+        ),
         (Case("sockets", "tcp", engine="wire", outstanding=4), ["advance", "Wire"]),
         (Case("sockets", "tcp", engine="wire", load="open", offered_per_s=5), ["pace", "Wire"]),
         (Case("sockets", "tcp", engine="wire", load="reply_stream"), ["read", "Wire"]),

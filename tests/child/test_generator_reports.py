@@ -43,7 +43,7 @@ def test_errors_are_told_by_kind():
     assert wrk.read(texts.WRK_STATUS, "", 4).errors == dict.fromkeys(wrk.SOCKET, 0) | {"status": 9819}
     assert wrk.read(texts.WRK_SOCKET, "", 4).errors["read"] == 652
     assert h2load.read(texts.H2LOAD_STATUS, "", 4).errors == {"status": 7579, "network": 0, "timeout": 0, "parse": 0}
-    assert h2load.read(texts.H2LOAD_MOVED, "", 4).errors["status"] == 21350
+    assert h2load.read(texts.H2LOAD_MOVED, "", 4).errors["status"] == 33309
     assert h2load.read(texts.H2LOAD, "[ERROR] HTTP parse error: (X) no\n" * 2, 4).errors["parse"] == 2
     some = texts.H2LOAD.replace("33309 succeeded, 0 failed, 0 errored", "33299 succeeded, 10 failed, 4 errored")
     assert h2load.read(some.replace(" 0 timeout", " 3 timeout"), "", 4).errors == {

@@ -10,11 +10,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from specs import client_spec
+from specs import client_spec, library_load
 from wire_servers import framed, served
 
 from bench.child import event_loop, sizes
-from bench.child.client import connections_load
 from bench.child.wire_outstanding import WireOutstanding
 from bench.errors import SystemFailedError, TransportError
 from bench.systems import sockets
@@ -22,10 +21,10 @@ from bench.systems import sockets
 FOREVER_NS = 10**11
 
 
-ENGINES = pytest.mark.parametrize("make", [connections_load, WireOutstanding], ids=["library", "wire"])
+ENGINES = pytest.mark.parametrize("make", [library_load, WireOutstanding], ids=["library", "wire"])
 
 
-def made(system, address="", make=connections_load, **spec):
+def made(system, address="", make=library_load, **spec):
     """Make a window's calls in this process; return the load, what was reported, and the times of each slot."""
     load = make(system, sockets.Options(), address, client_spec(**{"max_calls": 10, "window_s": 0.1} | spec))
     try:
@@ -215,7 +214,7 @@ def test_failed_requests_of_an_open_load_are_counted_and_have_no_times():
 def test_what_is_unsent_at_the_limit_is_dropped():
     system = awaited()
     given = client_spec(load="open", callers=4, offered_per_s=1000.0, window_s=0.1)
-    load = connections_load(system, sockets.Options(), "", given)
+    load = library_load(system, sockets.Options(), "", given)
     load.first()
     now = time.perf_counter_ns()
     load.load(now - 10**9, now - 9 * 10**8)  # a window that is over

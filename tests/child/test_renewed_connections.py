@@ -6,13 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from handmade import FACTS, finished
-from specs import client_spec
+from specs import client_spec, library_load
 from wire_servers import echo, framed, served
 
 from bench.analysis import checks
-from bench.child import caller
-from bench.child.client import connections_load
-from bench.errors import SystemFailedError, TransportError
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.run import start_record, stored
@@ -26,7 +23,7 @@ FOREVER_NS = 10**11
 
 def made(system, address, until_ns=FOREVER_NS, **spec):
     """Make a window's calls in this process; return what was reported, and (sent, received, began) of each caller."""
-    load = connections_load(system, system.Options(), address, client_spec(**spec))
+    load = library_load(system, system.Options(), address, client_spec(**spec))
     assert load.first() > 0
     now = time.perf_counter_ns()
     load.load(now, now + until_ns)
@@ -90,22 +87,6 @@ def test_a_server_that_closes_in_the_middle_is_a_counted_failure_and_the_next_co
         report, ((sent, received, began),) = made(sockets, address, max_calls=20, calls_per_connection=5)
     assert report.calls == 20 and report.errors >= 6 and report.numbers == [("error_read", report.errors, "1")]
     assert ((began < sent) == (np.arange(20) % 3 == 0)).all() and (sent < received).all()
-
-
-def test_a_server_that_is_gone_ends_the_start(monkeypatch):
-    monkeypatch.setattr(caller, "MOST_FAILURES", 4)
-    with served(echo) as address:
-        load = connections_load(sockets, sockets.Options(), address, client_spec(calls_per_connection=5))
-        load.first()
-    with pytest.raises(TransportError, match=r"\b3 more"):
-        load.load(0, time.perf_counter_ns() + FOREVER_NS)
-
-
-def test_wrong_answers_over_a_new_connection_end_the_start():
-    behave, came = counting(lambda connection, asked: [connection.sendall(framed(one[:: 2 * (len(came) < 3) - 1]))
-                                                       for one in asked])  # fmt: skip
-    with served(behave) as address, pytest.raises(SystemFailedError, match=r"request \d"):
-        made(sockets, address, max_calls=20, calls_per_connection=5)
 
 
 def test_payloads_rotate_from_one_connection_to_the_next():

@@ -1,7 +1,6 @@
 """Streams of replies: the request and the reply as bytes, the loop that receives them, and streams that go wrong."""
 
 import asyncio
-import itertools
 import time
 
 import pytest
@@ -9,7 +8,7 @@ from specs import client_spec
 
 from bench import replies
 from bench.child.reply_streams import Record, ReplyStreams, receive, receive_async
-from bench.child.source import Source
+from bench.child.server import Echo
 from bench.errors import SystemFailedError, TransportError
 from bench.replies import Ask
 
@@ -50,16 +49,15 @@ def test_a_reply_has_the_size_asked_for_and_comes_apart_again(size):
 
 
 def test_a_source_makes_the_replies_asked_for_and_counts_them():
-    count = itertools.count()
-    source = Source(lambda: next(count))
+    source = Echo(lambda address, pids: None)
     made = list(source.replies(REQUEST))
-    assert [replies.mark_of(one)[0] for one in made] == [0, 1, 2, 3] and next(count) == 4
+    assert [replies.mark_of(one)[0] for one in made] == [0, 1, 2, 3] and source.count().count == 4
     marks = [replies.mark_of(one)[1:] for one in made]
     assert all(due == handed for due, handed in marks)  # without pauses nothing is late
 
 
 def test_a_paced_source_follows_an_absolute_schedule():
-    source = Source(lambda: None)
+    source = Echo(lambda address, pids: None)
     request = replies.request(Ask(5, 50, 2_000_000), bytes(16))
     marks = [replies.mark_of(one) for one in source.replies(request)]
     assert [due - marks[0][1] for _, due, _ in marks] == [0, 2_000_000, 4_000_000, 6_000_000, 8_000_000]
@@ -67,13 +65,13 @@ def test_a_paced_source_follows_an_absolute_schedule():
 
 
 def test_known_gaps_replace_those_of_the_request():
-    source = Source(lambda: None)
+    source = Echo(lambda address, pids: None)
     marks = [replies.mark_of(one) for one in source.replies(REQUEST, iter([10, 20, 3_000_000, 40]))]
     assert [marks[i + 1][1] - marks[i][1] for i in range(3)] == [20, 3_000_000, 40]
 
 
 def test_an_event_loop_has_the_same_schedule():
-    source = Source(lambda: None)
+    source = Echo(lambda address, pids: None)
     request = replies.request(Ask(4, 50, 3_000_000), bytes(16))
 
     async def marks():

@@ -81,8 +81,8 @@ def test_processes_of_every_kind_of_client_are_run_and_counted(system, transport
     case = Case(system, transport, 100, load="session", sessions=SESSIONS)
     measured = measure(case, 1.0, seed=1)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] == 41 and measured.ledger["errors"] == 0
-    assert [(row["calls"], row["payload_bytes"]) for row in measured.sessions] == list(SESSIONS)
-    for row in measured.sessions:
+    assert [(row["calls"], row["payload_bytes"]) for row in measured.tables["sessions"]] == list(SESSIONS)
+    for row in measured.tables["sessions"]:
         told = [row[name] for name in ("interpreted_ns", "prepared_ns") if row[name] is not None]
         moments = [row["begin_ns"], *told, row["answered_ns"], row["called_ns"], row["end_ns"]]
         assert moments == sorted(moments) and len(told) == (0 if system == "xmlrpc_c" else 2)
@@ -155,7 +155,7 @@ def command(pid):
 
 
 def test_the_process_as_a_program_says_what_is_wrong():
-    given = {"system": "sockets", "transport": "tcp", "options": {}, "seed": 1, "calls": 1, "payload_bytes": 10}
+    given = {"system": "sockets", "options": {}, "seed": 1, "calls": 1, "payload_bytes": 10}
     (spec,) = encode(SessionSpec(**given, address="tcp://127.0.0.1:1"))
     words = [sys.executable, "-m", "bench.child.session", spec.decode()]
     with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

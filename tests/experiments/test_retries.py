@@ -1,6 +1,7 @@
 """Retries around a freeze: outcomes with exact values, checks both ways, and one real run."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from bench.errors import UsageError
 from bench.experiments import registry
 from bench.experiments.retries import findings, text
 from bench.measurement import runner
+from bench.measurement.reports import attempts_of
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run.frames import Run
@@ -39,7 +41,9 @@ def run_of(cases, rows, starts=6, window_s=1.0, **ledger):
         answered = int((times[3] > 0).sum())
         cpu = {"client_cpu_ns": 1000, "server_cpu_ns": 1000}
         known = usual(answered, window_s, **{"scheduled": len(set(times[0]))} | cpu | ledger)
-        return StartRecord(known, attempts=times)
+        return StartRecord(
+            known, tables={"attempts": attempts_of([SimpleNamespace(blobs=[row.tobytes() for row in times])], 0)}
+        )
 
     return recorded("retries", cases, record, starts, window_s)
 

@@ -42,7 +42,7 @@ def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=
             "transit_ns": np.full(count, transit),
         }  # fmt: skip
         known = usual(count, 1.0, **{"errors": broken, "streams": each - broken} | ledger)
-        return StartRecord(known, streams=streams, replies=replies)
+        return StartRecord(known, tables={"streams": streams, "replies": replies})
 
     return recorded("streaming", cases, record, starts)
 

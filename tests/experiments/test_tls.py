@@ -63,7 +63,7 @@ def made_up(connect_us, call_us, byte_ns):
         ]  # fmt: skip
         calls = sum(calls for calls, _ in planned)
         ledger = usual(calls, 1.0, client_cpu_ns=10**6, server_cpu_ns=10**6, server_cpus="0", first_rtt_ns=1000)
-        return StartRecord(ledger, sessions=rows)
+        return StartRecord(ledger, tables={"sessions": rows})
 
     return recorded("tls", cases, record, BLOCKS)
 

@@ -54,10 +54,9 @@ def test_each_host_has_its_row_with_its_clients_clocks_and_counters():
     assert {(row["at_ns"], row["after_at_ns"]) for row in rows} == {(-1000, 6000)}  # since go, at 3,000
     assert (rows[0]["steal_ns"], rows[1]["machine_busy_ns"], rows[1]["tcp_time_wait"]) == (1, 1000, -2)
     case = Case("sockets", "tcp", clients=3, hosts={"scheduler": "tcp://a:1"})
-    record = StartRecord({"window_s": 1.0, "calls": 0}, hosts=rows, load=[("client", -5, None, 1, "a")])
+    record = StartRecord({"window_s": 1.0, "calls": 0}, tables={"hosts": rows})
     made = tables(4, 0, 0, case, record)
     assert schema.problem(made["hosts"], "hosts") is None and made["hosts"]["start"].to_pylist() == [4] * 4
-    assert made["load"]["host"].to_pylist() == ["a"]
 
 
 def test_more_hosts_than_clients_leave_some_without_and_a_target_has_no_server_s_row():

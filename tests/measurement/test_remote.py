@@ -68,7 +68,7 @@ def test_a_start_runs_on_hosts_and_leaves_nothing(two):
     record = measure(case(two, clients=2), 0.3, 1)
     assert record.ledger["calls"] == record.ledger["server_calls"] == sum(len(sent) for sent, _ in record.calls) > 10
     assert record.ledger["server_cpu_ns"] > 0 < record.ledger["client_cpu_ns"]
-    assert {role for role, *_ in record.load} == {"server", "client"}
+    assert {row["role"] for row in record.tables["load"]} == {"server", "client"}
     assert "steal_ns" not in record.ledger  # of which machine?
     assert nothing_is_left(*two.hosts.values())
 
@@ -216,7 +216,7 @@ def test_cases_of_one_run_give_hosts_different_roles(two):
     with Routers() as routers:
         for server, load in (("alpha", "beta"), ("beta", "alpha")):
             asked = replace(case(two), hosts={**two.asked, "server": server, "load": [load]})
-            assert {row["role"]: row["host"] for row in measure(asked, 0.2, 1, routers).hosts} == {
+            assert {row["role"]: row["host"] for row in measure(asked, 0.2, 1, routers).tables["hosts"]} == {
                 "server": server,
                 "load": load,
             }
@@ -225,7 +225,7 @@ def test_cases_of_one_run_give_hosts_different_roles(two):
 def test_the_client_for_latency_is_alone_on_its_host_and_the_last(two):
     asked = replace(case(two, clients=2), hosts={**two.asked, "server": "alpha", "load": ["here"], "latency": "beta"})
     record = measure(asked, 0.2, 1)
-    (latency,) = [row for row in record.hosts if row["role"] == "latency"]
+    (latency,) = [row for row in record.tables["hosts"] if row["role"] == "latency"]
     assert (latency["host"], latency["first_client"], latency["clients"]) == ("beta", 2, 1) and len(record.calls) == 3
 
 
@@ -234,7 +234,7 @@ def test_a_target_is_loaded_by_all_hosts(two):
     try:
         target = served.wait_for("listens at ").split("listens at ")[1].split(";")[0]
         record = measure(case(two, clients=2, target=target), 0.2, 1)
-        assert [(row["host"], row["role"], row["clients"]) for row in record.hosts] == [
+        assert [(row["host"], row["role"], row["clients"]) for row in record.tables["hosts"]] == [
             ("alpha", "load", 1),
             ("beta", "load", 1),
         ]
@@ -246,7 +246,7 @@ def test_a_target_is_loaded_by_all_hosts(two):
 def test_the_instrument_itself_runs_on_a_load_host(two):
     asked = Case("loopback", "inproc", placement="free", hosts=two.asked, max_calls=1000)
     record = measure(asked, 1.0, 1)
-    assert record.ledger["calls"] == 1000 and [row["host"] for row in record.hosts] == ["beta"]
+    assert record.ledger["calls"] == 1000 and [row["host"] for row in record.tables["hosts"]] == ["beta"]
 
 
 def test_another_revision_and_another_python_are_refused(two, monkeypatch):

@@ -132,7 +132,7 @@ def test_another_program_of_that_name_is_an_error(name, fake, tmp_path, monkeypa
     monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(impatient(name, tmp_path)))
     before = descendants(os.getpid())
     with pytest.raises(SystemFailedError, match=words) as caught:
-        routers_module.start(f"impatient_{name}", "tcp", {})
+        routers_module.start(Case(f"impatient_{name}", "tcp"))
     assert "\n" not in str(caught.value)
     assert wait_for(lambda: descendants(os.getpid()) == before)
     assert not list(private_parent.glob("roundtrip-*"))

@@ -139,9 +139,9 @@ def test_streams_arrive_whole(name, transport, size, is_encrypted, routers):
 
 
 def check_stream(measured):
-    sent, received = measured.marks
-    assert sent[0] == "client" and received[0] == "server"
-    assert sent[2][-1] == received[2][-1] == measured.ledger["calls"] == measured.ledger["server_calls"]
+    marks = measured.tables["marks"]
+    ends = dict(zip(marks["role"], marks["messages"], strict=True))  # the last of each role
+    assert ends["client"] == ends["server"] == measured.ledger["calls"] == measured.ledger["server_calls"]
     assert measured.ledger["server_cpu_ns"] > 0 and measured.ledger["client_cpu_ns"] > 0
 
 
@@ -204,7 +204,7 @@ HOST = "127.0.0.2"  # an interface of this machine that is not the default one: 
 def test_servers_and_routers_listen_at_the_host_that_is_named_and_pick_the_port(name, private_parent):
     bind = f"tcp://{HOST}:0"
     systems.prepare(name)
-    router = routers_of.start(name, "tcp", {}, bind) if systems.is_routed(name, {}) else None
+    router = routers_of.start(Case(name, "tcp"), bind) if systems.is_routed(name, {}) else None
     private = {"directory": str(private_parent / name), "environment": systems.environment(name)}
     given = {"bind": bind, "router": dict(router.addresses) if router else {}} | private
     children = [router.child] if router else []
@@ -272,10 +272,10 @@ def test_the_placement_is_recorded(placement):
 def test_load_and_memory_are_recorded_for_each_role():
     # In half a second a crowded machine may take only one sample of the load, which has no percentage yet.
     measured = measure(Case("sockets", "tcp"), window_s=2.0, seed=1)
-    roles = {role for role, *_ in measured.load}
-    assert roles == {"client", "server"}
+    load = measured.tables["load"]
+    assert {row["role"] for row in load} == {"client", "server"}
     assert measured.ledger["client_rss_bytes"] > 1e6 and measured.ledger["server_rss_bytes"] > 1e6
-    assert any(percent is not None and percent > 0 for _, _, percent, *_ in measured.load)
+    assert any((row["cpu_percent"] or 0) > 0 for row in load)
 
 
 def test_an_awaited_client_goes_through_the_same_pipeline(with_systems):

@@ -255,9 +255,13 @@ def test_connections_are_counted_and_resume_their_session_if_asked_to(name, tls_
     case = checked(Case(name, "tcp", 100, options, load="reconnect", sessions=((1, 100), (5, 100), (3, 9000))))
     measured = measure(case, 1.0, 1)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] == 9
-    assert [(row["calls"], row["payload_bytes"]) for row in measured.sessions] == [(1, 100), (5, 100), (3, 9000)]
-    assert {row["resumed"] for row in measured.sessions} == resumed
-    for row in measured.sessions:
+    assert [(row["calls"], row["payload_bytes"]) for row in measured.tables["sessions"]] == [
+        (1, 100),
+        (5, 100),
+        (3, 9000),
+    ]
+    assert {row["resumed"] for row in measured.tables["sessions"]} == resumed
+    for row in measured.tables["sessions"]:
         moments = [row[one] for one in ("begin_ns", "opened_ns", "answered_ns", "called_ns", "end_ns")]
         assert moments == sorted(moments) and (row["median_ns"] is None) is (row["calls"] == 1)
         assert row["client_cpu_ns"] > 0 and row["server_cpu_ns"] >= 0 and row["router_cpu_ns"] is None

@@ -14,9 +14,9 @@ from specs import server_spec
 from test_brokers import is_open
 
 from bench import replies, systems
-from bench.child.reply_streams import done
+from bench.child.caller import resolve
 from bench.errors import SystemFailedError, TransportError, UsageError
-from bench.measurement.reply_stream_reports import MOST_KEPT
+from bench.measurement.reports import MOST_KEPT
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.process.channel import Count, Counted, Listening
@@ -67,7 +67,7 @@ def streamed(case, routing=None):
     """Return a start in which every client has a complete stream, on a busy machine in a longer window."""
     for window_s in (0.1, 1, 10):
         measured = measure(case, window_s, 1, routing)
-        if set(measured.streams["client"]) == set(range(case.callers)):
+        if set(measured.tables["streams"]["client"]) == set(range(case.callers)):
             break
     return measured
 
@@ -78,7 +78,7 @@ def streamed(case, routing=None):
 )
 def test_streams_arrive_whole_and_are_counted(name, transport, options, gap_us, routing):
     measured = streamed(case_of(name, transport, options, gap_us=gap_us), routing)
-    ledger, streams, kept = measured.ledger, measured.streams, measured.replies
+    ledger, streams, kept = measured.ledger, measured.tables["streams"], measured.tables["replies"]
     assert ledger["calls"] == ledger["server_calls"] == sum(streams["replies"]) > 0
     assert ledger["errors"] == 0 and ledger["streams"] == len(streams["stream"])
     assert set(streams["replies"]) == {5} and all(streams["is_complete"]) and set(streams["client"]) == {0, 1, 2}
@@ -94,10 +94,10 @@ def test_streams_arrive_whole_and_are_counted(name, transport, options, gap_us, 
 @pytest.mark.parametrize("gap_us", [0, 2000])
 def test_streams_by_bare_connections_are_whole_and_counted(transport, tls, gap_us):
     measured = streamed(case_of("sockets", transport, {"tls": tls}, gap_us=gap_us, engine="wire", callers=20))
-    ledger, streams = measured.ledger, measured.streams
+    ledger, streams = measured.ledger, measured.tables["streams"]
     assert ledger["calls"] == ledger["server_calls"] == sum(streams["replies"]) > 0 and ledger["errors"] == 0
     assert set(streams["replies"]) == {5} and set(streams["client"]) == set(range(20))
-    assert np.all(measured.replies["transit_ns"] >= 0) and np.all(measured.replies["gap_ns"] >= 0)
+    assert np.all(measured.tables["replies"]["transit_ns"] >= 0) and np.all(measured.tables["replies"]["gap_ns"] >= 0)
 
 
 SLOW = [
@@ -153,7 +153,7 @@ def _stopped(case, router, then, ask=MANY):
 async def _read_three(system, options, address, server, then, ask):
     """Read three replies of many, then none until the server makes no more, then some; see ``_stopped``."""
     client = system.StreamClient(address, system.Options(**options))
-    await done(client.open())
+    await resolve(client.open())
     stream, came = client.stream(replies.request(ask, bytes(100))), []
 
     async def read(count):
@@ -200,10 +200,11 @@ def test_a_server_that_streams_wrongly_is_an_error(fault, words, engine, faults)
 @pytest.mark.parametrize("engine", ["library", "wire"])
 def test_streams_that_break_are_counted_and_kept_apart(engine, faults):
     measured = measure(case_of("faulty_streams", "ipc", {"fault": "breaks"}, engine=engine), 0.2, 1)
-    complete = np.array(measured.streams["is_complete"])
+    complete = np.array(measured.tables["streams"]["is_complete"])
     assert measured.ledger["errors"] == (~complete).sum() > 0
     assert measured.ledger["streams"] == complete.sum() > 0
-    assert ("error_read", measured.ledger["errors"], "1") in measured.report
+    reported = {row["name"]: row["value"] for row in measured.tables["reports"]}
+    assert reported == {"error_read": measured.ledger["errors"]}
 
 
 def test_a_server_that_dies_in_the_middle_of_a_stream_is_an_error(faults):
@@ -246,7 +247,7 @@ def test_the_oracle_s_known_gaps_are_measured(law):
     case = case_of("oracle", "ipc", options, replies=6, gap_us=8000, callers=2)
     measured = measure(case, 0.4, 1)
     planned = np.array(list(itertools.islice(oracle.gaps_ns(oracle.Options(**options)), 6)))
-    kept = measured.replies
+    kept = measured.tables["replies"]
     gaps = kept["gap_ns"].reshape(-1, 6)
     assert len(gaps) >= 4 and planned[3] > 60e6
     late = (kept["pacing_ns"] + kept["transit_ns"]).reshape(-1, 6)

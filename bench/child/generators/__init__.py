@@ -32,8 +32,8 @@ class Report:
 
     def rows(self) -> list[tuple[str, float, str]]:
         """Return (name, value, unit) of every number; the name of a kind of error begins with ``error_``."""
-        found = [(name, float(value), unit) for name, (value, unit) in self.numbers.items()]
-        return found + [(f"error_{kind}", float(count), "1") for kind, count in self.errors.items()]
+        rows = [(name, float(value), unit) for name, (value, unit) in self.numbers.items()]
+        return rows + [(f"error_{kind}", float(count), "1") for kind, count in self.errors.items()]
 
 
 class Lines:
@@ -46,29 +46,25 @@ class Lines:
 
     def take(self, pattern: str) -> tuple[str, ...]:
         """Return the groups of the next line, which has to match as a whole."""
-        found = self.maybe(pattern)
-        if found is None:
-            raise self.strange()
-        return found
+        groups = self.maybe(pattern)
+        if groups is None:
+            raise strange(self._program, repr(self._next()[:200]))
+        return groups
 
     def maybe(self, pattern: str) -> tuple[str, ...] | None:
         """Return the groups of the next line if it matches; else None, and the line stays the next."""
-        found = re.fullmatch(pattern, self._next(), re.ASCII)
-        self._at += found is not None
-        return None if found is None else found.groups()
+        match = re.fullmatch(pattern, self._next(), re.ASCII)
+        self._at += match is not None
+        return None if match is None else match.groups()
 
     def end(self) -> None:
         """Refuse anything that follows."""
         self.take("")
         if self._at < len(self._lines):
-            raise self.strange()
+            raise strange(self._program, repr(self._next()[:200]))
 
     def _next(self) -> str:
         return self._lines[self._at] if self._at < len(self._lines) else "(its end)"
-
-    def strange(self, why: str = "") -> SystemFailedError:
-        """Return the error for the line that is next, or for what is wrong with the numbers."""
-        return strange(self._program, why or repr(self._next()[:200]))
 
 
 def strange(program: str, what: str) -> SystemFailedError:
@@ -89,7 +85,6 @@ def module(name: str) -> Any:
 
 def program(name: str) -> str:
     """Return where a generator's program is; NotInstalledError with the command that installs it."""
-    found = shutil.which(name)
-    if found is None:
-        raise NotInstalledError(f"{name} is not installed; install it: apt-get install {module(name).PACKAGE}")
-    return found
+    if path := shutil.which(name):
+        return path
+    raise NotInstalledError(f"{name} is not installed; install it: apt-get install {module(name).PACKAGE}")

@@ -79,8 +79,8 @@ class GeneratorLoad:
 
     def report(self) -> LoadReport:
         """Return the calls, errors, length of the window in s, and all rows of the report; there are no times."""
-        found = self._report
-        return LoadReport(found.calls, (), sum(found.errors.values()), found.rows(), window_s=found.window_s)
+        report = self._report
+        return LoadReport(report.calls, (), sum(report.errors.values()), report.rows(), window_s=report.window_s)
 
     def close(self) -> None:
         """End the program, if it has not ended."""

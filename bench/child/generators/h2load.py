@@ -87,18 +87,18 @@ def _begin(lines: Lines, connections: int) -> None:
 
 
 def _counts(lines: Lines, title: str, names: tuple[str, ...]) -> dict[str, int]:
-    found = lines.take(title + ", ".join(rf"(\d+) {name}" for name in names))
-    return {name: int(count) for name, count in zip(names, found, strict=True)}
+    groups = lines.take(title + ", ".join(rf"(\d+) {name}" for name in names))
+    return {name: int(count) for name, count in zip(names, groups, strict=True)}
 
 
-def _time_us(found: "tuple[str, ...] | list[str]") -> float:
-    digits, unit = found
+def _time_us(groups: "tuple[str, ...] | list[str]") -> float:
+    digits, unit = groups
     return float(digits) * TIMES_US[unit]
 
 
-def _bytes(found: tuple[str, ...]) -> int:
+def _bytes(groups: tuple[str, ...]) -> int:
     """Return a number of bytes that is printed twice, rounded and exact."""
-    short, unit, full = found
+    short, unit, full = groups
     if abs(float(short) - int(full) / SCALES[unit]) > 0.011:
         raise strange("h2load", f"{short}{unit}B are not {full} B")
     return int(full)
@@ -109,9 +109,9 @@ def _spreads(lines: Lines) -> dict[str, Number]:
     lines.take(r" +min +max +mean +sd +\+/- sd")
     reported: dict[str, Number] = {}
     for name, title in TIMED.items():
-        found = lines.take(rf"{WIDE}{title}: +{TIME} +{TIME} +{TIME} +{TIME} +{PERCENT}")
-        reported |= {f"{name}_{what}": (_time_us(found[2 * at : 2 * at + 2]), "us") for at, what in enumerate(SPREAD)}
-        reported[f"{name}_within_sd"] = float(found[8]), "%"
+        groups = lines.take(rf"{WIDE}{title}: +{TIME} +{TIME} +{TIME} +{TIME} +{PERCENT}")
+        reported |= {f"{name}_{what}": (_time_us(groups[2 * at : 2 * at + 2]), "us") for at, what in enumerate(SPREAD)}
+        reported[f"{name}_within_sd"] = float(groups[8]), "%"
     rates = lines.take(rf"{WIDE}req/s +: +{REAL} +{REAL} +{REAL} +{REAL} +{PERCENT}")
     reported |= {f"connection_rate_{what}": (float(rates[at]), "1/s") for at, what in enumerate(SPREAD)}
     return reported | {"connection_rate_within_sd": (float(rates[4]), "%")}

@@ -63,24 +63,24 @@ def read(said: str, complained: str, connections: int) -> Report:
     return Report(calls, window_s, numbers, errors)
 
 
-def _amount(found: tuple[str, ...], scales: dict[str, float] | dict[str, int]) -> float:
-    digits, unit = found
+def _amount(groups: tuple[str, ...], scales: dict[str, float] | dict[str, int]) -> float:
+    digits, unit = groups
     return float(digits) * scales[unit]
 
 
 def _spread(lines: Lines, name: str, title: str, amount: str, scales: dict[str, float], unit: str) -> dict[str, Number]:
     """Return mean, standard deviation, maximum, and the share within one standard deviation."""
-    found = lines.take(rf"{WIDE}    {title} +{amount} +{amount} +{amount} +{PERCENT}")
-    values = [_amount(found[at : at + 2], scales) for at in (0, 2, 4)]
+    groups = lines.take(rf"{WIDE}    {title} +{amount} +{amount} +{amount} +{PERCENT}")
+    values = [_amount(groups[at : at + 2], scales) for at in (0, 2, 4)]
     reported = {f"{name}_{what}": (value, unit) for what, value in zip(("mean", "sd", "max"), values, strict=True)}
-    return reported | {f"{name}_within_sd": (float(found[6]), "%")}
+    return reported | {f"{name}_within_sd": (float(groups[6]), "%")}
 
 
 def _errors(lines: Lines) -> dict[str, int]:
     """Return how many requests failed, by kind; lines without any are not printed."""
-    found = lines.maybe("  Socket errors: " + ", ".join(rf"{kind} (\d+)" for kind in SOCKET)) or ("0",) * len(SOCKET)
+    groups = lines.maybe("  Socket errors: " + ", ".join(rf"{kind} (\d+)" for kind in SOCKET)) or ("0",) * len(SOCKET)
     (status,) = lines.maybe(r"  Non-2xx or 3xx responses: (\d+)") or ("0",)
-    return {**{kind: int(count) for kind, count in zip(SOCKET, found, strict=True)}, "status": int(status)}
+    return {**{kind: int(count) for kind, count in zip(SOCKET, groups, strict=True)}, "status": int(status)}
 
 
 def _agree(numbers: dict[str, Number], took: tuple[float, float]) -> None:

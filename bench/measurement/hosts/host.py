@@ -14,7 +14,7 @@ from typing import Any
 from bench import systems
 from bench.measurement import kernel_counters
 from bench.plan import placement
-from bench.process import cpu_clocks, meters, pinning
+from bench.process import cpu_clocks, meters
 from bench.process.channel import Message
 from bench.process.child_process import Child, ChildHandle, private_directory
 from bench.stats.clock_offsets import ClockReading as ClockReading
@@ -103,7 +103,7 @@ class Host:
 
     def move(self, pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
         """Pin running processes to CPUs; None: all."""
-        pinning.pin_processes(pids, cpus)
+        meters.pin_processes(pids, cpus)
 
     def family(self, pid: int) -> list[int]:
         """Return a process and all its descendants."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.errors import SystemFailedError
-from bench.measurement.reply_stream_reports import MOST_KEPT, reply_streams_of
+from bench.measurement.reports import MOST_KEPT, reply_streams_of
 
 
 def done(*callers):
