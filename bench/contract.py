@@ -177,7 +177,7 @@ class LoadReport:
     failed calls. numbers: name, value and unit of each number that a load generator reported. scheduled: number of
     calls in the schedule of an open load. window_s: window measured by a load generator. sessions: whole client
     processes, in the order of running. codec: times of the codec of structured
-    messages alone, ``bench.child.structured_messages.Alone`` by name.
+    messages alone, ``bench.child.structured_messages.CodecTimes`` by name.
     """
 
     calls: int

@@ -19,7 +19,7 @@ from itertools import accumulate
 from bench.measurement import revision
 from bench.measurement.hosts import agent, agent_actor, dask_engine
 from bench.measurement.hosts.remote import KEY
-from bench.process.channel import Count, Counted, Failed, Listening, Message, Reader, encode
+from bench.process.channel import ControlMessage, Count, Counted, Failed, Listening, Reader, encode
 from bench.process.child_process import Child, ChildHandle, collect
 from bench.process.spec import ClockSpec, Close, Closed, Connect, Done, Go, Ready
 
@@ -33,7 +33,7 @@ class Light(ChildHandle):
 
     clock = ""
 
-    def __init__(self, name: str, module: str, spec: Message) -> None:
+    def __init__(self, name: str, module: str, spec: ControlMessage) -> None:
         super().__init__(name)
         self.pid = os.getpid()
         self._mine, self._theirs = socket.socketpair()
@@ -44,7 +44,7 @@ class Light(ChildHandle):
         """Return the descriptor on which its reports arrive."""
         return self._mine.fileno()
 
-    def _report(self, message: Message) -> None:
+    def _report(self, message: ControlMessage) -> None:
         self._theirs.sendall(b"".join(bytes(part) for part in encode(message)))
 
     def write(self, data: bytes) -> None:
@@ -62,7 +62,7 @@ class Light(ChildHandle):
         self._mine.close()
 
 
-def answer(order: Message) -> Message:
+def answer(order: ControlMessage) -> ControlMessage:
     """Return the report that follows an order."""
     if isinstance(order, Connect):
         return Ready(first_ns=1, pids=[])

@@ -25,7 +25,7 @@ from bench.process.channel import Channel, fail, pin, run_child
 from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, Proceed, Ready, Sent
 
 
-class Inside(threading.Thread):
+class ServerThread(threading.Thread):
     """The server (or a stream's receiver) as a thread of this process, for the transport ``inproc``."""
 
     def __init__(self, channel: Channel, spec: ClientSpec, system: Any, options: Any) -> None:
@@ -67,8 +67,8 @@ class Meter:
     those in ``pids`` count while they live.
     """
 
-    def __init__(self, inside: Inside | None, pids: Sequence[int] = ()) -> None:
-        self._inside = inside if inside is not None and inside.is_alive() else None
+    def __init__(self, server_thread: ServerThread | None, pids: Sequence[int] = ()) -> None:
+        self._server_thread = server_thread if server_thread is not None and server_thread.is_alive() else None
         self._pids = pids
         self._collections = self._collected()
         self._voluntary, self._involuntary = self._switches()
@@ -82,7 +82,7 @@ class Meter:
         """Return the resources used since ``start``; the server's part is None if it has its own process."""
         process_ns = self._process() - self._process_ns
         voluntary, involuntary = self._switches()
-        server_ns = self._server() - self._server_ns if self._inside else None
+        server_ns = self._server() - self._server_ns if self._server_thread else None
         return {
             "client_cpu_ns": process_ns - (server_ns or 0),
             "server_cpu_ns": server_ns,
@@ -103,24 +103,24 @@ class Meter:
         return voluntary, involuntary + sum(usage.ru_nivcsw for usage in usages)
 
     def _server(self) -> int:
-        return (self._inside.cpu_ns() or 0) if self._inside else 0
+        return (self._server_thread.cpu_ns() or 0) if self._server_thread else 0
 
     @staticmethod
     def _collected() -> int:
         return sum(generation["collections"] for generation in gc.get_stats())
 
 
-def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, Inside | None]:
+def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, ServerThread | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
     system = systems.load(spec.case.system)
     pin(spec.cpus)  # not before: both sides' imports take turns where they share a CPU
     credentials.use(spec.credentials)
     options = system.Options(**spec.case.options)
-    inside = Inside(channel, spec, system, options) if spec.case.transport == "inproc" else None
-    if inside:
-        inside.start()
-    server = Connect(address=inside.outbox.get()) if inside else channel.receive(Connect)
-    return make_load(system, options, server, spec), inside
+    server_thread = ServerThread(channel, spec, system, options) if spec.case.transport == "inproc" else None
+    if server_thread:
+        server_thread.start()
+    server = Connect(address=server_thread.outbox.get()) if server_thread else channel.receive(Connect)
+    return make_load(system, options, server, spec), server_thread
 
 
 def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> Any:
@@ -179,19 +179,19 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
     return Callers(*given)
 
 
-def get_ready(channel: Channel, load: Any, inside: Inside | None) -> None:
+def get_ready(channel: Channel, load: Any, server_thread: ServerThread | None) -> None:
     """Make the first call, which is verified, and report it."""
     first_ns = load.first()
-    if inside and isinstance(load, Sending):
-        inside.outbox.get()
+    if server_thread and isinstance(load, Sending):
+        server_thread.outbox.get()
     gc.freeze()  # objects that exist by now are not scanned in the window
     channel.send(Ready(first_ns=first_ns, pids=getattr(load, "pids", ())))
 
 
-def drain(channel: Channel, inside: Inside | None) -> timed_loops.Marks | None:
+def drain(channel: Channel, server_thread: ServerThread | None) -> timed_loops.Marks | None:
     """Wait until all that was sent one way has arrived, so that its cost is in the CPU clocks."""
-    if inside:
-        return inside.outbox.get()
+    if server_thread:
+        return server_thread.outbox.get()
     channel.send(Sent())
     channel.receive(Proceed)
     return None
@@ -202,18 +202,18 @@ def main(channel: Channel) -> None:
     spec = channel.receive(ClientSpec)
     if spec.case.load in ("open", "retry"):
         timed_loops.punctual()
-    load, inside = prepare(channel, spec)
-    get_ready(channel, load, inside)
+    load, server_thread = prepare(channel, spec)
+    get_ready(channel, load, server_thread)
     go = channel.receive(Go)
     late_ns = max(0, time.perf_counter_ns() - go.at_ns)
-    meter = Meter(inside, getattr(load, "pids", ()))
+    meter = Meter(server_thread, getattr(load, "pids", ()))
     timed_loops.wait_until(go.at_ns)
     meter.start()
     load.load(go.at_ns, go.until_ns)
-    marks = drain(channel, inside) if isinstance(load, Sending) else None
+    marks = drain(channel, server_thread) if isinstance(load, Sending) else None
     used, report = meter.stop(), load.report()
     blobs = [*report.times, *((marks.times, marks.messages) if marks else ())]
-    counted = inside.echo.count().count if inside and not marks and inside.is_alive() else None
+    counted = server_thread.echo.count().count if server_thread and not marks and server_thread.is_alive() else None
     reported = {name: value for name, value in vars(report).items() if name != "times"}
     channel.send(Done(**used, **reported, blobs=blobs, counted=counted, late_ns=late_ns))
     channel.receive(Close)

@@ -17,7 +17,7 @@ from typing import Any
 from bench import replies
 from bench.child import timed_loops
 from bench.child.caller import Failures, failed, renew, resolve, runner_of
-from bench.child.limits import allow_many_files
+from bench.child.open_files import allow_many_files
 from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec

@@ -15,7 +15,7 @@ from bench.child import timed_loops
 from bench.child.arrivals import Arrivals, watch
 from bench.child.caller import Failures, renew, run_plain
 from bench.child.handshake import secure
-from bench.child.limits import allow_many_files
+from bench.child.open_files import allow_many_files
 from bench.child.polling import Poller
 from bench.child.reply_streams import RETRY_S, Record, report_of
 from bench.contract import LoadReport

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench import credentials, replies, systems
-from bench.child.limits import allow_many_files
 from bench.child.one_way import Receiving
+from bench.child.open_files import allow_many_files
 from bench.child.structured_messages import application, carried
 from bench.child.timed_loops import make_payloads, punctual
 from bench.contract import Binding

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from bench import codecs, message_types
-from bench.child import sizes
+from bench.child import payload_sizes
 from bench.codecs import Coder
 from bench.errors import BenchError
 from bench.process.spec import ClientSpec
@@ -127,7 +127,7 @@ class ApartCarrier:
             raise codecs.failed(reason) from reason
 
 
-class Alone(NamedTuple):
+class CodecTimes(NamedTuple):
     """What a codec's work took without a system, medians in ns; sizes of the encoded messages, means in bytes."""
 
     request_encode_ns: int
@@ -139,7 +139,7 @@ class Alone(NamedTuple):
     encoded_reply_bytes: float
 
 
-def alone(coder: Coder, exchanges: list[message_types.Exchange], window_s: float) -> Alone:
+def codec_times(coder: Coder, exchanges: list[message_types.Exchange], window_s: float) -> CodecTimes:
     """Time encoding and decoding of the same objects by the same codec, in turn, for a share of a window's length."""
     clock, end = time.perf_counter_ns, time.perf_counter_ns() + int(SHARE * window_s * 1e9)
     times: list[list[int]] = [[], [], [], [], []]
@@ -165,7 +165,7 @@ def alone(coder: Coder, exchanges: list[message_types.Exchange], window_s: float
     requests, replies = zip(*sizes, strict=True)
     medians = [sorted(column)[len(column) // 2] for column in times]
     means = [sum(requests) / len(sizes), sum(replies) / len(sizes)]
-    return Alone._make([*medians, *means])
+    return CodecTimes._make([*medians, *means])
 
 
 class Payloads:
@@ -177,7 +177,7 @@ class Payloads:
     def __init__(self, system: Any, options: Any, spec: ClientSpec) -> None:
         self._spec = spec
         self.how = carried(system, options, spec.case.message)
-        self.items: list[Any] = sizes.payloads(spec) if self.how is None else exchanges(self.how, spec)
+        self.items: list[Any] = payload_sizes.payloads(spec) if self.how is None else exchanges(self.how, spec)
 
     def around(self, make: Callable[[], Any], carrier: type[Carrier | ApartCarrier] = Carrier) -> Callable[[], Any]:
         """Return what makes clients that take these payloads."""
@@ -185,7 +185,7 @@ class Payloads:
         return make if how is None else lambda: carrier(make(), how)
 
     def codec_alone(self) -> dict[str, float]:
-        """Return ``Alone`` by name; one client process times it, after the window; of opaque bytes there is none."""
+        """Return ``CodecTimes`` by name; one process times it, after the window; opaque bytes have none."""
         if self.how is None or self._spec.share[0] > 0:
             return {}
-        return alone(self.how.coder, self.items, self._spec.window_s)._asdict()
+        return codec_times(self.how.coder, self.items, self._spec.window_s)._asdict()

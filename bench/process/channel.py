@@ -20,19 +20,19 @@ from bench.errors import BenchError, SystemFailedError
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
-class Message:
+class ControlMessage:
     """Base of all messages: a subclass lists its fields, as a dataclass does, and is registered by its name.
 
     Type checkers see frozen dataclasses. Nothing is generated at run time: the code that ``dataclasses`` makes would
     cost each process half a millisecond per kind when it starts.
     """
 
-    kinds: ClassVar[dict[str, type["Message"]]] = {}
+    kinds: ClassVar[dict[str, type["ControlMessage"]]] = {}
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *vars(cls).get("__annotations__", ()))
-        Message.kinds[cls.__name__] = cls
+        ControlMessage.kinds[cls.__name__] = cls
 
     def __init__(self, **values: Any) -> None:
         if unknown := [name for name in values if name not in self._fields]:
@@ -50,7 +50,7 @@ def foreign(what: str) -> SystemFailedError:
     return SystemFailedError(f"{what}: parent and child are not of one version; end the processes of older runs")
 
 
-def encode(message: Message) -> Iterator[Any]:
+def encode(message: ControlMessage) -> Iterator[Any]:
     """Yield a message's line, and then the buffers in its field ``blobs``, without copying them."""
     values = dict(vars(message))
     views = [memoryview(blob).cast("B") for blob in values.pop("blobs", ())]
@@ -59,10 +59,10 @@ def encode(message: Message) -> Iterator[Any]:
     yield from views
 
 
-def decode(head: dict[str, Any], blobs: Sequence[bytes] = ()) -> Message:
+def decode(head: dict[str, Any], blobs: Sequence[bytes] = ()) -> ControlMessage:
     """Return the message made of a parsed JSON line and the bytes after it."""
     values = {name: value for name, value in head.items() if name not in ("kind", "sizes")}
-    kind = Message.kinds.get(str(head.get("kind")))
+    kind = ControlMessage.kinds.get(str(head.get("kind")))
     if kind is None:
         raise foreign(f"there is no message {head.get('kind')!r}")
     return kind(**values, blobs=tuple(blobs)) if blobs or "blobs" in kind._fields else kind(**values)
@@ -85,7 +85,7 @@ class Reader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Message]:
+    def feed(self, data: bytes) -> Iterator[ControlMessage]:
         """Append ``data`` and yield each message that is now complete."""
         self._buffer += data
         while (end := self._buffer.find(b"\n") + 1) > 0:
@@ -101,37 +101,37 @@ class Reader:
             yield decode(head, blobs)
 
 
-class Failed(Message):
+class Failed(ControlMessage):
     """The child failed and exits, with the reason."""
 
     text: str
 
 
-class Adopted(Message):
+class Adopted(ControlMessage):
     """The child started a process group that must end with the child."""
 
     group: int
 
 
-class Listening(Message):
+class Listening(ControlMessage):
     """A server accepts requests at an address; its helper processes by role."""
 
     address: str
     pids: Mapping[str, int] = {}
 
 
-class Count(Message):
+class Count(ControlMessage):
     """Query for the number of requests answered so far."""
 
 
-class Counted(Message):
+class Counted(ControlMessage):
     """Number of requests answered so far, in total and by each worker, if there are workers."""
 
     count: int
     workers: Sequence[int] | None = None
 
 
-Kind = TypeVar("Kind", bound=Message)
+Kind = TypeVar("Kind", bound=ControlMessage)
 
 
 class Channel:
@@ -143,7 +143,7 @@ class Channel:
         with open(os.devnull, "rb") as devnull:  # noqa: PTH123
             os.dup2(devnull.fileno(), 0)
         os.dup2(2, 1)
-        self._inbox: queue.SimpleQueue[Message | BaseException] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[ControlMessage | BaseException] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self.on_count: Callable[[], Counted] | None = None
         self.directory: str | None = None
@@ -173,7 +173,7 @@ class Channel:
             raise foreign(f"{type(message).__name__} came instead of {kind.__name__}")
         return message
 
-    def send(self, message: Message) -> None:
+    def send(self, message: ControlMessage) -> None:
         """Send one message, followed by the bytes of the buffers in its ``blobs``."""
         with self._lock, contextlib.suppress(BrokenPipeError):
             for part in encode(message):

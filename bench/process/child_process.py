@@ -18,7 +18,7 @@ import psutil
 from bench import paths
 from bench.errors import SystemFailedError
 from bench.process import cpu_clocks
-from bench.process.channel import Adopted, Failed, Kind, Listening, Message, Reader
+from bench.process.channel import Adopted, ControlMessage, Failed, Kind, Listening, Reader
 from bench.process.meters import family
 from bench.process.pipes import Process, python, with_package
 from bench.process.spec import FirstArrived, Ready
@@ -68,14 +68,14 @@ class ChildHandle:
         self.name = name
         self._has_failed = False
         self._reader = Reader()
-        self._inbox: list[Message] = []
+        self._inbox: list[ControlMessage] = []
         self._groups: list[int] = []
 
     def fileno(self) -> int:
         """Return the descriptor on which its reports arrive."""
         raise NotImplementedError
 
-    def send(self, message: Message) -> None:
+    def send(self, message: ControlMessage) -> None:
         """Send it one message."""
         raise NotImplementedError
 
@@ -132,7 +132,7 @@ class ChildHandle:
 class Child(Process, ChildHandle):
     """One server, client or router of this machine: a fresh interpreter that leaves when this process does."""
 
-    def __init__(self, name: str, module: str, spec: Message) -> None:
+    def __init__(self, name: str, module: str, spec: ControlMessage) -> None:
         ChildHandle.__init__(self, name)
         self._directory: str | None = getattr(spec, "directory", None)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, so nothing can be left over
@@ -245,14 +245,14 @@ def _is_crowded() -> bool:
     return os.getloadavg()[0] > CROWDED * (os.cpu_count() or 1)
 
 
-_DOING: dict[type[Message], str] = {
+_DOING: dict[type[ControlMessage], str] = {
     Listening: "did not listen",
     Ready: "was not ready",
     FirstArrived: "received nothing",
 }
 
 
-def _late(kind: type[Message], child: ChildHandle, deadline_s: float) -> SystemFailedError:
+def _late(kind: type[ControlMessage], child: ChildHandle, deadline_s: float) -> SystemFailedError:
     why = "it or its peer hangs"
     if kind is Listening:
         why = "serve() has not called service.announce(address), or hangs before it"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.process.channel import Message, encode
+from bench.process.channel import ControlMessage, encode
 
 PR_SET_PDEATHSIG = 1
 
@@ -73,7 +73,7 @@ class Process:
             self._input.write(data)
             self._input.flush()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: ControlMessage) -> None:
         """Send one message."""
         self.write(b"".join(encode(message)))
 

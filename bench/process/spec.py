@@ -7,13 +7,13 @@ the measured times follow the last report as raw int64. All instants are of ``pe
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench.process.channel import Message, foreign
+from bench.process.channel import ControlMessage, foreign
 
 if TYPE_CHECKING:
     from bench.plan.case import Case
 
 
-class CaseSpec(Message):
+class CaseSpec(ControlMessage):
     """What every specification contains: the case, sent as its dict, and the seed of its payloads.
 
     credentials: names and texts of files (``bench.credentials``), without private keys for a client.
@@ -70,7 +70,7 @@ class ClientSpec(CaseSpec):
     schedule_seed: int
 
 
-class SessionSpec(Message):
+class SessionSpec(ControlMessage):
     """Specification of one whole client process: where to connect, and what to request.
 
     It contains no case: the process's start-up is measured, and a case would be one more module to import.
@@ -85,13 +85,13 @@ class SessionSpec(Message):
     credentials: Mapping[str, str] = {}
 
 
-class ClockSpec(Message):
+class ClockSpec(ControlMessage):
     """Specification of a host's clock: where it answers, tcp://ADDRESS:0 for a port that the system picks."""
 
     bind: str
 
 
-class Connect(Message):
+class Connect(ControlMessage):
     """Order to a client: the server's address; where the client reads CPU times, its processes and the router's."""
 
     address: str
@@ -99,50 +99,50 @@ class Connect(Message):
     router_pids: Sequence[int] = ()
 
 
-class Go(Message):
+class Go(ControlMessage):
     """Order to a client: the window."""
 
     at_ns: int
     until_ns: int
 
 
-class Proceed(Message):
+class Proceed(ControlMessage):
     """Order to a client: all one-way messages have arrived."""
 
 
-class Close(Message):
+class Close(ControlMessage):
     """Order to a client: disconnect."""
 
 
-class Routing(Message):
+class Routing(ControlMessage):
     """A router is ready: its addresses for the system's servers, and those of its processes that have a role."""
 
     addresses: Mapping[str, str]
     pids: Mapping[str, int]
 
 
-class FirstArrived(Message):
+class FirstArrived(ControlMessage):
     """A receiver has verified the first message of its stream."""
 
 
-class Ready(Message):
+class Ready(ControlMessage):
     """A client has made its first verified call: its duration, and further processes of the client."""
 
     first_ns: int | None
     pids: Sequence[int]
 
 
-class Sent(Message):
+class Sent(ControlMessage):
     """A client has sent its stream."""
 
 
-class Arrived(Message):
+class Arrived(ControlMessage):
     """A receiver has received its stream. blobs: times of its marks, and the number of messages received at each."""
 
     blobs: Sequence[Any]
 
 
-class Done(Message):
+class Done(ControlMessage):
     """A client's window is over: its calls, its resource use, and the count of a server thread in it.
 
     Fields of the same name are those of ``bench.contract.LoadReport``. blobs: its ``times``; of a server thread's
@@ -170,11 +170,11 @@ class Done(Message):
     late_ns: int = 0
 
 
-class Closed(Message):
+class Closed(ControlMessage):
     """A client has disconnected."""
 
 
-class SessionDone(Message):
+class SessionDone(ControlMessage):
     """Times of a whole client process: first line, system imported, first reply, last reply."""
 
     interpreted_ns: int

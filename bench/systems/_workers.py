@@ -18,12 +18,12 @@ from bench.contract import parse_address
 from bench.errors import BenchError, TransportError
 from bench.process.channel import (
     Channel,
+    ControlMessage,
     Count,
     Counted,
     Failed,
     Kind,
     Listening,
-    Message,
     decode,
     pin,
     read_line,
@@ -38,7 +38,7 @@ Announce = Callable[[Callable[[], int]], None]  # is given a function that retur
 Serve = Callable[[socket.socket, dict[str, Any], Announce], None]
 
 
-class Work(Message):
+class Work(ControlMessage):
     """Order to a worker: where to listen, the system's options, and its CPUs."""
 
     endpoint: str
@@ -92,7 +92,7 @@ class _Worker(Process):
     def __init__(self, module: str, name: str, ended: "queue.SimpleQueue[TransportError]") -> None:
         super().__init__(python(module, name))
         self._name, self._ended = name, ended
-        self._heard: queue.SimpleQueue[Message | TransportError] = queue.SimpleQueue()
+        self._heard: queue.SimpleQueue[ControlMessage | TransportError] = queue.SimpleQueue()
         self._ear = threading.Thread(target=self._listen, name=name, daemon=True)
         self._ear.start()
 

@@ -13,7 +13,7 @@ import pytest
 from specs import client_spec, library_load
 from wire_servers import framed, served
 
-from bench.child import event_loop, sizes
+from bench.child import event_loop, payload_sizes
 from bench.child.wire_outstanding import WireOutstanding
 from bench.errors import SystemFailedError, TransportError
 from bench.systems import sockets
@@ -241,17 +241,17 @@ def test_the_event_loop_waits_no_longer_than_asked_and_wakes_for_what_comes():
 
 
 def test_sizes_have_the_median_and_the_p99_asked_for():
-    drawn = sizes.log_normal(1_500, 196_000)
-    assert len(drawn) == 1000 and drawn == sorted(drawn) and min(drawn) >= 1 and max(drawn) <= sizes.MOST_DRAWN
+    drawn = payload_sizes.log_normal(1_500, 196_000)
+    assert len(drawn) == 1000 and drawn == sorted(drawn) and min(drawn) >= 1 and max(drawn) <= payload_sizes.MOST_DRAWN
     assert np.median(drawn) == pytest.approx(1_500, rel=0.01)
     assert drawn[989] < 196_000 < drawn[990] * 1.01 and np.quantile(drawn, 0.99) == pytest.approx(196_000, rel=0.1)
 
 
 def test_payloads_of_drawn_sizes_are_the_same_for_the_same_seed():
     given = client_spec(payload_bytes=100, p99_bytes=5_000)
-    once, again = sizes.payloads(given), sizes.payloads(given)
-    assert once == again and sorted(map(len, once)) == sizes.log_normal(100, 5_000)
-    assert [len(one) for one in sizes.payloads(client_spec())] == [100] * 16
-    assert list(map(len, sizes.payloads(client_spec(payload_bytes=100, p99_bytes=5_000, seed=2)))) != list(
+    once, again = payload_sizes.payloads(given), payload_sizes.payloads(given)
+    assert once == again and sorted(map(len, once)) == payload_sizes.log_normal(100, 5_000)
+    assert [len(one) for one in payload_sizes.payloads(client_spec())] == [100] * 16
+    assert list(map(len, payload_sizes.payloads(client_spec(payload_bytes=100, p99_bytes=5_000, seed=2)))) != list(
         map(len, once)
     )

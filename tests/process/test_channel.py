@@ -9,7 +9,7 @@ from specs import client_spec, server_spec
 
 from bench.errors import SystemFailedError
 from bench.process import spec
-from bench.process.channel import Count, Counted, Listening, Message, Reader, decode, encode, read_line
+from bench.process.channel import ControlMessage, Count, Counted, Listening, Reader, decode, encode, read_line
 
 DONE = {
     "calls": 2, "client_cpu_ns": 5, "server_cpu_ns": None, "voluntary_switches": 1, "involuntary_switches": 0,
@@ -17,7 +17,7 @@ DONE = {
 }  # fmt: skip
 
 
-def sent(message: Message) -> bytes:
+def sent(message: ControlMessage) -> bytes:
     return b"".join(encode(message))
 
 
@@ -36,7 +36,7 @@ def test_what_is_sent_is_what_is_read_whatever_the_pieces():
         assert counted.count == 7 and counted.workers is None
 
 
-@pytest.mark.parametrize("kind", Message.kinds.values(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", ControlMessage.kinds.values(), ids=lambda kind: kind.__name__)
 def test_every_kind_says_which_field_it_lacks_or_does_not_know(kind):
     whole = dict.fromkeys(kind._fields, ())
     assert vars(kind(**whole)) == whole

@@ -18,7 +18,7 @@ from bench.errors import BenchError, SystemFailedError, UsageError
 from bench.measurement import machine, revision
 from bench.measurement.held_samples import pack
 from bench.measurement.hosts.host import HERE, WindowMeter
-from bench.process.channel import Message, Reader, encode
+from bench.process.channel import ControlMessage, Reader, encode
 from bench.process.child_process import TICK_S, Child, stop_all
 from bench.process.spec import ClientSpec, Done
 from bench.text import one_line
@@ -75,7 +75,7 @@ class _Samples:
             self._is_foreign = True
             return data
 
-    def _held(self, message: Message) -> Message:
+    def _held(self, message: ControlMessage) -> ControlMessage:
         if not isinstance(message, Done) or not message.blobs:
             return message
         self.blobs = message.blobs

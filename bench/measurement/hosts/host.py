@@ -15,7 +15,7 @@ from bench import systems
 from bench.measurement import kernel_counters
 from bench.plan import placement
 from bench.process import cpu_clocks, meters
-from bench.process.channel import Message
+from bench.process.channel import ControlMessage
 from bench.process.child_process import Child, ChildHandle, private_directory
 from bench.stats.clock_offsets import ClockReading as ClockReading
 
@@ -89,7 +89,7 @@ class Host:
         systems.prepare(system)
         return systems.environment(system)
 
-    def spawn(self, name: str, module: str, spec: Message) -> ChildHandle:
+    def spawn(self, name: str, module: str, spec: ControlMessage) -> ChildHandle:
         """Start ``python -m MODULE`` and hand it its specification."""
         return Child(name, module, spec)
 

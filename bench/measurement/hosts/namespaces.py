@@ -23,7 +23,7 @@ import psutil
 
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement.hosts.host import Assignment, Host
-from bench.process.channel import Message
+from bench.process.channel import ControlMessage
 from bench.process.child_process import Child
 from bench.process.pipes import program
 from bench.text import one_line
@@ -80,7 +80,7 @@ class NamespaceHost(Host):
         self.name, self.address, self._namespace = name, address, namespace
         self.network = namespace.counters
 
-    def spawn(self, name: str, module: str, spec: Message) -> Child:
+    def spawn(self, name: str, module: str, spec: ControlMessage) -> Child:
         """Start a child process in the namespace."""
         return self._namespace.run(Child, name, module, spec)
 

@@ -24,7 +24,7 @@ from bench.measurement.hosts import clock_exchange, dask_engine, roles
 from bench.measurement.hosts.agent_actor import AgentActor
 from bench.measurement.hosts.host import MOST, Assignment, ClockReading, Host, Metered, WindowMeter
 from bench.plan import placement
-from bench.process.channel import Listening, Message, encode
+from bench.process.channel import ControlMessage, Listening, encode
 from bench.process.child_process import ChildHandle, collect, stopped
 from bench.process.spec import ClockSpec
 from bench.text import listed, one_line
@@ -48,7 +48,7 @@ class RemoteChild(ChildHandle):
         self._started: concurrent.futures.Future[int] | None = None
         self._stopping: concurrent.futures.Future[None] | None = None
 
-    def start(self, name: str, module: str, spec: Message) -> None:
+    def start(self, name: str, module: str, spec: ControlMessage) -> None:
         """Ask for the process; that it cannot be started is noticed by who reads from it."""
         words = (self.number, name, module, b"".join(encode(spec)))
         self._started = self.host.ask("spawn", *words, first=self.host.adopt(self.number, self.far_end))
@@ -64,7 +64,7 @@ class RemoteChild(ChildHandle):
         """Return the descriptor on which its reports arrive."""
         return self._socket.fileno()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: ControlMessage) -> None:
         """Send it one message; that it has died is noticed by who reads from it."""
         self.host.ask("write", self.number, b"".join(encode(message)))
 
@@ -285,7 +285,7 @@ class RemoteHost(Host):
 
     # Children ---------------------------------------------------------------------------------------------------
 
-    def spawn(self, name: str, module: str, spec: Message) -> RemoteChild:
+    def spawn(self, name: str, module: str, spec: ControlMessage) -> RemoteChild:
         """Start a child process there; its process id is known a little later."""
         child = RemoteChild(self, next(self._numbers), name)
         child.start(name, module, spec)
