@@ -36,7 +36,7 @@ def renewal(run: Run) -> str:
         calls = run.case(ratio.base).calls_per_connection
         often = "A new connection for each call" if calls == 1 else f"A new connection after {calls:,} calls"
         lines.append(
-            f"- **{system}**: {often} takes {_each(run, ratio.base)}, a persistent one {_each(run, ratio.other)}: "
+            f"- **{system}**: {often} takes {_cost(run, ratio.base)}, a persistent one {_cost(run, ratio.other)}: "
             f"{ratio} as many calls per second."
         )
         first = cases["p50_first_us"].dropna()
@@ -45,7 +45,7 @@ def renewal(run: Run) -> str:
     return "\n".join(lines)
 
 
-def _each(run: Run, case: int) -> str:
+def _cost(run: Run, case: int) -> str:
     time, cpu = (of(run, case).median() for of in (time_per_call_us, cpu_per_call_us))
     return f"{duration(time)} per call ({duration(cpu)} of CPU time)"
 
