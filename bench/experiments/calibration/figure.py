@@ -28,21 +28,23 @@ from bench.text import duration
 TITLE = "How accurate are this instrument's quantiles?"
 
 MEASURED, TRUE, THEORY = SYSTEM_COLOURS[0], SYSTEM_COLOURS[3], SYSTEM_COLOURS[2]
-LOOKS = dict(zip(SHOWN, map(Look, (SYSTEM_COLOURS[i] for i in (0, 2, 1, 3)), "osD^"), strict=True))
+LOOKS = dict(zip(SHOWN, map(Look, (SYSTEM_COLOURS[place] for place in (0, 2, 1, 3)), "osD^"), strict=True))
 
 
 def against_truth(run: Run, axes: Axes) -> None:
     """Draw every quantile as measured against its true value; the band is ten per cent wide on either side."""
     quantiles = truths(run)
-    ends = np.array([0.8 * min(q.true for q in quantiles), 1.25 * max(q.true for q in quantiles)])
+    ends = np.array(
+        [0.8 * min(quantile.true for quantile in quantiles), 1.25 * max(quantile.true for quantile in quantiles)]
+    )
     margin = ends / (1 + MARGIN), ends * (1 + MARGIN)
     axes.fill_between(ends, *margin, color="#bbbbbb", alpha=0.4, lw=0, label=f"within {100 * MARGIN:g} %")
     axes.plot(ends, ends, color="black", lw=1)
     for p, (colour, marker) in LOOKS.items():
-        of_p = [q for q in quantiles if q.p == p]
-        at, low, high = ([getattr(q, part) for q in of_p] for part in ("true", "low", "high"))
+        of_p = [quantile for quantile in quantiles if quantile.p == p]
+        at, low, high = ([getattr(quantile, part) for quantile in of_p] for part in ("true", "low", "high"))
         axes.vlines(at, low, high, color=colour, lw=2)
-        axes.plot(at, [q.measured for q in of_p], marker, color=colour, ms=6, label=f"p{100 * p:g}")
+        axes.plot(at, [quantile.measured for quantile in of_p], marker, color=colour, ms=6, label=f"p{100 * p:g}")
     log_axis(axes.xaxis)
     log_axis(axes.yaxis)
     axes.set_xlabel("true value: the same requests in virtual time")
@@ -52,11 +54,14 @@ def against_truth(run: Run, axes: Axes) -> None:
 
 def errors(run: Run, axes: Axes) -> None:
     """Draw the ratio of each measured quantile to its true value, case by case."""
-    names = list(dict.fromkeys(q.label for q in truths(run)))
+    names = list(dict.fromkeys(quantile.label for quantile in truths(run)))
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
-    for q in truths(run):
-        y, ends = names.index(q.label) + 0.2 * (SHOWN.index(q.p) - 1.5), (q.measured, q.low, q.high)
-        interval_row(axes, y, np.divide(ends, q.true), LOOKS[q.p], label=f"p{100 * q.p:g}")
+    for quantile in truths(run):
+        y, ends = (
+            names.index(quantile.label) + 0.2 * (SHOWN.index(quantile.p) - 1.5),
+            (quantile.measured, quantile.low, quantile.high),
+        )
+        interval_row(axes, y, np.divide(ends, quantile.true), LOOKS[quantile.p], label=f"p{100 * quantile.p:g}")
     ratio_axis(axes)
     name_rows(axes, names)
     axes.yaxis.grid(False)

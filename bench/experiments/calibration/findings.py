@@ -39,14 +39,16 @@ def virtual(run: Run) -> Run:
 @once
 def truths(run: Run) -> list[Truth]:
     """Return each quantile with enough samples, measured and true: of round trips, or of open loads' response times."""
-    found = []
+    quantiles = []
     for case in virtual(run).numbers:
         time = "response" if run.case(case).load == "open" else "rtt"
         for p in SHOWN:
-            one, true = quantile(run, case, p, time), quantile(virtual(run), case, p, time)
-            if one.over and true.over:
-                found.append(Truth(name(run, case), time, p, one.value, one.low, one.high, true.value))
-    return found
+            measured, true = quantile(run, case, p, time), quantile(virtual(run), case, p, time)
+            if measured.over and true.over:
+                quantiles.append(
+                    Truth(name(run, case), time, p, measured.value, measured.low, measured.high, true.value)
+                )
+    return quantiles
 
 
 def name(run: Run, case: int) -> str:

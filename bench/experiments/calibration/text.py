@@ -32,12 +32,12 @@ def server(run: Run) -> str:
 
 
 def _closeness(run: Run) -> str:
-    found = truths(run)
-    off = [one for one in found if abs(one.off) > MARGIN]
-    held = [one for one in off if one.low <= one.true <= one.high]
-    text = f"Of {len(found)} quantiles, **{len(found) - len(off)} are within {MARGIN:.0%} of the true value**."
+    quantiles = truths(run)
+    off = [quantile for quantile in quantiles if abs(quantile.off) > MARGIN]
+    held = [quantile for quantile in off if quantile.low <= quantile.true <= quantile.high]
+    text = f"Of {len(quantiles)} quantiles, **{len(quantiles) - len(off)} are within {MARGIN:.0%} of the true value**."
     if off:
-        worst = max(off, key=lambda one: abs(one.off))
+        worst = max(off, key=lambda quantile: abs(quantile.off))
         text += (
             f" The largest error is at {_named(worst)}: {duration(worst.measured)} for a true {duration(worst.true)}."
         )
@@ -45,18 +45,18 @@ def _closeness(run: Run) -> str:
     return text
 
 
-def _named(one: Truth) -> str:
-    return f"p{100 * one.p:g} of {one.label}"
+def _named(quantile: Truth) -> str:
+    return f"p{100 * quantile.p:g} of {quantile.label}"
 
 
 def instrument(run: Run) -> str:
     """Say what the instrument itself adds: the overhead of a round trip, the lateness of sending, errors of medians."""
     parts = []
     for time, words in (("rtt", "closed loops"), ("response", "open loads")):
-        known = [one for one in truths(run) if one.time == time and one.p == 0.5]
-        medians = [one for one in known if one.label != WEIGHED]  # which has no error by definition
+        all_medians = [quantile for quantile in truths(run) if quantile.time == time and quantile.p == 0.5]
+        medians = [median for median in all_medians if median.label != WEIGHED]  # which has no error by definition
         if medians:
-            added = float(np.median([one.measured - one.true for one in medians]))
+            added = float(np.median([median.measured - median.true for median in medians]))
             parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
     late = float(run.cases["pacing_p99_us"].max())
     paced = f" On idle connections the p99 lateness is at most {duration(late)} (median over starts)."

@@ -9,8 +9,8 @@ from bench.run.frames import Run, once
 
 def searched(run: Run) -> dict[str, Any]:
     """Return what the search found, as the manifest keeps it."""
-    found: dict[str, Any] = run.manifest["capacity"]
-    return found
+    search: dict[str, Any] = run.manifest["capacity"]
+    return search
 
 
 @once

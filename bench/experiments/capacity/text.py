@@ -18,13 +18,13 @@ def evidence(run: Run) -> int:
 def conclusion(run: Run) -> str:
     """Say which rate meets the SLO and which violates it, from how many starts, and the CPU time per call there."""
     low, high = bracket(run)
-    found, rows = searched(run), probes(run)
-    goal = f"SLO **{found['objective']}**"
-    if not found["ended"]:
+    search, rows = searched(run), probes(run)
+    goal = f"SLO **{search['objective']}**"
+    if not search["ended"]:
         return f"After {len(rows)} starts it is not certain whether the {goal} is met near {quantity(high)}/s."
     if not low:
         return f"The {goal} is violated at every rate down to {quantity(high)}/s: relax it, or find another cause."
-    if not found["confirmed"]:
+    if not search["confirmed"]:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
     met = int((rows["met"] & (rows["rate"] == low)).sum())
     text = (
@@ -46,6 +46,6 @@ def _cost(run: Run, rate: float) -> str:
     busy = row["server_cpu_percent"]
     used = f"a call costs {server} of server CPU and {client} of client CPU; server utilization is {busy:.0f} %"
     limit = limit_of(run, case)
-    if not any("client" in one.roles for one in limit.saturated):
+    if not any("client" in resource.roles for resource in limit.saturated):
         return f"At the lower rate {used}."
     return f"At the lower rate {used}. The clients' CPU is saturated: the server's capacity is at least this rate."

@@ -33,8 +33,8 @@ def best(run: Run) -> int:
 
 def ratios(run: Run) -> list[Ratio]:
     """Return the gain of two clients in a burst, and of two and of the best number in a whole window."""
-    wanted = [(bursts(run), 2), *((grown(run), n) for n in dict.fromkeys((2, best(run))) if n > 1)]
-    return [found for rows, n in wanted if (found := gain(run, rows, n))]
+    wanted = [(bursts(run), 2), *((grown(run), clients) for clients in dict.fromkeys((2, best(run))) if clients > 1)]
+    return [multiple for rows, clients in wanted if (multiple := gain(run, rows, clients))]
 
 
 def first_calls_us(run: Run) -> "pd.Series[float]":

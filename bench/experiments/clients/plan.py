@@ -38,6 +38,8 @@ def plan(
         "engine": parameters.one_name(engine, "engine", ["library", "wire"]),
     }
     counts = sorted({1, *client_counts(clients)})
-    cases = [Case(name, by, clients=n, max_calls=BURST * (n + ("latency" in there)), **shared) for n in (1, 2)]
-    cases += [Case(name, by, clients=n, **shared) for n in counts]
+    cases = [
+        Case(name, by, clients=count, max_calls=BURST * (count + ("latency" in there)), **shared) for count in (1, 2)
+    ]
+    cases += [Case(name, by, clients=count, **shared) for count in counts]
     return given.plan("clients", cases)

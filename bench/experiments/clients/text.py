@@ -14,9 +14,9 @@ from bench.text import duration, quantity
 def conclusion(run: Run) -> str:
     """Return how the rate grows with clients, what limits it, and how far the prediction from one client holds."""
     cases = grown(run)
-    one, most, last = cases.iloc[0], cases[cases["clients"] == best(run)].iloc[0], cases.iloc[-1]
-    text = f"{clients_of(one)} makes {quantity(one['rate_per_s'])} calls/s in a whole window."
-    if number_of(most.name) != number_of(one.name):
+    single, most, last = cases.iloc[0], cases[cases["clients"] == best(run)].iloc[0], cases.iloc[-1]
+    text = f"{clients_of(single)} makes {quantity(single['rate_per_s'])} calls/s in a whole window."
+    if number_of(most.name) != number_of(single.name):
         text += (
             f" The highest rate is {quantity(most['rate_per_s'])} calls/s with {clients_of(most)}: "
             f"{gain(run, cases, best(run))} the rate of one."
@@ -24,10 +24,10 @@ def conclusion(run: Run) -> str:
     text += f" {why_not_more(run, number_of(most.name))}"
     if last["clients"] > most["clients"]:
         text += f" With {clients_of(last)} the rate is {quantity(last['rate_per_s'])} calls/s."
-    return "\n\n".join([text, _predicted(run, one, most)])
+    return "\n\n".join([text, _predicted(run, single, most)])
 
 
-def _predicted(run: Run, one: "pd.Series[float]", most: "pd.Series[float]") -> str:
+def _predicted(run: Run, single: "pd.Series[float]", most: "pd.Series[float]") -> str:
     """Return the prediction from one client, the measured rate over it, and the CPU time per call of both."""
     model = predict(run)
     if model is None and any(case.processes > case.clients for case in run.plan.cases):
@@ -35,13 +35,13 @@ def _predicted(run: Run, one: "pd.Series[float]", most: "pd.Series[float]") -> s
     if model is None:
         return "The server's CPU time is not known, so nothing is predicted from one client."
     cost = total_cpu(grown(run))
-    then, now = (float(cost[number_of(row.name)]) for row in (one, most))
+    then, now = (float(cost[number_of(row.name)]) for row in (single, most))
     limit = float(model.asymptote[int(most["clients"]) - 1])
     text = (
         f"Prediction from one client: {model.limit} saturates first, at {quantity(model.asymptote[-1])} calls/s "
         f"(asymptotic). Measured rates and the MVA prediction differ by at most a factor of "
         f"{agreement(run, model):.2f}. Both assume a constant CPU time per call; it is {duration(then)} with "
-        f"{clients_of(one)} and {duration(now)} with {clients_of(most)}."
+        f"{clients_of(single)} and {duration(now)} with {clients_of(most)}."
     )
     over = most["rate_per_s"] / limit
     if over > 1:
@@ -55,30 +55,30 @@ def _predicted(run: Run, one: "pd.Series[float]", most: "pd.Series[float]") -> s
 
 def answers(run: Run) -> str:
     """Return answers to the two questions of the class lab, with its own numbers."""
-    one, lab = grown(run).iloc[0], published.GRPC_LAB
+    single, lab = grown(run).iloc[0], published.GRPC_LAB
     cold = first_calls_us(run).median()
     text = (
-        f"**Round-trip time between one client and one server.** The median RTT is {with_range(one, P50)} after the "
+        f"**Round-trip time between one client and one server.** The median RTT is {with_range(single, P50)} after the "
         f"warm-up. The first call, which also connects, takes {duration(cold)}. The lab's one call took "
         f"{duration(1e3 * lab['one_call_ms'])}."
     )
-    burst, whole = gain(run, bursts(run), 2), gain(run, grown(run), 2)
+    burst, window = gain(run, bursts(run), 2), gain(run, grown(run), 2)
     if burst is None:
         return text
-    theirs = {n: sum(each) for n, each in lab["calls_per_s"].items()}
+    theirs = {clients: sum(rates) for clients, rates in lab["calls_per_s"].items()}
     second = (
         f"**Throughput with one client and with two.** In bursts of 100 calls per client, two clients make {burst} the "
         "calls per second of one"
     )
-    second += f"; in a whole window, {whole}." if whole else "."
+    second += f"; in a whole window, {window}." if window else "."
     second += f" In the lab the ratio was {theirs[2] / theirs[1]:.2f} (sums of the clients' rates, measured once)."
     return "\n\n".join([text, f"{second} {_room(run)}"])
 
 
 def _room(run: Run) -> str:
     """Return how busy one client keeps the busiest CPU, and what that leaves for more clients."""
-    alone = [one for one in resources(run, number_of(grown(run).index[0])) if not one.is_thread]
-    busiest = max(alone, key=lambda one: one.busy)
+    alone = [resource for resource in resources(run, number_of(grown(run).index[0])) if not resource.is_thread]
+    busiest = max(alone, key=lambda resource: resource.busy)
     if not busiest.busy:
         return ""
     return (

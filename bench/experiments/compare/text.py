@@ -19,29 +19,31 @@ def resolution(run: Run) -> str:
 
 def conclusion(run: Run) -> str:
     """Return the verdict on each quantity of B over A, and a warning where A and A again differ."""
-    found = pairs(run)
+    comparisons = pairs(run)
     names = f"A is **{run.labels[A]}**, B is **{run.labels[B]}**."
-    alarms = [one.quantity for one in found["A again"] if one.verdict == DIFFERENT]
+    alarms = [comparison.quantity for comparison in comparisons["A again"] if comparison.verdict == DIFFERENT]
     warning = (
         f" Warning: {listed(alarms)} of A and of A again differ in this run, so no difference of B can be shown there."
         if alarms
         else ""
     )
     missing = [f"- {text}." for text in verdicts.left_out(run, (A, B))]
-    return "\n".join([names + warning, "", *(f"- {_said(one)}" for one in found["B"]), *missing])
+    return "\n".join([names + warning, "", *(f"- {_said(comparison)}" for comparison in comparisons["B"]), *missing])
 
 
-def _said(one: Comparison) -> str:
-    known = not math.isnan(one.low)
-    interval = f"95 % CI {one.low:.2f} to {one.high:.2f}" if known else "no 95 % CI from so few starts"
-    if one.verdict == DIFFERENT:
-        better = (one.ratio > 1) == one.more_is_better
+def _said(comparison: Comparison) -> str:
+    has_interval = not math.isnan(comparison.low)
+    interval = (
+        f"95 % CI {comparison.low:.2f} to {comparison.high:.2f}" if has_interval else "no 95 % CI from so few starts"
+    )
+    if comparison.verdict == DIFFERENT:
+        better = (comparison.ratio > 1) == comparison.more_is_better
         verdict = "better" if better else "worse"
-        return f"{one.quantity}: B has {one.ratio:.2f} times the value of A ({interval}): **{verdict}**."
-    if one.verdict == SAME:
-        return f"{one.quantity}: no practical difference ({interval})."
-    more = f"; about {one.more_starts} starts would decide" if one.more_starts else ""
-    return f"{one.quantity}: inconclusive ({interval}){more}."
+        return f"{comparison.quantity}: B has {comparison.ratio:.2f} times the value of A ({interval}): **{verdict}**."
+    if comparison.verdict == SAME:
+        return f"{comparison.quantity}: no practical difference ({interval})."
+    more = f"; about {comparison.more_starts} starts would decide" if comparison.more_starts else ""
+    return f"{comparison.quantity}: inconclusive ({interval}){more}."
 
 
 def effort(run: Run) -> str:
@@ -55,7 +57,7 @@ def effort(run: Run) -> str:
     deviation = float(np.log(spread[B] / spread[A]).dropna().std())
     between = listed(f"{share:.0%} ({label})" for label, share in shares.items())
     advice = "add starts, not calls" if max(shares.values()) > 0.5 else "longer windows help as much as more starts"
-    now, four = (variance.detectable(deviation, n) for n in (run.plan.starts, 4 * run.plan.starts))
+    now, four = (variance.detectable(deviation, starts) for starts in (run.plan.starts, 4 * run.plan.starts))
     return (
         f"Share of the variance between starts: {between}. To detect a smaller difference, {advice}. With "
         f"{run.plan.starts} starts per case the smallest detectable difference of the p50 is {now:.1%}, with "

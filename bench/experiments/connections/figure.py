@@ -67,12 +67,12 @@ def _against_churn(run: Run, axes: Axes, of: Callable[[Run, int], "pd.Series[flo
         return say_why_empty(axes, "no connections were renewed in this run")
     for system, cases in rows.groupby("system", sort=False):
         colour, marker = _look_of(run, str(system))
-        places = [order.index(int(n)) for n in cases["calls_per_connection"]]
+        places = [order.index(int(calls)) for calls in cases["calls_per_connection"]]
         times_us = np.array([stats.across_starts(of(run, number_of(case))) for case in cases.index])
         axes.plot(places, times_us[:, 0], marker=marker, ms=6, lw=1.8, color=colour, label=str(system))
         band(axes, places, times_us[:, 1], times_us[:, 2], colour)
     log_axis(axes.yaxis)
-    axes.set_xticks(range(len(order)), [f"{n:,}" if n else "persistent" for n in order])
+    axes.set_xticks(range(len(order)), [f"{calls:,}" if calls else "persistent" for calls in order])
     axes.set_xlabel("calls per connection, before a new one is opened")
     return None
 

@@ -15,9 +15,9 @@ def churn(run: Run) -> pd.DataFrame:
     rows = run.round_trips()
     systems = rows.loc[rows["calls_per_connection"] > 0, "system"].unique()
     plain = (rows["under_way"] == 1) & (rows["large_bytes"] == 0) & rows["system"].isin(systems)
-    found = rows[plain].copy()
-    found["order"] = found["calls_per_connection"].where(found["calls_per_connection"] > 0, float("inf"))
-    return found.sort_values("order", kind="stable")
+    cases = rows[plain].copy()
+    cases["order"] = cases["calls_per_connection"].where(cases["calls_per_connection"] > 0, float("inf"))
+    return cases.sort_values("order", kind="stable")
 
 
 @once
@@ -26,14 +26,14 @@ def depth(run: Run) -> pd.DataFrame:
     rows = run.round_trips()
     rows = rows[(rows["calls_per_connection"] == 0) & (rows["large_bytes"] == 0)]
     systems = rows.loc[rows["outstanding"] > 1, "system"].unique()
-    mine = rows[rows["system"].isin(systems)]
-    deepest = mine.groupby("system")["callers"].transform("max")
-    return mine[mine["callers"] == deepest].sort_values("outstanding", kind="stable")
+    cases = rows[rows["system"].isin(systems)]
+    deepest = cases.groupby("system")["callers"].transform("max")
+    return cases[cases["callers"] == deepest].sort_values("outstanding", kind="stable")
 
 
 def levels(run: Run) -> list[int]:
     """Return the numbers of calls per connection that were measured, 0 (persistent) last."""
-    return [int(each) for each in churn(run)["calls_per_connection"].drop_duplicates()]
+    return [int(calls) for calls in churn(run)["calls_per_connection"].drop_duplicates()]
 
 
 def time_per_call_us(run: Run, case: int) -> "pd.Series[float]":
@@ -58,14 +58,16 @@ class Beside:
 
 def beside(run: Run) -> list[Beside]:
     """Return the systems whose small calls were measured beside large ones."""
-    found = []
+    systems = []
     for case in run.find():
         of = run.case(case)
         if of.large_bytes and of.outstanding > 1:
             alike = {"system": of.system, "transport": of.transport, "payload_bytes": of.payload_bytes}
             alone = run.first(**alike, under_way=1, calls_per_connection=0, large_bytes=0)
-            found.append(Beside(of.system, alone, case, run.first(**alike, large_bytes=of.large_bytes, outstanding=1)))
-    return found
+            systems.append(
+                Beside(of.system, alone, case, run.first(**alike, large_bytes=of.large_bytes, outstanding=1))
+            )
+    return systems
 
 
 def persistence(run: Run, system: str) -> Ratio | None:
@@ -93,7 +95,7 @@ def large_calls(run: Run, case: int) -> int:
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports: persistence, depth and head-of-line blocking of each system."""
     renewed, deep = (list(rows["system"].drop_duplicates()) for rows in (churn(run), depth(run)))
-    found = [persistence(run, name) for name in renewed]
-    found += [deepening(run, name, quantity) for name in deep for quantity in (RATE, P50)]
-    found += [blocking(run, small_calls) for small_calls in beside(run)]
-    return [ratio for ratio in found if ratio is not None]
+    reported = [persistence(run, name) for name in renewed]
+    reported += [deepening(run, name, quantity) for name in deep for quantity in (RATE, P50)]
+    reported += [blocking(run, small_calls) for small_calls in beside(run)]
+    return [ratio for ratio in reported if ratio is not None]

@@ -42,15 +42,15 @@ def plan(
     }
     spread = parameters.count(p99_bytes, "p99_bytes", MOST_BYTES, least=0)
     usual = [
-        Case(name, one_transport(name, transport), calls_per_connection=n, p99_bytes=spread, **shared)
+        Case(name, one_transport(name, transport), calls_per_connection=calls, p99_bytes=spread, **shared)
         for name in renewed
-        for n in renewals(calls_per_connection)
+        for calls in renewals(calls_per_connection)
     ]
     many = client_count(connections, "connections")
     usual += [
-        Case(name, one_transport(name, transport), callers=many, outstanding=n, p99_bytes=spread, **shared)
+        Case(name, one_transport(name, transport), callers=many, outstanding=under_way, p99_bytes=spread, **shared)
         for name in deep
-        for n in depths(outstanding)
+        for under_way in depths(outstanding)
     ]
     usual += [
         case for name in blocked for case in _beside(name, transport, payload(large_bytes, "large_bytes"), shared)

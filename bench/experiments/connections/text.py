@@ -29,23 +29,23 @@ def renewal(run: Run) -> str:
     """Say for each system what a call costs over new connections and over a persistent one."""
     rows = churn(run)
     lines = []
-    for system, mine in rows.groupby("system", sort=False):
-        found = persistence(run, str(system))
-        if found is None:
+    for system, cases in rows.groupby("system", sort=False):
+        ratio = persistence(run, str(system))
+        if ratio is None:
             continue
-        calls = run.case(found.base).calls_per_connection
+        calls = run.case(ratio.base).calls_per_connection
         often = "A new connection for each call" if calls == 1 else f"A new connection after {calls:,} calls"
         lines.append(
-            f"- **{system}**: {often} takes {_each(run, found.base)}, a persistent one {_each(run, found.other)}: "
-            f"{found} as many calls per second."
+            f"- **{system}**: {often} takes {_cost(run, ratio.base)}, a persistent one {_cost(run, ratio.other)}: "
+            f"{ratio} as many calls per second."
         )
-        first = mine["p50_first_us"].dropna()
+        first = cases["p50_first_us"].dropna()
         if len(first):
             lines[-1] += f" Opening and first call: {duration(first.iloc[0])} (median)."
     return "\n".join(lines)
 
 
-def _each(run: Run, case: int) -> str:
+def _cost(run: Run, case: int) -> str:
     time, cpu = (of(run, case).median() for of in (time_per_call_us, cpu_per_call_us))
     return f"{duration(time)} per call ({duration(cpu)} of CPU time)"
 
@@ -66,37 +66,37 @@ def depths(run: Run) -> str:
 
 
 def _limit(run: Run, case: int) -> str:
-    found = limit_of(run, case)
-    return f"CPU utilization: {found.utilization}; {'limit: ' * bool(found.saturated)}{found.names}."
+    limit = limit_of(run, case)
+    return f"CPU utilization: {limit.utilization}; {'limit: ' * bool(limit.saturated)}{limit.names}."
 
 
 def head_of_line(run: Run) -> str:
     """Say for each system how long small calls take alone, on the large call's connection, and on their own."""
-    return "\n".join(_blocked(run, one) for one in beside(run))
+    return "\n".join(_blocked(run, system) for system in beside(run))
 
 
-def _blocked(run: Run, one: Beside) -> str:
-    large = quantity(run.case(one.same).large_bytes, "B")
+def _blocked(run: Run, system: Beside) -> str:
+    large = quantity(run.case(system.same).large_bytes, "B")
     cases = {
-        "alone": one.alone,
-        f"on one connection with calls of {large}": one.same,
-        "on a connection of their own": one.own,
+        "alone": system.alone,
+        f"on one connection with calls of {large}": system.same,
+        "on a connection of their own": system.own,
     }
     shown = [f"{duration(run.cases.loc[case, P50])} {words}" for words, case in cases.items() if case is not None]
-    text = f"- **{one.system}**: the median RTT of small calls is {listed(shown)}."
-    found = blocking(run, one)
-    if found is None:
+    text = f"- **{system.system}**: the median RTT of small calls is {listed(shown)}."
+    ratio = blocking(run, system)
+    if ratio is None:
         return text
-    if found.is_certain and found.value > 1:
-        return f"{text} Sharing the connection makes them {found} as long: head-of-line blocking."
-    if not large_calls(run, one.same):
+    if ratio.is_certain and ratio.value > 1:
+        return f"{text} Sharing the connection makes them {ratio} as long: head-of-line blocking."
+    if not large_calls(run, system.same):
         return (
-            f"{text} Sharing the connection makes them {found} as long, but no large call was answered on it: the "
+            f"{text} Sharing the connection makes them {ratio} as long, but no large call was answered on it: the "
             "client's library gave it to the small calls."
         )
-    if found.is_certain:
-        return f"{text} Sharing the connection makes them {found} as long: less than on one of their own."
-    return f"{text} Sharing the connection makes them {found} as long: no difference is shown."
+    if ratio.is_certain:
+        return f"{text} Sharing the connection makes them {ratio} as long: less than on one of their own."
+    return f"{text} Sharing the connection makes them {ratio} as long: no difference is shown."
 
 
 def ports(run: Run) -> str:

@@ -43,8 +43,8 @@ def draw_medians(shown: Sequence[Row], axes: Axes) -> None:
     if not drawn:
         return say_why_empty(axes, NO_ROWS if not shown else NO_TIMES)
     instead = ["" if row in drawn else "overloaded: no time is reported" for row in shown]
-    median_rows(axes, (RangeRow(row.medians, colour(y), instead=instead[y], marker=look(y).marker)
-                       for y, row in enumerate(shown)))  # fmt: skip
+    median_rows(axes, (RangeRow(row.medians, colour(place), instead=instead[place], marker=look(place).marker)
+                       for place, row in enumerate(shown)))  # fmt: skip
     if any(row.paced for row in drawn):
         axes.set_xlabel("median RTT of each start (open loop: median response time)")
     name_rows(axes, wrapped(row.name for row in shown))
@@ -81,7 +81,11 @@ def distributions(run: Run, axes: Axes) -> None:
 def rates(run: Run, axes: Axes) -> None:
     """Draw the throughput of each start in calls per second, all clients together."""
     shown = rows(run)
-    range_rows(axes, (RangeRow(row.rates, colour(y), marker=look(y).marker) for y, row in enumerate(shown)), quantity)
+    range_rows(
+        axes,
+        (RangeRow(row.rates, colour(place), marker=look(place).marker) for place, row in enumerate(shown)),
+        quantity,
+    )
     log_axis(axes.xaxis, quantity)
     axes.set_xlabel("calls per second of each start; bar: their range, line: their median")
     name_rows(axes, wrapped(row.name for row in shown))

@@ -41,14 +41,14 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
     known: ratios paired by block; for pairs that it lacks, starts are compared without pairing (Mann-Whitney).
     """
     over = [f"**{row.name}** is overloaded at its rate: no time is reported." for row in shown if row.over]
-    found = [(row, *stats.across_starts(row.medians)) for row in shown if not row.over]
-    found = sorted((entry for entry in found if not math.isnan(entry[1])), key=lambda entry: entry[1])
-    if not found:
+    medians = [(row, *stats.across_starts(row.medians)) for row in shown if not row.over]
+    medians = sorted((entry for entry in medians if not math.isnan(entry[1])), key=lambda entry: entry[1])
+    if not medians:
         return " ".join(over)
-    first, shortest, low, high = found[0]
-    said = [f"{'The' if len(found) == 1 else 'The shortest'} median is that of **{first.name}**: "
+    first, shortest, low, high = medians[0]
+    said = [f"{'The' if len(medians) == 1 else 'The shortest'} median is that of **{first.name}**: "
             f"{_with_range(shortest, low, high)}."]  # fmt: skip
-    for row, value, least, most in found[1:]:
+    for row, value, least, most in medians[1:]:
         interval = (known or {}).get((first.name, row.name)) or unpaired(first, row)
         said.append(f"**{row.name}**: {_with_range(value, least, most)}, {_ratio(interval)}.")
     return " ".join([*said, *over])

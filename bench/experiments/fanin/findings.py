@@ -91,6 +91,6 @@ def broker_share(run: Run, case: int) -> float:
 
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports: the detour through each broker, growth and delay of each system."""
-    found = [detour(run, name) for name in brokers(run)]
-    found += [each(run, name) for name in systems(run) for each in (growth, delay)]
-    return [one for one in found if one is not None]
+    reported = [detour(run, name) for name in brokers(run)]
+    reported += [change(run, name) for name in systems(run) for change in (growth, delay)]
+    return [multiple for multiple in reported if multiple is not None]

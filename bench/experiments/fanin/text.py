@@ -30,9 +30,9 @@ def detours(run: Run) -> str:
         return "No broker was measured: `python -m bench list` says how to install one."
     lines = []
     for name in brokers(run):
-        case, found = fewest(run, name), detour(run, name)
+        case, ratio = fewest(run, name), detour(run, name)
         text = f"- **{name}**: with {_clients(run, case)} the median RTT is {duration(float(run.cases.loc[case, P50]))}"
-        text += f", {found} as long as directly ({base})." if found else "."
+        text += f", {ratio} as long as directly ({base})." if ratio else "."
         share = broker_share(run, case)
         lines.append(f"{text} CPU time per call: {duration(cpu_us(run, case))}, of which the broker {share:.0%}.")
     return "\n".join(lines)

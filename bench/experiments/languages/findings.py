@@ -52,24 +52,26 @@ class Cross:
 @once
 def crosses(run: Run) -> list[Cross]:
     """Return what was measured with all four combinations, in the plan's order."""
-    found = []
+    combinations = []
     for first in run.find(client="python", server="python"):
         of = run.case(first)
         shared = {"system": of.system, "transport": of.transport, "callers": of.callers}
         cases = [run.first(**shared, client=client, server=server) for client, server in SIDES]
         if of.system in TWINS and None not in cases:
-            found.append(Cross(of.system, of.transport, of.callers, *(case for case in cases if case is not None)))
-    return found
+            combinations.append(
+                Cross(of.system, of.transport, of.callers, *(case for case in cases if case is not None))
+            )
+    return combinations
 
 
 def single(run: Run) -> list[Cross]:
     """Return the combinations with one caller, whose round trips are compared."""
-    return [one for one in crosses(run) if one.callers == 1]
+    return [cross for cross in crosses(run) if cross.callers == 1]
 
 
 def several(run: Run) -> list[Cross]:
     """Return the combinations with several callers, whose calls per second are compared."""
-    return [one for one in crosses(run) if one.callers > 1]
+    return [cross for cross in crosses(run) if cross.callers > 1]
 
 
 def remaining(run: Run, of: Cross, which: str = "native") -> Interval:
@@ -79,8 +81,8 @@ def remaining(run: Run, of: Cross, which: str = "native") -> Interval:
 
 def removed(run: Run, of: Cross, which: str) -> Interval:
     """Return the share of the median RTT that goes when a side, or both, is native: 1 - ``remaining``."""
-    found = remaining(run, of, which)
-    return Interval(1 - found.middle, 1 - found.high, 1 - found.low, found.confidence)
+    interval = remaining(run, of, which)
+    return Interval(1 - interval.middle, 1 - interval.high, 1 - interval.low, interval.confidence)
 
 
 def rate_gain(run: Run, of: Cross, which: str) -> Interval:

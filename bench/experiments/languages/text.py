@@ -25,25 +25,25 @@ def left(run: Run) -> str:
 
 
 def _left(run: Run, cross: Cross) -> str:
-    found = findings.remaining(run, cross)
+    share = findings.remaining(run, cross)
     before, after = (_median(run, case) for case in (cross.python, cross.native))
-    most = " (not distinguishable from all of it)" if found.high >= 1 else ""
+    most = " (not distinguishable from all of it)" if share.high >= 1 else ""
     return (
-        f"- **{cross.name}**: with both sides native, {_percent(found)} of the median round trip is left{most}: "
+        f"- **{cross.name}**: with both sides native, {_percent(share)} of the median round trip is left{most}: "
         f"{after} instead of {before}. {_side(run, cross, 'client')}. {_side(run, cross, 'server')}."
     )
 
 
 def _side(run: Run, cross: Cross, which: str) -> str:
     """Say what a native side changes; where the interval holds 0, that it is not distinguishable."""
-    one = findings.removed(run, cross, which)
+    share = findings.removed(run, cross, which)
     words = f"A native {which} alone"
-    if one.low <= 0 <= one.high:
-        low, high = (f"{100 * end:.0f}" for end in (one.low, one.high))
+    if share.low <= 0 <= share.high:
+        low, high = (f"{100 * end:.0f}" for end in (share.low, share.high))
         return f"{words} makes no distinguishable difference (it removes {low} to {high} %, 95 % CI)"
-    if one.middle < 0:
+    if share.middle < 0:
         return f"{words} makes it {times(findings.remaining(run, cross, which))} as long"
-    return f"{words} removes {_percent(one)}"
+    return f"{words} removes {_percent(share)}"
 
 
 def cpu(run: Run) -> str:
@@ -68,7 +68,7 @@ def throughput(run: Run) -> str:
     lines = []
     for cross in findings.several(run):
         gains = [(which, findings.rate_gain(run, cross, which)) for which in NATIVE]
-        parts = [f"{times(one)} as many {NATIVE[which]}" for which, one in gains]
+        parts = [f"{times(gain)} as many {NATIVE[which]}" for which, gain in gains]
         rate = quantity(across_starts(run.starts_of(cross.python)[findings.RATE]).middle)
         lines.append(
             f"- **{cross.name}**, {cross.callers} callers in one process: {rate} calls per second with both sides in "
@@ -79,21 +79,21 @@ def throughput(run: Run) -> str:
 
 def _bottleneck(run: Run, cross: Cross) -> str:
     """Name the side whose exchange alone helps, and more than the other's: the two are compared with each other."""
-    found = findings.server_over_client(run, cross)
-    side = "server" if found.low > 1 else "client" if found.high < 1 else ""
+    ratio = findings.server_over_client(run, cross)
+    side = "server" if ratio.low > 1 else "client" if ratio.high < 1 else ""
     if not side or not findings.rate_gain(run, cross, side).low > 1:
         return ""
     other = "client" if side == "server" else "server"
     return f" The bottleneck is the {side}: a native {side} alone gives more calls per second than a native {other}."
 
 
-def _percent(one: Interval) -> str:
+def _percent(share: Interval) -> str:
     """Return a share with its interval, in percent."""
-    if math.isnan(one.middle):
+    if math.isnan(share.middle):
         return "an unknown share"
-    if not one.has_ends:
-        return f"{100 * one.middle:.0f} % ({confidence(one)})"
-    return f"{100 * one.middle:.0f} % (95 % CI {100 * one.low:.0f} to {100 * one.high:.0f})"
+    if not share.has_ends:
+        return f"{100 * share.middle:.0f} % ({confidence(share)})"
+    return f"{100 * share.middle:.0f} % (95 % CI {100 * share.low:.0f} to {100 * share.high:.0f})"
 
 
 def _median(run: Run, case: int) -> str:

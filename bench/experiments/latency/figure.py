@@ -52,13 +52,13 @@ def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> Non
     """Draw one start's calls as dots and their running median as a line; the warm-up is pale."""
     rows = run.samples[run.samples["start"] == start]
     rows = rows.iloc[:: max(1, len(rows) * len(run.ledger) // MOST_DOTS)] if len(rows) > 400 else rows
-    x, rtt = begin_s + rows["t_send_ns"].to_numpy() / 1e9, rows["rtt_ns"].to_numpy() / 1e3
+    time_s, rtt = begin_s + rows["t_send_ns"].to_numpy() / 1e9, rows["rtt_ns"].to_numpy() / 1e3
     axes.axvline(begin_s + run.ledger.loc[start, "warm_up_ns"] / 1e9, 0.965, 1, color="black", lw=1)
     for warm, alpha in ((False, 0.12), (True, 0.35)):
         of = rows["warm"].to_numpy() == warm
-        axes.plot(x[of], rtt[of], ".", ms=1.6, mew=0, color=colour, alpha=alpha, rasterized=True)
-    bins = np.array_split(np.arange(len(x)), min(25, len(x)))
-    axes.plot([x[b].mean() for b in bins], [np.median(rtt[b]) for b in bins], color="black", lw=1)
+        axes.plot(time_s[of], rtt[of], ".", ms=1.6, mew=0, color=colour, alpha=alpha, rasterized=True)
+    bins = np.array_split(np.arange(len(time_s)), min(25, len(time_s)))
+    axes.plot([time_s[part].mean() for part in bins], [np.median(rtt[part]) for part in bins], color="black", lw=1)
 
 
 def distribution(run: Run, axes: Axes) -> None:

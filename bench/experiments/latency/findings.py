@@ -10,10 +10,10 @@ BASELINE = "sockets"
 
 def ratios(run: Run) -> list[Ratio]:
     """Return each system's median RTT over that of raw sockets with the same transport and payload."""
-    found = []
+    reported = []
     for case in run.numbers:
         of = run.case(case)
         base = run.first(system=BASELINE, transport=of.transport, payload_bytes=of.payload_bytes, load="closed")
         if of.system not in (BASELINE, "loopback") and of.load == "closed" and base is not None:
-            found.append(ratio(run, base, case, P50))
-    return [ratio for ratio in found if not math.isnan(ratio.value)]
+            reported.append(ratio(run, base, case, P50))
+    return [ratio for ratio in reported if not math.isnan(ratio.value)]

@@ -14,13 +14,13 @@ from bench.text import duration, listed, quantity
 
 def conclusion(run: Run) -> str:
     """Return the median RTT of each system, its ratio to raw sockets, and the instrument's overhead."""
-    cases, compared = run.cases.dropna(subset=P50), {one.other: one for one in ratios(run)}
+    cases, compared = run.cases.dropna(subset=P50), {ratio.other: ratio for ratio in ratios(run)}
     sentences = []
     for case, row in numbered(cases[~cases["system"].isin(["sockets", "loopback"])]):
         text = f"The median RTT of **{row['label']}** is {with_range(row, P50)}"
-        if one := compared.get(case):
-            base = cases.loc[one.base]
-            text += f", {one} that of raw sockets over {base['transport']} ({duration(base[P50])})"
+        if ratio := compared.get(case):
+            base = cases.loc[ratio.base]
+            text += f", {ratio} that of raw sockets over {base['transport']} ({duration(base[P50])})"
         sentences.append(text + ".")
     return " ".join([*sentences, _instrument(cases), _tail(run)])
 
@@ -39,12 +39,12 @@ def _instrument(cases: pd.DataFrame) -> str:
 def _tail(run: Run) -> str:
     """Return the case with the largest ratio of p99.9 to median, and that ratio: of the numbers in the table."""
     cases = [case for case in run.numbers if run.case(case).system != "loopback"]
-    found = {case: quantile(run, case, 0.999).value / quantile(run, case, 0.5).value for case in cases}
-    known = {case: ratio for case, ratio in found.items() if not math.isnan(ratio)}
-    if not known:
+    tails = {case: quantile(run, case, 0.999).value / quantile(run, case, 0.5).value for case in cases}
+    measured = {case: ratio for case, ratio in tails.items() if not math.isnan(ratio)}
+    if not measured:
         return ""
-    worst = max(known, key=lambda case: known[case])
-    return f"The largest ratio of p99.9 to median is {quantity(known[worst])}, for {run.labels[worst]}."
+    worst = max(measured, key=lambda case: measured[case])
+    return f"The largest ratio of p99.9 to median is {quantity(measured[worst])}, for {run.labels[worst]}."
 
 
 def cpu(run: Run) -> str:

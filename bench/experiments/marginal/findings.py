@@ -57,16 +57,16 @@ def fits(run: Run, case: int, kind: str) -> list[tuple[float, float, float]]:
 @once
 def costs(run: Run, case: int, kind: str) -> Costs:
     """Return what a case's starts, calls and bytes cost by regression."""
-    each = zip(*fits(run, case, kind), strict=True)
-    return Costs(*(stats.across_starts(cost) for cost in each))
+    coefficients = zip(*fits(run, case, kind), strict=True)
+    return Costs(*(stats.across_starts(cost) for cost in coefficients))
 
 
 @once
 def call_us(run: Run, case: int, kind: str) -> Spread:
     """Return what one call of the smallest payload costs by regression: b + c s, in us."""
     size = run.case(case).payload_bytes
-    each = [b + (0 if math.isnan(c) else c * size / 1e3) for _, b, c in fits(run, case, kind)]
-    return stats.across_starts(each)
+    per_call_us = [b + (0 if math.isnan(c) else c * size / 1e3) for _, b, c in fits(run, case, kind)]
+    return stats.across_starts(per_call_us)
 
 
 def difference_us(run: Run, case: int) -> Spread:
@@ -77,11 +77,11 @@ def difference_us(run: Run, case: int) -> Spread:
     rows = spent(run, case, "wall")
     rows = rows[rows["payload_bytes"] == run.case(case).payload_bytes]
     many = of_hundred(run, case)
-    each = []
-    for _, mine in rows.groupby("start"):
-        one, all_of_them = (mine.loc[mine["calls"] == count, "us"].median() for count in (1, many))
-        each.append((all_of_them - one) / (many - 1) if many > 1 else np.nan)
-    return stats.across_starts(each)
+    differences = []
+    for _, processes in rows.groupby("start"):
+        one_call, all_of_them = (processes.loc[processes["calls"] == count, "us"].median() for count in (1, many))
+        differences.append((all_of_them - one_call) / (many - 1) if many > 1 else np.nan)
+    return stats.across_starts(differences)
 
 
 def of_hundred(run: Run, case: int) -> int:
@@ -95,8 +95,8 @@ def stopwatch_us(run: Run, case: int) -> Spread:
     rows = run.sessions_of(case)
     rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == run.case(case).payload_bytes)]
     most = rows[rows["calls"] == rows["calls"].max()]
-    each = (most["called_ns"] - most["answered_ns"]) / (most["calls"] - 1) / 1e3
-    return stats.across_starts(each.groupby(most["start"]).median())
+    per_call_us = (most["called_ns"] - most["answered_ns"]) / (most["calls"] - 1) / 1e3
+    return stats.across_starts(per_call_us.groupby(most["start"]).median())
 
 
 def phases_us(run: Run, case: int) -> dict[str, float]:
@@ -110,11 +110,11 @@ def phases_us(run: Run, case: int) -> dict[str, float]:
     inside = (("interpreter", "interpreted_ns"), ("imports", "prepared_ns")) if is_python else ()
     moments = [*inside, ("connect, first call" if is_python else "program, connect, first call", "answered_ns")]
     moments += [("other calls", "called_ns"), ("end", "end_ns")]
-    before, found = rows["begin_ns"], {}
+    before, phases = rows["begin_ns"], {}
     for name, column in moments:
-        found[name] = float(((rows[column] - before) / 1e3).median())
+        phases[name] = float(((rows[column] - before) / 1e3).median())
         before = rows[column]
-    return found
+    return phases
 
 
 def cases(run: Run) -> list[int]:

@@ -41,15 +41,15 @@ def _shares(run: Run, case: int) -> str:
     return f"{cpu}; the remaining {waiting:.0%} is waiting" if waiting >= 0.005 else f"{cpu}; none of it is waiting"
 
 
-def _spread(one: Spread) -> str:
-    if one.low <= 0:
-        return f"at most {duration(one.high)} (some starts give less than zero)"
-    return f"{duration(one.middle)} (starts from {duration(one.low)} to {duration(one.high)})"
+def _spread(spread: Spread) -> str:
+    if spread.low <= 0:
+        return f"at most {duration(spread.high)} (some starts give less than zero)"
+    return f"{duration(spread.middle)} (starts from {duration(spread.low)} to {duration(spread.high)})"
 
 
 def _pairs(run: Run) -> str:
     """Say how HTTP compares with a packet stream, and Python with C++, where both were measured."""
-    found = {_name(run, case): call_us(run, case, "wall").middle for case in cases(run)}
+    medians = {_name(run, case): call_us(run, case, "wall").middle for case in cases(run)}
     pairs = (
         ("in C++, HTTP over packet stream", "xmlrpc_c http", "xmlrpc_c pstream"),
         ("in Python, HTTP over packet stream", "xmlrpc_stdlib", "xmlrpc_pstream"),
@@ -57,9 +57,9 @@ def _pairs(run: Run) -> str:
         ("with the packet stream, Python over C++", "xmlrpc_pstream", "xmlrpc_c pstream"),
     )
     said = [
-        f"{words} {found[more] / found[less]:.1f}"
+        f"{words} {medians[more] / medians[less]:.1f}"
         for words, more, less in pairs
-        if more in found and less in found and found[more] > 0 and found[less] > 0
+        if more in medians and less in medians and medians[more] > 0 and medians[less] > 0
     ]
     return f"Time per call (ratios of medians): {'; '.join(said)}." if said else ""
 
@@ -74,8 +74,8 @@ def ways(run: Run) -> str:
     widths = []
     for case in cases(run):
         inside = stopwatch_us(run, case)
-        for one in (difference_us(run, case), call_us(run, case, "wall"), inside):
-            widths.append((one.high - one.low) / inside.middle)
+        for spread in (difference_us(run, case), call_us(run, case, "wall"), inside):
+            widths.append((spread.high - spread.low) / inside.middle)
     origin, regression, stopwatch = (max(widths[place::3]) for place in range(3))
     return (
         f"Estimates of the time per call differ between starts (range over median of timer) by up to {origin:.0%} with "

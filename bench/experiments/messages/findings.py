@@ -35,8 +35,8 @@ def parts(run: Run, case: int) -> pd.DataFrame:
     """Return rtt, client, server (us) and share of each start of a case; opaque bytes have a codec of 0."""
     rows = run.starts_of(case)
     sides = {name: rows[list(columns)].sum(axis=1) / 1e3 for name, columns in (("client", CLIENT), ("server", SERVER))}
-    found = pd.DataFrame({"rtt": rows[P50], **sides})
-    return found.assign(share=(found["client"] + found["server"]) / found["rtt"])
+    times_us = pd.DataFrame({"rtt": rows[P50], **sides})
+    return times_us.assign(share=(times_us["client"] + times_us["server"]) / times_us["rtt"])
 
 
 @once
@@ -75,11 +75,11 @@ def codec(run: Run, case: int) -> str:
 @once
 def by_system(run: Run) -> list[tuple[int | None, int]]:
     """Return the pairs (opaque bytes, message) of each system at the middle size, the fastest message first."""
-    found: dict[str, tuple[int | None, int]] = {}
+    pairs: dict[str, tuple[int | None, int]] = {}
     for case in at_middle(run):
         name = run.case(case).system
-        found.setdefault(name, (run.first(system=name, message=message_types.BYTES), case))
-    return sorted(found.values(), key=lambda pair: split(run, pair[1]).rtt.middle)
+        pairs.setdefault(name, (run.first(system=name, message=message_types.BYTES), case))
+    return sorted(pairs.values(), key=lambda pair: split(run, pair[1]).rtt.middle)
 
 
 @once
@@ -91,18 +91,18 @@ def at_middle(run: Run) -> list[int]:
 @once
 def by_codec(run: Run) -> list[int]:
     """Return the carrier's cases at the middle size, one for each codec, the fastest first."""
-    found = [case for case in at_middle(run) if run.case(case).system == carrier(run)]
-    return sorted(found, key=lambda case: split(run, case).rtt.middle)
+    cases = [case for case in at_middle(run) if run.case(case).system == carrier(run)]
+    return sorted(cases, key=lambda case: split(run, case).rtt.middle)
 
 
 @once
 def sweeps(run: Run) -> dict[str, list[int]]:
     """Return the carrier's cases of each codec by size, the smallest first."""
-    found: dict[str, list[int]] = {}
+    cases_of: dict[str, list[int]] = {}
     for case in run.numbers:
         if is_message(run, case) and run.case(case).system == carrier(run):
-            found.setdefault(codec(run, case), []).append(case)
-    return {name: sorted(cases, key=lambda case: run.case(case).payload_bytes) for name, cases in found.items()}
+            cases_of.setdefault(codec(run, case), []).append(case)
+    return {name: sorted(cases, key=lambda case: run.case(case).payload_bytes) for name, cases in cases_of.items()}
 
 
 def encoded_bytes(run: Run, case: int) -> tuple[float, float]:
@@ -133,6 +133,6 @@ def crossing_bytes(run: Run, cases: list[int], level: float) -> float:
 
 def ratios(run: Run) -> list[Ratio]:
     """Return the median RTT with the message over the one with opaque bytes, and of each codec over the fastest."""
-    found = [one for base, case in by_system(run) if (one := of_message(run, base, case)) is not None]
+    over_bytes = [compared for base, case in by_system(run) if (compared := of_message(run, base, case)) is not None]
     cases = by_codec(run)
-    return found + [ratio(run, cases[0], case, P50) for case in cases[1:]]
+    return over_bytes + [ratio(run, cases[0], case, P50) for case in cases[1:]]

@@ -26,14 +26,14 @@ def systems(run: Run) -> str:
 
 
 def _system(run: Run, base: int | None, case: int) -> str:
-    found, compared = findings.split(run, case), findings.of_message(run, base, case)
+    split, compared = findings.split(run, case), findings.of_message(run, base, case)
     against = f"; {compared} as long as with opaque bytes" if compared is not None else ""
     if compared is not None and compared.interval.low <= 1 <= compared.interval.high:
         against += " (not distinguishable)"
     return (
-        f"- **{run.case(case).system}, {findings.codec(run, case)}**: {duration(found.rtt.middle)}, of which the codec "
-        f"takes {duration(found.client.middle)} in the client and {duration(found.server.middle)} in the server: "
-        f"{found.share.middle:.0%} (starts from {found.share.low:.0%} to {found.share.high:.0%}){against}"
+        f"- **{run.case(case).system}, {findings.codec(run, case)}**: {duration(split.rtt.middle)}, of which the codec "
+        f"takes {duration(split.client.middle)} in the client and {duration(split.server.middle)} in the server: "
+        f"{split.share.middle:.0%} (starts from {split.share.low:.0%} to {split.share.high:.0%}){against}"
     )
 
 
@@ -43,11 +43,11 @@ def best(run: Run) -> str:
     if not cases:
         return ""
     first, last = cases[0], cases[-1]
-    found = findings.split(run, first)
-    codec_us = found.client.middle + found.server.middle
+    fast = findings.split(run, first)
+    codec_us = fast.client.middle + fast.server.middle
     text = (
         f"Over {findings.carrier(run)}, the fastest codec is "
-        f"**{findings.codec(run, first)}**: codec {duration(codec_us)}, everything else {duration(found.rest_us)}."
+        f"**{findings.codec(run, first)}**: codec {duration(codec_us)}, everything else {duration(fast.rest_us)}."
     )
     if last == first:
         return text
@@ -65,8 +65,8 @@ def best(run: Run) -> str:
 
 def sizes(run: Run) -> str:
     """Return at which sizes each codec takes little of the call, and from which size on it takes most of it."""
-    known = {name: cases for name, cases in findings.sweeps(run).items() if len(cases) > 1}
-    return "\n".join(f"- {_sizes(run, name, cases)}" for name, cases in known.items())
+    sweeps = {name: cases for name, cases in findings.sweeps(run).items() if len(cases) > 1}
+    return "\n".join(f"- {_sizes(run, name, cases)}" for name, cases in sweeps.items())
 
 
 def _sizes(run: Run, name: str, cases: list[int]) -> str:

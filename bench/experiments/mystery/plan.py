@@ -32,7 +32,7 @@ def plan(
     cases: list[Case] = []
     for name in chosen:
         of: dict[str, Any] = {"options": {"box": name}, "placement": where}
-        cases += [Case("mystery", "tcp", size, callers=n, **of) for n in dict.fromkeys((1, many))]
+        cases += [Case("mystery", "tcp", size, callers=count, **of) for count in dict.fromkeys((1, many))]
         cases += [Case("mystery", "tcp", large, max_calls=CALLS, **of) for large in larger]
     cases.append(instrument(size, where))
     return given.plan("mystery", cases, class_s=0.25)

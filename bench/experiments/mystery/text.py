@@ -34,8 +34,8 @@ def seen(run: Run, box: str) -> str:
 
 def _tail(run: Run, case: int) -> str:
     """Return p99 where the calls carry it."""
-    found = quantile(run, case, 0.99)
-    return f", p99 {duration(found.value)}" if found.over else ""
+    p99 = quantile(run, case, 0.99)
+    return f", p99 {duration(p99.value)}" if p99.over else ""
 
 
 def _spread(row: "pd.Series[float]") -> str:
@@ -49,10 +49,12 @@ def _payload(run: Run, box: str) -> list[str]:
     rows = rows[(rows["box"] == box) & (rows["callers"] == 1)].sort_values("payload_bytes")
     if len(rows) < 2:
         return []
-    small, large = rows.iloc[0], rows.iloc[-1]
-    ends = number_of(small.name), number_of(large.name)
+    smallest, largest = rows.iloc[0], rows.iloc[-1]
+    ends = number_of(smallest.name), number_of(largest.name)
     longer, cpu = (comparison.effect(run, *ends, name).middle for name in (column(0.5), "server_cpu_us_per_call"))
-    return [f"{large['payload_bytes']:,} B take {longer:.1f} times as long and {cpu:.1f} times the server CPU per call"]
+    return [
+        f"{largest['payload_bytes']:,} B take {longer:.1f} times as long and {cpu:.1f} times the server CPU per call"
+    ]
 
 
 def _counted(run: Run, case: int) -> list[str]:
