@@ -71,17 +71,17 @@ def lab_lines(run: Run) -> str:
     sums: dict[int, float] = {}
     for case, row in numbered(bursts):
         rates = _client_rates(run, case)
-        found = " + ".join(f"{rate:,.2f}" for rate in rates)
+        measured = " + ".join(f"{rate:,.2f}" for rate in rates)
         total = f" = {sum(rates):,.2f}" if len(rates) > 1 else ""
         sums[int(row["clients"])] = sum(rates)
         theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
         lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
         calls = run.case(case).max_calls // row["clients"]
         lines.append(
-            f"{calls} calls in a loop, {row['clients']} client(s): {found}{total} msg/s   (the lab: {lab} msg/s)"
+            f"{calls} calls in a loop, {row['clients']} client(s): {measured}{total} msg/s   (the lab: {lab} msg/s)"
         )
     if {1, 2} <= sums.keys():
-        origin = {n: sum(each) for n, each in GRPC_LAB["calls_per_s"].items()}
+        origin = {clients: sum(per_s) for clients, per_s in GRPC_LAB["calls_per_s"].items()}
         lines.append(
             f"2 clients / 1 client: {sums[2] / sums[1]:.2f}, ratio of medians, as the lab computed it   "
             f"(the lab: {origin[2] / origin[1]:.2f})"

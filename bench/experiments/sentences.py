@@ -51,33 +51,33 @@ class Limit:
     @property
     def names(self) -> str:
         """The saturated resources in words."""
-        return listed(one.name for one in self.saturated) if self.saturated else "no CPU is saturated"
+        return listed(resource.name for resource in self.saturated) if self.saturated else "no CPU is saturated"
 
 
 def limit_of(run: Run, case: int) -> Limit:
     """Return what limited the rate of a case, by the CPU utilization of its roles."""
-    found = resources(run, case)
-    utilization = listed(f"{one.name} {one.busy:.0%}" for one in found)
+    measured = resources(run, case)
+    utilization = listed(f"{resource.name} {resource.busy:.0%}" for resource in measured)
     if math.isnan(run.cases.loc[case, "server_cpu_us_per_call"]):
         return Limit(utilization, (), UNKNOWN)
-    busy = tuple(full(found))
-    asking, serving = (any(role in one.roles for one in busy) for role in ("client", "server"))
+    busy = tuple(full(measured))
+    asking, serving = (any(role in resource.roles for resource in busy) for role in ("client", "server"))
     return Limit(utilization, busy, EXACTLY if serving and not asking else AT_LEAST)
 
 
 def why_not_more(run: Run, case: int) -> str:
     """Return in sentences what limited the rate of a case, and what that says of the server's capacity."""
-    found = limit_of(run, case)
-    text = f"CPU utilization: {found.utilization}."
-    if found.capacity == UNKNOWN:
+    limit = limit_of(run, case)
+    text = f"CPU utilization: {limit.utilization}."
+    if limit.capacity == UNKNOWN:
         return f"{text} The server's CPU time is not known, and neither is the limit."
-    if not found.saturated:
+    if not limit.saturated:
         return (
             f"{text} At this rate no CPU is saturated: calls wait for wake-ups and for each other. The server's "
             "capacity is at least this rate."
         )
-    text += f" The limit is {found.names}."
-    if found.capacity == EXACTLY:
+    text += f" The limit is {limit.names}."
+    if limit.capacity == EXACTLY:
         return f"{text} The clients are not saturated: this rate is the server's capacity for this load."
     return f"{text} The server's capacity is at least this rate."
 
@@ -115,7 +115,7 @@ def _split(conclusion: str) -> list[str]:
 
 def text(run: Run, what: str) -> str:
     """Return one of the notebook's texts; what is concluded needs a run that can carry it."""
-    invalid = [one for one in checks.check(run) if one.verdict == trust_card.INVALID]
+    invalid = [outcome for outcome in checks.check(run) if outcome.verdict == trust_card.INVALID]
     if invalid:
         return f"**No conclusion.** {invalid[0].found}: {invalid[0].advice}."
     written = text_of(run.plan.notebook)

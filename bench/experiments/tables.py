@@ -181,8 +181,8 @@ def versions(run: Run) -> pd.DataFrame:
     """Return one row for each program and library whose version the run recorded, and the revision that measured."""
     git = run.manifest.get("git", {})
     revision = f"{(git.get('revision') or 'not known')[:12]}{' (with changes)' * bool(git.get('dirty'))}"
-    known = {**run.manifest.get("versions", {}), "roundtrip revision": revision}
-    return pd.DataFrame({"version": pd.Series(known)}).rename_axis("program or library")
+    recorded = {**run.manifest.get("versions", {}), "roundtrip revision": revision}
+    return pd.DataFrame({"version": pd.Series(recorded)}).rename_axis("program or library")
 
 
 @table("case")
@@ -491,5 +491,8 @@ def results(run: Run) -> list[pd.DataFrame]:
 
 def card(outcomes: list[Check]) -> pd.DataFrame:
     """Return one row for each check."""
-    rows = [{"check": c.name, "verdict": c.verdict, "finding": c.found, "advice": c.advice} for c in outcomes]
+    rows = [
+        {"check": check.name, "verdict": check.verdict, "finding": check.found, "advice": check.advice}
+        for check in outcomes
+    ]
     return pd.DataFrame(rows).set_index("check")

@@ -32,19 +32,19 @@ def rate_mbit(case: Case) -> int:
 @once
 def whole(run: Run) -> list[int]:
     """Return the cases of calls in a whole window with the options that systems have by default."""
-    return [one for one in run.find(load="closed", is_short=False) if run.case(one).options.get("writes", 1) == 1]
+    return [case for case in run.find(load="closed", is_short=False) if run.case(case).options.get("writes", 1) == 1]
 
 
 def links(run: Run) -> list[str]:
     """Return the links that were measured, each once: loopback first, then the wider ones."""
-    found = {link(run.case(one)): rate_mbit(run.case(one)) or float("inf") for one in whole(run)}
-    return sorted(found, key=lambda name: (name != LOOPBACK, -found[name]))
+    rates = {link(run.case(case)): rate_mbit(run.case(case)) or float("inf") for case in whole(run)}
+    return sorted(rates, key=lambda name: (name != LOOPBACK, -rates[name]))
 
 
 def at(run: Run, system: str, name: str, payload_bytes: int) -> int | None:
     """Return the case of a system over a link with a payload, or None."""
-    found = [one for one in whole(run) if run.case(one).system == system and link(run.case(one)) == name]
-    return next((one for one in found if run.case(one).payload_bytes == payload_bytes), None)
+    cases = [case for case in whole(run) if run.case(case).system == system and link(run.case(case)) == name]
+    return next((case for case in cases if run.case(case).payload_bytes == payload_bytes), None)
 
 
 @dataclass(frozen=True)
@@ -59,38 +59,46 @@ class Condition:
 @once
 def conditions(run: Run) -> list[Condition]:
     """Return the links and payloads under which every system was measured: the smaller payload first, then loopback."""
-    cases = [run.case(one) for one in whole(run)]
+    cases = [run.case(number) for number in whole(run)]
     local = [case for case in cases if link(case) == LOOPBACK]
     systems, sizes = list(dict.fromkeys(case.system for case in local)), {case.payload_bytes for case in local}
     pairs = dict.fromkeys((case.payload_bytes, link(case)) for case in cases if case.payload_bytes in sizes)
     order = links(run)
-    found = []
+    measured = []
     for payload, name in sorted(pairs, key=lambda pair: (pair[0], order.index(pair[1]))):
-        each = {system: at(run, system, name, payload) for system in systems}
-        known = {system: case for system, case in each.items() if case is not None}
-        if len(known) == len(systems):
-            found.append(Condition(name, payload, known))
-    return found
+        by_system = {system: at(run, system, name, payload) for system in systems}
+        present = {system: case for system, case in by_system.items() if case is not None}
+        if len(present) == len(systems):
+            measured.append(Condition(name, payload, present))
+    return measured
 
 
 def added(run: Run, over: str = VETH) -> list[Ratio]:
     """Return for each system how many times as long its median RTT is over another link as over loopback."""
-    small = min((one.payload_bytes for one in conditions(run)), default=0)
-    by_link = {one.link: one.cases for one in conditions(run) if one.payload_bytes == small}
+    smallest = min((condition.payload_bytes for condition in conditions(run)), default=0)
+    by_link = {condition.link: condition.cases for condition in conditions(run) if condition.payload_bytes == smallest}
     base, other = by_link.get(LOOPBACK, {}), by_link.get(over, {})
     return [ratio(run, base[name], other[name], P50) for name in base if name in other]
 
 
 def added_to(run: Run, system: str) -> Ratio | None:
     """Return how many times as long a system's median RTT is over the veth pair as over loopback, or None."""
-    return next((one for one in added(run) if run.case(one.base).system == system), None)
+    return next((rtt_ratio for rtt_ratio in added(run) if run.case(rtt_ratio.base).system == system), None)
 
 
 def limited(run: Run, system: str) -> Ratio | None:
     """Return a system's median RTT over that of the first system with the large payload over the limited link."""
-    found = [one for one in conditions(run) if rate_mbit(run.case(next(iter(one.cases.values()))))]
+    with_limit = [
+        condition for condition in conditions(run) if rate_mbit(run.case(next(iter(condition.cases.values()))))
+    ]
     return next(
-        (one for each in found[-1:] for one in ratios_of(run, each) if run.case(one.other).system == system), None
+        (
+            rtt_ratio
+            for condition in with_limit[-1:]
+            for rtt_ratio in ratios_of(run, condition)
+            if run.case(rtt_ratio.other).system == system
+        ),
+        None,
     )
 
 
@@ -123,11 +131,13 @@ class Transfer:
 @once
 def transfers(run: Run) -> list[Transfer]:
     """Return the cases of raw sockets over limited links, by bandwidth and payload."""
-    cases = [(one, run.case(one)) for one in whole(run)]
-    found = [
-        Transfer(one, rate_mbit(of), of.payload_bytes) for one, of in cases if of.system == "sockets" and rate_mbit(of)
+    cases = [(case, run.case(case)) for case in whole(run)]
+    over_limit = [
+        Transfer(case, rate_mbit(of), of.payload_bytes)
+        for case, of in cases
+        if of.system == "sockets" and rate_mbit(of)
     ]
-    return sorted(found, key=lambda one: (one.rate_mbit, one.payload_bytes))
+    return sorted(over_limit, key=lambda transfer: (transfer.rate_mbit, transfer.payload_bytes))
 
 
 def over_law(run: Run, one: Transfer) -> float:
@@ -168,19 +178,28 @@ class Order:
 @once
 def orders(run: Run) -> list[Order]:
     """Return what becomes of the order over loopback under each other condition of the same payload."""
-    found = []
+    compared = []
     for other in conditions(run):
-        base = next((c for c in conditions(run) if (c.link, c.payload_bytes) == (LOOPBACK, other.payload_bytes)), None)
+        base = next(
+            (
+                condition
+                for condition in conditions(run)
+                if (condition.link, condition.payload_bytes) == (LOOPBACK, other.payload_bytes)
+            ),
+            None,
+        )
         if base is None or other is base:
             continue
         kinds: dict[str, list[tuple[str, str]]] = {"same": [], "reversed": [], "unclear": []}
         for pair in itertools.combinations(ranked(run, base), 2):
-            here, there = (ratio(run, one.cases[pair[0]], one.cases[pair[1]], P50) for one in (base, other))
+            here, there = (
+                ratio(run, condition.cases[pair[0]], condition.cases[pair[1]], P50) for condition in (base, other)
+            )
             if here.is_certain:
                 kind = "same" if (here.value > 1) == (there.value > 1) else "reversed"
                 kinds[kind if there.is_certain else "unclear"].append(pair)
-        found.append(Order(base, other, *(tuple(kinds[kind]) for kind in ("same", "reversed", "unclear"))))
-    return found
+        compared.append(Order(base, other, *(tuple(kinds[kind]) for kind in ("same", "reversed", "unclear"))))
+    return compared
 
 
 @dataclass(frozen=True)
@@ -201,9 +220,9 @@ class Stall:
 @once
 def stalls(run: Run) -> list[Stall]:
     """Return the cases with two writes per message, by link and payload."""
-    cases = [(one, run.case(one)) for one in run.find(writes=2)]
-    found = [Stall(one, link(of), of.payload_bytes, not of.options["client_nodelay"]) for one, of in cases]
-    return sorted(found, key=lambda one: (one.link, one.payload_bytes, one.is_held))
+    cases = [(case, run.case(case)) for case in run.find(writes=2)]
+    measured = [Stall(case, link(of), of.payload_bytes, not of.options["client_nodelay"]) for case, of in cases]
+    return sorted(measured, key=lambda stall: (stall.link, stall.payload_bytes, stall.is_held))
 
 
 def acks_per_call(run: Run, one: Stall) -> "pd.Series[float]":
@@ -214,4 +233,8 @@ def acks_per_call(run: Run, one: Stall) -> "pd.Series[float]":
 
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports: the veth pair over loopback, and systems under each condition."""
-    return [*added(run), *added(run, FAR), *(one for each in conditions(run) for one in ratios_of(run, each))]
+    return [
+        *added(run),
+        *added(run, FAR),
+        *(rtt_ratio for condition in conditions(run) for rtt_ratio in ratios_of(run, condition)),
+    ]

@@ -41,16 +41,23 @@ def plan(
     present = [name for name in chosen if name not in absent]
     if not present:
         raise UsageError(" ".join(absent.values()))
-    small, large, where = payload(payload_bytes), payload(large_bytes, "large_bytes"), given.where()
-    if small >= large:
-        raise UsageError(f"large_bytes must be more than payload_bytes ({small:,} B): the link's bandwidth shows there")
+    small_size, large_size, where = payload(payload_bytes), payload(large_bytes, "large_bytes"), given.where()
+    if small_size >= large_size:
+        raise UsageError(
+            f"large_bytes must be more than payload_bytes ({small_size:,} B): the link's bandwidth shows there"
+        )
     far = given.there
     if far and (reason := measurable.why_not()):
         absent["veth pair"] = reason
     limited = [namespaces.hosts(rate) for rate in rates(rates_mbit)]
     unlimited = namespaces.hosts()
     best = limited[-1] if limited else unlimited
-    pairs: list[tuple[int, dict[str, Any]]] = [(small, {}), (small, unlimited), (large, {}), (large, best)]
+    pairs: list[tuple[int, dict[str, Any]]] = [
+        (small_size, {}),
+        (small_size, unlimited),
+        (large_size, {}),
+        (large_size, best),
+    ]
     cases = [Case(name, "tcp", size, placement=where, hosts=link) for size, link in pairs for name in present]
     for link in (unlimited, *limited):
         sweep = [Case(FLOOR, "tcp", size, placement=where, hosts=link) for size in payloads(sizes, "sizes")]
@@ -59,8 +66,12 @@ def plan(
     if "veth pair" in absent:
         cases = [case for case in cases if not case.hosts]
     if far:
-        cases += [Case(name, "tcp", size, placement="free", hosts=far) for size in (small, large) for name in present]
-    cases.append(instrument(small, where))
+        cases += [
+            Case(name, "tcp", size, placement="free", hosts=far)
+            for size in (small_size, large_size)
+            for name in present
+        ]
+    cases.append(instrument(small_size, where))
     return given.plan("network", cases, absent)
 
 

@@ -31,15 +31,15 @@ def conclusion(run: Run) -> str:
 def links(run: Run) -> str:
     """Return for each system the median RTT over the veth pair, and between hosts, beside that over loopback."""
     lines = []
-    pairs = [(one, where) for over, where in WHERE.items() for one in added(run, over)]
-    for one, where in pairs:
-        before, after = (duration(run.cases.loc[case, P50]) for case in (one.base, one.other))
-        more = float(added_us(run, one).median())
+    pairs = [(ratio, where) for over, where in WHERE.items() for ratio in added(run, over)]
+    for ratio, where in pairs:
+        before, after = (duration(run.cases.loc[case, P50]) for case in (ratio.base, ratio.other))
+        more = float(added_us(run, ratio).median())
         verb = "adds" if more >= 0 else "removes"
-        clear = f"the link {verb} {duration(abs(more))}" if one.is_certain else "no difference is shown"
+        clear = f"the link {verb} {duration(abs(more))}" if ratio.is_certain else "no difference is shown"
         lines.append(
-            f"- **{run.case(one.base).system}**: the median RTT is {before} over loopback and {after} {where}, "
-            f"{one}: {clear}."
+            f"- **{run.case(ratio.base).system}**: the median RTT is {before} over loopback and {after} {where}, "
+            f"{ratio}: {clear}."
         )
     return "\n".join(lines)
 
@@ -47,11 +47,11 @@ def links(run: Run) -> str:
 def bandwidths(run: Run) -> str:
     """Return for each limited link where the law of its bandwidth predicts the RTT, and where it does not."""
     lines = []
-    for rate in dict.fromkeys(one.rate_mbit for one in transfers(run)):
-        mine = [one for one in transfers(run) if one.rate_mbit == rate]
-        most = mine[-1]
-        least = quantity(mine[0].payload_bytes, "B")
-        rest = f" ({over_law(run, mine[0]):.2f} times with {least} each way)" if mine[1:] else ""
+    for rate in dict.fromkeys(transfer.rate_mbit for transfer in transfers(run)):
+        sweep = [transfer for transfer in transfers(run) if transfer.rate_mbit == rate]
+        most = sweep[-1]
+        least = quantity(sweep[0].payload_bytes, "B")
+        rest = f" ({over_law(run, sweep[0]):.2f} times with {least} each way)" if sweep[1:] else ""
         lines.append(
             f"- **{bandwidth(rate)}**: a call with {quantity(most.payload_bytes, 'B')} each way takes "
             f"{duration(run.cases.loc[most.case, P50])}, {over_law(run, most):.2f} times 2 × payload / bandwidth"
@@ -63,19 +63,19 @@ def bandwidths(run: Run) -> str:
 
 def order(run: Run) -> str:
     """Return how many pairs of systems that differ over loopback differ, in which order, under the other conditions."""
-    return "\n".join(_order(one) for one in orders(run) if one.number)
+    return "\n".join(_order(outcome) for outcome in orders(run) if outcome.number)
 
 
-def _order(one: Order) -> str:
-    where = f"{one.other.link} with {quantity(one.other.payload_bytes, 'B')}"
-    parts = [f"{len(one.same)} in the same order"]
-    if one.reversed:
-        parts.append(f"{len(one.reversed)} in the reverse order ({_pairs(one.reversed)})")
-    if one.unclear:
-        parts.append(f"{len(one.unclear)} not distinguishable ({_pairs(one.unclear)})")
+def _order(outcome: Order) -> str:
+    where = f"{outcome.other.link} with {quantity(outcome.other.payload_bytes, 'B')}"
+    parts = [f"{len(outcome.same)} in the same order"]
+    if outcome.reversed:
+        parts.append(f"{len(outcome.reversed)} in the reverse order ({_pairs(outcome.reversed)})")
+    if outcome.unclear:
+        parts.append(f"{len(outcome.unclear)} not distinguishable ({_pairs(outcome.unclear)})")
     return (
-        f"- **{where}**: pairs of systems that are distinguishable over loopback: {one.number}. Of these, over this "
-        f"link: {listed(parts)}."
+        f"- **{where}**: pairs of systems that are distinguishable over loopback: {outcome.number}. Of these, over "
+        f"this link: {listed(parts)}."
     )
 
 
@@ -85,17 +85,17 @@ def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:
 
 def stall(run: Run) -> str:
     """Return up to which payload a call stalls over each link, two writes and TCP_NODELAY on neither side."""
-    held = [one for one in stalls(run) if one.is_held]
-    return "\n".join(_stall(run, name, [one for one in held if one.link == name]) for name in _names(held))
+    held = [stalled for stalled in stalls(run) if stalled.is_held]
+    return "\n".join(_stall(run, name, [stalled for stalled in held if stalled.link == name]) for name in _names(held))
 
 
 def _names(held: list[Stall]) -> list[str]:
-    return list(dict.fromkeys(one.link for one in held))
+    return list(dict.fromkeys(stalled.link for stalled in held))
 
 
-def _stall(run: Run, name: str, mine: list[Stall]) -> str:
-    late = [one for one in mine if float(run.cases.loc[one.case, P50]) > DELAY_S * 1e6 / 2]
-    quick = [one for one in mine if one not in late]
+def _stall(run: Run, name: str, of_link: list[Stall]) -> str:
+    late = [stalled for stalled in of_link if float(run.cases.loc[stalled.case, P50]) > DELAY_S * 1e6 / 2]
+    quick = [stalled for stalled in of_link if stalled not in late]
     said = []
     if late:
         acks = acks_per_call(run, late[0])
@@ -110,13 +110,13 @@ def _stall(run: Run, name: str, mine: list[Stall]) -> str:
     )
 
 
-def _span(run: Run, mine: list[Stall]) -> str:
+def _span(run: Run, cases: list[Stall]) -> str:
     """Return the least and the largest median RTT of some cases in words."""
-    medians = [float(run.cases.loc[one.case, P50]) for one in mine]
+    medians = [float(run.cases.loc[stalled.case, P50]) for stalled in cases]
     ends = list(dict.fromkeys(duration(us) for us in (min(medians), max(medians))))
     return " to ".join(ends)
 
 
-def _sizes(mine: list[Stall]) -> str:
-    known = [f"{one.payload_bytes:,} B" for one in mine]
-    return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
+def _sizes(cases: list[Stall]) -> str:
+    sizes = [f"{stalled.payload_bytes:,} B" for stalled in cases]
+    return sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"

@@ -35,10 +35,10 @@ class Combination:
 def combinations(run: Run) -> list[Combination]:
     """Return the cases of the factorial, in the plan's order, without the sweep over payloads."""
     size = run.case(0).payload_bytes
-    found = []
+    factorial = []
     for case in run.numbers:
         of = run.case(case)
         if "client_nodelay" in of.options and of.payload_bytes == size:
             sides = SIDES[of.options["client_nodelay"], of.options["server_nodelay"]]
-            found.append(Combination(case, of.system, sides, of.options["writes"]))
-    return found
+            factorial.append(Combination(case, of.system, sides, of.options["writes"]))
+    return factorial

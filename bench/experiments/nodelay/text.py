@@ -18,15 +18,17 @@ def systems(run: Run) -> str:
     return paragraphs(_systems(run), _origin(run))
 
 
-def _rate(run: Run, one: Combination) -> float:
-    return float(run.cases.loc[one.case, "rate_per_s"])
+def _rate(run: Run, combination: Combination) -> float:
+    return float(run.cases.loc[combination.case, "rate_per_s"])
 
 
 def _systems(run: Run) -> str:
     lines = []
-    for system in dict.fromkeys(one.system for one in combinations(run)):
-        mine = [one for one in combinations(run) if one.system == system and one.writes == 2]
-        rate = {one.sides: _rate(run, one) for one in mine}
+    for system in dict.fromkeys(combination.system for combination in combinations(run)):
+        two_writes = [
+            combination for combination in combinations(run) if combination.system == system and combination.writes == 2
+        ]
+        rate = {combination.sides: _rate(run, combination) for combination in two_writes}
         lines.append(
             f"- **{system}**, two writes per message: {quantity(rate['both'])} calls/s if both sides set TCP_NODELAY, "
             f"{rate['client only']:.3g} calls/s if only the client does, {rate['server only']:.3g} calls/s if only the "
@@ -37,14 +39,14 @@ def _systems(run: Run) -> str:
 
 def predicted(run: Run) -> str:
     """Say how far rates are from 1/(k 40 ms), and what the kernel counted."""
-    held = [one for one in combinations(run) if one.stalls]
+    held = [combination for combination in combinations(run) if combination.stalls]
     if not held:
         return ""
-    ratios = [one.rate_per_s / _rate(run, one) for one in held]
+    ratios = [combination.rate_per_s / _rate(run, combination) for combination in held]
     counted = []
-    for one in held:
-        starts = run.starts_of(one.case)
-        counted.append(float((starts["tcp_delayed_acks"] / starts["calls"]).median()) / one.stalls)
+    for combination in held:
+        starts = run.starts_of(combination.case)
+        counted.append(float((starts["tcp_delayed_acks"] / starts["calls"]).median()) / combination.stalls)
     kernel = (
         f" The kernel counted {np.nanmedian(counted):.2f} delayed ACKs per predicted stall."
         if np.isfinite(counted).any()
@@ -60,10 +62,14 @@ def predicted(run: Run) -> str:
 
 def _origin(run: Run) -> str:
     theirs = XMLRPC_C["calls_per_s_held"]
-    mine = [one for one in combinations(run) if one.system == "xmlrpc_pstream" and one.writes == 2]
-    if not mine:
+    two_writes = [
+        combination
+        for combination in combinations(run)
+        if combination.system == "xmlrpc_pstream" and combination.writes == 2
+    ]
+    if not two_writes:
         return ""
-    rate = {one.sides: _rate(run, one) for one in mine}
+    rate = {combination.sides: _rate(run, combination) for combination in two_writes}
     return (
         f"The origin measured {theirs['one side']} calls/s with TCP_NODELAY on one side and {theirs['both sides']} "
         f"calls/s on neither; the same packet stream makes {rate['client only']:.0f} and {rate['neither']:.0f} calls/s "

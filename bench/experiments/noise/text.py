@@ -39,7 +39,7 @@ def clock(run: Run) -> str:
 def _late_median(run: Run, case: int) -> float:
     """Return the median over the starts of the median lateness in us, as the figure's line."""
     return across_starts(
-        [stats.quantile(each.to_numpy(), 0.5) for _, each in overshoot(run, case).groupby(level=0)]
+        [stats.quantile(late_us.to_numpy(), 0.5) for _, late_us in overshoot(run, case).groupby(level=0)]
     ).middle
 
 
@@ -49,10 +49,10 @@ def _late(run: Run, case: int, p: float) -> float:
 
 def tails(run: Run) -> str:
     """Say which tail latencies are caused by the machine and not by a server."""
-    found = hiccup_cases(run)
-    waited = min(run.count(case) for case in found.values())
+    cases = hiccup_cases(run)
+    waited = min(run.count(case) for case in cases.values())
     p = max((p for p in stats.QUANTILES if waited >= stats.needed_samples(p)), default=0.5)
-    late = {name: _late(run, case, p) for name, case in found.items()}
+    late = {name: _late(run, case, p) for name, case in cases.items()}
     worst = max(late, key=lambda name: late[name])
     beside = f" and by {duration(late[worst])} or more {WORDS[worst]}" if worst != "nobody" else ""
     return (
@@ -66,7 +66,7 @@ def starts(run: Run) -> str:
     spreads = {name: spread(run, case) for name, case in baseline(run).items()}
     best, worst = min(spreads, key=lambda name: spreads[name]), max(spreads, key=lambda name: spreads[name])
     usual, full = PROFILES["class"].starts, PROFILES["full"].starts
-    detectable = [variance.detectable(math.sqrt(2) * spreads[best], n) for n in (usual, full)]
+    detectable = [variance.detectable(math.sqrt(2) * spreads[best], count) for count in (usual, full)]
     worse = (
         f"; placement {worst} needs {max(1.0, (spreads[worst] / spreads[best]) ** 2):.0f} times as many starts for that"
         if worst != best and spreads[best]

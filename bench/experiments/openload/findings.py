@@ -32,8 +32,8 @@ def alone(run: Run) -> "pd.Series[float]":
 def capacity(run: Run) -> float:
     """Return the server's capacity in requests per second: 1 / mean service time if known, else 1 / CPU per call."""
     row = alone(run)
-    known = run.case(row.name).options.get("mean_us")
-    return float(1e6 / (known or row["server_cpu_us_per_call"]))
+    mean_us = run.case(row.name).options.get("mean_us")
+    return float(1e6 / (mean_us or row["server_cpu_us_per_call"]))
 
 
 def predicted(run: Run, rates: stats.Array) -> stats.Array | None:

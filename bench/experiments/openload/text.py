@@ -64,8 +64,8 @@ def _model(run: Run) -> str:
     model = predicted(run, calm["offered_per_s"].to_numpy()) if len(calm) else None
     if model is None:
         return ""
-    means, known = np.array([_mean_us(run, number_of(case)) for case in calm.index]), np.isfinite(model)
-    off = np.exp(np.abs(np.log(means[known] / model[known])))
+    means, finite = np.array([_mean_us(run, number_of(case)) for case in calm.index]), np.isfinite(model)
+    off = np.exp(np.abs(np.log(means[finite] / model[finite])))
     if not len(off):
         return ""
     return f"Measured mean response times differ from the predicted ones by a factor of at most {np.nanmax(off):.2f}."

@@ -46,8 +46,8 @@ class Relation(NamedTuple):
 
 def _column(run: Run, case: int, name: str, factor: float = 1.0) -> tuple[Spread, tuple[int, str]]:
     """Return the median and the range over the starts of a case's number, and where it is from."""
-    each = run.starts_of(case)[name] * factor
-    return stats.across_starts(each), (case, name)
+    values = run.starts_of(case)[name] * factor
+    return stats.across_starts(values), (case, name)
 
 
 def _wamp(run: Run) -> Iterator[Replica]:
@@ -95,10 +95,10 @@ def _xmlrpc_c(run: Run) -> Iterator[Replica]:
 
 
 def _grpc(run: Run) -> Iterator[Replica]:
-    one = run.first(system="grpc_sync", clients=1)
-    if one is not None:
+    single = run.first(system="grpc_sync", clients=1)
+    if single is not None:
         cold = (GRPC_LAB["one_call_ms"] * 1e3,) * 2
-        yield Replica("gRPC lab, 2022", "gRPC, one call, cold", "us", cold, *_column(run, one, "first_rtt_ns", 1e-3))
+        yield Replica("gRPC lab, 2022", "gRPC, one call, cold", "us", cold, *_column(run, single, "first_rtt_ns", 1e-3))
     for clients, rates in GRPC_LAB["calls_per_s"].items():
         if (case := run.first(system="grpc_sync", clients=clients)) is not None:
             words = f"gRPC, 100 calls by {clients} client{'s' if clients > 1 else ''}"
@@ -109,7 +109,7 @@ def _grpc(run: Run) -> Iterator[Replica]:
 def replicas(run: Run) -> list[Replica]:
     """Return every published number that the run repeats, by origin."""
     makers: tuple[Callable[[Run], Iterator[Replica]], ...] = (_wamp, _scaleup, _zeromq, _xmlrpc_c, _grpc)
-    return [one for make in makers for one in make(run)]
+    return [replica for make in makers for replica in make(run)]
 
 
 CLAIMS = (  # what the origins concluded: one number over another, by the beginnings of their names
@@ -131,22 +131,24 @@ CLAIMS = (  # what the origins concluded: one number over another, by the beginn
 @once
 def relations(run: Run) -> list[Relation]:
     """Return each origin's conclusion as a ratio, there and here."""
-    known, found = replicas(run), []
+    numbers, compared = replicas(run), []
     for claim, more, less in CLAIMS:
-        above = [one for one in known if one.name.startswith(more)]
-        below = [one for one in known if one.name.startswith(less)]
-        for one, other in zip(above, below, strict=False):  # none of either if it was not measured
-            found.append(Relation(one.origin, claim, sum(one.theirs) / sum(other.theirs), *_paired(run, one, other)))
-    return found
+        above = [replica for replica in numbers if replica.name.startswith(more)]
+        below = [replica for replica in numbers if replica.name.startswith(less)]
+        for upper, lower in zip(above, below, strict=False):  # none of either if it was not measured
+            compared.append(
+                Relation(upper.origin, claim, sum(upper.theirs) / sum(lower.theirs), *_paired(run, upper, lower))
+            )
+    return compared
 
 
-def _paired(run: Run, one: Replica, other: Replica) -> tuple[Spread, bool]:
+def _paired(run: Run, upper: Replica, lower: Replica) -> tuple[Spread, bool]:
     """Return the ratio of two numbers by the one estimator, and True; without it, what the ranges allow, and False."""
-    high, low = one.here, other.here
+    high, low = upper.here, lower.here
     widest = Spread(high.middle / low.middle, high.low / low.high, high.high / low.low)
-    if one.source is None or other.source is None:
+    if upper.source is None or lower.source is None:
         return widest, False
-    found = comparison.effect(run, other.source[0], one.source[0], one.source[1])
-    if found.has_ends:
-        return Spread(found.middle, found.low, found.high), True
+    interval = comparison.effect(run, lower.source[0], upper.source[0], upper.source[1])
+    if interval.has_ends:
+        return Spread(interval.middle, interval.low, interval.high), True
     return widest, False

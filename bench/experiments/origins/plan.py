@@ -67,4 +67,7 @@ def _xmlrpc_c() -> list[Case]:
 
 def _grpc() -> list[Case]:
     """Return a hundred calls in a loop by one client, and by each of two."""
-    return [Case("grpc_sync", "tcp", 100, placement="split", clients=n, max_calls=SHORT * n) for n in (1, 2)]
+    return [
+        Case("grpc_sync", "tcp", 100, placement="split", clients=clients, max_calls=SHORT * clients)
+        for clients in (1, 2)
+    ]

@@ -17,35 +17,39 @@ def conclusion(run: Run) -> str:
 
 def _faster(run: Run) -> str:
     lines = []
-    for origin in dict.fromkeys(one.origin for one in replicas(run)):
-        mine = [one for one in replicas(run) if one.origin == origin]
-        ratios = sorted(one.ratio for one in mine)
+    for origin in dict.fromkeys(replica.origin for replica in replicas(run)):
+        numbers = [replica for replica in replicas(run) if replica.origin == origin]
+        ratios = sorted(replica.ratio for replica in numbers)
         span = " to ".join(dict.fromkeys(factor(ratio) for ratio in (ratios[0], ratios[-1])))
-        lines.append(f"- **{origin}**: {span} times as fast here ({len(mine)} numbers, ratios of medians)")
+        lines.append(f"- **{origin}**: {span} times as fast here ({len(numbers)} numbers, ratios of medians)")
     return "\n".join(lines)
 
 
 def _relations(run: Run) -> str:
-    known = relations(run)
-    off = [abs(np.log(one.here.middle / one.theirs)) for one in known]
-    near = [one for one, gap in zip(known, off, strict=True) if gap <= np.log(NEAR)]
-    same = [one for one in near if not one.here.low <= 1 <= one.here.high]
-    other = [one for one in known if one not in near]
+    compared = relations(run)
+    off = [abs(np.log(relation.here.middle / relation.theirs)) for relation in compared]
+    close = [relation for relation, gap in zip(compared, off, strict=True) if gap <= np.log(NEAR)]
+    same = [relation for relation in close if not relation.here.low <= 1 <= relation.here.high]
+    other = [relation for relation in compared if relation not in close]
     said = (
-        f"The origins' conclusions are ratios of two of their numbers. {len(same)} of {len(known)} such ratios are "
+        f"The origins' conclusions are ratios of two of their numbers. {len(same)} of {len(compared)} such ratios are "
         f"within a factor of {NEAR:g} here, and distinguishable from 1:"
     )
-    lines = [f"- reproduced: {_one(one)}" for one in same] + [f"- not reproduced: {_one(one)}" for one in other]
-    open_ = [f"- not decided: {_one(one)}: not distinguishable from 1" for one in near if one not in same]
+    lines = [f"- reproduced: {_words(relation)}" for relation in same] + [
+        f"- not reproduced: {_words(relation)}" for relation in other
+    ]
+    open_ = [
+        f"- not decided: {_words(relation)}: not distinguishable from 1" for relation in close if relation not in same
+    ]
     return "\n".join([said, "", *lines, *open_])
 
 
-def _one(one: Relation) -> str:
-    return f"{one.claim}, {one.theirs:.2g} there and {one.here.middle:.3g} here{_range(one)}"
+def _words(relation: Relation) -> str:
+    return f"{relation.claim}, {relation.theirs:.2g} there and {relation.here.middle:.3g} here{_range(relation)}"
 
 
-def _range(one: Relation) -> str:
+def _range(relation: Relation) -> str:
     """Return the interval of a ratio, or that it is a ratio of medians."""
-    if not one.is_paired:
+    if not relation.is_paired:
         return " (ratio of medians)"
-    return f" (95 % CI {one.here.low:.3g} to {one.here.high:.3g})"
+    return f" (95 % CI {relation.here.low:.3g} to {relation.here.high:.3g})"

@@ -44,20 +44,20 @@ def group_of(run: Run, case: int) -> str:
 @once
 def grouped(run: Run) -> pd.DataFrame:
     """Return the rows of ``ranked`` by group, each with its ``group``; the groups as ``bench.contract`` lists them."""
-    found = ranked(run)
-    found = found.assign(group=[group_of(run, number_of(case)) for case in found.index])
-    place = found["group"].map(GROUP_WORDS.index)
-    return found.assign(place=place).sort_values(["place", P50]).drop(columns="place")
+    rows = ranked(run)
+    rows = rows.assign(group=[group_of(run, number_of(case)) for case in rows.index])
+    place = rows["group"].map(GROUP_WORDS.index)
+    return rows.assign(place=place).sort_values(["place", P50]).drop(columns="place")
 
 
 def to_install(run: Run) -> str:
     """Return one line that installs what the systems lack that were not measured, as far as commands are known."""
-    found: dict[str, list[str]] = {}
+    packages: dict[str, list[str]] = {}
     for reason in run.plan.absent.values():
         for command in ("python -m pip install", "apt-get install"):
             _, asked, words = reason.partition(f"{command} ")
-            found.setdefault(command, []).extend(words.split() if asked else [])
-    return " && ".join(f"{command} {' '.join(sorted(set(words)))}" for command, words in found.items() if words)
+            packages.setdefault(command, []).extend(words.split() if asked else [])
+    return " && ".join(f"{command} {' '.join(sorted(set(words)))}" for command, words in packages.items() if words)
 
 
 def baseline_of(run: Run, case: int) -> int | None:
@@ -90,17 +90,22 @@ def rates(run: Run) -> pd.DataFrame:
         alone = run.first(system=of.system, transport=of.transport, placement=of.placement, clients=1)
         if alone is None:
             continue
-        one, found = run.cases.loc[alone], ratio(run, alone, case, RATE)
-        row: dict[str, Any] = {"placement": of.placement, "gain": found.value, "ratio": found}
-        for name, values in (("one", one), ("two", two)):
+        single, gain = run.cases.loc[alone], ratio(run, alone, case, RATE)
+        row: dict[str, Any] = {"placement": of.placement, "gain": gain.value, "ratio": gain}
+        for name, values in (("one", single), ("two", two)):
             row |= {f"{name}{end}": values[f"rate_per_s{end}"] for end in ("", "_low", "_high")}
         rows[of.system] = row
-    columns = ("placement", "gain", "ratio", *(f"{n}{end}" for n in ("one", "two") for end in ("", "_low", "_high")))
+    columns = (
+        "placement",
+        "gain",
+        "ratio",
+        *(f"{name}{end}" for name in ("one", "two") for end in ("", "_low", "_high")),
+    )
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).dropna()
 
 
 def ratios(run: Run) -> list[Ratio]:
     """Return each system's round trip compared with raw sockets, then the gain of a second client."""
     subjects = [number_of(case) for case in ranked(run).index]
-    found = [over_sockets(run, case) for case in subjects if run.case(case).system != FLOOR]
-    return [*(one for one in found if one), *rates(run)["ratio"]]
+    compared = [over_sockets(run, case) for case in subjects if run.case(case).system != FLOOR]
+    return [*(rtt_ratio for rtt_ratio in compared if rtt_ratio), *rates(run)["ratio"]]

@@ -35,7 +35,7 @@ def conclusion(run: Run) -> str:
         for case, row in numbered(cases)
         if case in shown
     ]
-    return "\n".join([*lines, rest, f"{cpu(run)} {_two(run)}", *absent(run)])
+    return "\n".join([*lines, rest, f"{cpu(run)} {_second_client(run)}", *absent(run)])
 
 
 def _in_words(run: Run) -> set[int]:
@@ -51,10 +51,10 @@ def _compared(run: Run, case: int) -> str:
     of = run.case(case)
     if of.system == FLOOR:
         return " (the baseline)"
-    found = over_sockets(run, case)
-    if found is None:
+    ratio = over_sockets(run, case)
+    if ratio is None:
         return f" (raw sockets over {of.transport} were not measured)"
-    return f", {found} that of raw sockets over {of.transport}"
+    return f", {ratio} that of raw sockets over {of.transport}"
 
 
 def cpu(run: Run) -> str:
@@ -81,7 +81,7 @@ def _named(some: "pd.Series[str]", of: int) -> str:
     return listed(some) if of <= MOST_LINES else f"{len(some)} of {of} systems"
 
 
-def _two(run: Run) -> str:
+def _second_client(run: Run) -> str:
     both = rates(run).sort_values("gain")
     if both.empty:
         return "A second client was not measured: give `-p two_clients true`, or a group (`-p groups broker`)."

@@ -8,19 +8,19 @@ from bench.run.frames import Run
 from bench.text import duration
 
 
-def _equal(one: Ratio) -> str:
-    return "" if one.is_certain else ", not distinguishable"
+def _equal(ratio: Ratio) -> str:
+    return "" if ratio.is_certain else ", not distinguishable"
 
 
 def conclusion(run: Run) -> str:
     """Return the fastest and the slowest placement of each system and transport, and the spread of each placement."""
     cases = run.cases.dropna(subset=P50)
     lines = []
-    for one in ratios(run):
-        fast, slow = cases.loc[one.base], cases.loc[one.other]
+    for ratio in ratios(run):
+        fast, slow = cases.loc[ratio.base], cases.loc[ratio.other]
         lines.append(
             f"- **{fast['system']} over {fast['transport']}**: the median RTT is {duration(fast[P50])} with placement "
-            f"`{fast['placement']}` and {duration(slow[P50])} with `{slow['placement']}`: {one}{_equal(one)}."
+            f"`{fast['placement']}` and {duration(slow[P50])} with `{slow['placement']}`: {ratio}{_equal(ratio)}."
         )
     spread = (cases[f"{P50}_high"] / cases[f"{P50}_low"]).groupby(cases["placement"]).median()
     ranks = "; ".join(f"`{name}` {spread[name]:.2f}" for name in spread.sort_values().index)

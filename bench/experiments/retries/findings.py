@@ -58,8 +58,8 @@ def attempts(run: Run, case: int) -> pd.DataFrame:
 @once
 def requests(run: Run, case: int) -> pd.DataFrame:
     """Return one row for each request of a case: start, request, due_ns, attempts, met."""
-    each = attempts(run, case).groupby(["start", "request"], as_index=False)
-    return each.agg(due_ns=("due_ns", "first"), attempts=("number", "size"), met=("in_time", "any"))
+    by_request = attempts(run, case).groupby(["start", "request"], as_index=False)
+    return by_request.agg(due_ns=("due_ns", "first"), attempts=("number", "size"), met=("in_time", "any"))
 
 
 @once
@@ -69,14 +69,14 @@ def freezes_ns(run: Run, case: int) -> "pd.Series[float]":
     The server answers in order, and the verified call before the window was its first request: it froze when the reply
     before the frozen request's had left, or when that request came.
     """
-    options, found = run.case(case).options, {}
+    options, froze_ns = run.case(case).options, {}
     place = options["freeze_after"] - 2
     for start, rows in attempts(run, case).groupby("start"):
-        known = 0 < place < len(rows) and pd.notna(rows["rtt_ns"].iloc[place])
-        before = rows.iloc[place - 1] if known else None
+        is_answered = 0 < place < len(rows) and pd.notna(rows["rtt_ns"].iloc[place])
+        before = rows.iloc[place - 1] if is_answered else None
         at = np.nan if before is None else max(rows["t_send_ns"].iloc[place], before["t_send_ns"] + before["rtt_ns"])
-        found[start] = float(at)
-    return pd.Series(found, dtype=float)
+        froze_ns[start] = float(at)
+    return pd.Series(froze_ns, dtype=float)
 
 
 def service_s(rows: pd.DataFrame) -> float:
@@ -99,8 +99,8 @@ def recovery_s(due_s: "np.ndarray[tuple[int], np.dtype[np.float64]]", met: "np.n
     """
     place = np.floor((due_s - end_s) / BIN_S + 1e-9)
     parts = int((window_s - end_s) / BIN_S + 1e-9)
-    calm = [met[place == one].mean() >= RECOVERED if (place == one).any() else True for one in range(parts)]
-    return next((BIN_S * one for one in range(parts - HOLDS + 1) if all(calm[one : one + HOLDS])), np.inf)
+    calm = [met[place == part].mean() >= RECOVERED if (place == part).any() else True for part in range(parts)]
+    return next((BIN_S * part for part in range(parts - HOLDS + 1) if all(calm[part : part + HOLDS])), np.inf)
 
 
 @once
@@ -110,8 +110,8 @@ def outcomes(run: Run) -> list[Outcome]:
 
 
 def _outcome(run: Run, case: int) -> Outcome:
-    mine, window_s = requests(run, case), run.plan.window_s
-    tries, by_start = attempts(run, case).groupby("start"), mine.groupby("start")
+    requested, window_s = requests(run, case), run.plan.window_s
+    tries, by_start = attempts(run, case).groupby("start"), requested.groupby("start")
     ends_s = freezes_ns(run, case) / 1e9 + run.case(case).options["freeze_ms"] / 1e3
     recovered = {
         start: recovery_s(rows["due_ns"].to_numpy() / 1e9, rows["met"].to_numpy(), ends_s[start], window_s)
@@ -134,12 +134,12 @@ def _outcome(run: Run, case: int) -> Outcome:
 
 def recovery_words(one: Outcome) -> str:
     """Return the median recovery with the range over starts; a start that did not recover counts as the longest."""
-    known = one.recovery_s.dropna()
-    if known.empty:
+    recoveries = one.recovery_s.dropna()
+    if recoveries.empty:
         return "the server did not freeze"
-    middle, low, high = across_starts(known)
+    middle, low, high = across_starts(recoveries)
     if not np.isfinite(middle):
-        return "not within the window" + f" ({one.recovered} of {len(known)} starts did)" * bool(one.recovered)
+        return "not within the window" + f" ({one.recovered} of {len(recoveries)} starts did)" * bool(one.recovered)
     longest = f"{high:.1f}" if np.isfinite(high) else "more than the window"
     return f"{middle:.1f} s [{low:.1f} to {longest}]"
 
@@ -159,11 +159,15 @@ def over_time(run: Run, case: int, step_s: float = 0.05) -> pd.DataFrame:
     zero = freezes_ns(run, case)
     first, last = -zero.min() / 1e9 / step_s, (run.plan.window_s - zero.max() / 1e9) / step_s
     edges = np.arange(np.ceil(first), np.floor(last) + 1) * step_s
-    mine, tries = requests(run, case), attempts(run, case)
-    events = {"offered": (mine, "due_ns"), "attempts": (tries, "t_send_ns"), "goodput": (mine[mine["met"]], "due_ns")}
+    requested, tries = requests(run, case), attempts(run, case)
+    events = {
+        "offered": (requested, "due_ns"),
+        "attempts": (tries, "t_send_ns"),
+        "goodput": (requested[requested["met"]], "due_ns"),
+    }
     rates = {}
     for name, (rows, column) in events.items():
-        times = {start: (each[column] - zero[start]) / 1e9 for start, each in rows.groupby("start")}
+        times = {start: (of_start[column] - zero[start]) / 1e9 for start, of_start in rows.groupby("start")}
         counts = [np.histogram(times.get(start, ()), edges)[0] for start in zero.index]
         rates[name] = np.median(counts, axis=0) / step_s
     return pd.DataFrame(rates, index=(edges[:-1] + edges[1:]) / 2)

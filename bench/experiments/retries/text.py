@@ -25,34 +25,38 @@ def offered(run: Run) -> str:
 
 def storm(run: Run) -> str:
     """Say of each policy how many attempts it made, what the users had, and whether the load recovered."""
-    return "\n".join(_line(one) for one in outcomes(run))
+    return "\n".join(_line(outcome) for outcome in outcomes(run))
 
 
-def _line(one: Outcome) -> str:
-    made, met, wasted = (across_starts(each).middle for each in (one.attempts_per_request, one.met, one.wasted))
-    known = int(one.recovery_s.notna().sum())
-    if not known:
+def _line(outcome: Outcome) -> str:
+    made, met, wasted = (
+        across_starts(values).middle for values in (outcome.attempts_per_request, outcome.met, outcome.wasted)
+    )
+    frozen = int(outcome.recovery_s.notna().sum())
+    if not frozen:
         ended = "the server did not freeze in the window"
-    elif 2 * one.recovered <= known:
-        others = f" ({one.recovered} of {known} starts did)" if one.recovered else ""
+    elif 2 * outcome.recovered <= frozen:
+        others = f" ({outcome.recovered} of {frozen} starts did)" if outcome.recovered else ""
         ended = (
             f"it did **not recover** before the window ended{others}, though the server was healthy after the freeze"
         )
     else:
-        ended = f"deadlines were met again {recovery_words(one)} after the freeze ended"
+        ended = f"deadlines were met again {recovery_words(outcome)} after the freeze ended"
     return (
-        f"- **{one.name}**: {made:.2f} attempts per request, {met:.0%} of the requests met the deadline, {wasted:.0%} "
-        f"of the replies came after their attempt was abandoned; {ended}."
+        f"- **{outcome.name}**: {made:.2f} attempts per request, {met:.0%} of the requests met the deadline, "
+        f"{wasted:.0%} of the replies came after their attempt was abandoned; {ended}."
     )
 
 
 def predicted(run: Run) -> str:
     """Say which utilization the policies lead to if every request needs all its attempts, and whether that can last."""
     lines = []
-    for one in outcomes(run):
-        each = 1.0 + (min(one.policy.budget, one.policy.retries) if one.policy.budget else one.policy.retries)
-        rho = utilization(run, each)
+    for outcome in outcomes(run):
+        attempts = 1.0 + (
+            min(outcome.policy.budget, outcome.policy.retries) if outcome.policy.budget else outcome.policy.retries
+        )
+        rho = utilization(run, attempts)
         state = "above 100 %: once late, the server stays late" if rho > 1 else "below 100 %: the queue empties again"
-        lines.append(f"| {one.name} | {each:g} | {rho:.0%} | {state} |")
+        lines.append(f"| {outcome.name} | {attempts:g} | {rho:.0%} | {state} |")
     head = "| policy | most attempts per request, in the long run | utilization if all are made | prediction |\n"
     return head + "|---|---:|---:|---|\n" + "\n".join(lines)

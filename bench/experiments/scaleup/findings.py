@@ -10,7 +10,10 @@ def served(run: Run) -> pd.DataFrame:
     """Return the cases with a server: with ``resource`` and ``workers``."""
     rows = run.cases[run.cases["system"] != "loopback"].copy()
     options = [run.case(case).options for case in rows.index]
-    rows["resource"], rows["workers"] = [o["resource"] for o in options], [o["workers"] for o in options]
+    rows["resource"], rows["workers"] = (
+        [chosen["resource"] for chosen in options],
+        [chosen["workers"] for chosen in options],
+    )
     return rows
 
 
@@ -28,8 +31,8 @@ def cpus(run: Run) -> int:
 
 def server_host(run: Run) -> str:
     """Return the host on which the server ran, or "" for a run of one machine."""
-    found = [host for host, role in zip(run.hosts["host"], run.hosts["role"], strict=True) if role == "server"]
-    return str(found[0]) if found else ""
+    servers = [host for host, role in zip(run.hosts["host"], run.hosts["role"], strict=True) if role == "server"]
+    return str(servers[0]) if servers else ""
 
 
 def engine(run: Run) -> str:

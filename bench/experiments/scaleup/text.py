@@ -23,18 +23,20 @@ def conclusion(run: Run) -> str:
 def _growth(run: Run) -> str:
     rows = of_bytes(run)
     lines = []
-    for size, mine in rows.groupby("payload_bytes"):
-        best = mine.loc[mine["rate_per_s"].idxmax()]
-        one = mine[mine["workers"] == 1].iloc[0]
-        line = f"- **{size:,} B**: one worker serves {quantity(one['rate_per_s'])} requests/s"
+    for size, cases in rows.groupby("payload_bytes"):
+        best = cases.loc[cases["rate_per_s"].idxmax()]
+        single = cases[cases["workers"] == 1].iloc[0]
+        line = f"- **{size:,} B**: one worker serves {quantity(single['rate_per_s'])} requests/s"
         if best["workers"] > 1:
-            gain = comparison.effect(run, number_of(one.name), number_of(best.name), "rate_per_s")
+            gain = comparison.effect(run, number_of(single.name), number_of(best.name), "rate_per_s")
             line += (
                 f"; {best['workers']} workers serve the most, {quantity(best['rate_per_s'])} "
                 f"({quantity(best['rate_per_s'] * best['payload_bytes'], 'B')}/s): {times(gain)} as many"
             )
         else:
-            line += f" ({quantity(one['rate_per_s'] * one['payload_bytes'], 'B')}/s), and more workers serve no more"
+            line += (
+                f" ({quantity(single['rate_per_s'] * single['payload_bytes'], 'B')}/s), and more workers serve no more"
+            )
         lines.append(line)
     smallest = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
     return "\n".join([*lines, "", why_not_more(run, number_of(smallest["rate_per_s"].idxmax()))])
@@ -75,9 +77,9 @@ def _machine(run: Run) -> str:
     smallest: pd.DataFrame = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
     reason = scalability.why_not(smallest["workers"].to_numpy(), cpus(run))
     if reason is None:
-        found = scalability.fit(smallest["workers"].to_numpy(), smallest["rate_per_s"].to_numpy())
-        top = "" if math.isnan(found.peak) else f", and the rate is highest at {found.peak:.0f} workers"
-        law = f"contention {found.contention:.1%}, coherency {found.coherence:.2%}"
+        fitted = scalability.fit(smallest["workers"].to_numpy(), smallest["rate_per_s"].to_numpy())
+        top = "" if math.isnan(fitted.peak) else f", and the rate is highest at {fitted.peak:.0f} workers"
+        law = f"contention {fitted.contention:.1%}, coherency {fitted.coherence:.2%}"
         return f"Fitted universal scalability law: {law}{top}."
     host, count = server_host(run), counted(cpus(run), "CPU")
     can = f"Workers can use {count}, on the host {host}" if host else f"Workers and client share {count}"

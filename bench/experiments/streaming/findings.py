@@ -35,8 +35,8 @@ def _of_first(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
     first: dict[str, tuple[str, str]] = {}
     for _, row in cases.iterrows():
         first.setdefault(row["system"], (row["transport"], row["options"]))
-    mine = [first[row["system"]] == (row["transport"], row["options"]) for _, row in cases.iterrows()]
-    return cases[np.array(mine, bool)]
+    is_first = [first[row["system"]] == (row["transport"], row["options"]) for _, row in cases.iterrows()]
+    return cases[np.array(is_first, bool)]
 
 
 def is_behind(row: "pd.Series[float]") -> bool:
@@ -97,8 +97,8 @@ class Lateness:
 def lateness(run: Run, case: int) -> Lateness:
     """Return where the replies of a case are late."""
     rows = reply_streams.gaps(run.replies[run.replies["case"] == case])
-    each = {name: rows[f"{name}_ns"].to_numpy() / 1e3 for name in ("pacing", "transit")}
-    both = {name: (stats.quantile(values, 0.5), stats.quantile(values, 0.9)) for name, values in each.items()}
+    times_us = {name: rows[f"{name}_ns"].to_numpy() / 1e3 for name in ("pacing", "transit")}
+    both = {name: (stats.quantile(values, 0.5), stats.quantile(values, 0.9)) for name, values in times_us.items()}
     return Lateness(case, both["pacing"], both["transit"])
 
 
@@ -118,13 +118,13 @@ QUANTITIES = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p
 @once
 def steps(run: Run) -> list[Step]:
     """Return the effect of each factor of the origin's choice on each quantity, one factor at a time."""
-    found = []
+    effects = []
     for factor, change, base, other in _changes(run):
         for name, words in QUANTITIES.items():
             change_of_quantity = ratio(run, base, other, name)
             if not math.isnan(change_of_quantity.value):
-                found.append(Step(factor, change, words, change_of_quantity))
-    return found
+                effects.append(Step(factor, change, words, change_of_quantity))
+    return effects
 
 
 def _changes(run: Run) -> Iterator[tuple[str, str, int, int]]:
@@ -151,15 +151,15 @@ def _changes(run: Run) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _case(run: Run, of: dict[str, str], count: int | None) -> int | None:
-    found = [case for case in run.find(load=reply_streams.LOAD, callers=count, **of) if run.case(case).gap_us > 0]
-    return found[0] if found else None
+    cases = [case for case in run.find(load=reply_streams.LOAD, callers=count, **of) if run.case(case).gap_us > 0]
+    return cases[0] if cases else None
 
 
 @once
 def origin_streams(run: Run) -> int | None:
     """Return how many streams at once the origin's stacks have: as many as the case of ZeroMQ with pickle."""
-    found = [run.case(case).callers for case in run.find(system="zeromq", token_codec="pickle")]
-    return max(found, default=None)
+    counts = [run.case(case).callers for case in run.find(system="zeromq", token_codec="pickle")]
+    return max(counts, default=None)
 
 
 @once
@@ -183,11 +183,11 @@ def ratios(run: Run) -> list[Ratio]:
     """
     rows = paced(run)
     fewest = rows[rows["callers"] == rows["callers"].min()]
-    found = [*_over_sockets(run, at_common(run)), *_over_sockets(run, fewest)]
-    found += [one.ratio for one in steps(run)]
-    stacks = [one.ratio for one in steps(run) if one.factor == "stack"]
-    found += [ratio(run, one.other, one.base, one.name) for one in stacks]
-    return list(dict.fromkeys(found))
+    compared = [*_over_sockets(run, at_common(run)), *_over_sockets(run, fewest)]
+    compared += [step.ratio for step in steps(run)]
+    stacks = [step.ratio for step in steps(run) if step.factor == "stack"]
+    compared += [ratio(run, stack.other, stack.base, stack.name) for stack in stacks]
+    return list(dict.fromkeys(compared))
 
 
 def _over_sockets(run: Run, rows: pd.DataFrame) -> list[Ratio]:

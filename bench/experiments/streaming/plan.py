@@ -61,8 +61,8 @@ def plan(
     paced, unpaced = _counts(streams, "streams"), _counts(unpaced_streams, "unpaced_streams")
     here = [name for name in chosen if name not in absent]
     of = {name: {**({"connections": "shared"} if name in SHARED else {}), **system_options} for name in here}
-    cases = [Case(name, by, options=of[name], callers=n, gap_us=gap, **shared) for name in here for n in paced]
-    cases += [Case(name, by, options=of[name], callers=n, **shared) for name in here for n in unpaced]
+    cases = [Case(name, by, options=of[name], callers=count, gap_us=gap, **shared) for name in here for count in paced]
+    cases += [Case(name, by, options=of[name], callers=count, **shared) for name in here for count in unpaced]
     for count in _counts(origin_streams, "origin_streams"):
         cases += _stacks(here, cases, callers=count, gap_us=gap, **shared)
     return given.plan("streaming", cases, absent)

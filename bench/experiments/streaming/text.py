@@ -50,9 +50,13 @@ def _schedule(run: Run) -> str:
         "its messages come more than one gap late (median over starts):"
     ]
     for system, rows in cases.groupby("system", sort=False):
-        mine = kept[kept["system"] == system]["callers"]
+        on_schedule = kept[kept["system"] == system]["callers"]
         late = rows[[findings.is_behind(row) for _, row in rows.iterrows()]]["callers"]
-        words = f"up to {int(mine.max()):,} streams on schedule" if len(mine) else "at no number of streams on schedule"
+        words = (
+            f"up to {int(on_schedule.max()):,} streams on schedule"
+            if len(on_schedule)
+            else "at no number of streams on schedule"
+        )
         more = f"; **behind schedule** at {listed(f'{count:,}' for count in sorted(late))}" if len(late) else ""
         lines.append(f"- {system}: {words}{more}")
     return "\n".join(lines)
@@ -82,11 +86,12 @@ def _where(run: Run) -> str:
         return ""
     lines, timed = [f"Where a reply is late at {_streams(findings.common(run))} (medians):"], []
     for case, row in numbered(rows):
-        one = findings.lateness(run, case)
-        timed += [row["system"]] if one.pacing_share > HALF else []
+        lateness = findings.lateness(run, case)
+        timed += [row["system"]] if lateness.pacing_share > HALF else []
         lines.append(
-            f"- {row['system']}: {duration(one.pacing[0])} at the server's timer and {duration(one.transit[0])} from "
-            f"there to the client; the timer is {one.pacing_share:.0%} of the sum"
+            f"- {row['system']}: {duration(lateness.pacing[0])} at the server's timer and "
+            f"{duration(lateness.transit[0])} from there to the client; the timer is "
+            f"{lateness.pacing_share:.0%} of the sum"
         )
     said = (
         f"The timer is the larger part with {listed(timed)}."
@@ -115,8 +120,8 @@ def _cpu(row: "pd.Series[float]") -> str:
 
 def origin(run: Run) -> str:
     """Return what each step of the origin's choice changes here, beside the difference that it measured."""
-    found = findings.steps(run)
-    if not found:
+    steps = findings.steps(run)
+    if not steps:
         return ""
     count = _streams(findings.origin_streams(run))
     ttft = VLLM["ttft_ms"]
@@ -128,15 +133,15 @@ def origin(run: Run) -> str:
     )
     late = [findings.stack_name(run, case) for case in findings.stacks(run) if findings.is_behind(run.cases.loc[case])]
     behind = f"\n\nBehind schedule, so that their times are those of a queue: {listed(late)}." if late else ""
-    return "\n".join([head, *_steps(found)]) + behind + _difference(run, found)
+    return "\n".join([head, *_steps(steps)]) + behind + _difference(run, steps)
 
 
-def _steps(found: list[Step]) -> list[str]:
+def _steps(steps: list[Step]) -> list[str]:
     """Return a line for each change that is distinguishable, and one that names all others."""
-    lines = [f"- {one.change}: {one.what} {one.ratio}" for one in found if one.ratio.is_certain]
-    others = [one for one in found if not one.ratio.is_certain]
-    equal = {change: [one.what for one in others if one.change == change] for change in
-             dict.fromkeys(one.change for one in others)}  # fmt: skip
+    lines = [f"- {step.change}: {step.what} {step.ratio}" for step in steps if step.ratio.is_certain]
+    others = [step for step in steps if not step.ratio.is_certain]
+    equal = {change: [step.what for step in others if step.change == change] for change in
+             dict.fromkeys(step.change for step in others)}  # fmt: skip
     said = "; ".join(f"{change}, {_whats(whats)}" for change, whats in equal.items())
     return [*lines, f"- not distinguishable (the panel shows the intervals): {said}"] if said else lines
 

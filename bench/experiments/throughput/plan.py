@@ -39,7 +39,7 @@ def plan(
             size = payload(call_bytes, "call_bytes")
             callers = client_counts(clients)
             to: dict[str, Any] = {"target": str(target) or None, "hosts": there}
-            cases += [Case(name, by, size, system_options, where, clients=n, **to) for n in callers]
+            cases += [Case(name, by, size, system_options, where, clients=count, **to) for count in callers]
     if not cases:
         raise UsageError(f"nothing to measure: {name} over {transport} has neither streams nor parallel clients")
     return given.plan("throughput", cases)

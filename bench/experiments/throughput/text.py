@@ -28,14 +28,14 @@ def _streams(run: Run) -> str:
 def _limit(run: Run, rows: pd.DataFrame) -> str:
     """Return how calls per second grow with the clients, and what limits them at the highest rate."""
     fewest, best = ends(rows)
-    one, most = rows.loc[fewest], rows.loc[best]
+    least, most = rows.loc[fewest], rows.loc[best]
     text = (
-        f"**{one['target'] or one['transport']}**: {clients_of(one)} {'makes' if one['clients'] == 1 else 'make'} "
-        f"{quantity(one['rate_per_s'])} calls/s."
+        f"**{least['target'] or least['transport']}**: {clients_of(least)} "
+        f"{'makes' if least['clients'] == 1 else 'make'} {quantity(least['rate_per_s'])} calls/s."
     )
     if best != fewest:
         text += (
             f" The highest rate is {quantity(most['rate_per_s'])} calls/s with {clients_of(most)}: "
-            f"{growth(run, rows)} the rate of {clients_of(one)}."
+            f"{growth(run, rows)} the rate of {clients_of(least)}."
         )
     return f"{text} {why_not_more(run, best)}"

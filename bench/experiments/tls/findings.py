@@ -39,15 +39,15 @@ class Added(NamedTuple):
 @once
 def pairs(run: Run) -> list[Pair]:
     """Return the cases to compare, in the plan's order; a system of which not all was measured is left out."""
-    found = []
+    compared = []
     for plain in run.find(tls=False, load="reconnect"):
         of = run.case(plain)
-        mine = run.find(system=of.system, transport=of.transport, tls=True, load="reconnect")
-        again = [case for case in mine if run.case(case).options.get("tls_session") == "resumed"]
-        first = [case for case in mine if case not in again]
+        encrypted = run.find(system=of.system, transport=of.transport, tls=True, load="reconnect")
+        again = [case for case in encrypted if run.case(case).options.get("tls_session") == "resumed"]
+        first = [case for case in encrypted if case not in again]
         if first:
-            found.append(Pair(plain, first[0], again[0] if again else None))
-    return found
+            compared.append(Pair(plain, first[0], again[0] if again else None))
+    return compared
 
 
 def name(run: Run, pair: Pair) -> str:
@@ -86,11 +86,11 @@ def call_us(run: Run, case: int, payload_bytes: int, kind: str = "wall") -> "pd.
     rows = _rows(run, case)
     rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == payload_bytes)]
     if kind == "wall":
-        each = rows["median_ns"] / 1e3
+        cost = rows["median_ns"] / 1e3
     else:
         first = rows["block"].map(connect_us(run, case, kind))
-        each = (_spent(rows, kind, rows["median_ns"]) / 1e3 - first) / (rows["calls"] - 1)
-    return each.groupby(rows["block"]).median()
+        cost = (_spent(rows, kind, rows["median_ns"]) / 1e3 - first) / (rows["calls"] - 1)
+    return cost.groupby(rows["block"]).median()
 
 
 def _rows(run: Run, case: int) -> pd.DataFrame:
@@ -115,14 +115,14 @@ def fit(payload_bytes: Array, added_us: Array, plain_us: Array) -> tuple[float, 
 @once
 def slopes(run: Run, plain: int, other: int, kind: str = "wall") -> "pd.Series[float]":
     """Return what a case adds to a byte in each block, in ns; index: block."""
-    known = sizes(run)
-    before = pd.concat({size: call_us(run, plain, size, kind) for size in known}, axis=1)
-    after = pd.concat({size: call_us(run, other, size, kind) for size in known}, axis=1)
+    payloads = sizes(run)
+    before = pd.concat({size: call_us(run, plain, size, kind) for size in payloads}, axis=1)
+    after = pd.concat({size: call_us(run, other, size, kind) for size in payloads}, axis=1)
     both = before.dropna().index.intersection(after.dropna().index)
-    bytes_ = np.array(known, float)
+    bytes_ = np.array(payloads, float)
     added_us, plain_us = (after - before).loc[both].to_numpy(), np.maximum(before.loc[both].to_numpy(), 1e-3)
-    each = [fit(bytes_, *block)[1] for block in zip(added_us, plain_us, strict=True)]
-    return pd.Series(each, index=both, dtype=float)
+    per_byte = [fit(bytes_, *block)[1] for block in zip(added_us, plain_us, strict=True)]
+    return pd.Series(per_byte, index=both, dtype=float)
 
 
 @once

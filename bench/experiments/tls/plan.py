@@ -42,10 +42,10 @@ def plan(
     where, options = given.where(), {name: variants(name) for name in chosen if name not in absent}
     shared: dict[str, Any] = {"placement": where, "load": "reconnect", "sessions": tuple(planned)}
     cases = [
-        Case(name, by, sizes[0], one, **shared)
+        Case(name, by, sizes[0], variant, **shared)
         for name in options
         for by in parameters.names(transport, f"encrypted transport of {name}", encrypted_transports(name))
-        for one in options[name]
+        for variant in options[name]
     ]
     return given.plan("tls", cases, absent)
 

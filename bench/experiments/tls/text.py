@@ -17,22 +17,22 @@ def conclusion(run: Run) -> str:
 
 def added(run: Run) -> str:
     """Return what encryption adds in each system: to a connection, to a call and to a kilobyte."""
-    lines, small = [], _size(findings.sizes(run)[0])
+    lines, smallest = [], _size(findings.sizes(run)[0])
     for pair in pairs(run):
-        found = findings.added(run, pair.plain, pair.encrypted)
+        costs = findings.added(run, pair.plain, pair.encrypted)
         lines.append(
-            f"- **{_name(run, pair)}**: {findings.protocol(run, pair)} adds {_time(found.handshake)} to each new "
-            f"connection, {_time(found.call)} to a call of {small}, and {_time(found.byte)} to each kB of payload"
-            f"{_worth(found)}."
+            f"- **{_name(run, pair)}**: {findings.protocol(run, pair)} adds {_time(costs.handshake)} to each new "
+            f"connection, {_time(costs.call)} to a call of {smallest}, and {_time(costs.byte)} to each kB of payload"
+            f"{_worth(costs)}."
         )
     return "\n".join(lines)
 
 
-def _worth(found: findings.Added) -> str:
+def _worth(costs: findings.Added) -> str:
     """Say how many calls cost as much encryption as one handshake, where both are known."""
-    if not (found.handshake.low > 0 and found.call.low > 0):
+    if not (costs.handshake.low > 0 and costs.call.low > 0):
         return ""
-    calls = quantity(found.handshake.middle / found.call.middle)
+    calls = quantity(costs.handshake.middle / costs.call.middle)
     return f"; one handshake costs as much as the encryption of {calls} such calls"
 
 
@@ -54,20 +54,20 @@ def handshakes(run: Run) -> str:
 
 def load(run: Run) -> str:
     """Return how encryption changes the RTT and the CPU time of calls on an open connection."""
-    known = findings.sizes(run)
+    sizes = findings.sizes(run)
     lines = []
     for pair in pairs(run):
         ends = [
-            f"{_size(one)}: RTT {times(findings.call_ratio(run, pair, one))}, CPU time {_cpu(run, pair, one)}"
-            for one in (known[0], known[-1])
+            f"{_size(size)}: RTT {times(findings.call_ratio(run, pair, size))}, CPU time {_cpu(run, pair, size)}"
+            for size in (sizes[0], sizes[-1])
         ]
         lines.append(f"- **{_name(run, pair)}**, calls on an open connection, encrypted / not: {'; '.join(ends)}.")
     return "\n".join(lines)
 
 
 def _cpu(run: Run, pair: Pair, payload_bytes: int) -> str:
-    found = findings.cpu_ratio(run, pair, payload_bytes)
-    return "not known" if math.isnan(found.middle) else times(found)
+    ratio = findings.cpu_ratio(run, pair, payload_bytes)
+    return "not known" if math.isnan(ratio.middle) else times(ratio)
 
 
 def _name(run: Run, pair: Pair) -> str:
@@ -78,10 +78,10 @@ def _size(payload_bytes: int) -> str:
     return quantity(payload_bytes, "B")
 
 
-def _time(one: Interval) -> str:
+def _time(interval: Interval) -> str:
     """Return an added time with its interval; where that contains 0, what it is at most."""
-    if not one.has_ends:
-        return f"{duration(one.middle)} (no 95 % CI from fewer than six blocks)"
-    if one.low <= 0:
-        return "nothing" if one.high <= 0 else f"at most {duration(one.high)} (not distinguishable from 0)"
-    return f"{duration(one.middle)} (95 % CI {duration(one.low)} to {duration(one.high)})"
+    if not interval.has_ends:
+        return f"{duration(interval.middle)} (no 95 % CI from fewer than six blocks)"
+    if interval.low <= 0:
+        return "nothing" if interval.high <= 0 else f"at most {duration(interval.high)} (not distinguishable from 0)"
+    return f"{duration(interval.middle)} (95 % CI {duration(interval.low)} to {duration(interval.high)})"

@@ -47,8 +47,8 @@ def batches(run: Run, axes: Axes) -> None:
 
 def _means(rtt_ns: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
     """Return the mean of each whole batch in us."""
-    whole = len(rtt_ns) // BATCH
-    return rtt_ns[: whole * BATCH].reshape(whole, BATCH).mean(axis=1) / 1e3
+    count = len(rtt_ns) // BATCH
+    return rtt_ns[: count * BATCH].reshape(count, BATCH).mean(axis=1) / 1e3
 
 
 def effects(run: Run, axes: Axes) -> None:
@@ -60,7 +60,7 @@ def effects(run: Run, axes: Axes) -> None:
     rows = [RangeRow(of.us, colour[of.is_certain], f"  (× {of.ratio:.2f})") for of in effects_of]
     range_rows(axes, rows, _signed)
     axes.axvline(0, color="black", lw=1)
-    name_rows(axes, [f"{e.factor}:\n{e.level} instead\nof {e.against}" for e in effects_of], 9.5)
+    name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in effects_of], 9.5)
     axes.set_xlabel("added to the median RTT [µs], each block; grey: not distinguishable from 0")
     axes.set_title("Effect of one factor, averaged over the others")
     return None

@@ -60,18 +60,18 @@ def effects(run: Run, system: str = "wamp_crossbar") -> list[Effect]:
     Blocks in which a combination is missing are left out: an average over others would not be one factor's.
     """
     table = medians(run, system)[column(0.5)].unstack("block").dropna(axis="columns")
-    found = []
+    estimated = []
     for factor, first in FACTORS.items():
         levels = list(table.index.unique(factor))
         if first in levels and len(table.columns):
-            found += [_effect(table, factor, level, first) for level in levels if level != first]
-    return found
+            estimated += [_effect(table, factor, level, first) for level in levels if level != first]
+    return estimated
 
 
 def _effect(table: pd.DataFrame, factor: str, level: str, first: str) -> Effect:
-    one, other = table.xs(level, level=factor), table.xs(first, level=factor)
-    us = (one - other).mean().to_numpy()
-    ratio = intervals.paired_shift(np.log(one / other).mean()).exp().middle
+    changed, base = table.xs(level, level=factor), table.xs(first, level=factor)
+    us = (changed - base).mean().to_numpy()
+    ratio = intervals.paired_shift(np.log(changed / base).mean()).exp().middle
     return Effect(factor, level, first, us, *stats.across_starts(us), ratio)
 
 
@@ -88,8 +88,8 @@ def quickest(run: Run) -> int | None:
 
 def combined(run: Run) -> Ratio | None:
     """Return the median RTT of the origin's second combination over that of its first, or None if one is missing."""
-    found = list(wamp_replicas(run).values())
-    return ratio(run, found[0], found[1], P50) if len(found) == 2 else None
+    cases = list(wamp_replicas(run).values())
+    return ratio(run, cases[0], cases[1], P50) if len(cases) == 2 else None
 
 
 def without_router(run: Run) -> list[Ratio]:
@@ -100,7 +100,7 @@ def without_router(run: Run) -> list[Ratio]:
     direct = [
         case for case in run.find(transport=run.case(routed).transport) if run.case(case).system != "wamp_crossbar"
     ]
-    return [one for case in direct if not math.isnan((one := ratio(run, case, routed, P50)).value)]
+    return [rtt_ratio for case in direct if not math.isnan((rtt_ratio := ratio(run, case, routed, P50)).value)]
 
 
 def ratios(run: Run) -> list[Ratio]:

@@ -19,15 +19,15 @@ def conclusion(run: Run) -> str:
 
 def factors(run: Run) -> str:
     """Return the ratio of the origin's two combinations, and the effect of each factor."""
-    return paragraphs(_two(run), _factors(run))
+    return paragraphs(_origin_pair(run), _factors(run))
 
 
-def _two(run: Run) -> str:
-    found = wamp_replicas(run)
-    if len(found) < 2:
+def _origin_pair(run: Run) -> str:
+    cases = wamp_replicas(run)
+    if len(cases) < 2:
         return ""
-    fast, slow = (run.cases.loc[case, P50] for case in found.values())
-    names = [name.replace(" ", " + ") for name in found]
+    fast, slow = (run.cases.loc[case, P50] for case in cases.values())
+    names = [name.replace(" ", " + ") for name in cases]
     return (
         f"The median RTT of **{names[0]}** is {duration(fast)}, of **{names[1]}** {duration(slow)}: "
         f"{findings.combined(run)}. In the origin: about {ORIGINS_FACTOR:g} times (ratio of two averages). Three "
@@ -37,19 +37,19 @@ def _two(run: Run) -> str:
 
 def _factors(run: Run) -> str:
     """Return what each factor adds, and which of them explains most of the origin's difference."""
-    found = findings.effects(run)
-    if not found:
+    effects = findings.effects(run)
+    if not effects:
         return "No factor has two levels in this run (or a block is incomplete), so no effect is estimated."
-    known = [one for one in found if one.is_certain]
-    lines = [f"- {_effect(one)}" for one in sorted(found, key=lambda one: -abs(one.middle))]
-    origin = [one for one in found if one.level in ("tcp", "websocket", "json")]
-    largest = max(origin, key=lambda one: one.middle) if origin else None
+    certain = [effect for effect in effects if effect.is_certain]
+    lines = [f"- {_effect(effect)}" for effect in sorted(effects, key=lambda effect: -abs(effect.middle))]
+    origin = [effect for effect in effects if effect.level in ("tcp", "websocket", "json")]
+    largest = max(origin, key=lambda effect: effect.middle) if origin else None
     more = ""
-    if largest is not None and largest in known:
-        equal = [one for one in origin if one is not largest and not findings.is_larger(largest, one)]
-        sum_us = sum(max(0.0, one.middle) for one in origin)
+    if largest is not None and largest in certain:
+        equal = [effect for effect in origin if effect is not largest and not findings.is_larger(largest, effect)]
+        sum_us = sum(max(0.0, effect.middle) for effect in origin)
         more = "\n\n" + (_near(largest, equal, sum_us) if equal else f"The largest effect is {_part(largest, sum_us)}.")
-        quiet = [one.factor for one in origin if one not in known]
+        quiet = [effect.factor for effect in origin if effect not in certain]
         more += f" The effect of {listed(quiet)} is not distinguishable from zero in this run." if quiet else ""
     return (
         "Effect of each factor on the median RTT, averaged over all levels of the others (median over blocks):\n"
@@ -58,22 +58,22 @@ def _factors(run: Run) -> str:
     )
 
 
-def _part(one: Effect, sum_us: float) -> str:
-    return f"**{one.factor}**, {max(0.0, one.middle) / sum_us:.0%} of the sum of the three effects"
+def _part(effect: Effect, sum_us: float) -> str:
+    return f"**{effect.factor}**, {max(0.0, effect.middle) / sum_us:.0%} of the sum of the three effects"
 
 
 def _near(largest: Effect, others: list[Effect], sum_us: float) -> str:
     """Return the largest effect, and those that it is not distinguishable from."""
-    names = listed(f"**{one.factor}**" for one in others)
+    names = listed(f"**{effect.factor}**" for effect in others)
     return f"The largest median effect is {_part(largest, sum_us)}, but it is not distinguishable from that of {names}."
 
 
-def _effect(one: Effect) -> str:
-    certain = "" if one.is_certain else "; not distinguishable from zero"
-    sign = "+" if one.middle > 0 else "−"
+def _effect(effect: Effect) -> str:
+    certain = "" if effect.is_certain else "; not distinguishable from zero"
+    sign = "+" if effect.middle > 0 else "−"
     return (
-        f"{one.name}: {sign}{duration(abs(one.middle))} (range over blocks {one.low:+.0f} to {one.high:+.0f} µs; ratio "
-        f"{quantity(one.ratio)}){certain}"
+        f"{effect.name}: {sign}{duration(abs(effect.middle))} (range over blocks {effect.low:+.0f} to "
+        f"{effect.high:+.0f} µs; ratio {quantity(effect.ratio)}){certain}"
     )
 
 
@@ -90,9 +90,9 @@ def router(run: Run) -> str:
         f"{duration(controller) if controller else 'none'}. Each message passes two connections instead of one, and "
         "the router reads and writes it once more."
     )
-    return " ".join([text, *(_without(run, one) for one in findings.without_router(run))])
+    return " ".join([text, *(_without(run, ratio) for ratio in findings.without_router(run))])
 
 
-def _without(run: Run, one: Ratio) -> str:
-    row = run.cases.loc[one.base]
-    return f"The median RTT of {row['label']} is {duration(row[P50])}; the routed call takes {one} as long."
+def _without(run: Run, ratio: Ratio) -> str:
+    row = run.cases.loc[ratio.base]
+    return f"The median RTT of {row['label']} is {duration(row[P50])}; the routed call takes {ratio} as long."
