@@ -72,30 +72,30 @@ def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
 def answers(run: Run) -> Check:
     """1. Every reply was verified, and the server counted as many requests as the clients made."""
     if run.folder.altered:
-        found = f"{few(run.folder.altered)} differ from what was written: the SHA-256 is another one"
-        return Check("answers", INVALID, found, "take the run from where it came from again, or measure it anew")
-    known = run.ledger.dropna(subset="server_calls")
-    wrong = known[~_agree(run, known)]
+        finding = f"{few(run.folder.altered)} differ from what was written: the SHA-256 is another one"
+        return Check("answers", INVALID, finding, "take the run from where it came from again, or measure it anew")
+    counted = run.ledger.dropna(subset="server_calls")
+    wrong = counted[~_agree(run, counted)]
     if len(wrong):
         return _differing(run, wrong)
     if (run.ledger["errors"] > 0).any():
         return _failed(run)
     generators = run.ledger["case"].map(lambda case: run.case(case).generator)
-    count, unseen = int(run.ledger.loc[generators == "", "calls"].sum()), len(run.ledger) - len(known)
+    count, unseen = int(run.ledger.loc[generators == "", "calls"].sum()), len(run.ledger) - len(counted)
     targets = int((run.ledger["target"].notna() & run.ledger["server_calls"].isna()).sum())
     outside = f"; {unseen - targets} starts had no server of this run, so no count to compare with"
     outside = outside if unseen > targets else ""
     if targets:
         outside += f"; {targets} starts called a target, whose server's count is unknown: any echo of bytes passes"
-    same = "servers counted the same" if len(known) else "no server's count to compare with"
+    same = "servers counted the same" if len(counted) else "no server's count to compare with"
     if not (generators != "").any():
         return Check("answers", PASS, f"all {count:,} messages verified; {same}{outside}")
     by = f"{listed(dict.fromkeys(generators[generators != '']))} did not verify its "
     by += f"{int(run.ledger['calls'].sum()) - count:,} replies"
     here = f"all {count:,} messages of the other starts verified; " if count else ""
-    found = f"{here}{by}, and reported no error; the servers' counts agree, requests in flight at the end included"
-    found += outside
-    return Check("answers", PASS, found)
+    finding = f"{here}{by}, and reported no error; the servers' counts agree, requests in flight at the end included"
+    finding += outside
+    return Check("answers", PASS, finding)
 
 
 def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
@@ -106,7 +106,9 @@ def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
     sent all replies.
     """
     cases = [run.case(case) for case in starts["case"]]
-    room = [case.callers if run.case(n).generator else 0 for n, case in zip(starts["case"], cases, strict=True)]
+    room = [
+        case.callers if run.case(number).generator else 0 for number, case in zip(starts["case"], cases, strict=True)
+    ]
     if "retry" in set(starts["load"]):
         unanswered = run.attempts["rtt_ns"].isna().groupby(run.attempts["start"]).sum()
         room = room + unanswered.reindex(starts.index, fill_value=0).to_numpy()
@@ -117,14 +119,14 @@ def _agree(run: Run, starts: pd.DataFrame) -> "pd.Series[bool]":
 
 def _differing(run: Run, wrong: pd.DataFrame) -> Check:
     row = wrong.iloc[0]
-    found = f"the counts of {len(wrong)} starts differ: {row['calls']} calls, the server counted "
-    found += f"{row['server_calls']:.0f}" if row["server_calls"] > 0 else "none"
+    finding = f"the counts of {len(wrong)} starts differ: {row['calls']} calls, the server counted "
+    finding += f"{row['server_calls']:.0f}" if row["server_calls"] > 0 else "none"
     if run.case(row["case"]).generator:
-        found += f", more than the {run.case(row['case']).callers} requests that can have been in flight at the end"
+        finding += f", more than the {run.case(row['case']).callers} requests that can have been in flight at the end"
     advice = "another server replied, or messages were lost: look for server processes of an earlier run"
     if row["server_calls"] <= 0:
         advice = f"does serve() of {row['system']} answer with service.answer(payload), which counts? If so, {advice}"
-    return Check("answers", INVALID, found, advice)
+    return Check("answers", INVALID, finding, advice)
 
 
 def _failed(run: Run) -> Check:
@@ -132,17 +134,17 @@ def _failed(run: Run) -> Check:
     failing = run.ledger.index[run.ledger["errors"] > 0]
     errors, made = int(run.ledger["errors"].sum()), int(run.ledger.loc[failing, "calls"].sum())
     kinds = _kinds(run.reports, failing)
-    found = f"{errors:,} failed requests and {made:,} replies in {len(failing)} starts{f' ({kinds})' * bool(kinds)}"
+    finding = f"{errors:,} failed requests and {made:,} replies in {len(failing)} starts{f' ({kinds})' * bool(kinds)}"
     theirs = any(run.case(case).generator for case in run.ledger.loc[failing, "case"])
     include = "times and rates include error replies" if theirs else "times and rates exclude failed calls"
     advice = f"{include}: look at the server's errors"
-    return Check("answers", INVALID if errors > MOST_FAILED * made else CAUTION, found, advice)
+    return Check("answers", INVALID if errors > MOST_FAILED * made else CAUTION, finding, advice)
 
 
 def _kinds(reports: pd.DataFrame, starts: "pd.Index[int]") -> str:
     """Return how many requests of some starts failed, by kind, as reported: "status 12, read 3"."""
-    mine = reports[reports["start"].isin(starts) & reports["name"].str.startswith("error_")]
-    counts = mine.groupby("name", sort=False)["value"].sum()
+    failures = reports[reports["start"].isin(starts) & reports["name"].str.startswith("error_")]
+    counts = failures.groupby("name", sort=False)["value"].sum()
     return ", ".join(f"{str(name).removeprefix('error_')} {count:,.0f}" for name, count in counts.items() if count)
 
 
@@ -161,12 +163,12 @@ def little(run: Run) -> Check:
     cycle = cycle_s(sent).reindex(starts.index)
     off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
     allowed = LITTLE + callers / starts["calls"] * (callers > 1)
-    found = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
+    finding = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
     if not (over := off > allowed).any():
-        return Check("little", PASS, found)
+        return Check("little", PASS, finding)
     worst = (off - allowed).idxmax()
-    found += f"; {over.sum()} of {len(starts)} starts above the edge effect ({run.labels[starts.loc[worst, 'case']]})"
-    return Check("little", CAUTION, found, "calls are missing, or the callers did not run at the same time")
+    finding += f"; {over.sum()} of {len(starts)} starts above the edge effect ({run.labels[starts.loc[worst, 'case']]})"
+    return Check("little", CAUTION, finding, "calls are missing, or the callers did not run at the same time")
 
 
 def pacing(run: Run) -> Check:
@@ -181,16 +183,18 @@ def pacing(run: Run) -> Check:
     over = cases.index.isin(overloaded(run))
     calm, lost = cases[~over], cases[(cases["achieved"] < LEAST_ACHIEVED) & ~over]
     if len(lost):
-        found = f"{lost['label'].iloc[0]}: only {lost['achieved'].iloc[0]:.1%} of the requests were sent, though "
-        found += "connections were idle"
-        return Check("pacing", INVALID, found, "these clients cannot send that fast: lower the rate, or add clients")
+        finding = f"{lost['label'].iloc[0]}: only {lost['achieved'].iloc[0]:.1%} of the requests were sent, though "
+        finding += "connections were idle"
+        return Check("pacing", INVALID, finding, "these clients cannot send that fast: lower the rate, or add clients")
     omitted = f"; overloaded, so no quantile is reported: {listed(cases.loc[over, 'label'])}" if over.any() else ""
     if calm.empty:
         return Check("pacing", INVALID, f"every offered rate exceeds the server's capacity{omitted}", "lower the rates")
     late = calm["pacing_p99_us"]
-    found = f"p99 lateness of requests on idle connections is at most {late.max():.0f} us (median over starts){omitted}"
+    finding = (
+        f"p99 lateness of requests on idle connections is at most {late.max():.0f} us (median over starts){omitted}"
+    )
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
-    return outcome("pacing", bool((late <= 0.1 * calm[RESPONSE]).all()), found, advice)
+    return outcome("pacing", bool((late <= 0.1 * calm[RESPONSE]).all()), finding, advice)
 
 
 def _punctual(run: Run, cases: pd.DataFrame) -> Check:
@@ -201,8 +205,8 @@ def _punctual(run: Run, cases: pd.DataFrame) -> Check:
         return Check("pacing", INVALID, "not every scheduled request was sent", "use longer windows or other rates")
     late = ((first["t_send_ns"] - first["due_ns"]) / 1e6).groupby(first["case"]).quantile(0.99)
     share = late / [run.case(case).retry["timeout_ms"] for case in late.index]
-    found = f"every scheduled request was sent; the p99 of their lateness is at most {share.max():.1%} of the timeout"
-    return outcome("pacing", bool(share.max() <= 0.1), found, "the client was late: use a quieter machine")
+    finding = f"every scheduled request was sent; the p99 of their lateness is at most {share.max():.1%} of the timeout"
+    return outcome("pacing", bool(share.max() <= 0.1), finding, "the client was late: use a quieter machine")
 
 
 def client(run: Run) -> Check:
@@ -213,13 +217,13 @@ def client(run: Run) -> Check:
         return Check("client", PASS, f"no group of parallel clients used more than {BUSY:.0%} of its CPUs")
     case = int(busy.idxmax())
     where = f"of host {per_host.busiest(run, case)[0]} " if case in run.merged else ""
-    found = f"clients {where}used up to {busy.max():.0%} of their CPUs "
-    found += f"({_and_others(run, [case, *busy.index.drop(case)])})"
+    finding = f"clients {where}used up to {busy.max():.0%} of their CPUs "
+    finding += f"({_and_others(run, [case, *busy.index.drop(case)])})"
     if not (limited := client_limited(run)):
         advice = "the clients may be the limit, and the server's capacity higher: use a faster load generator"
-        return Check("client", CAUTION, found, advice)
-    found += f"; {_capacity_at_least(run, limited)}"
-    return Check("client", CAUTION, found, "more clients on these CPUs do not help: use a faster load generator")
+        return Check("client", CAUTION, finding, advice)
+    finding += f"; {_capacity_at_least(run, limited)}"
+    return Check("client", CAUTION, finding, "more clients on these CPUs do not help: use a faster load generator")
 
 
 def client_limited(run: Run) -> list[int]:
@@ -237,12 +241,12 @@ def _limits_clients(run: Run, case: int) -> bool:
 
 def _capacity_at_least(run: Run, limited: list[int]) -> str:
     """Return that the clients were the limit, and the rate that the server's capacity is at least."""
-    case = max(limited, key=lambda one: float(run.cases.loc[one, "rate_per_s"]))
-    busy = [one.busy for one in resources(run, case) if "server" in one.roles]
-    known = f" (the server's at {max(busy):.0%})" if busy else ""
+    case = max(limited, key=lambda number: float(run.cases.loc[number, "rate_per_s"]))
+    busy = [resource.busy for resource in resources(run, case) if "server" in resource.roles]
+    server_share = f" (the server's at {max(busy):.0%})" if busy else ""
     rate = float(run.cases.loc[case, "rate_per_s"])
-    where = _and_others(run, [case, *(one for one in limited if one != case)])
-    return f"the limit of {where} is the clients' CPU{known}: the server's capacity is at least {rate:,.0f}/s"
+    where = _and_others(run, [case, *(other for other in limited if other != case)])
+    return f"the limit of {where} is the clients' CPU{server_share}: the server's capacity is at least {rate:,.0f}/s"
 
 
 def _and_others(run: Run, cases: list[int]) -> str:
@@ -258,15 +262,15 @@ def limit(run: Run) -> Check:
     CAUTION if twice the callers make less than 1.1 times the calls and no CPU is saturated: the cause is not known.
     """
     windows = [*windowed_cases(run), *run.find(load="retry")]
-    names = dict.fromkeys(one.name for case in windows for one in full(resources(run, case)))
-    found = f"saturated in at least one case: {listed(names)}" if names else "no CPU was saturated in any case"
+    names = dict.fromkeys(resource.name for case in windows for resource in full(resources(run, case)))
+    finding = f"saturated in at least one case: {listed(names)}" if names else "no CPU was saturated in any case"
     if limited := client_limited(run):
-        found += f"; {_capacity_at_least(run, limited)}"
+        finding += f"; {_capacity_at_least(run, limited)}"
     if unexplained := [case for case in stuck(run) if not full(resources(run, case))]:
-        found += f"; {run.labels[unexplained[0]]} makes no more calls/s than half as many callers do, and no CPU is "
-        found += "saturated there"
-        return Check("limit", CAUTION, found, "look for a wait: a lock, a timer, a limit on connections")
-    return Check("limit", PASS, found)
+        finding += f"; {run.labels[unexplained[0]]} makes no more calls/s than half as many callers do, and no CPU is "
+        finding += "saturated there"
+        return Check("limit", CAUTION, finding, "look for a wait: a lock, a timer, a limit on connections")
+    return Check("limit", PASS, finding)
 
 
 @of_samples
@@ -281,21 +285,21 @@ def settled(run: Run) -> Check:
     cases = sampled_cases(run)
     if not cases:
         return Check("settled", PASS, "no windows of calls in this run")
-    found = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s; after it "
-    each = {run.labels[case]: stationarity.levels(run, case, len(cases)) for case in cases}
-    moved = {label: one for label, one in each.items() if one.drift or one.step}
+    finding = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s; after it "
+    by_label = {run.labels[case]: stationarity.levels(run, case, len(cases)) for case in cases}
+    moved = {label: levels for label, levels in by_label.items() if levels.drift or levels.step}
     if moved:
         worst = max(moved, key=lambda label: max(abs(moved[label].drift), abs(moved[label].step)))
         change = max(abs(moved[worst].drift), abs(moved[worst].step))
         kind = "drift" if change == abs(moved[worst].drift) else "step"
-        found += f"the largest {kind} common to the starts is {change:.1%} of the median ({worst})"
+        finding += f"the largest {kind} common to the starts is {change:.1%} of the median ({worst})"
     else:
-        found += "no drift or step is common to the starts of a case"
-    if unsteady := [label for label, one in each.items() if one.is_unsteady]:
+        finding += "no drift or step is common to the starts of a case"
+    if unsteady := [label for label, levels in by_label.items() if levels.is_unsteady]:
         others = " and others" if len(unsteady) > 3 else ""
-        found += f"; most starts of {listed(unsteady[:3])}{others} did not reach steady state"
+        finding += f"; most starts of {listed(unsteady[:3])}{others} did not reach steady state"
     advice = "use longer windows (window_s); look at every call in order for steps of the machine"
-    return outcome("settled", all(one.is_settled for one in each.values()), found, advice)
+    return outcome("settled", all(levels.is_settled for levels in by_label.values()), finding, advice)
 
 
 @of_samples
@@ -313,9 +317,9 @@ def independence(run: Run) -> Check:
     if not worth:
         return Check("independence", PASS, f"no case with {needed} calls or more in a window")
     least = min(worth, key=lambda case: worth[case])
-    found = f"the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent calls"
+    finding = f"the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent calls"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
-    return outcome("independence", worth[least] >= needed, found, advice)
+    return outcome("independence", worth[least] >= needed, finding, advice)
 
 
 @of_samples
@@ -324,18 +328,20 @@ def samples(run: Run) -> Check:
     counts = run.cases.loc[[*sampled_cases(run), *run.find(load=REPLY_STREAM)], "n"]
     short = run.ledger[run.ledger["case"].isin(sampled_cases(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
     if len(short):
-        found = f"{len(short)} starts reached the limit of calls early, one after {short['window_s'].min():.2f} s"
-        return Check("samples", CAUTION, found, "shorter windows (window_s) and more starts give the same information")
+        finding = f"{len(short)} starts reached the limit of calls early, one after {short['window_s'].min():.2f} s"
+        return Check(
+            "samples", CAUTION, finding, "shorter windows (window_s) and more starts give the same information"
+        )
     if counts.empty:
         return Check("samples", PASS, "no windows of calls in this run")
     needed, headline = stats.needed_samples(max(stats.QUANTILES)), stats.needed_samples(HEADLINE)
     if counts.min() >= needed:
         return Check("samples", PASS, f"enough calls for every quantile (p99.9 needs {needed:,})")
     if counts.min() >= headline:
-        found = f"enough calls for p99; p99.9 needs {needed:,} and is left out in {(counts < needed).sum()} cases"
-        return Check("samples", PASS, f"{found} (fewest calls: {counts.min():,})")
-    found = f"the smallest case has {counts.min():,} calls; p99 needs {headline:,}, and is left out there"
-    return Check("samples", CAUTION, found, "use longer windows (window_s) or more starts")
+        finding = f"enough calls for p99; p99.9 needs {needed:,} and is left out in {(counts < needed).sum()} cases"
+        return Check("samples", PASS, f"{finding} (fewest calls: {counts.min():,})")
+    finding = f"the smallest case has {counts.min():,} calls; p99 needs {headline:,}, and is left out there"
+    return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
 
 
 def starts(run: Run) -> Check:
@@ -344,15 +350,15 @@ def starts(run: Run) -> Check:
     if len(run.ledger) < planned:
         advice = "the run was interrupted: measure the rest with -p resume true"
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are complete", advice)
-    found = f"{fewest} starts of each case: their range covers the true median with {stats.coverage(fewest):.1%}"
+    finding = f"{fewest} starts of each case: their range covers the true median with {stats.coverage(fewest):.1%}"
     if search := run.manifest.get("capacity"):  # which spends its starts where the decision is
-        low, rates = search["low_per_s"], [one["rate"] for one in search["probes"]]
+        low, rates = search["low_per_s"], [probe["rate"] for probe in search["probes"]]
         fewest = rates.count(low) if low else len(rates)
-        found = (
+        finding = (
             f"{fewest} starts {'at the highest rate that met the SLO' if low else 'of all rates'}; {len(rates)} in all"
         )
     advice = f"draw no conclusion: use at least {stats.LEAST_STARTS} starts (profile class)"
-    return outcome("starts", fewest >= stats.LEAST_STARTS, found, advice)
+    return outcome("starts", fewest >= stats.LEAST_STARTS, finding, advice)
 
 
 def noise(run: Run) -> Check:
@@ -364,16 +370,16 @@ def noise(run: Run) -> Check:
     ratios = {
         case: aa_ratio(np.log(run.starts_of(case)[column(0.5)].dropna().to_numpy())) for case in windowed_cases(run)
     }
-    known = {case: ratio for case, ratio in ratios.items() if not math.isnan(ratio)}
-    if not known:
+    finite = {case: ratio for case, ratio in ratios.items() if not math.isnan(ratio)}
+    if not finite:
         return Check("noise", PASS, "too few starts of calls for an A/A ratio")
-    worst = max(known, key=lambda case: known[case])
-    fewest = int(run.cases.loc[list(known), "starts"].min())
-    allowed = stationarity.aa_allowance(fewest, len(known))
-    found = f"the largest A/A ratio is {known[worst]:.1%} ({run.labels[worst]}); where start medians vary by "
-    found += f"{stationarity.QUIET_SPREAD:.0%}, chance explains up to {allowed:.1%}"
+    worst = max(finite, key=lambda case: finite[case])
+    fewest = int(run.cases.loc[list(finite), "starts"].min())
+    allowed = stationarity.aa_allowance(fewest, len(finite))
+    finding = f"the largest A/A ratio is {finite[worst]:.1%} ({run.labels[worst]}); where start medians vary by "
+    finding += f"{stationarity.QUIET_SPREAD:.0%}, chance explains up to {allowed:.1%}"
     advice = "differences below it are noise here: use more starts, a quieter machine, or another placement"
-    return outcome("noise", known[worst] <= allowed, found, advice)
+    return outcome("noise", finite[worst] <= allowed, finding, advice)
 
 
 def machine(run: Run) -> Check:
@@ -415,15 +421,15 @@ def _machines(run: Run) -> Check:
     advice = ["end other work on the hosts that are named and measure again"] if disturbed else []
     if collected := per_host.collected(run):
         disturbed += [
-            f"host {name}: its clients made {n} garbage collections in windows" for name, n in collected.items()
+            f"host {name}: its clients made {count} garbage collections in windows" for name, count in collected.items()
         ]
         advice.append(COLLECTED)
     if disturbed:
         return Check("machine", CAUTION, "; ".join(disturbed), "; ".join(advice))
-    known = run.hosts[["machine_busy_ns", "steal_ns"]].notna().all()
-    steal = "steal at most 1 % (median over starts)" if known["steal_ns"] else "steal was not recorded everywhere"
+    recorded = run.hosts[["machine_busy_ns", "steal_ns"]].notna().all()
+    steal = "steal at most 1 % (median over starts)" if recorded["steal_ns"] else "steal was not recorded everywhere"
     words = [steal, "no throttling"]
-    words.append("little other work" if known["machine_busy_ns"] else "other processes were not recorded everywhere")
+    words.append("little other work" if recorded["machine_busy_ns"] else "other processes were not recorded everywhere")
     return Check("machine", PASS, f"on each of {run.hosts['host'].nunique()} hosts: {', '.join(words)}")
 
 
@@ -442,8 +448,8 @@ def instrument(run: Run) -> Check:
         else 2e-3 * float(run.manifest["machine"].get("clock_cost_ns") or 0)
     )
     what = "the timed loop takes" if len(loopback) else "two clock readings take"
-    found = f"{what} {own:.2f} us, {own / least:.2%} of the shortest median"
-    return outcome("instrument", own <= 0.01 * least, found, "do not subtract it; smaller differences are noise")
+    finding = f"{what} {own:.2f} us, {own / least:.2%} of the shortest median"
+    return outcome("instrument", own <= 0.01 * least, finding, "do not subtract it; smaller differences are noise")
 
 
 def clocks(run: Run) -> Check:
@@ -474,7 +480,7 @@ def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
 @once
 def check(run: Run) -> list[Check]:
     """Return the outcome of every check, in the order of the card; of those on several hosts only where these were."""
-    return [one(run) for one in (*ALL, *(OF_HOSTS if len(run.hosts) else ()))]
+    return [examine(run) for examine in (*ALL, *(OF_HOSTS if len(run.hosts) else ()))]
 
 
 def tally(run: Run) -> Tally:

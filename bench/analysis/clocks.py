@@ -67,10 +67,10 @@ def known(hosts: pd.DataFrame) -> list[Known]:
 
 def apart_ns(clocks: list[Known]) -> dict[int, int]:
     """Return for each start how far instants of two of its hosts can be apart: those of the two worst known clocks."""
-    found: dict[int, list[int]] = {}
-    for one in clocks:
-        found.setdefault(one.start, []).append(one.off_ns)
-    return {start: sum(sorted(each)[-2:]) for start, each in found.items()}
+    by_start: dict[int, list[int]] = {}
+    for clock in clocks:
+        by_start.setdefault(clock.start, []).append(clock.off_ns)
+    return {start: sum(sorted(off_ns)[-2:]) for start, off_ns in by_start.items()}
 
 
 def agreement(hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> Check:
@@ -81,20 +81,24 @@ def agreement(hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> Check:
     clocks = known(hosts)
     if not clocks:
         return Check("clocks", CAUTION, "the hosts' clocks were not compared", "do not sum rates of several hosts")
-    if stepped := [one for one in clocks if one.step_ns]:
-        worst = max(stepped, key=lambda one: abs(one.step_ns))
-        found = f"the clock of host {worst.host} was set by {worst.step_ns / 1e6:+,.1f} ms in the window of start "
-        found += f"{worst.start}"
-        return Check("clocks", INVALID, found, "its times are wrong: end what sets the clock, and measure again")
+    if stepped := [clock for clock in clocks if clock.step_ns]:
+        worst = max(stepped, key=lambda clock: abs(clock.step_ns))
+        finding = f"the clock of host {worst.host} was set by {worst.step_ns / 1e6:+,.1f} ms in the window of start "
+        finding += f"{worst.start}"
+        return Check("clocks", INVALID, finding, "its times are wrong: end what sets the clock, and measure again")
     apart = apart_ns(clocks)
     share, widest = max(ns / 1e9 / windows_s.loc[start] for start, ns in apart.items()), max(apart.values())
-    least = max(clocks, key=lambda one: one.bound_ns)
-    found = f"instants of two hosts agree within {widest / 1e3:,.1f} us, {share:.2%} of the window; the largest bound "
-    found += f"of a clock's offset is {least.bound_ns / 1e3:,.1f} us (host {least.host}){_drifted(clocks)}; a duration "
-    found += f"between two hosts is known within 10% from {widest / clock_offsets.LARGEST_SHARE / 1e3:,.0f} us on"
+    least = max(clocks, key=lambda clock: clock.bound_ns)
+    finding = (
+        f"instants of two hosts agree within {widest / 1e3:,.1f} us, {share:.2%} of the window; the largest bound "
+    )
+    finding += (
+        f"of a clock's offset is {least.bound_ns / 1e3:,.1f} us (host {least.host}){_drifted(clocks)}; a duration "
+    )
+    finding += f"between two hosts is known within 10% from {widest / clock_offsets.LARGEST_SHARE / 1e3:,.0f} us on"
     advice = "the window that the hosts share, over which rates are summed, is known only roughly: use longer windows "
     advice += "(window_s), or a faster network between the hosts"
-    return outcome("clocks", share <= MOST_OF_WINDOW, found, advice)
+    return outcome("clocks", share <= MOST_OF_WINDOW, finding, advice)
 
 
 def _drifted(clocks: list[Known]) -> str:

@@ -101,12 +101,12 @@ def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
     if a.id == b.id:
         raise UsageError(f"both names mean run {a.id}: name two runs (compare.ipynb compares the cases of one run)")
     unlike = machines(a) != machines(b)
-    found = []
+    comparisons = []
     for case_a, case_b in _pairs(a, b):
         for name in QUANTITIES:
             theirs, ours = _logs(a, case_a, name, unlike), _logs(b, case_b, name, unlike)
-            found.append(_compared(a.labels[case_a], name, theirs, ours, margin, paired=False))
-    return at_once([one for one in found if one])
+            comparisons.append(_compared(a.labels[case_a], name, theirs, ours, margin, paired=False))
+    return at_once([comparison for comparison in comparisons if comparison])
 
 
 def machines(run: Run) -> list[str]:
@@ -120,26 +120,28 @@ def at_once(found: list[Comparison]) -> list[Comparison]:
 
     A difference that is no longer significant becomes inconclusive: of twenty pairs of equal cases one differs.
     """
-    chances = pd.Series([one.chance for one in found], dtype=float)
-    adjusted = chances.groupby([one.quantity for one in found]).transform(lambda p: intervals.holm(p.to_numpy()))
-    return [_adjusted(one, float(chance)) for one, chance in zip(found, adjusted, strict=True)]
+    chances = pd.Series([comparison.chance for comparison in found], dtype=float)
+    adjusted = chances.groupby([comparison.quantity for comparison in found]).transform(
+        lambda p: intervals.holm(p.to_numpy())
+    )
+    return [_adjusted(comparison, float(chance)) for comparison, chance in zip(found, adjusted, strict=True)]
 
 
-def _adjusted(one: Comparison, chance: float) -> Comparison:
-    lost = one.verdict == DIFFERENT and chance > 1 - intervals.CONFIDENCE
-    more = max(one.more_starts, 2 * intervals.LEAST_PAIRS) if lost else one.more_starts
-    return replace(one, chance=chance, verdict=UNKNOWN if lost else one.verdict, more_starts=more)
+def _adjusted(comparison: Comparison, chance: float) -> Comparison:
+    lost = comparison.verdict == DIFFERENT and chance > 1 - intervals.CONFIDENCE
+    more = max(comparison.more_starts, 2 * intervals.LEAST_PAIRS) if lost else comparison.more_starts
+    return replace(comparison, chance=chance, verdict=UNKNOWN if lost else comparison.verdict, more_starts=more)
 
 
 def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
     """Return the comparison of two cases of one run, paired by block: a disturbance of a block acts on both."""
     label = f"{run.labels[case_b]} against {run.labels[case_a]}"
-    found = []
+    comparisons = []
     for name in QUANTITIES:
         theirs, ours = _logs(run, case_a, name), _logs(run, case_b, name)
         both = theirs.index.intersection(ours.index)
-        found.append(_compared(label, name, theirs.loc[both], ours.loc[both], MARGIN, paired=True))
-    return [one for one in found if one]
+        comparisons.append(_compared(label, name, theirs.loc[both], ours.loc[both], MARGIN, paired=True))
+    return [comparison for comparison in comparisons if comparison]
 
 
 @once
@@ -166,28 +168,28 @@ def _key(run: Run, case: int) -> str:
     return json.dumps({name: value for name, value in of.items() if name not in NOT_THE_QUESTION}, sort_keys=True)
 
 
-def _pairs(a: Run, b: Run) -> list[tuple[int, int]]:
+def _pairs(run_a: Run, run_b: Run) -> list[tuple[int, int]]:
     """Return the pairs of cases that are the same in both runs, without loopback."""
-    ours = {_key(b, case): case for case in b.numbers}
-    found = [(case, ours[_key(a, case)]) for case in a.numbers if _key(a, case) in ours]
-    found = [pair for pair in found if a.case(pair[0]).system != "loopback"]
-    if not found:
+    ours = {_key(run_b, case): case for case in run_b.numbers}
+    pairs = [(case, ours[_key(run_a, case)]) for case in run_a.numbers if _key(run_a, case) in ours]
+    pairs = [pair for pair in pairs if run_a.case(pair[0]).system != "loopback"]
+    if not pairs:
         raise DataError(
-            f"runs {a.id} and {b.id} have no case in common: compare runs of the same system, transport, options, "
-            "payload, placement and clients"
+            f"runs {run_a.id} and {run_b.id} have no case in common: compare runs of the same system, transport, "
+            "options, payload, placement and clients"
         )
-    return found
+    return pairs
 
 
 def values(run: Run, case: int, name: str) -> "pd.Series[float]":
     """Return one quantity of each start of a case; index: block."""
     rows = run.starts_of(case)
     if name == "cpu_us_per_call":
-        known = rows[["client_cpu_us_per_call", "server_cpu_us_per_call"]].sum(axis=1, skipna=False)
-        found = known + rows[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
+        ends = rows[["client_cpu_us_per_call", "server_cpu_us_per_call"]].sum(axis=1, skipna=False)
+        quantity = ends + rows[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
     else:
-        found = rows[name]
-    return found.set_axis(rows["block"])
+        quantity = rows[name]
+    return quantity.set_axis(rows["block"])
 
 
 def _baseline(run: Run, case: int, name: str) -> float:

@@ -16,13 +16,13 @@ def overloaded(run: Run) -> list[int]:
     A queue grew if the median response time of the last fifth of the requests is above 1.5 times that of the third
     fifth and above ten median round trips of the first fifth.
     """
-    found = []
+    cases = []
     for case in run.find(load="open"):
-        each = [_piles_up(rows) for _, rows in run.samples_of(case).groupby("start")]
+        grew = [_piles_up(rows) for _, rows in run.samples_of(case).groupby("start")]
         dropped = run.cases.loc[case, "achieved"] < LEAST_ACHIEVED
-        if (dropped and _is_busy(run, case)) or (each and np.mean(each) > 0.5):
-            found.append(case)
-    return found
+        if (dropped and _is_busy(run, case)) or (grew and np.mean(grew) > 0.5):
+            cases.append(case)
+    return cases
 
 
 def _piles_up(rows: pd.DataFrame) -> bool:

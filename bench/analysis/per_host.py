@@ -78,21 +78,21 @@ def agreement(run: Run) -> Check:
     if apart:
         case = next((case for case, merged in apart.items() if merged.verdict == DIFFER), min(apart))
         others = f" and {len(apart) - 1} other case{'s' * (len(apart) > 2)}" if len(apart) > 1 else ""
-        found = f"not pooled in {run.labels[case]}{others}: quantiles are those of {described(run, case)}"
+        finding = f"not pooled in {run.labels[case]}{others}: quantiles are those of {described(run, case)}"
         advice = (
             "look at the quantiles of each host; a host farther away, or with less CPU left, measures something else"
         )
         if apart[case].verdict != DIFFER:
             advice = f"use more starts: hosts are pooled once their intervals are within {MARGIN:.0%}"
-        return Check("hosts", CAUTION, found, advice)
+        return Check("hosts", CAUTION, finding, advice)
     kinds = list(dict.fromkeys(merged.kind for merged in shown.values()))
     words = {
         LATENCY: "the host that measures latency reports all quantiles",
         POOLED: f"hosts that load agree within {MARGIN:.0%} on the median, and are pooled",
         ALONE: "one host loads",
     }
-    found = listed(words[kind] for kind in kinds if kind in words) or "no case of several hosts"
-    return Check("hosts", PASS, found)
+    finding = listed(words[kind] for kind in kinds if kind in words) or "no case of several hosts"
+    return Check("hosts", PASS, finding)
 
 
 def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:
@@ -189,10 +189,13 @@ def _cpus(run: Run, host: str) -> str:
 
 def headline(run: Run) -> str:
     """Return whose calls the quantiles of a run describe, one sentence for all cases; "" for a run of one machine."""
-    found = pd.Series({case: described(run, case) for case in run.merged if run.case(case).system != "loopback"})
-    if found.empty:
+    descriptions = pd.Series({case: described(run, case) for case in run.merged if run.case(case).system != "loopback"})
+    if descriptions.empty:
         return ""
-    groups = {str(words): [number_of(case) for case in cases] for words, cases in found.groupby(found).groups.items()}
+    groups = {
+        str(words): [number_of(case) for case in cases]
+        for words, cases in descriptions.groupby(descriptions).groups.items()
+    }
     if len(groups) == 1:
         return f"Quantiles: of {next(iter(groups))}."
     parts = [f"{words} ({len(cases)} case{'s' * (len(cases) > 1)})" for words, cases in groups.items()]

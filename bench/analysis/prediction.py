@@ -43,19 +43,19 @@ def predict(run: Run) -> Prediction | None:
         return None
     case, most = number_of(alone.index[0]), number_of(rows["clients"].idxmax())
     room = _client_cpus(run, most)
-    found = [one for one in resources(run, case) if np.all(one.demand_us > 0)]
+    used = [resource for resource in resources(run, case) if np.all(resource.demand_us > 0)]
     starts = run.starts_of(case)
     round_trips = starts["mean_rtt_us"].to_numpy()
     cycles = 1e6 / starts["rate_per_s"].to_numpy()
     numbers = np.arange(1, int(rows["clients"].max()) + 1)
-    each = [
-        _of_start(found, place, room, round_trip, max(0.0, cycle - round_trip), numbers)
+    predictions = [
+        _of_start(used, place, room, round_trip, max(0.0, cycle - round_trip), numbers)
         for place, (round_trip, cycle) in enumerate(zip(round_trips, cycles, strict=True))
     ]
-    asymptote, rate = (1e6 * np.array(values) for values in zip(*each, strict=True))
+    asymptote, rate = (1e6 * np.array(values) for values in zip(*predictions, strict=True))
     middle = np.median(rate, axis=0)
     think = float(np.median(np.maximum(0.0, cycles - round_trips)))
-    limit = max(found, key=lambda one: np.median(one.demand_us) / _servers(one, room))
+    limit = max(used, key=lambda resource: np.median(resource.demand_us) / _servers(resource, room))
     return Prediction(
         numbers,
         np.median(asymptote, axis=0),
@@ -69,20 +69,20 @@ def predict(run: Run) -> Prediction | None:
 
 def _client_cpus(run: Run, case: int) -> int:
     """Return how many CPUs the largest number of clients can use."""
-    return next(one.cpus for one in resources(run, case) if "client" in one.roles)
+    return next(resource.cpus for resource in resources(run, case) if "client" in resource.roles)
 
 
-def _servers(one: Resource, room: int) -> int:
+def _servers(resource: Resource, room: int) -> int:
     """Return the CPUs of a resource once there are many clients: theirs are more than one client's."""
-    return room if "client" in one.roles else one.cpus
+    return room if "client" in resource.roles else resource.cpus
 
 
 def _of_start(
-    found: list[Resource], place: int, room: int, round_trip: float, think: float, clients: Array
+    used: list[Resource], place: int, room: int, round_trip: float, think: float, clients: Array
 ) -> tuple[Array, Array]:
     """Return the asymptote and the MVA prediction of one start; a thread is no CPU of its own, but it limits both."""
-    demands = [Demand(float(one.demand_us[place]), _servers(one, room)) for one in found]
-    on_cpus = [demand for demand, one in zip(demands, found, strict=True) if not one.is_thread]
+    demands = [Demand(float(resource.demand_us[place]), _servers(resource, room)) for resource in used]
+    on_cpus = [demand for demand, resource in zip(demands, used, strict=True) if not resource.is_thread]
     asymptote = queueing.bounds(round_trip, think, demands, clients)
     return asymptote, np.minimum(asymptote, queueing.mva(round_trip, think, on_cpus, len(clients)))
 
@@ -100,9 +100,9 @@ def capacity_at(run: Run, case: int) -> tuple[str, float]:
     CPUs over demand, with the CPU time per call measured in that case (the utilization law): median over its starts.
     """
     rates = {
-        one.name: float(np.median(1e6 * one.cpus / one.demand_us))
-        for one in resources(run, case)
-        if np.all(one.demand_us > 0)
+        resource.name: float(np.median(1e6 * resource.cpus / resource.demand_us))
+        for resource in resources(run, case)
+        if np.all(resource.demand_us > 0)
     }
-    name = min(rates, key=lambda each: rates[each])
+    name = min(rates, key=lambda name: rates[name])
     return name, rates[name]

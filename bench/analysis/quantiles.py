@@ -49,9 +49,9 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     if generator := run.case(case).generator:
         return _reported(run, case, p, time, generator)
     calls, needed = times(run, case, time), stats.needed_samples(p)
-    each = [stats.carried(values.to_numpy(), p) for _, values in calls.groupby(level=0)]
-    if each and not any(map(math.isnan, each)):
-        return Quantile(*stats.across_starts(each), STARTS, needed, len(calls))
+    by_start = [stats.carried(values.to_numpy(), p) for _, values in calls.groupby(level=0)]
+    if by_start and not any(map(math.isnan, by_start)):
+        return Quantile(*stats.across_starts(by_start), STARTS, needed, len(calls))
     if len(calls) < needed:
         return Quantile(math.nan, math.nan, math.nan, "", needed, len(calls))
     worth = sum(intervals.effective_size(rows.to_numpy()) for _, rows in calls.groupby(level=0))
@@ -62,9 +62,9 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
 def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quantile:
     """Return the median and the range of the values that the starts' reports hold; no interval within a start."""
     reported = run.starts_of(case)[column(p)]
-    known = time == "rtt" and len(reported) > 0 and bool(reported.notna().all())
-    value = stats.across_starts(reported) if known else (math.nan,) * 3
-    return Quantile(*value, STARTS if known else "", stats.needed_samples(p), 0, generator)
+    is_reported = time == "rtt" and len(reported) > 0 and bool(reported.notna().all())
+    value = stats.across_starts(reported) if is_reported else (math.nan,) * 3
+    return Quantile(*value, STARTS if is_reported else "", stats.needed_samples(p), 0, generator)
 
 
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":
@@ -77,14 +77,14 @@ def times(run: Run, case: int, time: str) -> "pd.Series[float]":
     if time == "lag" and "share" in rows:
         rows = rows[rows["share"] == 1]
     kept = rows["warm"] & ~was_waiting(rows) if time == "lag" else rows["warm"]
-    found = {"rtt": rows["rtt_ns"], "lag": rows["lag_ns"], "response": rows["rtt_ns"] + rows["lag_ns"]}[time]
-    return (found[kept] / 1e3).set_axis(rows.loc[kept, "start"])
+    times_ns = {"rtt": rows["rtt_ns"], "lag": rows["lag_ns"], "response": rows["rtt_ns"] + rows["lag_ns"]}[time]
+    return (times_ns[kept] / 1e3).set_axis(rows.loc[kept, "start"])
 
 
 def crossed(quantiles: Iterable[tuple[float, Quantile]]) -> str:
     """Return the words for quantiles that are out of order: over starts or over all calls they may be."""
-    known = [(p, quantile) for p, quantile in quantiles if not math.isnan(quantile.value)]
-    for (p, lower), (q, upper) in itertools.pairwise(known):
+    finite = [(p, quantile) for p, quantile in quantiles if not math.isnan(quantile.value)]
+    for (p, lower), (q, upper) in itertools.pairwise(finite):
         if lower.value > upper.value:
             return f"; p{100 * p:g} (median over starts) > p{100 * q:g} (all calls)"
     return ""

@@ -39,29 +39,31 @@ def resources(run: Run, case: int) -> list[Resource]:
         if starts[f"{role}_cpu_us_per_call"].notna().all():
             places.setdefault(_place(starts, role), []).append(role)
     everywhere = int(run.manifest["machine"]["cpus_allowed"])
-    found = [_resource(starts, roles, len(cpus.split(",")) if cpus else everywhere) for cpus, roles in places.items()]
-    server_cpus = next((len(cpus.split(",")) if cpus else everywhere for cpus, r in places.items() if "server" in r), 1)
+    groups = [_resource(starts, roles, len(cpus.split(",")) if cpus else everywhere) for cpus, roles in places.items()]
+    server_cpus = next(
+        (len(cpus.split(",")) if cpus else everywhere for cpus, roles in places.items() if "server" in roles), 1
+    )
     workers = int(run.case(case).options.get("workers", 1))
-    return [*found, _threads(starts, workers)] if server_cpus > workers else found
+    return [*groups, _threads(starts, workers)] if server_cpus > workers else groups
 
 
 def _of_hosts(run: Run, case: int, starts: pd.DataFrame) -> list[Resource]:
     """Return the CPUs of the hosts that load, as utilized as the busiest of them, and those of the server's host."""
-    mine = run.hosts[run.hosts["start"].isin(starts.index)]
-    loading, serving = mine[mine["clients"] > 0], mine[mine["role"] == "server"]
-    found = []
+    rows = run.hosts[run.hosts["start"].isin(starts.index)]
+    loading, serving = rows[rows["clients"] > 0], rows[rows["role"] == "server"]
+    groups = []
     if len(loading) and starts["client_cpu_us_per_call"].notna().all():
         shares = run.shares(loading, starts["window_s"]).groupby(loading["host"]).median()
         cpus = [min(_cpus(run, row.host), row.clients) for row in loading.drop_duplicates("host").itertuples()]
         name = f"the clients' CPU on host {shares.idxmax()}" if len(shares) > 1 else "the clients' CPU"
         demand = starts["client_cpu_us_per_call"].to_numpy()
-        found = [Resource(_plural(name, sum(cpus)), ("client",), sum(cpus), demand, float(shares.max()))]
+        groups = [Resource(_plural(name, sum(cpus)), ("client",), sum(cpus), demand, float(shares.max()))]
     roles = [role for role in ROLES[1:] if starts[f"{role}_cpu_us_per_call"].notna().all()]
     if serving.empty or "server" not in roles:
-        return found
+        return groups
     cpus_there, workers = _cpus(run, serving["host"].iloc[0]), int(run.case(case).options.get("workers", 1))
-    found.append(_resource(starts, roles, cpus_there))
-    return [*found, _threads(starts, workers)] if cpus_there > workers else found
+    groups.append(_resource(starts, roles, cpus_there))
+    return [*groups, _threads(starts, workers)] if cpus_there > workers else groups
 
 
 def _cpus(run: Run, host: str) -> int:
@@ -102,7 +104,7 @@ def _threads(starts: pd.DataFrame, workers: int) -> Resource:
 
 def full(found: list[Resource]) -> list[Resource]:
     """Return the resources that are saturated."""
-    return [one for one in found if one.busy > FULL]
+    return [resource for resource in found if resource.busy > FULL]
 
 
 GROWN = 1.1  # twice the callers make more than this times the calls per second, or they add none
@@ -126,9 +128,9 @@ def _callers(run: Run, case: int) -> int:
     return run.case(case).under_way
 
 
-def _alike(run: Run, one: int, other: int) -> bool:
+def _alike(run: Run, few: int, many: int) -> bool:
     """Return whether two cases differ in nothing but how many call."""
-    first, second = (vars(run.case(case)) | {"clients": 0, "callers": 0, "outstanding": 0} for case in (one, other))
+    first, second = (vars(run.case(case)) | {"clients": 0, "callers": 0, "outstanding": 0} for case in (few, many))
     return first == second
 
 

@@ -51,7 +51,7 @@ def levels(run: Run, case: int, cases: int) -> Levels:
     """
     starts = run.ledger_of(case).index
     rows = run.samples_of(case, warm=True).groupby("start")
-    calls = [(each["rtt_ns"].to_numpy(), each["t_send_ns"].to_numpy()) for _, each in rows]
+    calls = [(of_start["rtt_ns"].to_numpy(), of_start["t_send_ns"].to_numpy()) for _, of_start in rows]
     if len(calls) < LEAST_STARTS:
         return Levels(0.0, 0.0, False)
     drifts = np.array([steady_state.drift(rtt_ns, send_ns) for rtt_ns, send_ns in calls])
@@ -76,12 +76,12 @@ def _agreed_step(starts: Iterable[Array], tests: int) -> float:
 
     Student's t of level of the part - level of the start over the starts, 5 % shared by all parts and tests.
     """
-    each = [_parts(values) for values in starts if len(values) >= PARTS * steady_state.SHORTEST]
-    if len(each) < LEAST_STARTS:
+    parts = [_parts(values) for values in starts if len(values) >= PARTS * steady_state.SHORTEST]
+    if len(parts) < LEAST_STARTS:
         return 0.0
-    changes = np.array(each)  # (starts, parts)
-    means, errors = changes.mean(axis=0), changes.std(axis=0, ddof=1) / math.sqrt(len(each))
-    critical = special.stdtrit(len(each) - 1, 1 - ALARMS / 2 / (PARTS * tests))
+    changes = np.array(parts)  # (starts, parts)
+    means, errors = changes.mean(axis=0), changes.std(axis=0, ddof=1) / math.sqrt(len(parts))
+    critical = special.stdtrit(len(parts) - 1, 1 - ALARMS / 2 / (PARTS * tests))
     agreed = means[(np.abs(means) > critical * errors) & (np.abs(means) > math.log1p(STEP))]
     return float(np.expm1(agreed[np.argmax(np.abs(agreed))])) if len(agreed) else 0.0
 

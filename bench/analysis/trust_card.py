@@ -60,4 +60,4 @@ class Tally:
 
 def tally(checks: Iterable[Check]) -> Tally:
     """Return how many of these checks passed."""
-    return Tally({one.name: one.verdict for one in checks})
+    return Tally({check.name: check.verdict for check in checks})

@@ -14,22 +14,22 @@ from bench.text import listed
 
 def differences(a: Run, b: Run) -> list[str]:
     """Return a line for each recorded difference between two runs: machine, versions, revision, window."""
-    found = []
+    lines = []
     for name in sorted(a.manifest["machine"].keys() | b.manifest["machine"].keys()):
-        one, other = (run.manifest["machine"].get(name) for run in (a, b))
-        if one != other and name != "clock_cost_ns":
-            found.append(f"machine {name}: {one}, {other}")
+        value_a, value_b = (run.manifest["machine"].get(name) for run in (a, b))
+        if value_a != value_b and name != "clock_cost_ns":
+            lines.append(f"machine {name}: {value_a}, {value_b}")
     if any("hosts" in run.manifest for run in (a, b)) and machines(a) != machines(b):
-        found.append(f"hosts: {listed(machines(a))}; {listed(machines(b))}")
+        lines.append(f"hosts: {listed(machines(a))}; {listed(machines(b))}")
     for name in sorted(a.manifest["versions"].keys() | b.manifest["versions"].keys()):
-        one, other = (run.manifest["versions"].get(name) for run in (a, b))
-        if one != other and None not in (one, other):  # a run holds the versions of its own systems only
-            found.append(f"version of {name}: {one}, {other}")
+        value_a, value_b = (run.manifest["versions"].get(name) for run in (a, b))
+        if value_a != value_b and None not in (value_a, value_b):  # a run holds the versions of its own systems only
+            lines.append(f"version of {name}: {value_a}, {value_b}")
     if a.manifest["git"] != b.manifest["git"]:
-        found.append(f"revision: {a.manifest['git']['revision']}, {b.manifest['git']['revision']}")
+        lines.append(f"revision: {a.manifest['git']['revision']}, {b.manifest['git']['revision']}")
     if a.plan.window_s != b.plan.window_s:
-        found.append(f"window: {a.plan.window_s:g} s, {b.plan.window_s:g} s")
-    return found
+        lines.append(f"window: {a.plan.window_s:g} s, {b.plan.window_s:g} s")
+    return lines
 
 
 def left_out(run: Run, cases: Iterable[int]) -> list[str]:
@@ -55,11 +55,15 @@ def record(one: Comparison) -> dict[str, Any]:
 def verdict_text(found: list[Comparison], fail_if_slower: str | None) -> tuple[str, bool]:
     """Return a closing line, and whether B is slower than ``fail_if_slower`` ("5%" or 0.05) in some quantity."""
     limit = None if fail_if_slower is None else share(fail_if_slower)
-    worse = [one for one in found if limit is not None and one.slower_by > limit]
+    worse = [comparison for comparison in found if limit is not None and comparison.slower_by > limit]
     if worse:
-        names = listed(f"{one.case} ({one.quantity}, at least {one.slower_by:.0%})" for one in worse)
+        names = listed(
+            f"{comparison.case} ({comparison.quantity}, at least {comparison.slower_by:.0%})" for comparison in worse
+        )
         return f"slower than allowed ({limit:.0%}): {names}", True
-    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (DIFFERENT, SAME, UNKNOWN)}
+    counts = {
+        verdict: sum(comparison.verdict == verdict for comparison in found) for verdict in (DIFFERENT, SAME, UNKNOWN)
+    }
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), False
 
 

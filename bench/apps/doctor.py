@@ -35,8 +35,8 @@ def findings() -> Iterator[Finding]:
 
 def _processor() -> Finding:
     kind = {True: "virtual machine", False: "real machine", None: "machine"}[machine.is_virtual()]
-    found = f"{machine.cpu_model()}, {len(placement.allowed())} CPUs for this process, {kind}"
-    return Finding("processor", found)
+    finding = f"{machine.cpu_model()}, {len(placement.allowed())} CPUs for this process, {kind}"
+    return Finding("processor", finding)
 
 
 def _clock() -> Finding:
@@ -66,19 +66,19 @@ def _others() -> Finding:
     steal = machine.steal_s()
     busy = psutil.cpu_percent(interval=1.0) * (psutil.cpu_count() or 1)
     taken = (machine.steal_s() or 0) - (steal or 0)
-    found = f"{busy:.0f} % of one CPU in use, {taken * 100:.0f} % stolen by the hypervisor"
+    finding = f"{busy:.0f} % of one CPU in use, {taken * 100:.0f} % stolen by the hypervisor"
     quiet = busy < 15 and taken < 0.02
-    return Finding("other work", found, "" if quiet else "close browsers, builds, indexers; measure again when quiet")
+    return Finding("other work", finding, "" if quiet else "close browsers, builds, indexers; measure again when quiet")
 
 
 def _hiccups() -> Finding:
     """Sleep 1 ms repeatedly; the excess is delay by the machine."""
     calls = measure(Case("pause", "inproc", placement=placement.default()), 0.5, seed=1).calls[0]
     middle, _, worst = stats.across_starts(list((calls[1] - calls[0]) / 1e3 - 1000))
-    found = f"sleeping 1 ms takes {middle:.0f} us longer (median), {worst:.0f} us at worst"
+    finding = f"sleeping 1 ms takes {middle:.0f} us longer (median), {worst:.0f} us at worst"
     return Finding(
         "hiccups",
-        found,
+        finding,
         "" if worst < 3000 else "expect stalls of this size in the tail latency: use more starts",
     )
 

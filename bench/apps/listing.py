@@ -60,7 +60,7 @@ def hosts_rows(asked: Mapping[str, Any], has_target: bool = False) -> list[dict[
     from bench.measurement.hosts.host import clocks_of
 
     scheduler = asked["scheduler"]
-    with remote.client(scheduler) as found, remote.hosts_of(found, scheduler) as there:
+    with remote.client(scheduler) as connection, remote.hosts_of(connection, scheduler) as there:
         assignment = roles.assigned(asked, there)
         assignment = roles.for_target(asked, assignment) if has_target else assignment
         rows = []
@@ -158,12 +158,12 @@ def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_js
 
     run_a, run_b = Run(stored.find(a)), Run(stored.find(b))
     limit = verdicts.share(margin)
-    found = comparison.compare(run_a, run_b, limit)
-    resolution = budget.resolution(run_b, found, limit)
+    comparisons = comparison.compare(run_a, run_b, limit)
+    resolution = budget.resolution(run_b, comparisons, limit)
     differ = verdicts.differences(run_a, run_b)
-    closing, failed = verdicts.verdict_text(found, fail_if_slower)
+    closing, failed = verdicts.verdict_text(comparisons, fail_if_slower)
     if as_json:
-        records = [verdicts.record(comparison) for comparison in found]
+        records = [verdicts.record(comparison) for comparison in comparisons]
         parts = {"a": run_a.id, "b": run_b.id, "differ": differ, "resolution": resolution, "comparisons": records}
         return json.dumps(parts, indent=1), failed
     head = [
@@ -174,7 +174,7 @@ def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_js
         resolution,
     ]
     missing = [f"run {run.id}: {text}" for run in (run_a, run_b) for text in verdicts.left_out(run, run.cases.index)]
-    return "\n".join([*head, "", *map(str, found), *missing, "", closing]), failed
+    return "\n".join([*head, "", *map(str, comparisons), *missing, "", closing]), failed
 
 
 def figure_text(name: str) -> str:
@@ -210,10 +210,10 @@ def provenance(figure: Path) -> dict[str, str]:
         raise DataError(
             f"cannot read {quoted(str(figure))}: {reason.strerror}; figures are in {paths.shown(paths.figures())}"
         ) from reason
-    found = re.search(_PROVENANCE, content)
-    if not found:
+    match = re.search(_PROVENANCE, content)
+    if not match:
         raise DataError(f"{figure} carries no provenance: it was not saved by this program, or was converted later")
-    return {key: value.decode() for key, value in found.groupdict().items()}
+    return {key: value.decode() for key, value in match.groupdict().items()}
 
 
 _PROVENANCE = (

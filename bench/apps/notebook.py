@@ -66,9 +66,9 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
 
 def _asked(notebook: str, namespace: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return a notebook's parameters in a namespace, and those given; UsageError for one that it does not have."""
-    known = registry.parameters(notebook)
-    registry.refuse_unknown(notebook, [*_injected(namespace), *given], known)
-    return {name: namespace[name] for name in known if name in namespace} | given
+    parameters = registry.parameters(notebook)
+    registry.refuse_unknown(notebook, [*_injected(namespace), *given], parameters)
+    return {name: namespace[name] for name in parameters if name in namespace} | given
 
 
 def _injected(namespace: Mapping[str, Any]) -> list[str]:
@@ -174,8 +174,8 @@ def _bar(total: int, expected_s: float) -> Any:
 def is_watched() -> bool:
     """Return whether this kernel belongs to a notebook or page that a person has open (papermill opens none)."""
     served = os.environ.get("SERVER_SOFTWARE", "").startswith("voila/")
-    known = any(name in os.environ for name in ("JPY_SESSION_NAME", "VSCODE_PID"))
-    return "ipykernel" in sys.modules and (known or served)
+    has_session = any(name in os.environ for name in ("JPY_SESSION_NAME", "VSCODE_PID"))
+    return "ipykernel" in sys.modules and (has_session or served)
 
 
 class Folded(HTML):

@@ -20,8 +20,8 @@ def command(folder: Folder) -> str:
     """
     plan, asked = folder.plan(), folder.manifest().get("parameters")
     usual = registry.parameters(plan.notebook) if registry.has_plan(plan.notebook) else {}
-    known = _of_plan(plan) if asked is None else asked
-    given = {name: known[name] for name in usual if name in known}  # in the notebook's order
+    parameters = _of_plan(plan) if asked is None else asked
+    given = {name: parameters[name] for name in usual if name in parameters}  # in the notebook's order
     words = [f" -p {name} {word(value)}" for name, value in given.items() if not _is_equal(value, usual[name])]
     comment = "" if asked is not None else "  # other parameters were not recorded; see its plan"
     return f"python -m bench run {plan.notebook}{''.join(words)}{comment}"
@@ -36,8 +36,8 @@ def _is_equal(value: Any, other: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     """Return a value that was typed, with a list for a tuple, and None for an empty text."""
-    found = literal(value)
-    return list(found) if isinstance(found, tuple) else found
+    parsed = literal(value)
+    return list(parsed) if isinstance(parsed, tuple) else parsed
 
 
 def _of_plan(plan: Plan) -> dict[str, Any]:

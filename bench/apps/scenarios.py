@@ -33,17 +33,17 @@ class Chosen:
 
 def notebooks() -> dict[str, Path]:
     """Return the notebooks by name; UsageError if the laboratory's folder has none."""
-    found = {file.stem: file for file in sorted(paths.notebooks().glob("[a-z]*.ipynb")) if file.stem != "out"}
-    if not found:
+    by_name = {file.stem: file for file in sorted(paths.notebooks().glob("[a-z]*.ipynb")) if file.stem != "out"}
+    if not by_name:
         where = quoted(str(paths.notebooks()))
         raise UsageError(f"there are no notebooks in {where}: name a checkout of Roundtrip in ROUNDTRIP_HOME")
-    return found
+    return by_name
 
 
 def files() -> dict[str, Path]:
     """Return the files of the scenarios by name, NOTEBOOK.SCENARIO."""
-    found = (paths.home() / "papermill_params").glob("[a-z]*.*.yaml")
-    return {file.name.removesuffix(".yaml"): file for file in sorted(found)}
+    scenarios = (paths.home() / "papermill_params").glob("[a-z]*.*.yaml")
+    return {file.name.removesuffix(".yaml"): file for file in sorted(scenarios)}
 
 
 def chosen(name: str) -> Chosen:

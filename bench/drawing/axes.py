@@ -174,7 +174,9 @@ def looks(run: Run) -> dict[int, Look]:
     """Return the look of each case, the same for equal system and transport; loopback is grey."""
     pairs = list(dict.fromkeys((case.system, case.transport) for case in run.plan.cases if case.system != "loopback"))
     chosen = {pair: look(place) for place, pair in enumerate(pairs)}
-    return {i: chosen.get((case.system, case.transport), Look(GREY, "o")) for i, case in enumerate(run.plan.cases)}
+    return {
+        number: chosen.get((case.system, case.transport), Look(GREY, "o")) for number, case in enumerate(run.plan.cases)
+    }
 
 
 def lines(run: Run, axes: Axes, cases: pd.DataFrame, x: str, y: str) -> None:

@@ -98,13 +98,18 @@ def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
     return Probe(rate, quantile, achieved, cpu_us, bool(is_met))
 
 
-def _record(goal: Objective, found: Bracket) -> dict[str, Any]:
+def _record(goal: Objective, bracket: Bracket) -> dict[str, Any]:
     """Return the search as the manifest stores it; values that are not known are null."""
     probes = [
-        {name: None if isnan(value) else value for name, value in asdict(probe).items()} for probe in found.probes
+        {name: None if isnan(value) else value for name, value in asdict(probe).items()} for probe in bracket.probes
     ]
-    bracket = {"low_per_s": found.low, "high_per_s": found.high, "confirmed": found.confirmed, "ended": found.ended}
-    return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, "probes": probes, **bracket}
+    ends = {
+        "low_per_s": bracket.low,
+        "high_per_s": bracket.high,
+        "confirmed": bracket.confirmed,
+        "ended": bracket.ended,
+    }
+    return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, "probes": probes, **ends}
 
 
 def line(probe: Probe, goal: Objective) -> str:

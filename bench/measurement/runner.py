@@ -47,7 +47,11 @@ def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a notebook's parameters as a manifest keeps them, without those that are not set."""
     plain = (bool, int, float, str, list, dict)
     given = {name: value for name, value in (parameters or {}).items() if value is not None}
-    return {"parameters": {name: v if isinstance(v, plain) else str(v) for name, v in given.items()}} if given else {}
+    return (
+        {"parameters": {name: value if isinstance(value, plain) else str(value) for name, value in given.items()}}
+        if given
+        else {}
+    )
 
 
 def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers: Routers) -> None:

@@ -36,8 +36,8 @@ def make(kind: str, payload_bytes: int, seed: int, content: str = "") -> list[Me
 def first(kind: str, payload_bytes: int, content: str = "") -> Message:
     """Return the first message that ``make`` returns for the seed 1, to try it; it must not be changed."""
     if content:
-        found: Message = json.loads(content)
-        return found
+        message: Message = json.loads(content)
+        return message
     return _file(kind).make(payload_bytes, random.Random(1))
 
 
@@ -108,12 +108,19 @@ class Exchange:
 
     def difference(self, reply: Any) -> str:
         """Return how a reply differs from the expected one, for an error."""
-        found, wanted = _shown(reply), _shown(self.reply)
-        if found[: len(wanted)] == wanted:
+        received, wanted = _shown(reply), _shown(self.reply)
+        if received[: len(wanted)] == wanted:
             return "a message that is not the expected one"
-        place = next((i for i, (a, b) in enumerate(zip(found, wanted, strict=False)) if a != b), len(found))
+        place = next(
+            (
+                position
+                for position, (actual, expected) in enumerate(zip(received, wanted, strict=False))
+                if actual != expected
+            ),
+            len(received),
+        )
         begin = max(0, place - 20)
-        return f"a message with {found[begin : begin + 60]!r} where {wanted[begin : begin + 60]!r} was expected"
+        return f"a message with {received[begin : begin + 60]!r} where {wanted[begin : begin + 60]!r} was expected"
 
 
 def _shown(message: Any) -> str:

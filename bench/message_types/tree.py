@@ -9,8 +9,8 @@ CHILDREN = (4, 4, 4)  # of a node on each level: 85 nodes
 
 def make(payload_bytes: int, chance: random.Random) -> dict[str, object]:
     """Return ``{"trees": [...]}``; the last of these trees is cut where the size, as JSON, comes nearest."""
-    whole, rest = divmod(payload_bytes, EXAMPLE_BYTES)
-    trees = [_node(chance, CHILDREN) for _ in range(whole)]
+    examples, rest = divmod(payload_bytes, EXAMPLE_BYTES)
+    trees = [_node(chance, CHILDREN) for _ in range(examples)]
     nodes = round(85 * rest / EXAMPLE_BYTES)
     if nodes or not trees:
         trees.append(_cut(chance, max(1, nodes)))

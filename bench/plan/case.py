@@ -118,4 +118,4 @@ class Case:
 
 
 _PROPERTIES = {"is_short", "is_paced", "generator", "tls", "stream_s", "under_way", "processes"}
-_FACTORS = {known.name for known in fields(Case)} | _PROPERTIES
+_FACTORS = {factor.name for factor in fields(Case)} | _PROPERTIES

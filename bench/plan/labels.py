@@ -59,7 +59,9 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     varied = {name for name in words if len({str(getattr(peer, name)) for peer in peers}) > 1}
     shown = [text for name, text in words.items() if text and (name in varied or (paced and name == "offered_per_s"))]
     own = [peer.options for peer in peers if peer.system == case.system]
-    turned = {name: value for name, value in case.options.items() if len({str(o.get(name)) for o in own}) > 1}
+    turned = {
+        name: value for name, value in case.options.items() if len({str(options.get(name)) for options in own}) > 1
+    }
     named = {name: value for name, value in turned.items() if _is_set(case.options, name, value)}
     shown += [_option(name, value) for name, value in named.items()]
     return " ".join([case.system, case.target or case.transport, *shown])

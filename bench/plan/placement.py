@@ -76,4 +76,6 @@ def assign(placement: str, clients: int, router: bool = False) -> Placement:
         return Placement((cpus[-1],), ((cpus[-1],),) * clients, (cpus[-1],) if router else None)
     apart = cpus[2:3] or cpus[1:2] if router else []
     others = [cpu for cpu in cpus if cpu != cpus[1] and cpu not in apart]
-    return Placement((cpus[1],), tuple((others[i % len(others)],) for i in range(clients)), tuple(apart) or None)
+    return Placement(
+        (cpus[1],), tuple((others[number % len(others)],) for number in range(clients)), tuple(apart) or None
+    )

@@ -42,15 +42,15 @@ class Run(Tables):
     def part(self, cases: Sequence[int]) -> "Run":
         """Return this run with some of its measured cases; the tables are the same. ``whole`` is this run."""
         rows = self.cases.loc[list(cases)]
-        found = object.__new__(Run)
-        vars(found).update(vars(self) | {"cases": rows, "numbers": tuple(cases), "_whole": self.whole})
-        return found
+        run = object.__new__(Run)
+        vars(run).update(vars(self) | {"cases": rows, "numbers": tuple(cases), "_whole": self.whole})
+        return run
 
     @property
     def whole(self) -> "Run":
         """The run that this one is a part of, or itself."""
-        found: Run = vars(self).get("_whole", self)
-        return found
+        run: Run = vars(self).get("_whole", self)
+        return run
 
     def cases_with(self, **factors: object) -> pd.DataFrame:
         """Return the rows of ``cases`` with these factors; see ``find``."""
@@ -301,11 +301,11 @@ def once(of_run: Callable[Concatenate[Run, Given], Found]) -> Callable[Concatena
 
     What it returns is shared by all who ask: nobody changes it.
     """
-    known: WeakKeyDictionary[Run, dict[Any, Found]] = WeakKeyDictionary()
+    by_run: WeakKeyDictionary[Run, dict[Any, Found]] = WeakKeyDictionary()
 
     @functools.wraps(of_run)
     def asked(run: Run, /, *given: Given.args, **named: Given.kwargs) -> Found:
-        answers, key = known.setdefault(run, {}), (given, tuple(named.items()))
+        answers, key = by_run.setdefault(run, {}), (given, tuple(named.items()))
         if key not in answers:
             answers[key] = of_run(run, *given, **named)
         return answers[key]

@@ -24,9 +24,9 @@ def streams(stored: pd.DataFrame, ledger: pd.DataFrame) -> pd.DataFrame:
     Of a start in which no stream began after the warm-up all are warm: a stream that lasts as long as its window.
     """
     frame = stored.sort_values(["start", "stream"], kind="stable", ignore_index=True)
-    known = ledger[["case", "warm_up_ns"]].reindex(frame["start"])
-    frame["case"] = known["case"].to_numpy()
-    warm = frame["t_send_ns"] >= known["warm_up_ns"].to_numpy()
+    starts = ledger[["case", "warm_up_ns"]].reindex(frame["start"])
+    frame["case"] = starts["case"].to_numpy()
+    warm = frame["t_send_ns"] >= starts["warm_up_ns"].to_numpy()
     frame["warm"] = warm | ~warm.groupby(frame["start"]).transform("any")
     return frame
 

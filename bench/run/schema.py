@@ -368,7 +368,9 @@ def conform(table: pa.Table, name: str) -> pa.Table:
     schema = TABLES[name]
     if table.schema.equals(schema, check_metadata=True):
         return table
-    columns = [table[f.name] if f.name in table.schema.names else pa.nulls(len(table), f.type) for f in schema]
+    columns = [
+        table[field.name] if field.name in table.schema.names else pa.nulls(len(table), field.type) for field in schema
+    ]
     return pa.table(columns, schema=schema)
 
 

@@ -34,9 +34,9 @@ def warm_up_ns(
     """
     is_short = cases.map(lambda case: case.is_short).astype(bool)
     limits = cases.map(lambda case: case.max_calls * case.is_short)
-    found = ledger.groupby(limits)["window_s"].transform("min").map(stats.warm_up_ns)
-    found[~is_short] = found[~is_short].clip(lower=_detected_ns(ledger[~is_short], samples, settled))
-    return found
+    lengths_ns = ledger.groupby(limits)["window_s"].transform("min").map(stats.warm_up_ns)
+    lengths_ns[~is_short] = lengths_ns[~is_short].clip(lower=_detected_ns(ledger[~is_short], samples, settled))
+    return lengths_ns
 
 
 def _detected_ns(starts: pd.DataFrame, samples: pd.DataFrame, settled: dict[int, steady_state.Settling]) -> int:
@@ -103,7 +103,10 @@ def call_rates(samples: pd.DataFrame) -> dict[int, float]:
 def stream_rates(marks: pd.DataFrame, role: str) -> dict[int, float]:
     """Return messages per second at one end of the one-way stream of each start."""
     rows = marks[marks["role"] == role].groupby("start")
-    return {n: stats.stream_rate(m["t_ns"].to_numpy(), m["messages"].to_numpy()) for n, m in rows}
+    return {
+        start: stats.stream_rate(of_start["t_ns"].to_numpy(), of_start["messages"].to_numpy())
+        for start, of_start in rows
+    }
 
 
 def fill_in_reported(starts: pd.DataFrame, reports: pd.DataFrame) -> None:

@@ -42,8 +42,8 @@ class Tables:
 
     def machine_of(self, host: str) -> dict[str, Any]:
         """Return the machine record of a host; this machine's for one that has none."""
-        found: dict[str, Any] = self.manifest.get("hosts", {}).get(host) or self.manifest["machine"]
-        return found
+        machine: dict[str, Any] = self.manifest.get("hosts", {}).get(host) or self.manifest["machine"]
+        return machine
 
     @cached_property
     def _complete(self) -> set[int]:

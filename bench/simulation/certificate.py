@@ -51,21 +51,21 @@ def certificate(runs: int = RUNS) -> Iterator[Line]:
     yield from warm_up(runs)
 
 
-def _at_least(tried: str, found: float, wanted: float) -> Line:
-    return Line(tried, f"{found:.1%}", f">= {wanted:.0%}", found >= wanted)
+def _at_least(tried: str, share: float, wanted: float) -> Line:
+    return Line(tried, f"{share:.1%}", f">= {wanted:.0%}", share >= wanted)
 
 
-def _at_most(tried: str, found: float, wanted: float) -> Line:
-    return Line(tried, f"{found:.1%}", f"<= {wanted:.0%}", found <= wanted)
+def _at_most(tried: str, share: float, wanted: float) -> Line:
+    return Line(tried, f"{share:.1%}", f"<= {wanted:.0%}", share <= wanted)
 
 
 def quantiles() -> Line:
     """Quantiles of 1, 2, ..., n in any order are exact: the smallest number that p n of them do not exceed."""
     chance, wrong, sizes = np.random.default_rng(1), 0, [*range(1, 400), 1000, 9_999, 10_000]
-    for n in sizes:
-        values = chance.permutation(np.arange(1, n + 1))
+    for size in sizes:
+        values = chance.permutation(np.arange(1, size + 1))
         for per_mille in (500, 900, 990, 999):
-            wrong += stats.quantile(values, per_mille / 1000) != -(-per_mille * n // 1000)
+            wrong += stats.quantile(values, per_mille / 1000) != -(-per_mille * size // 1000)
     return Line("quantiles of 1 to n, n up to 10 000", f"{wrong} wrong", "0 wrong", wrong == 0)
 
 
@@ -73,8 +73,8 @@ def dependent(chance: np.random.Generator, n: int, rho: float, mean: float) -> A
     """Return an exponential series with correlated neighbours: a first-order normal series, transformed."""
     first, *noise = chance.standard_normal(n).tolist()
     series, new = [first], math.sqrt(1 - rho**2)
-    for one in noise:
-        series.append(rho * series[-1] + new * one)
+    for innovation in noise:
+        series.append(rho * series[-1] + new * innovation)
     return -mean * special.log_ndtr(-np.array(series))
 
 
@@ -83,41 +83,43 @@ def within_a_start(p: float, rho: float, runs: int) -> Line:
     truth, covered = virtual_time.law_quantile({"law": "exponential", "mean_us": 1000}, p), 0
     for number in range(runs):
         values = dependent(np.random.default_rng([number, 7]), 3000, rho, 1000.0)
-        found = intervals.quantile_interval(values, p, intervals.effective_size(values))
-        covered += found is not None and found[0] <= truth <= found[1]
+        interval = intervals.quantile_interval(values, p, intervals.effective_size(values))
+        covered += interval is not None and interval[0] <= truth <= interval[1]
     kind = f"correlated by {rho:g}" if rho else "independent"
     return _at_least(f"interval of p{100 * p:g} in one start of {kind} calls covers", covered / runs, COVERED)
 
 
 def verdicts(runs: int) -> Iterator[Line]:
     """Intervals over starts and of effects cover; equal cases are not called different; a steady level is no drift."""
-    plan, found = _compared_plan(), dict.fromkeys(("range", "paired", "unpaired", "aa", "other_aa", "drift"), 0)
+    plan, counts = _compared_plan(), dict.fromkeys(("range", "paired", "unpaired", "aa", "other_aa", "drift"), 0)
     truth = math.log(2) * 1000 + AROUND_US
     ratio = (math.log(2) * 1000 * TRUE_RATIO + AROUND_US) / truth
     last = None
     for number in range(runs):
         run = virtual_time.run(plan, number, _machine_states(number), AROUND_US)
         p50 = column(0.5)
-        found["range"] += run.cases.loc[0, f"{p50}_low"] <= truth <= run.cases.loc[0, f"{p50}_high"]
-        found["paired"] += _covers(comparison.compare_cases(run, 0, 2)[0], ratio)
-        found["aa"] += _called_different(comparison.compare_cases(run, 0, 1))
-        found["drift"] += checks.settled(run).verdict != trust_card.PASS
+        counts["range"] += run.cases.loc[0, f"{p50}_low"] <= truth <= run.cases.loc[0, f"{p50}_high"]
+        counts["paired"] += _covers(comparison.compare_cases(run, 0, 2)[0], ratio)
+        counts["aa"] += _called_different(comparison.compare_cases(run, 0, 1))
+        counts["drift"] += checks.settled(run).verdict != trust_card.PASS
         if last is not None:
-            found["other_aa"] += _called_different(comparison.compare(last, run)[:1])
-            found["unpaired"] += _covers(comparison.compare(last, run)[0], 1.0)
+            counts["other_aa"] += _called_different(comparison.compare(last, run)[:1])
+            counts["unpaired"] += _covers(comparison.compare(last, run)[0], 1.0)
         last = run
-    yield _at_least("range of 6 start medians covers the true median", found["range"] / runs, COVERED)
-    yield _at_least("effect of B on A, paired by block, covers the true ratio", found["paired"] / runs, COVERED)
-    yield _at_least("effect between two runs covers the true ratio", found["unpaired"] / (runs - 1), COVERED)
-    yield _at_most("A against A called different, paired by block", found["aa"] / runs, ALARMS)
-    yield _at_most("A against A called different, between two runs", found["other_aa"] / (runs - 1), ALARMS)
-    yield _at_most("steady runs said to drift or not to settle", found["drift"] / runs, ALARMS)
+    yield _at_least("range of 6 start medians covers the true median", counts["range"] / runs, COVERED)
+    yield _at_least("effect of B on A, paired by block, covers the true ratio", counts["paired"] / runs, COVERED)
+    yield _at_least("effect between two runs covers the true ratio", counts["unpaired"] / (runs - 1), COVERED)
+    yield _at_most("A against A called different, paired by block", counts["aa"] / runs, ALARMS)
+    yield _at_most("A against A called different, between two runs", counts["other_aa"] / (runs - 1), ALARMS)
+    yield _at_most("steady runs said to drift or not to settle", counts["drift"] / runs, ALARMS)
 
 
 def _compared_plan() -> Plan:
     """Plan case A, A again, and B, as the comparing notebook does; with exponential service times."""
-    a, b = (Case("oracle", "ipc", 100, {"law": "exponential", "mean_us": int(1000 * r)}) for r in (1, TRUE_RATIO))
-    return make_plan("compare", [a, a, b], starts=6, window_s=0.4)
+    case_a, case_b = (
+        Case("oracle", "ipc", 100, {"law": "exponential", "mean_us": int(1000 * ratio)}) for ratio in (1, TRUE_RATIO)
+    )
+    return make_plan("compare", [case_a, case_a, case_b], starts=6, window_s=0.4)
 
 
 def _machine_states(number: int) -> virtual_time.Effect:
@@ -132,13 +134,13 @@ def _machine_states(number: int) -> virtual_time.Effect:
     return effect
 
 
-def _covers(found: comparison.Comparison, truth: float) -> bool:
-    return found.low <= truth <= found.high
+def _covers(effect: comparison.Comparison, truth: float) -> bool:
+    return effect.low <= truth <= effect.high
 
 
-def _called_different(found: list[comparison.Comparison]) -> bool:
+def _called_different(effects: list[comparison.Comparison]) -> bool:
     """Return whether medians that are the same were called different."""
-    return found[0].verdict == comparison.DIFFERENT
+    return effects[0].verdict == comparison.DIFFERENT
 
 
 def open_loop(used: float, runs: int) -> Line:
@@ -168,13 +170,13 @@ def correction() -> Line:
 
 def warm_up(runs: int) -> Iterator[Line]:
     """An injected step is found within one bin, and a steady start is not cut."""
-    found = flat = 0
+    detected = flat = 0
     for number in range(runs):
         chance = np.random.default_rng([number, 3])
         calls = np.exp(0.1 * chance.standard_normal(2500)) * np.where(chance.random(2500) < 0.01, 10, 1)
         flat += steady_state.settle(calls).label == steady_state.FLAT
         step, factor = int(chance.integers(100, 1000)), chance.uniform(1.3, 3)
         settled = steady_state.settle(calls * np.where(np.arange(2500) < step, factor, 1))
-        found += settled.label == steady_state.WARM_UP and abs(settled.cut - step) <= 2500 // steady_state.BINS
-    yield _at_least("injected warm-up found, and cut within one bin of its end", found / runs, 0.95)
+        detected += settled.label == steady_state.WARM_UP and abs(settled.cut - step) <= 2500 // steady_state.BINS
+    yield _at_least("injected warm-up found, and cut within one bin of its end", detected / runs, 0.95)
     yield _at_most("steady starts said to warm up", 1 - flat / runs, ALARMS)

@@ -59,17 +59,17 @@ def opened(
     waiting = [iter(due_ns[number::connections]) for number in range(connections)]
     line = [(due / 1e3, number, due / 1e3) for number, dues in enumerate(waiting) for due in itertools.islice(dues, 1)]
     heapq.heapify(line)
-    found: list[list[tuple[float, float, float]]] = [[] for _ in range(connections)]
+    by_connection: list[list[tuple[float, float, float]]] = [[] for _ in range(connections)]
     while line:
         sent, number, due = heapq.heappop(line)
         if sent >= limit:
             continue
         free = max(free, sent + around_us / 2) + next(services)
         received = free + around_us / 2
-        found[number].append((sent, received, due))
+        by_connection[number].append((sent, received, due))
         for following in itertools.islice(waiting[number], 1):
             heapq.heappush(line, (max(following / 1e3, received), number, following / 1e3))
-    return [_ns(list(np.array(calls).T)) for calls in found if calls]
+    return [_ns(list(np.array(calls).T)) for calls in by_connection if calls]
 
 
 def _ns(times_us: list[Any]) -> Times:
@@ -90,8 +90,8 @@ def measured(
         scheduled: int | None = len(dues)
     else:
         calls, scheduled = [closed(times, around_us, window_s)], None
-    count = sum(one.shape[1] for one in calls)
-    last_ns = max(int(one[1][-1]) for one in calls)
+    count = sum(of_connection.shape[1] for of_connection in calls)
+    last_ns = max(int(of_connection[1][-1]) for of_connection in calls)
     ledger = {"window_s": last_ns / 1e9, "calls": count, "server_calls": count, "errors": 0, "scheduled": scheduled}
     busy = {"client_cpu_ns": int(count * around_us * 1e3), "server_cpu_ns": int(count * case.options["mean_us"] * 1e3)}
     switches = {"voluntary_switches": count, "involuntary_switches": 0, "gc_collections": 0, "first_rtt_ns": 1}
@@ -130,8 +130,8 @@ def run(plan: Plan, seed: int, effect: Effect = lambda start, block, case: 1.0, 
     starts = []
     for start, block, index in plan.order():
         case, law_seed = plan.cases[index], seed * 100_003 + start
-        found = measured(case, plan.window_s, plan.seed + start, law_seed, around_us, effect(start, block, index))
-        starts.append(start_record.tables(start, block, index, case, found))
+        record = measured(case, plan.window_s, plan.seed + start, law_seed, around_us, effect(start, block, index))
+        starts.append(start_record.tables(start, block, index, case, record))
     return Run(InMemory(f"virtual-{seed}", plan, starts))
 
 
@@ -143,8 +143,8 @@ def replay(run: Run) -> Run:
     around_us, starts = overhead_us(run), []
     for number, row in numbered(run.ledger[run.ledger["system"] == "oracle"]):
         case = run.case(row["case"])
-        found = measured(case, run.plan.window_s, run.plan.seed + number, 1, around_us, after=case.clients)
-        starts.append(start_record.tables(number, row["block"], row["case"], case, found))
+        record = measured(case, run.plan.window_s, run.plan.seed + number, 1, around_us, after=case.clients)
+        starts.append(start_record.tables(number, row["block"], row["case"], case, record))
     return Run(InMemory(f"{run.id} in virtual time", run.plan, starts))
 
 

@@ -51,13 +51,15 @@ def fit(workers: Array, rates: Array, amdahl: bool = False) -> Fit:
     from scipy.optimize import curve_fit
 
     x, y = np.asarray(workers, float), np.asarray(rates, float)
-    one = float(np.median(y / x))
-    start = [one, 0.05, 0.001]
+    single = float(np.median(y / x))
+    start = [single, 0.05, 0.001]
     if amdahl:
         start = start[:2]
-        found, _ = curve_fit(lambda n, a, b: law(n, a, b, 0.0), x, y, p0=start, bounds=(0, np.inf))
+        fitted, _ = curve_fit(
+            lambda count, share, cost: law(count, share, cost, 0.0), x, y, p0=start, bounds=(0, np.inf)
+        )
     else:
-        found, _ = curve_fit(law, x, y, p0=start, bounds=(0, np.inf))
-    first, contention, coherence = (float(value) for value in [*found, 0.0][:3])
+        fitted, _ = curve_fit(law, x, y, p0=start, bounds=(0, np.inf))
+    first, contention, coherence = (float(value) for value in [*fitted, 0.0][:3])
     peak = math.sqrt((1 - contention) / coherence) if coherence > 0 and contention < 1 else math.nan
     return Fit(first, contention, coherence, peak if peak <= x.max() else math.nan)

@@ -49,7 +49,7 @@ def settle(values: Array) -> Settling:
     if len(middles) < 10:
         return Settling(FLAT, 0, (float(np.median(values)),) if len(values) else ())
     edges = [0, *change_points(middles)]
-    levels = [float(np.median(middles[a:b])) for a, b in itertools.pairwise(edges)]
+    levels = [float(np.median(middles[begin:end])) for begin, end in itertools.pairwise(edges)]
     first = _begin_of_last_level(levels)
     cut, steady = edges[first], float(np.median(middles[edges[first] :]))
     if len(middles) - cut < len(middles) / 2:

@@ -162,8 +162,8 @@ def bound(server: Any, binding: Binding, options: Options) -> str:
 
 def failed(error: Any) -> TransportError:
     """Return the error for a call that failed, with a remedy where there is one."""
-    if error.code() == grpc.StatusCode.UNAVAILABLE and (known := _of_handshake(error.details() or "")):
-        return known
+    if error.code() == grpc.StatusCode.UNAVAILABLE and (failure := _of_handshake(error.details() or "")):
+        return failure
     return of_status(error.code().name, error.details())
 
 

@@ -174,8 +174,8 @@ class Conversation:
         where, size = _word.pack(self._newest), len(body)
         opening, self._opening = self._opening, b""
         if size <= self._room and size <= stream.room and size <= self._peer_frame:
-            if known := self._known.get(place):
-                stream.expected, stream.size = where.join(known.parts), known.size
+            if response := self._known.get(place):
+                stream.expected, stream.size = where.join(response.parts), response.size
             self._room -= size
             stream.room -= size
             return opening + where.join((self._head, self._block + _prefix(DATA, END_STREAM, size), body))
@@ -247,8 +247,8 @@ class Conversation:
             if self._handle(kind, flags, number, content) and stream:
                 response = self._complete(stream)
                 is_alike = stream.is_alike and len(stream.parts) > 1
-                known = (self._changes, Known(stream.parts, len(stream.body))) if is_alike else None
-                answered.append((self._end(stream), response, known))
+                recognized = (self._changes, Known(stream.parts, len(stream.body))) if is_alike else None
+                answered.append((self._end(stream), response, recognized))
         self._rest = buffer[at:]
         if len(self.outgoing) > self._most_outgoing:
             raise TransportError(

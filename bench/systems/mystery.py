@@ -70,8 +70,8 @@ def way(box: str) -> Way:
     if box not in _SEALED:
         return Way(workers=2)
     sealed = base64.b64decode(_SEALED[box])
-    stream = b"".join(hashlib.sha256(f"roundtrip mystery {box} {i}".encode()).digest() for i in range(2))
-    return Way(**json.loads(bytes(a ^ b for a, b in zip(sealed, stream, strict=False))))
+    stream = b"".join(hashlib.sha256(f"roundtrip mystery {box} {number}".encode()).digest() for number in range(2))
+    return Way(**json.loads(bytes(byte ^ mask for byte, mask in zip(sealed, stream, strict=False))))
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:

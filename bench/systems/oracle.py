@@ -136,8 +136,8 @@ def _serve_streams(binding: Binding, options: Options, service: Service) -> None
     def replies(payload: bytes) -> Iterator[bytes]:
         return service.replies(payload, gaps_ns(options))
 
-    known = SimpleNamespace(announce=service.announce, answer=service.answer, is_streaming=True, replies=replies)
-    sockets.serve(binding, sockets.Options(), cast(Service, known))
+    stand_in = SimpleNamespace(announce=service.announce, answer=service.answer, is_streaming=True, replies=replies)
+    sockets.serve(binding, sockets.Options(), cast(Service, stand_in))
 
 
 def _serve_by_program(binding: Binding, options: Options, service: Service) -> None:

@@ -234,13 +234,13 @@ def _check_generator(case: Case, module: Any) -> None:
 
 def options_of(kind: type[Any], given: Mapping[str, Any], system: str) -> dict[str, Any]:
     """Return all options of a system with their values; UsageError lists the known options or values."""
-    known = {field.name: field for field in fields(kind)}
-    if not known and given:
+    by_name = {field.name: field for field in fields(kind)}
+    if not by_name and given:
         raise UsageError(f"{system} has no options, so {', '.join(given)} cannot be set")
-    values, allowed = {name: field.default for name, field in known.items()}, choices(kind)
+    values, allowed = {name: field.default for name, field in by_name.items()}, choices(kind)
     for name, value in given.items():
-        if name not in known:
-            raise unknown(f"option of {system}", name, known)
+        if name not in by_name:
+            raise unknown(f"option of {system}", name, by_name)
         what = f"option {name} of {system}"
         values[name] = (
             _one_of(value, allowed[name], what) if name in allowed else _typed(value, type(values[name]), what)
@@ -276,9 +276,9 @@ def _typed(value: object, kind: type[Any], what: str) -> object:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind:
-        raise UsageError(f"{what} must be {_a(kind)}, not {value!r}")
+        raise UsageError(f"{what} must be {_kind_in_words(kind)}, not {value!r}")
     return value
 
 
-def _a(kind: type[Any]) -> str:
+def _kind_in_words(kind: type[Any]) -> str:
     return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}.get(kind, kind.__name__)

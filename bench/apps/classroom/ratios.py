@@ -52,7 +52,7 @@ def ratios(run: SubmittedRun, columns: Iterable[str]) -> tuple[list[Ratio], list
     refused: dict[str, list[str]] = defaultdict(list)
     starts = dict(iter(run.starts.set_index("block").groupby("case")))
     baselines = {
-        str(factors(case)): starts.get(i) for i, case in reversed([*enumerate(run.cases)]) if is_baseline(case)
+        str(factors(case)): starts.get(index) for index, case in reversed([*enumerate(run.cases)]) if is_baseline(case)
     }
     for (index, case), label in zip(enumerate(run.cases), labels(run.cases), strict=True):
         for name in () if case.system == "loopback" or is_baseline(case) else columns:

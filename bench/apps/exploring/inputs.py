@@ -44,17 +44,17 @@ def _input(kind: Any, default: Any, name: str, tooltip: str) -> widgets.Widget:
 def explained(options: type[Any]) -> dict[str, str]:
     """Return what the docstring says of each option: lines that begin with names and a colon, and what follows."""
     names = {field.name for field in fields(options)}
-    found: dict[str, str] = {}
+    explanations: dict[str, str] = {}
     for kind in reversed(options.__mro__):
         heading: list[str] = []
         for line in textwrap.dedent(_docstring(kind).partition("\n")[2]).splitlines():
             begins = re.match(r"(\w+(?:, \w+)*): (.*)", line)
             if begins and set(begins[1].split(", ")) <= names:
                 heading = begins[1].split(", ")
-                found |= dict.fromkeys(heading, begins[2])
+                explanations |= dict.fromkeys(heading, begins[2])
             elif heading and line.strip():
-                found |= {name: f"{found[name]} {line.strip()}" for name in heading}
-    return found
+                explanations |= {name: f"{explanations[name]} {line.strip()}" for name in heading}
+    return explanations
 
 
 def _docstring(kind: type[Any]) -> str:

@@ -42,7 +42,7 @@ def collect(results: Sequence[Result]) -> Run:
     cases, most = tuple(result.of for result in results), max(len(result.starts()) for result in results)
     plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={})
     facts = {name: run.manifest[name] for name in ("machine", "versions", "git")}
-    records = {name: found for result in results for name, found in result.run.manifest.get("hosts", {}).items()}
+    records = {name: record for result in results for name, record in result.run.manifest.get("hosts", {}).items()}
     facts |= {"hosts": records} if records else {}
     folder = stored.create(plan, facts | {"collected": [result.run.id for result in results]})
     folder.write_all({name: together(results, name) for name in schema.TABLES})

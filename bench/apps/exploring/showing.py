@@ -64,9 +64,9 @@ class Entry:
     @property
     def score(self) -> str:
         """How many checks passed, and the names of those that did not."""
-        found = tally(self.card)
-        passed = f"{found.passed} of {len(self.card)} checks passed"
-        return f"{passed} (not: {listed(found.others)})" if found.others else passed
+        verdicts = tally(self.card)
+        passed = f"{verdicts.passed} of {len(self.card)} checks passed"
+        return f"{passed} (not: {listed(verdicts.others)})" if verdicts.others else passed
 
 
 def entry(result: Result) -> Entry:
@@ -141,14 +141,14 @@ def numbers(entries: Sequence[Entry]) -> str:
 
 def _frame(entries: Sequence[Entry], make: Callable[[Run], pd.DataFrame]) -> pd.DataFrame:
     """Return one table of all results; a load table only of open loads, where it says more than the first."""
-    found = []
+    frames = []
     for entry in entries:
         if make is tables.loads and not entry.row.paced:
             continue
         frame = make(entry.result.run)
         label = entry.result.run.labels[entry.result.case]
-        found += [frame.loc[[label]].rename(index={label: entry.row.name})] if label in frame.index else []
-    return pd.concat(found).fillna("") if found else pd.DataFrame()
+        frames += [frame.loc[[label]].rename(index={label: entry.row.name})] if label in frame.index else []
+    return pd.concat(frames).fillna("") if frames else pd.DataFrame()
 
 
 def _table(frame: pd.DataFrame) -> str:

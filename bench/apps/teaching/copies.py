@@ -58,7 +58,7 @@ def assignment(document: Notebook) -> Notebook:
 def _derived(document: Notebook, change: Any) -> Notebook:
     made = copy.deepcopy(document)
     made["metadata"] |= KERNEL
-    made["cells"] = [one for cell in made["cells"] for one in _cells(cell, change)]
+    made["cells"] = [derived for cell in made["cells"] for derived in _cells(cell, change)]
     return made
 
 
@@ -106,7 +106,9 @@ def write(folder: Path, required: bool = False) -> list[Path]:
     for notebook in notebooks():
         document = json.loads(notebook.read_text("utf-8"))
         made = (student(document, required), assignment(document))
-        written += [_write(folder / place / notebook.name, one) for place, one in zip(PLACES, made, strict=True)]
+        written += [
+            _write(folder / place / notebook.name, version) for place, version in zip(PLACES, made, strict=True)
+        ]
     return written
 
 

@@ -16,7 +16,7 @@ EXERCISES = tuple(Exercise(name, **fields) for name, fields in _WRITTEN.items())
 def check(exercise: str, answer: object = None) -> Judgement:
     """Return the judgement of an answer to an exercise ("latency e1", "mystery A"): right, or a hint."""
     judges: dict[str, Callable[[object], Judgement]] = {box: mystery.judge(box) for box in mystery.BOXES}
-    judges |= {known.name: known.judge for known in EXERCISES}
+    judges |= {entry.name: entry.judge for entry in EXERCISES}
     if exercise not in judges:
         raise unknown("exercise", exercise, judges)
     if answer is None or answer == "":

@@ -84,16 +84,16 @@ def measured(run: Run, question: Question) -> Answer | None:
     The ends of a ratio's interval are NaN where fewer than six blocks hold both cases.
     """
     try:
-        found = ANSWERS[question.name](run)
+        answer = ANSWERS[question.name](run)
     except (LookupError, StopIteration):  # the run did not measure what is asked
         return None
-    if found is None:
+    if answer is None:
         return None
-    if isinstance(found, Ratio):
-        found = found.interval
-    if isinstance(found, pd.Series):
-        found = stats.across_starts(found.to_list())
-    value, low, high = (found.middle, found.low, found.high) if isinstance(found, Interval) else found
+    if isinstance(answer, Ratio):
+        answer = answer.interval
+    if isinstance(answer, pd.Series):
+        answer = stats.across_starts(answer.to_list())
+    value, low, high = (answer.middle, answer.low, answer.high) if isinstance(answer, Interval) else answer
     return None if math.isnan(value) else (value, low, high)
 
 

@@ -61,15 +61,15 @@ def scores(run: Run, *names: str) -> list[Score]:
 
 def score(run: Run, *names: str) -> None:
     """Show each predicted range and its measurement on a logarithmic axis, and the score in words."""
-    found = scores(run, *names)
-    drawn = [score for score in found if score.made and score.measured]
+    outcomes = scores(run, *names)
+    drawn = [score for score in outcomes if score.made and score.measured]
     if drawn:
         with style():
             figure = Figure(figsize=(10, 1.2 + 1.1 * len(drawn)), layout="constrained")
             for score, axes in zip(drawn, figure.subplots(len(drawn), squeeze=False).flat, strict=True):
                 draw_score(score, axes)
         show_figure(figure, "predicted and measured")
-    display(Markdown("\n\n".join(map(str, found))))
+    display(Markdown("\n\n".join(map(str, outcomes))))
 
 
 def draw_score(score: Score, axes: Axes) -> None:

@@ -56,13 +56,13 @@ def compare(address: str, exchanges: int = MOST, limit_s: float = LIMIT_S) -> Cl
 
 def _exchange(connection: socket.socket, address: str, exchanges: int, limit_s: float) -> tuple["array[int]", ...]:
     """Return the four times of each exchange: sent here, arrived there, answered there, received here."""
-    clock, whole = time.perf_counter_ns, socket.MSG_WAITALL
+    clock, wait_all = time.perf_counter_ns, socket.MSG_WAITALL
     times = array("q"), array("q"), array("q"), array("q")
     began_ns = clock()
     for number in range(exchanges):
         sent_ns = clock()
         connection.sendall(ASK.pack(NAME, number))
-        frame = connection.recv(ANSWER.size, whole)
+        frame = connection.recv(ANSWER.size, wait_all)
         received_ns = clock()
         if len(frame) < ANSWER.size:
             raise ConnectionResetError(None, "it closed the connection")

@@ -65,8 +65,8 @@ class WindowMeter:
 
 def counters(pids: Mapping[str, list[int]], network: Path = kernel_counters.NETWORK) -> dict[str, int]:
     """Return CPU time and context switches of the processes that are not clients, and the kernel's counters."""
-    others = {role: mine for role, mine in pids.items() if not role.startswith("client")}
-    counts = {f"{role}_cpu_ns": cpu_clocks.total_ns(mine) for role, mine in others.items()}
+    others = {role: ids for role, ids in pids.items() if not role.startswith("client")}
+    counts = {f"{role}_cpu_ns": cpu_clocks.total_ns(ids) for role, ids in others.items()}
     if "server" in others and (switches := cpu_clocks.switches(others["server"])):
         counts["server_voluntary_switches"], counts["server_involuntary_switches"] = switches
     return counts | kernel_counters.read(network=network)

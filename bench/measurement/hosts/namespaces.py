@@ -141,7 +141,7 @@ def _configure(name: str, lines: Sequence[str]) -> None:
 def addresses(taken: Sequence[ipaddress.IPv4Network]) -> tuple[ipaddress.IPv4Interface, ipaddress.IPv4Interface]:
     """Return two private addresses of one network that overlaps none of those taken; UsageError without any left."""
     for network in ipaddress.IPv4Network("10.0.0.0/8").subnets(new_prefix=16):
-        if not any(network.overlaps(one) for one in taken):
+        if not any(network.overlaps(other) for other in taken):
             first, second, *_ = network.hosts()
             return ipaddress.IPv4Interface(f"{first}/30"), ipaddress.IPv4Interface(f"{second}/30")
     raise UsageError(f"every private network 10.x.0.0 is in use on this machine: end a VPN that takes them all, {END}")

@@ -146,7 +146,7 @@ class RemoteMeter(WindowMeter):
 
     def __init__(self, host: "RemoteHost", number: int, pids: Mapping[str, list[int]]) -> None:
         self._host, self._number = host, number
-        self._begun = host.ask("meter_start", number, {role: list(mine) for role, mine in pids.items()})
+        self._begun = host.ask("meter_start", number, {role: list(ids) for role, ids in pids.items()})
 
     def begun(self) -> None:
         """Return when the host has begun to read."""
@@ -419,7 +419,7 @@ def client(scheduler: str) -> Iterator[Any]:
     protocol, host, port = dask_engine.parsed(scheduler)
     address = dask_engine.joined(protocol, host, port)
     try:
-        found = distributed.Client(
+        connection = distributed.Client(
             address,
             security=dask_engine.security(protocol),
             set_as_default=False,
@@ -432,10 +432,10 @@ def client(scheduler: str) -> Iterator[Any]:
             f"python -m bench scheduler --listen {address}{TLS if protocol == 'tls' else ''}"
         ) from reason
     try:
-        yield found
+        yield connection
     finally:
         with contextlib.suppress(Exception):
-            found.close(timeout=5)
+            connection.close(timeout=5)
 
 
 def registered(found: Any, scheduler: str) -> dict[str, dict[str, Any]]:
@@ -500,15 +500,15 @@ def hosts_of(client: Any, scheduler: str) -> Iterator[list[RemoteHost]]:
             future.release()
 
 
-def _actor(found: Any, future: Any, one: Mapping[str, Any]) -> Any:
+def _actor(connection: Any, future: Any, worker: Mapping[str, Any]) -> Any:
     """Return an actor when it is there; it is bound to this client, not to the one that is the process's default."""
     try:
         actor = future.result(CONNECT_S)
-        actor._client, actor._future = found, future
+        actor._client, actor._future = connection, future
         return actor
     except Exception as reason:
         raise SystemFailedError(
-            f"the host {one['name']} does not answer ({type(reason).__name__}): start bench host there again"
+            f"the host {worker['name']} does not answer ({type(reason).__name__}): start bench host there again"
         ) from reason
 
 
@@ -519,7 +519,7 @@ def connected(hosts: Mapping[str, Any]) -> Iterator[Assignment]:
     hosts: ``scheduler``, an address; perhaps ``server``, ``load`` (names) and ``latency``.
     """
     scheduler = hosts["scheduler"]
-    with client(scheduler) as found, hosts_of(found, scheduler) as there:
+    with client(scheduler) as connection, hosts_of(connection, scheduler) as there:
         assignment = roles.assigned(hosts, there)
         used = [host for host in there if host in assignment.all()]
         for answer in [host.ask("claim", CONDUCTOR) for host in used]:

@@ -15,18 +15,18 @@ def assigned(asked: Mapping[str, Any], hosts: Sequence[Host]) -> Assignment:
 
     Where no host is left to load, this machine does. UsageError for a name that no host has.
     """
-    known: dict[str, Host] = {host.name: host for host in sorted(hosts, key=lambda host: host.name)}
+    by_name: dict[str, Host] = {host.name: host for host in sorted(hosts, key=lambda host: host.name)}
 
     def named(role: str, name: str) -> Host:
         if name == HERE.name and role != "server":
             return HERE
-        if name not in known:
-            raise UsageError(f"no host is called {name!r}, which {role} names: there are {listed(known) or 'none'}")
-        return known[name]
+        if name not in by_name:
+            raise UsageError(f"no host is called {name!r}, which {role} names: there are {listed(by_name) or 'none'}")
+        return by_name[name]
 
     loads = [named("load", name) for name in asked.get("load", ())]
     latency = named("latency", asked["latency"]) if asked.get("latency") else None
-    free = [host for host in known.values() if host not in loads and host is not latency]
+    free = [host for host in by_name.values() if host not in loads and host is not latency]
     if asked.get("server"):
         server = named("server", asked["server"])
     elif free:
@@ -46,5 +46,5 @@ def for_target(asked: Mapping[str, Any], assignment: Assignment) -> Assignment:
 
 def role_of(assignment: Assignment, host: Host) -> str:
     """Return the roles of a host in words."""
-    found = ["server"] * (host is assignment.server) + ["load"] * (host in assignment.load)
-    return ", ".join(found + ["latency"] * (host is assignment.latency)) or "none"
+    roles = ["server"] * (host is assignment.server) + ["load"] * (host in assignment.load)
+    return ", ".join(roles + ["latency"] * (host is assignment.latency)) or "none"
