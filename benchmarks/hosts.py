@@ -39,7 +39,9 @@ SPEC = ClientSpec(
 def light(number: int, calls: int = CALLS) -> Iterator[list[RemoteHost]]:
     """Yield that many light hosts, connected to, whose clients report so many calls each."""
     scheduler = subprocess.Popen(
-        [sys.executable, "-m", "bench", "scheduler", "--listen", "tcp://127.0.0.1:0"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "bench", "scheduler", "--listen", "tcp://127.0.0.1:0", "--plain"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert scheduler.stdout
     address = scheduler.stdout.readline().split()[2].rstrip(";")
@@ -48,7 +50,7 @@ def light(number: int, calls: int = CALLS) -> Iterator[list[RemoteHost]]:
     with scheduler, subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=more) as workers:
         try:
             assert workers.stdout and workers.stdout.readline() == "registered\n"
-            with client(address) as found, hosts_of(found, address) as hosts:
+            with client({"scheduler": address, "plain": True}) as found, hosts_of(found, address) as hosts:
                 for host in hosts:
                     host.start_clock()
                 yield hosts

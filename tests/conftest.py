@@ -31,6 +31,9 @@ if threading.current_thread() is threading.main_thread():
 for name in [name for name in os.environ if name.startswith("PYTHON")]:
     del os.environ[name]  # nothing here may need what a person's shell does not set
 
+_SETTINGS = tempfile.TemporaryDirectory(prefix="roundtrip-settings-")  # of the user, as far as tests are concerned
+os.environ["XDG_CONFIG_HOME"] = _SETTINGS.name
+
 gc.disable()  # until all tests are imported
 settings.register_profile("any machine", deadline=None)  # no test asserts a time, and a busy machine fails nothing
 settings.load_profile("any machine")

@@ -83,7 +83,7 @@ class Started:
 class Hosts:
     """A scheduler and its hosts; all are ended at the end."""
 
-    def __init__(self, *names: str, protocol: str = "tcp", variables: dict[str, str] | None = None) -> None:
+    def __init__(self, *names: str, protocol: str = "tls", variables: dict[str, str] | None = None) -> None:
         self.variables = variables or {}
         self.scheduler = Started("scheduler", "--listen", f"{protocol}://127.0.0.1:0", variables=self.variables)
         self.hosts: dict[str, Started] = {}

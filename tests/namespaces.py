@@ -266,12 +266,12 @@ def clock_of(host: NamespaceHost) -> Iterator[str]:
 @contextlib.contextmanager
 def registered(made: Bed) -> Iterator[str]:
     """Run a scheduler in the conductor's network and ``bench host`` on each host; return the scheduler's address."""
-    address, bench = f"tcp://{made.conductor.address}:8786", (sys.executable, "-P", "-m", "bench")
+    address, bench = f"tls://{made.conductor.address}:8786", (sys.executable, "-P", "-m", "bench")
     said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with contextlib.ExitStack() as started:
 
         def start(network: Network, *words: str) -> subprocess.Popen:
-            process = started.enter_context(network.popen(*bench, *words, "--plain", **said))
+            process = started.enter_context(network.popen(*bench, *words, **said))
             started.callback(_kill, process, network is not made.conductor)
             return process
 

@@ -462,10 +462,15 @@ def hosts(run: Run) -> Check:
     return per_host.agreement(run)
 
 
+def stalls(run: Run) -> Check:
+    """15. Of several hosts: replies came to each of them throughout."""
+    return per_host.stalls(run)
+
+
 ALL: tuple[Callable[[Run], Check], ...] = (
     answers, little, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
 )  # fmt: skip
-OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks, hosts)
+OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks, hosts, stalls)
 
 
 def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":

@@ -16,6 +16,7 @@ from bench.text import listed
 
 CLIENTS = ("load", "latency")
 MOST_STEAL, MOST_OTHERS = 0.01, 0.1  # of the CPU time, and of a CPU
+STALL_S, STALL_PAUSES = 0.5, 20  # no reply for so long, and so many times the mean pause between replies
 MOST_COLLECTIONS = 0.001  # collections per call; fewer cannot move p99.9
 
 
@@ -93,6 +94,26 @@ def agreement(run: Run) -> Check:
     }
     finding = listed(words[kind] for kind in kinds if kind in words) or "no case of several hosts"
     return Check("hosts", PASS, finding)
+
+
+def stalls(run: Run) -> Check:
+    """Return the outcome of the check ``stalls``: CAUTION where a host got no reply for long although calls were made.
+
+    A server that is told to stop, as the oracle may be, is no surprise.
+    """
+    longest: tuple[float, int, str] = (0.0, 0, "")
+    for (start, host), calls in run.samples.groupby(["start", run.samples["host"].astype(object)]):
+        if run.case(int(run.ledger.loc[start, "case"])).options.get("freeze_ms"):
+            continue
+        replies = np.sort((calls["t_send_ns"] + calls["rtt_ns"]).to_numpy())
+        pauses_s = np.diff(replies, prepend=0) / 1e9
+        if pauses_s.max() > max(STALL_S, STALL_PAUSES * pauses_s.mean()):
+            longest = max(longest, (float(pauses_s.max()), int(start), str(host)))
+    seconds, start, host = longest
+    if not seconds:
+        return Check("stalls", PASS, f"no host waited {STALL_S:g} s for a reply")
+    finding = f"host {host} got no reply for {seconds:.1f} s in start {start}"
+    return Check("stalls", CAUTION, finding, "a host, the network or the server stood still: look for the cause there")
 
 
 def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:

@@ -228,11 +228,11 @@ def certificates_(folder: str, hosts: tuple[str, ...]) -> None:
     click.echo(f"(bench serve) and, copied without {private}, for its clients (-p target).")
 
 
-PLAIN = click.option("--plain", is_flag=True, help="Use tcp:// beyond this machine, in a network that you trust.")
+PLAIN = click.option("--plain", is_flag=True, help="Use tcp://, where you trust all users and the whole network.")
 
 
 @cli.command()
-@click.option("--listen", default="tcp://127.0.0.1:8786", show_default=True, metavar="ADDRESS", help="tcp:// or tls://")
+@click.option("--listen", default="tls://127.0.0.1:8786", show_default=True, metavar="ADDRESS", help="tls:// or tcp://")
 @PLAIN
 def scheduler(listen: str, plain: bool) -> None:
     """Run the scheduler at which hosts register, until Ctrl-C."""
@@ -242,7 +242,7 @@ def scheduler(listen: str, plain: bool) -> None:
 
 
 @cli.command()
-@click.argument("scheduler", metavar="tcp://SCHEDULER:8786")
+@click.argument("scheduler", metavar="tls://SCHEDULER:8786")
 @click.option("--name", default="", help="Its name in runs; an anonymous one otherwise.")
 @click.option("--listen", default="", metavar="ADDRESS", help="The address at which servers here are reached.")
 @PLAIN
@@ -254,12 +254,13 @@ def host(scheduler: str, name: str, listen: str, plain: bool) -> None:
 
 
 @cli.command()
-@click.argument("scheduler", metavar="tcp://SCHEDULER:8786")
-def hosts(scheduler: str) -> None:
+@click.argument("scheduler", metavar="tls://SCHEDULER:8786")
+@PLAIN
+def hosts(scheduler: str, plain: bool) -> None:
     """List the hosts of a SCHEDULER: address, CPUs, revision, clock, and the role that each gets by default."""
     from bench.apps.listing import hosts_text
 
-    echo(hosts_text(scheduler))
+    echo(hosts_text(scheduler, plain))
 
 
 @cli.command()

@@ -42,9 +42,9 @@ def missing_text() -> str:
     return "\n".join(lines)
 
 
-def hosts_text(scheduler: str) -> str:
+def hosts_text(scheduler: str, is_plain: bool) -> str:
     """Return a line for each host of a scheduler: address, CPUs, revision, clock, and its role where none is named."""
-    rows = hosts_rows({"scheduler": scheduler})
+    rows = hosts_rows({"scheduler": scheduler, "plain": is_plain})
     table = [list(rows[0]), *(list(row.values()) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in table]
@@ -59,8 +59,7 @@ def hosts_rows(asked: Mapping[str, Any], has_target: bool = False) -> list[dict[
     from bench.measurement.hosts import remote, roles
     from bench.measurement.hosts.host import clocks_of
 
-    scheduler = asked["scheduler"]
-    with remote.client(scheduler) as connection, remote.hosts_of(connection, scheduler) as there:
+    with remote.client(asked) as connection, remote.hosts_of(connection, asked["scheduler"]) as there:
         assignment = roles.assigned(asked, there)
         assignment = roles.for_target(asked, assignment) if has_target else assignment
         rows = []

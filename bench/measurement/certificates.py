@@ -3,8 +3,10 @@
 import contextlib
 import ipaddress
 import os
+import secrets
+import shutil
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import credentials, systems
@@ -55,14 +57,60 @@ def make_folder(folder: Path, hosts: Iterable[str]) -> list[str]:
         if "/" in name or (":" in name and not _is_address(name)):
             raise UsageError(f"{name!r} is no host: write a name or an address, without tcp:// and port")
     made = make(names)
+    fresh = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
     try:
-        folder.mkdir(mode=0o700, parents=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh.mkdir(mode=0o700)
+        credentials.write(str(fresh), made | {".gitignore": "*\n"})  # a copy in a checkout is not committed
+        fresh.rename(folder)  # whole, or not at all
     except OSError as reason:
+        shutil.rmtree(fresh, ignore_errors=True)
         raise UsageError(
             f"the folder {folder} cannot be made ({reason.strerror}): name one that is not there"
         ) from reason
-    credentials.write(str(folder), made)
     return names
+
+
+def folder_of_hosts() -> Path:
+    """Return the folder of the credentials of hosts: the one that the user names, or one among the user's settings."""
+    if chosen := os.environ.get(credentials.FOLDER):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "roundtrip" / "credentials"
+
+
+def of_hosts() -> dict[str, Path]:
+    """Return the files by which hosts know each other, by their names in ``bench.credentials``.
+
+    UsageError if one is missing, if others may read the key, and if the certificate has expired.
+    """
+    folder = folder_of_hosts()
+    files = {name: folder / name for name in (credentials.AUTHORITY, credentials.CERTIFICATE, credentials.KEY)}
+    if missing := [name for name, file in files.items() if not file.is_file()]:
+        raise UsageError(
+            f"{folder} has no file {missing[0]}: python -m bench scheduler makes this folder on its machine; copy it "
+            f"from there, or name another one in {credentials.FOLDER}"
+        )
+    if files[credentials.KEY].stat().st_mode & 0o077:
+        raise UsageError(
+            f"other users may read {files[credentials.KEY]}, and with it run programs on all hosts: chmod 600 it"
+        )
+    ends = _expiry(files[credentials.CERTIFICATE])
+    if ends <= datetime.now(UTC):
+        raise UsageError(
+            f"the certificate in {folder} expired on {ends:%Y-%m-%d}: move the folder away, start python -m bench "
+            "scheduler, which makes a new one, and copy it to every host"
+        )
+    return files
+
+
+def _expiry(certificate: Path) -> datetime:
+    """Return when a certificate expires; UsageError if the file holds none."""
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc
+    except (OSError, ValueError) as reason:
+        raise UsageError(f"{certificate} is no certificate ({reason}): make the folder anew") from reason
 
 
 def _is_address(name: str) -> bool:

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench.errors import SystemFailedError
+from bench.errors import SystemFailedError, UsageError
 from bench.measurement import machine, versions
+from bench.measurement.hosts.host import HERE
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run import start_record, stored
 from bench.run.folder import Folder
+from bench.text import listed
 
 Progress = Callable[[Case], None]
 
@@ -30,12 +32,41 @@ def run(
     with folder.measuring():
         done = folder.done()
         with Routers() as routers:
+            if done:
+                check_hosts(folder, plan, routers)
             for start, block, index in plan.order():
                 if start not in done:
                     _one(folder, plan, start, block, index, routers)
                 progress(plan.cases[index])
         folder.update(finished=True)
     return folder
+
+
+def check_hosts(folder: Folder, plan: Plan, routers: Routers) -> None:
+    """Raise UsageError where the missing starts of a run would be made by other hosts than its complete ones."""
+    case_of = dict(zip(*(folder.read("ledger")[name].to_pylist() for name in ("start", "case")), strict=True))
+    before: dict[int, set[tuple[str, str]]] = {}
+    for row in folder.read("hosts").select(["start", "role", "host"]).to_pylist():
+        before.setdefault(case_of[row["start"]], set()).add((row["role"], row["host"]))
+    machines = {name: record["machine_id"] for name, record in folder.manifest().get("hosts", {}).items()}
+    for case, roles in before.items():
+        hosts = routers.hosts(plan.cases[case])
+        now = hosts.named() if plan.cases[case].target is None else hosts.named() - {("server", HERE.name)}
+        others = {
+            name
+            for name, record in hosts.records.items()
+            if machines.get(name, record["machine_id"]) != record["machine_id"]
+        }
+        if now != roles or others:
+            another = f", and another machine is called {listed(sorted(others))}" if others else ""
+            raise UsageError(
+                f"run {folder.id} was begun with {_in_words(roles)}, and would go on with {_in_words(now)}{another}: "
+                "start the hosts of its beginning again, or measure anew without resume"
+            )
+
+
+def _in_words(roles: set[tuple[str, str]]) -> str:
+    return listed(f"{name} as {role}" for role, name in sorted(roles, reverse=True))
 
 
 def facts(plan: Plan) -> dict[str, Any]:

@@ -14,10 +14,11 @@ from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.text import listed, quoted
 
-KEYS = ("scheduler", "server", "load", "latency")
+ROLES = ("server", "load", "latency")
+KEYS = ("scheduler", "plain", *ROLES)
 SCHEMES = ("tcp", "tls")
 LOADS = ("closed", "open")
-FORMS = "the address of a scheduler (tcp://HOST:PORT or tls://HOST:PORT) or a YAML file of roles (FILE.yaml)"
+FORMS = "the address of a scheduler (tls://HOST:PORT) or a YAML file of roles (FILE.yaml)"
 LONGEST_NAME = 80
 
 
@@ -58,7 +59,7 @@ def _scheduler(text: str) -> str:
     except ValueError:
         is_whole = False
     if not is_whole:
-        raise UsageError(f"the scheduler {quoted(text)} is no address: write tcp://HOST:PORT or tls://HOST:PORT")
+        raise UsageError(f"the scheduler {quoted(text)} is no address: write tls://HOST:PORT")
     return text
 
 
@@ -69,8 +70,12 @@ def _roles(given: object, what: str) -> dict[str, Any]:
     if strange := [name for name in given if name not in KEYS]:
         raise unknown(f"role in {what}", strange[0], KEYS)
     if not isinstance(given.get("scheduler"), str):
-        raise UsageError(f"{what} names no scheduler: add a line like scheduler: tcp://HOST:8786")
+        raise UsageError(f"{what} names no scheduler: add a line like scheduler: tls://HOST:8786")
     roles: dict[str, Any] = {"scheduler": _scheduler(given["scheduler"])}
+    if (plain := given.get("plain")) is not None:
+        if not isinstance(plain, bool):
+            raise UsageError(f"plain in {what} must be true or false, not {_short(plain)}")
+        roles["plain"] = plain
     for role in ("server", "latency"):
         if given.get(role) is not None:
             roles[role] = _name(given[role], role, what)
@@ -78,7 +83,7 @@ def _roles(given: object, what: str) -> dict[str, Any]:
         roles["load"] = [_name(name, "load", what) for name in (load if isinstance(load, list | tuple) else [load])]
         if not roles["load"]:
             raise UsageError(f"load in {what} is empty: name at least one host, or leave load out")
-    names = [name for role in KEYS[1:] if role in roles for name in _listed(roles[role])]
+    names = [name for role in ROLES if role in roles for name in _listed(roles[role])]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"{what} names {twice[0]} twice: a host has one role")
     return {key: roles[key] for key in KEYS if key in roles}
@@ -132,7 +137,7 @@ def described(hosts: Mapping[str, Any]) -> str:
     """Return who does what, in words, as far as it is known before the hosts are asked; "" for this machine."""
     if not is_far(hosts):
         return ""
-    roles = [f"{role} {listed(_listed(hosts[role]))}" for role in KEYS[1:] if role in hosts]
+    roles = [f"{role} {listed(_listed(hosts[role]))}" for role in ROLES if role in hosts]
     if "server" not in hosts:
         roles.append("server: the first host that is free, by name")
     if "load" not in hosts:

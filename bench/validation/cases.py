@@ -90,9 +90,12 @@ def one_transport(system: str, transport: object) -> str:
     return parameters.one_name(transport, f"transport of {system}", systems.constant(system, "TRANSPORTS"))
 
 
-def one_way(system: object, transport: object) -> tuple[str, str]:
-    """Return the one system asked for, and the one of its transports."""
+def one_way(system: object, transport: object, hosts: Mapping[str, Any] | None = None) -> tuple[str, str]:
+    """Return the one system asked for, and one of its transports; of ``auto`` ipc if it has that, tcp between hosts."""
     name = one_system(system)
+    if transport == "auto":
+        is_local = not far.is_far(hosts or {}) and "ipc" in systems.constant(name, "TRANSPORTS")
+        transport = "ipc" if is_local else "tcp"
     return name, one_transport(name, transport)
 
 

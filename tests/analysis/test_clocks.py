@@ -86,11 +86,11 @@ def far(*readings):
 
 def test_the_card_has_the_check_where_several_hosts_took_part():
     found = {one.name: one for one in checks.check(far(("ld", "load", 10 * SECOND, 20_000, 0)))}
-    assert list(found) == [*(check.__name__ for check in checks.ALL), "clocks", "hosts"]
+    assert list(found) == [*(check.__name__ for check in checks.ALL), "clocks", "hosts", "stalls"]
     assert found["clocks"].verdict == PASS and "20.0 us (host ld)" in found["clocks"].found
     stepped = far(("ld", "load", 10 * SECOND, 20_000, SECOND))
     assert checks.clocks(stepped).verdict == INVALID and checks.tally(stepped).invalid == ["clocks"]
-    assert "14" in str(checks.tally(stepped))
+    assert "15" in str(checks.tally(stepped))
 
 
 def test_the_card_of_one_machine_is_without_it():

@@ -1,10 +1,13 @@
 """What carries orders to hosts: its addresses, and what is said where it is not installed."""
 
 import sys
+from datetime import UTC, datetime
 
 import pytest
 
+from bench import credentials
 from bench.errors import NotInstalledError, UsageError
+from bench.measurement import certificates
 from bench.measurement.hosts import dask_engine
 from bench.measurement.hosts.remote import connected
 
@@ -13,10 +16,10 @@ def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
         pytest.raises(NotInstalledError, match="pip install distributed"),
-        connected({"scheduler": "tcp://127.0.0.1:1"}),
+        connected({"scheduler": "tls://127.0.0.1:1"}),
     ):
         pass
-    for words in (("host", "tcp://127.0.0.1:1"), ("hosts", "tcp://127.0.0.1:1"), ("scheduler",)):
+    for words in (("host", "tls://127.0.0.1:1"), ("hosts", "tls://127.0.0.1:1"), ("scheduler",)):
         finished = command(*words)
         assert finished.returncode == 1 and finished.stderr.count("\n") == 1
         assert "pip install distributed" in finished.stderr
@@ -36,10 +39,30 @@ def test_addresses():
     assert dask_engine.local_address("127.0.0.1", 9) == "127.0.0.1"
 
 
-@pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "tcp://0.0.0.0:8786", "tcp://example:1"])
-def test_plain_tcp_beyond_this_machine_is_asked_for_by_name(address):
-    with pytest.raises(UsageError, match=address):
-        dask_engine.check_plain(address, False)
-    dask_engine.check_plain(address, True)
-    dask_engine.check_plain(address.replace("tcp", "tls"), False)
-    dask_engine.check_plain("tcp://localhost:8786", False)
+def test_plain_tcp_is_asked_for_by_name_and_says_who_can_run_what():
+    with pytest.raises(UsageError, match="--plain"):
+        dask_engine.security("tcp", is_plain_wanted=False)
+    assert dask_engine.security("tcp", is_plain_wanted=True) is None
+    assert "every user of this machine" in dask_engine.exposed("127.0.0.1", "mara")
+    assert all(word in dask_engine.exposed("10.0.0.1", "mara") for word in ("10.0.0.1", "mara"))
+
+
+def test_hosts_know_each_other_by_files_that_nobody_else_reads(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path / "ours"))
+    with pytest.raises(UsageError, match=r"ours has no file authority\.pem"):
+        certificates.of_hosts()
+    certificates.make_folder(tmp_path / "ours", [])
+    files = certificates.of_hosts()
+    key = files[credentials.KEY]
+    assert key.stat().st_mode & 0o777 == 0o600 and key.parent.stat().st_mode & 0o777 == 0o700
+    assert (key.parent / ".gitignore").read_text() == "*\n"
+    key.chmod(0o640)
+    with pytest.raises(UsageError, match=r"server\.key"):
+        certificates.of_hosts()
+
+
+def test_an_expired_certificate_is_said_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path))
+    credentials.write(str(tmp_path), certificates.make(not_after=datetime(2020, 2, 29, tzinfo=UTC)))
+    with pytest.raises(UsageError, match="expired on 2020-02-29"):
+        certificates.of_hosts()

@@ -16,7 +16,7 @@ from host_processes import Hosts, Started
 from bench.apps import listing, notebook
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import revision, runner, start
-from bench.measurement.hosts import remote
+from bench.measurement.hosts import dask_engine, remote
 from bench.measurement.hosts.remote import connected
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
@@ -262,7 +262,8 @@ def test_another_revision_and_another_python_are_refused(two, monkeypatch):
 def test_a_worker_that_is_no_host_is_refused(own):
     import distributed
 
-    with distributed.Client(own.address, set_as_default=False) as found:
+    security = dask_engine.security("tls", is_plain_wanted=False)
+    with distributed.Client(own.address, security=security, set_as_default=False) as found:
         workers = found.scheduler_info(n_workers=-1)["workers"]
         for one in workers.values():
             one.pop(remote.KEY)
@@ -271,7 +272,7 @@ def test_a_worker_that_is_no_host_is_refused(own):
             def scheduler_info(self, n_workers):
                 return {"workers": workers}
 
-        with pytest.raises(UsageError, match=r"alpha and beta .*tcp://.*python -m bench host"):
+        with pytest.raises(UsageError, match=r"alpha and beta .*tls://.*python -m bench host"):
             remote.registered(Other(), own.address)
 
 
@@ -288,7 +289,7 @@ def test_no_scheduler_and_no_host(monkeypatch):
     monkeypatch.setattr(remote, "CONNECT_S", 1.0)
     with (
         pytest.raises(SystemFailedError, match=r"tcp://127.0.0.1:9 .*python -m bench scheduler"),
-        connected({"scheduler": "tcp://127.0.0.1:9"}),
+        connected({"scheduler": "tcp://127.0.0.1:9", "plain": True}),
     ):
         pass
     alone = Hosts()
@@ -307,7 +308,7 @@ def test_mutual_tls_lets_in_whoever_has_the_folder_and_nobody_else(tmp_path, mon
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     for folder in (ours, theirs):
         certificates.make_folder(Path(folder), ["127.0.0.1"])
-    hosts = Hosts("alpha", "beta", protocol="tls", variables={"ROUNDTRIP_CREDENTIALS": str(ours)})
+    hosts = Hosts("alpha", "beta", variables={"ROUNDTRIP_CREDENTIALS": str(ours)})
     try:
         assert hosts.address.startswith("tls://")
         monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(ours))
@@ -319,11 +320,47 @@ def test_mutual_tls_lets_in_whoever_has_the_folder_and_nobody_else(tmp_path, mon
             connected(hosts.asked),
         ):
             pass
-        monkeypatch.delenv("ROUNDTRIP_CREDENTIALS")
-        with pytest.raises(UsageError, match="python -m bench certificates FOLDER HOST"), connected(hosts.asked):
+        monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path / "none"))
+        with pytest.raises(UsageError, match="none has no file"), connected(hosts.asked):
             pass
     finally:
         hosts.close()
+
+
+INTRUDER = """
+import os, sys
+import distributed
+os.setuid(65534)
+address = sys.argv[1]
+for security in (None, distributed.Security.temporary()):
+    for where in (address, address.replace("tls", "tcp")):
+        try:
+            with distributed.Client(where, security=security, timeout=3) as client:
+                print("entered", client.submit(os.getuid).result(5))
+        except Exception as error:
+            print("refused", type(error).__name__)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
+def test_another_user_of_this_machine_runs_nothing_on_a_host(two):
+    intruder = Started(two.address, program=("-c", INTRUDER))
+    assert intruder.process.wait(60) == 0
+    assert intruder.said.count("refused") == 4 and "entered" not in intruder.said
+    intruder.close()
+
+
+def test_a_run_is_not_resumed_by_other_hosts(own):
+    plan = make_plan("latency", [case(own, **CALM)], starts=2, window_s=0.2)
+    folder = runner.run(plan)
+    for file in folder.path.glob("*/00001.*"):
+        file.unlink()
+    folder.update(finished=False)
+    own.start("aaron").wait_for("registered")  # by name the first, which serves
+    with pytest.raises(UsageError, match=r"alpha as server.*aaron as server"):
+        runner.run(plan, folder)
+    own.hosts["aaron"].end()
+    assert runner.run(plan, folder).done() == {0, 1}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -373,18 +410,18 @@ def test_a_notebook_shows_the_hosts_before_anything_is_measured(two, monkeypatch
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("host", "tcp://192.0.2.1:8786"), "tcp://192.0.2.1:8786"),
-        (("scheduler", "--listen", "tcp://0.0.0.0:0"), "tcp://0.0.0.0:0"),
-        (("host", "tcp://127.0.0.1:1", "--listen", "192.0.2.1"), "tcp://192.0.2.1"),
-        (("host", "tls://127.0.0.1:1"), "python -m bench certificates FOLDER HOST"),
-        (("host", "127.0.0.1"), "tcp://HOST:8786"),
-        (("host", "tcp://127.0.0.1:1", "--name", "here"), "here"),
-        (("host", "tcp://127.0.0.1:1", "--name", "a b"), "'a b'"),
-        (("hosts", "http://x"), "tcp://HOST:8786"),
+        (("host", "tcp://127.0.0.1:8786"), "--plain"),
+        (("hosts", "tcp://127.0.0.1:8786"), "--plain"),
+        (("scheduler", "--listen", "tcp://127.0.0.1:0"), "--plain"),
+        (("host", "tls://127.0.0.1:1"), "authority.pem"),
+        (("host", "127.0.0.1"), "tls://HOST:8786"),
+        (("host", "tcp://127.0.0.1:1", "--plain", "--name", "here"), "here"),
+        (("host", "tcp://127.0.0.1:1", "--plain", "--name", "a b"), "'a b'"),
+        (("hosts", "http://x"), "tls://HOST:8786"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(words, text, command, monkeypatch):
-    monkeypatch.delenv("ROUNDTRIP_CREDENTIALS", raising=False)
+def test_what_cannot_be_done_is_said_in_one_line(words, text, command, monkeypatch, tmp_path):
+    monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path))
     finished = command(*words)
     assert finished.returncode == 2 and text in finished.stderr and finished.stderr.count("\n") == 1
 

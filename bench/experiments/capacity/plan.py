@@ -18,7 +18,7 @@ NOT_TAKEN = ("starts", "resume", "budget_s", "predictions")  # the search decide
 def plan(
     given: OnHosts,
     system: object = "zeromq",
-    transport: object = "ipc",
+    transport: object = "auto",
     objective: object = "p95<5ms",
     clients: object = 4,
     payload_bytes: object = 100,
@@ -29,7 +29,7 @@ def plan(
 
     hosts: see ``bench.plan.hosts``; the clients that share the schedule are then on the hosts that load.
     """
-    name, by = one_way(system, transport)
+    name, by = one_way(system, transport, given.there)
     if by == "inproc":
         raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
     read(str(objective))

@@ -16,7 +16,7 @@ FROZEN_US = 1000  # constant service time of the server that freezes
 def plan(
     given: OnHosts,
     system: object = "oracle",
-    transport: object = "ipc",
+    transport: object = "auto",
     payload_bytes: object = 100,
     rates: object = (100, 300, 500, 700, 850, 950, 1100),
     arrivals: object = "poisson",
@@ -31,7 +31,7 @@ def plan(
     asynchronous library has under way at most, a connection each. hosts: see ``bench.plan.hosts``; the clients that
     share the schedule are then on the hosts that load.
     """
-    name, by = one_way(system, transport)
+    name, by = one_way(system, transport, given.there)
     there = given.there
     shared: dict[str, Any] = {
         "payload_bytes": payload(payload_bytes),

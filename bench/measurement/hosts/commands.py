@@ -2,15 +2,21 @@
 
 import asyncio
 import contextlib
+import fcntl
+import getpass
+import os
 import re
+import secrets
+import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any
 
 from bench import credentials
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement import machine, revision
+from bench.measurement import certificates, machine, revision
 from bench.measurement.hosts import dask_engine
 from bench.measurement.hosts.agent import Agent
 from bench.measurement.hosts.remote import KEY
@@ -19,6 +25,7 @@ from bench.text import one_line, quoted
 Say = Callable[[str], None]
 REMIND_S = 10.0  # until it is said what may keep a host from its scheduler
 PAUSE_S = 1.0  # between a scheduler's end and the next try to register
+FOLDER = "roundtrip-host-"  # begins the name of a host's folder
 NOWHERE = "127.0.0.1:0"  # for the engine's pages, which are empty
 
 
@@ -30,28 +37,49 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
     """
     dask_engine.load()
     protocol, far, port = dask_engine.parsed(scheduler)
-    dask_engine.check_plain(scheduler, is_plain_wanted)
+    security = dask_engine.security(protocol, is_plain_wanted)
     address = listen or dask_engine.local_address(far, port)
     if "/" in address:
         raise UsageError(f"{address!r} is no address of this machine: write a number such as 192.168.1.7, without port")
-    if not dask_engine.is_loopback(address):
-        dask_engine.check_plain(dask_engine.joined(protocol, address, port), is_plain_wanted)
-    security = dask_engine.security(protocol)
     where = dask_engine.joined(protocol, far, port)
     name = name or machine.machine_id()
     if name == "here":
         raise UsageError("here is the conductor's own machine: choose another --name")
     if not re.fullmatch(r"[\w.+-]{1,80}", name):
         raise UsageError(f"{quoted(name)} is no name of a host: write letters, digits, . _ + -")
+    if security is None:
+        say(dask_engine.exposed(address, getpass.getuser()))
     _run(lambda stop: _host(where, name, address, security, say, stop))
+
+
+@contextlib.contextmanager
+def own_folder() -> Iterator[str]:
+    """Yield a folder of this host, and delete those that killed hosts of this user left here: nobody holds them."""
+    for left in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        with contextlib.suppress(OSError), _held(left):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=FOLDER, ignore_cleanup_errors=True) as folder, _held(Path(folder)):
+        yield folder
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold a folder; OSError if another process does, or it belongs to another user, or is none."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 async def _host(where: str, name: str, address: str, security: Any, say: Say, stop: asyncio.Event) -> None:
     distributed = dask_engine.load()
-    facts = {"revision": revision.content(), "python": revision.python()}
+    facts = {"revision": revision.content(), "python": revision.python(), "process": secrets.token_hex(8)}
     protocol = dask_engine.parsed(where)[0]
-    with tempfile.TemporaryDirectory(prefix="roundtrip-host-", ignore_cleanup_errors=True) as folder:
+    with own_folder() as folder:
         while not stop.is_set():
+            await _take_over(where, name, facts["process"], security)
             worker = distributed.Worker(
                 where,
                 name=name,
@@ -83,8 +111,20 @@ async def _host(where: str, name: str, address: str, security: Any, say: Say, st
 async def _remind(say: Say, where: str) -> None:
     """Say after a while what may keep a host from its scheduler."""
     await asyncio.sleep(REMIND_S)
-    both = f" Both sides need the same folder of credentials ({credentials.FOLDER})" if where.startswith("tls") else ""
+    folder = certificates.folder_of_hosts()
+    both = f" Both sides need the same folder of credentials ({folder})" if where.startswith("tls") else ""
     say(f"still waiting: does a scheduler listen there, and does a firewall let connections through?{both}")
+
+
+async def _take_over(where: str, name: str, process: str, security: Any) -> None:
+    """Remove the entry that this process left at a scheduler when its connection broke, if one is there."""
+    arguments = security.get_connection_args("worker") if security else {}
+    with contextlib.suppress(OSError):  # no scheduler answers: it is waited for
+        async with dask_engine.load().rpc(where, connection_args=arguments) as scheduler:
+            workers = (await scheduler.identity(n_workers=-1))["workers"]
+            for address, worker in workers.items():
+                if worker["name"] == name and worker.get(KEY, {}).get("process") == process:
+                    await scheduler.unregister(address=address, stimulus_id=f"{name} came back")
 
 
 async def _started(worker: Any, name: str) -> None:
@@ -95,19 +135,25 @@ async def _started(worker: Any, name: str) -> None:
         while cause is not None:
             said, cause = f"{said} {cause}", cause.__cause__  # type: ignore[assignment]
         if "name taken" in said:
-            raise UsageError(f"a host called {name} is registered already: choose another --name") from error
+            raise UsageError(
+                f"a host called {name} is registered already: choose another --name; what a host without power or "
+                "network left there is gone after 30 s"
+            ) from error
         raise SystemFailedError(
             f"the host could not be started ({one_line(said, 300)}): check --listen, and the credentials in "
-            f"{credentials.FOLDER}"
+            f"{certificates.folder_of_hosts()}"
         ) from error
 
 
 def scheduler(listen: str, is_plain_wanted: bool, say: Say) -> None:
-    """Run the scheduler at which hosts register."""
+    """Run the scheduler at which hosts register; where there are no credentials for hosts yet, make them."""
     dask_engine.load()
     protocol, address, port = dask_engine.parsed(listen)
-    dask_engine.check_plain(listen, is_plain_wanted)
-    security = dask_engine.security(protocol)
+    folder = certificates.folder_of_hosts()
+    if protocol == "tls" and not folder.exists() and credentials.FOLDER not in os.environ:
+        certificates.make_folder(folder, [])
+        say(f"credentials made: {folder}; copy the folder to every other host, and let nobody else read it")
+    security = dask_engine.security(protocol, is_plain_wanted)
     _run(lambda stop: _scheduler(protocol, address, port, security, say, stop))
 
 
@@ -130,7 +176,10 @@ async def _scheduler(protocol: str, address: str, port: int, security: Any, say:
             f"the scheduler cannot listen at {where} ({one_line(str(cause), 200)}): choose another address or end what "
             "holds it"
         ) from error
-    say(f"scheduler at {made.address}; on each machine: python -m bench host {made.address}; Ctrl-C ends it")
+    plain = " --plain" if security is None else ""
+    say(f"scheduler at {made.address}; on each machine: python -m bench host {made.address}{plain}; Ctrl-C ends it")
+    if security is None:
+        say(f"{dask_engine.exposed(address, getpass.getuser())}, and on each host as the user who started it")
     await stop.wait()
     with contextlib.suppress(Exception):
         await made.close(timeout=2)

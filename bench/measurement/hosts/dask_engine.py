@@ -1,19 +1,18 @@
 """Dask distributed, which carries orders to hosts and reports back: its settings, its addresses, its TLS.
 
-Nothing timed goes through it. All that it receives is unpickled, so it listens on loopback only, or behind mutual TLS,
-or, where that is asked for by name, in plain TCP.
+Nothing timed goes through it. All that it receives is unpickled: it listens behind mutual TLS, on loopback too, where
+other users of the machine connect; in plain TCP only where that is asked for by name.
 """
 
 import ipaddress
 import logging
-import os
 import socket
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from bench import credentials
 from bench.errors import NotInstalledError, UsageError
+from bench.measurement import certificates
 
 PORT = 8786
 SETTINGS = {
@@ -72,33 +71,31 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def check_plain(address: str, is_plain_wanted: bool) -> None:
-    """Raise UsageError for plain TCP beyond this machine, unless it is asked for by name."""
-    protocol, host, _ = parsed(address)
-    if protocol == "tcp" and not is_loopback(host) and not is_plain_wanted:
-        raise UsageError(
-            f"{address} is not encrypted, and whoever reaches it can run programs on all hosts: use tls:// "
-            f"and a folder made by python -m bench certificates, named in {credentials.FOLDER}; in a network that you "
-            "trust: --plain"
-        )
+def security(protocol: str, is_plain_wanted: bool) -> Any:
+    """Return the security of connections: mutual TLS by ``certificates.of_hosts``; None for plain TCP.
 
-
-def security(protocol: str) -> Any:
-    """Return the security of connections: mutual TLS with the files of the user's folder; None for plain TCP."""
+    UsageError for plain TCP that is not asked for by name.
+    """
     if protocol == "tcp":
+        if not is_plain_wanted:
+            raise UsageError(
+                "tcp:// is not encrypted, and whoever reaches it, every user of this machine too, can run programs on "
+                "all hosts: write tls:// (python -m bench scheduler makes the certificates); if you trust them all: "
+                "--plain, for a notebook the line plain: true in a YAML file of roles"
+            )
         return None
-    folder = os.environ.get(credentials.FOLDER)
-    if not folder:
-        raise credentials.missing(credentials.AUTHORITY)
-    names = (credentials.AUTHORITY, credentials.CERTIFICATE, credentials.KEY)
-    for name in names:
-        if not Path(folder, name).is_file():
-            raise credentials.missing(name, folder)
-    authority, certificate, key = (str(Path(folder, name)) for name in names)
-    same: dict[str, Any] = {"tls_ca_file": authority, "require_encryption": True}
+    files = certificates.of_hosts()
+    key, certificate = str(files[credentials.KEY]), str(files[credentials.CERTIFICATE])
+    same: dict[str, Any] = {"tls_ca_file": str(files[credentials.AUTHORITY]), "require_encryption": True}
     for role in ("client", "scheduler", "worker"):
         same |= {f"tls_{role}_cert": certificate, f"tls_{role}_key": key}
     return load().Security(**same)
+
+
+def exposed(address: str, user: str) -> str:
+    """Return who can run programs where plain TCP is listened at, in a sentence."""
+    who = "every user of this machine" + ("" if is_loopback(address) else f", and whoever reaches {address},")
+    return f"plain TCP: {who} can run programs here as {user}"
 
 
 def local_address(host: str, port: int) -> str:

@@ -185,6 +185,11 @@ class Assignment:
         hosts = [self.load[index % len(self.load)] for index in range(number)]
         return hosts + ([self.latency] if self.latency else [])
 
+    def named(self) -> set[tuple[str, str]]:
+        """Return (role, name) of each host, as the table ``hosts`` has them."""
+        roles = {("server", self.server.name)} | {("load", host.name) for host in self.load}
+        return roles | ({("latency", self.latency.name)} if self.latency else set())
+
     def all(self) -> list[Host]:
         """Return every host once: the server's first."""
         hosts = [self.server, *self.load, *([self.latency] if self.latency else [])]

@@ -17,9 +17,8 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bench.credentials import FOLDER
 from bench.errors import BenchError, SystemFailedError, UsageError
-from bench.measurement import revision
+from bench.measurement import certificates, revision
 from bench.measurement.hosts import clock_exchange, dask_engine, roles
 from bench.measurement.hosts.agent_actor import AgentActor
 from bench.measurement.hosts.host import MOST, Assignment, ClockReading, Host, Metered, WindowMeter
@@ -34,7 +33,6 @@ ANSWER_S = 12.0  # after a poll's own time: a host that answers later is lost
 CONNECT_S = 15.0
 KEY = "roundtrip"  # of what a host says of itself when it registers
 LOOK_S = 0.2
-TLS = f"; both sides need the same folder of credentials ({FOLDER})"
 CONDUCTOR = secrets.token_hex(8)  # this process
 
 
@@ -413,23 +411,25 @@ def _why(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def client(scheduler: str) -> Iterator[Any]:
-    """Connect to a scheduler; SystemFailedError if there is none."""
+def client(hosts: Mapping[str, Any]) -> Iterator[Any]:
+    """Connect to a scheduler; SystemFailedError if there is none. hosts: as ``Case.hosts``."""
     distributed = dask_engine.load()
-    protocol, host, port = dask_engine.parsed(scheduler)
+    protocol, host, port = dask_engine.parsed(hosts["scheduler"])
+    security = dask_engine.security(protocol, bool(hosts.get("plain")))
     address = dask_engine.joined(protocol, host, port)
     try:
         connection = distributed.Client(
             address,
-            security=dask_engine.security(protocol),
+            security=security,
             set_as_default=False,
             direct_to_workers=True,
             timeout=CONNECT_S,
         )
     except (OSError, TimeoutError, ValueError) as reason:
+        shared = f"; both sides need the same folder of credentials ({certificates.folder_of_hosts()})"
         raise SystemFailedError(
             f"no scheduler answers at {address} ({one_line(str(reason), 200)}): start one there: "
-            f"python -m bench scheduler --listen {address}{TLS if protocol == 'tls' else ''}"
+            f"python -m bench scheduler --listen {address}{shared if protocol == 'tls' else ''}"
         ) from reason
     try:
         yield connection
@@ -516,10 +516,9 @@ def _actor(connection: Any, future: Any, worker: Mapping[str, Any]) -> Any:
 def connected(hosts: Mapping[str, Any]) -> Iterator[Assignment]:
     """Connect to the hosts of a scheduler, and yield their roles; nothing of theirs is left at the end.
 
-    hosts: ``scheduler``, an address; perhaps ``server``, ``load`` (names) and ``latency``.
+    hosts: as ``Case.hosts``: ``scheduler``, an address; perhaps ``plain``, ``server``, ``load`` (names), ``latency``.
     """
-    scheduler = hosts["scheduler"]
-    with client(scheduler) as connection, hosts_of(connection, scheduler) as there:
+    with client(hosts) as connection, hosts_of(connection, hosts["scheduler"]) as there:
         assignment = roles.assigned(hosts, there)
         used = [host for host in there if host in assignment.all()]
         for answer in [host.ask("claim", CONDUCTOR) for host in used]:
