@@ -38,11 +38,8 @@ SPEC = ClientSpec(
 @contextmanager
 def light(number: int, calls: int = CALLS) -> Iterator[list[RemoteHost]]:
     """Yield that many light hosts, connected to, whose clients report so many calls each."""
-    scheduler = subprocess.Popen(
-        [sys.executable, "-m", "bench", "scheduler", "--listen", "tcp://127.0.0.1:0", "--plain"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-m", "bench", "scheduler", "--listen", "tcp://127.0.0.1:0", "--plain"]
+    scheduler = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert scheduler.stdout
     address = scheduler.stdout.readline().split()[2].rstrip(";")
     words = [sys.executable, "-m", "benchmarks.light_hosts", address, str(number)]

@@ -85,7 +85,9 @@ class Hosts:
 
     def __init__(self, *names: str, protocol: str = "tls", variables: dict[str, str] | None = None) -> None:
         self.variables = variables or {}
-        self.scheduler = Started("scheduler", "--listen", f"{protocol}://127.0.0.1:0", variables=self.variables)
+        self.plain = ("--plain",) if protocol == "tcp" else ()
+        words = ("scheduler", "--listen", f"{protocol}://127.0.0.1:0", *self.plain)
+        self.scheduler = Started(*words, variables=self.variables)
         self.hosts: dict[str, Started] = {}
         try:
             self.address = self.scheduler.wait_for("scheduler at ").split()[2].rstrip(";")
@@ -99,9 +101,8 @@ class Hosts:
 
     def start(self, name: str, *words: str, before: tuple[str, ...] = ()) -> Started:
         """Start a host."""
-        self.hosts[name] = Started(
-            "host", self.address, "--name", name, *words, variables=self.variables, before=before
-        )
+        words = ("host", self.address, "--name", name, *self.plain, *words)
+        self.hosts[name] = Started(*words, variables=self.variables, before=before)
         return self.hosts[name]
 
     @property

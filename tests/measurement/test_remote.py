@@ -343,11 +343,23 @@ for security in (None, distributed.Security.temporary()):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
-def test_another_user_of_this_machine_runs_nothing_on_a_host(two):
-    intruder = Started(two.address, program=("-c", INTRUDER))
-    assert intruder.process.wait(60) == 0
-    assert intruder.said.count("refused") == 4 and "entered" not in intruder.said
-    intruder.close()
+def test_another_user_of_this_machine_runs_programs_on_a_host_only_if_it_is_plain(two):
+    plain = Hosts("alpha", protocol="tcp")
+    try:
+        assert "entered 0" in intruded(plain.address) and "every user of this machine" in plain.hosts["alpha"].said
+    finally:
+        plain.close()
+    said = intruded(two.address)
+    assert said.count("refused") == 4 and "entered" not in said
+
+
+def intruded(address: str) -> str:
+    intruder = Started(address, program=("-c", INTRUDER))
+    try:
+        assert intruder.process.wait(90) == 0, intruder.said
+        return intruder.said
+    finally:
+        intruder.close()
 
 
 def test_a_run_is_not_resumed_by_other_hosts(own):
