@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +20,8 @@ from bench.measurement import machine
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import clocks_of
 from bench.measurement.hosts.remote import RemoteHost, client, hosts_of
+from bench.measurement.routers import Routers
+from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.process.channel import Listening
 from bench.process.child_process import collect, stop_all
@@ -29,6 +31,7 @@ from benchmarks.light_hosts import CALLS
 
 NUMBERS = (2, 8, 32, 64)
 LARGE_HOSTS, LARGE = 8, 200_000  # for what samples cost: hosts, and calls that each reports
+REAL_HOSTS, REAL_S = 2, 0.1  # hosts that are processes of their own, and the window of a start on them
 WANTED_MS = 20.0
 SPEC = ClientSpec(
     case=Case("sockets", "tcp", 1), window_s=1.0, cpus=None, server_cpus=None, share=(0, 1), schedule_seed=1
@@ -36,24 +39,54 @@ SPEC = ClientSpec(
 
 
 @contextmanager
+def started(awaited: str, *words: str, **variables: str) -> Iterator[str]:
+    """Run a module of Python until the end of the context; yield the line that it prints when it is ready."""
+    environment = os.environ | variables
+    process = subprocess.Popen([sys.executable, "-m", *words], stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout
+    try:
+        yield next(line for line in process.stdout if awaited in line)
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+@contextmanager
+def scheduler() -> Iterator[dict[str, Any]]:
+    """Yield the hosts of a new scheduler, as a case names them."""
+    words = ("bench", "scheduler", "--listen", "tcp://127.0.0.1:0", "--plain")
+    with started("scheduler at", *words) as line:
+        yield {"scheduler": line.split()[2].rstrip(";"), "plain": True}
+
+
+@contextmanager
 def light(number: int, calls: int = CALLS) -> Iterator[list[RemoteHost]]:
     """Yield that many light hosts, connected to, whose clients report so many calls each."""
-    command = [sys.executable, "-m", "bench", "scheduler", "--listen", "tcp://127.0.0.1:0", "--plain"]
-    scheduler = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert scheduler.stdout
-    address = scheduler.stdout.readline().split()[2].rstrip(";")
-    words = [sys.executable, "-m", "benchmarks.light_hosts", address, str(number)]
-    more = os.environ | {"CALLS": str(calls)}
-    with scheduler, subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=more) as workers:
-        try:
-            assert workers.stdout and workers.stdout.readline() == "registered\n"
-            with client({"scheduler": address, "plain": True}) as found, hosts_of(found, address) as hosts:
+    with scheduler() as asked:
+        address = asked["scheduler"]
+        with started("registered", "benchmarks.light_hosts", address, str(number), CALLS=str(calls)):
+            with client(asked) as connection, hosts_of(connection, address) as hosts:
                 for host in hosts:
                     host.start_clock()
                 yield hosts
-        finally:
-            workers.kill()
-            scheduler.terminate()
+
+
+def real(number: int, starts: int) -> list[float]:
+    """Return what starts on hosts took beside their windows, in ms: of processes ``bench host`` on this machine."""
+    with ExitStack() as stack:
+        asked = stack.enter_context(scheduler())
+        for host in range(number):
+            words = ("bench", "host", asked["scheduler"], "--plain", "--name", f"real{host}")
+            stack.enter_context(started("registered", *words))
+        routers = stack.enter_context(Routers())
+        case = Case("sockets", "tcp", placement="free", hosts=asked)
+        spent = []
+        for _ in range(starts + 1):  # the first also connects
+            began = time.perf_counter()
+            measure(case, REAL_S, 1, routers)
+            spent.append(1e3 * (time.perf_counter() - began - REAL_S))
+        return [round(ms, 3) for ms in spent[1:]]
 
 
 def start(hosts: list[RemoteHost]) -> dict[str, float]:
@@ -107,6 +140,7 @@ def hosts(blocks: int, is_written: bool = False) -> None:
     with light(LARGE_HOSTS, LARGE) as connected:
         start(connected)
         large = [round(1e3 * start(connected)["samples"], 3) for _ in range(blocks)]
+    spent = real(REAL_HOSTS, blocks)
     cpus = len(os.sched_getaffinity(0))
     found = {
         "measured": f"{datetime.now(UTC):%Y-%m-%d}",
@@ -118,12 +152,13 @@ def hosts(blocks: int, is_written: bool = False) -> None:
         "calls": CALLS,
         "starts": starts,
         "large": {"hosts": LARGE_HOSTS, "calls": LARGE, "ms": large},
+        "real": {"hosts": REAL_HOSTS, "ms": spent},
     }
     for name, line in hosts_cost.lines_of(starts).items():
         wanted = f" (wanted <= {WANTED_MS:g} a host)" if name == hosts_cost.WHOLE else ""
         each = f"{line.each.middle:.2f} n ms (95 % CI {line.each.low:.2f} to {line.each.high:.2f})"
         print(f"{f'a start on n hosts, {name}':38} {line.base:.1f} + {each}{wanted}")
-    print(hosts_cost.described(found)[-1])
+    print("\n".join(hosts_cost.described(found)[2:]))
     if is_written:
         (paths.home() / hosts_cost.FILE).write_text(f"{json.dumps(found, indent=1)}\n", "utf-8")
         print(f"Saved {hosts_cost.FILE}; make expected writes it into docs/hosts.md")

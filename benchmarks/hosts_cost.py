@@ -18,16 +18,16 @@ BYTES = 16  # a call: when it was sent, when its reply came
 WHOLE, CPU = "in all", "CPU of the conductor"
 
 
-def cost() -> tuple[pd.DataFrame, str, str]:
-    """Return what was measured last: the table, how it was measured, and the first limit."""
+def cost() -> tuple[pd.DataFrame, str, str, str]:
+    """Return what was measured last: the table, how it was measured, real hosts, and the first limit."""
     return described(json.loads((paths.home() / FILE).read_text("utf-8")))
 
 
-def described(found: Mapping[str, Any]) -> tuple[pd.DataFrame, str, str]:
-    """Return the fit of each part of a start with its predictions, how it was measured, and the first limit.
+def described(found: Mapping[str, Any]) -> tuple[pd.DataFrame, str, str, str]:
+    """Return the fit of each part of a start with its predictions, how it was measured, real hosts, the first limit.
 
     found: ``starts``, each with its ``hosts`` and ms by part; ``large``: ``hosts``, ``calls`` of each, and ``ms`` of
-    collecting them in each start; ``calls``, ``machine``, ``measured``.
+    collecting them in each start; ``real``: ``hosts``, and ``ms`` of each start; ``calls``, ``machine``, ``measured``.
     """
     lines = lines_of(found["starts"])
     rows = [
@@ -40,7 +40,12 @@ def described(found: Mapping[str, Any]) -> tuple[pd.DataFrame, str, str]:
         }
         for name, line in lines.items()
     ]
-    return pd.DataFrame(rows).set_index("part of a start"), _basis(found), _limit(found, lines[WHOLE])
+    return (
+        pd.DataFrame(rows).set_index("part of a start"),
+        _basis(found),
+        _real(found, lines[WHOLE]),
+        _limit(found, lines[WHOLE]),
+    )
 
 
 def lines_of(starts: list[Mapping[str, float]]) -> dict[str, growth.Line]:
@@ -65,6 +70,17 @@ def _basis(found: Mapping[str, Any]) -> str:
         f"{machine['python']}), {found['measured']}. Times of more hosts are predictions with their 95 % interval. The "
         "hosts were light: workers in one process, whose children are threads. Conductor, scheduler and hosts shared "
         "these CPUs, so that waiting is an upper bound."
+    )
+
+
+def _real(found: Mapping[str, Any], total: growth.Line) -> str:
+    """Return what a start on real hosts took, beside the prediction for light ones."""
+    hosts, ms = found["real"]["hosts"], found["real"]["ms"]
+    light_s = total.at(hosts).middle / 1e3
+    return (
+        f"Real hosts also start processes: on {hosts} hosts, each a process on this machine, a start took "
+        f"{np.median(ms) / 1e3:.2f} s beside its window (median of {len(ms)}, {min(ms) / 1e3:.2f} to "
+        f"{max(ms) / 1e3:.2f} s), on light ones {light_s:.2f} s."
     )
 
 

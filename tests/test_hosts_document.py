@@ -73,9 +73,11 @@ def test_two_machines_step_by_step_and_over_ssh(tmp_path, monkeypatch):
     for program, package in NEEDED.items():
         if not Path(program).exists():
             pytest.skip(f"{program} is not installed: apt-get install {package}")
-    _, make, serve, see, measure = blocks("Two machines")
+    _, serve, copy, register, see, measure = blocks("Two machines")
     (over_ssh,) = blocks("Over SSH")
     here, _ = home(tmp_path / "here") / "roundtrip", home(tmp_path / "there")
+    monkeypatch.setenv("HOME", str(tmp_path / "here"))
+    monkeypatch.delenv("XDG_CONFIG_HOME")
     with bed(0.05) as made, contextlib.ExitStack() as started:
         environment = with_ssh(tmp_path, made.hosts[0])
 
@@ -105,10 +107,9 @@ def test_two_machines_step_by_step_and_over_ssh(tmp_path, monkeypatch):
         sshd = made.hosts[0].popen("/usr/sbin/sshd", "-D", "-e", "-f", str(tmp_path / "keys" / "sshd"))
         started.callback(sshd.wait)
         started.callback(sshd.kill)
-        scheduler, desk, _ = serve.strip().splitlines()
-        run(make)
-        start(scheduler, "scheduler at")
-        start(desk, "registered")
+        start(serve.strip(), "scheduler at")
+        run(copy)
+        start(register.splitlines()[0], "registered")
         start(over_ssh.strip(), "registered")
         listed = run(see)
         assert re.search(rf"laptop\s.*{re.escape(made.hosts[0].address)}", listed) and "desk" in listed

@@ -214,3 +214,14 @@ def test_a_run_of_one_machine_has_nothing_of_it():
     assert tables.hosts(run).empty and "quantiles of" not in tables.calls(run)
     assert per_host.headline(run) == "" and "Hosts:" not in panels.caption(run)
     assert len(checks.check(run)) == 12
+
+
+def test_a_host_that_stands_still_for_two_seconds_is_a_caution():
+    def stood_still(name, start, many):
+        factors = np.ones(many)
+        factors[many // 2] = 20_000 if (name, start) == ("b", 3) else 1
+        return factors
+
+    found = checks.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, shape=stood_still))
+    assert found.verdict == CAUTION and "host b got no reply for 2.1 s in start 3" in found.found
+    assert checks.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 130})).verdict == PASS

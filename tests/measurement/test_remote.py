@@ -1,13 +1,16 @@
 """Hosts as processes of this machine, on loopback: a start runs there as it runs here; failures name the host."""
 
+import asyncio
 import errno
 import os
 import re
 import resource
 import signal
+import tempfile
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from conftest import CALM, descendants, is_gone, wait_for
@@ -16,7 +19,7 @@ from host_processes import Hosts, Started
 from bench.apps import listing, notebook
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import revision, runner, start
-from bench.measurement.hosts import dask_engine, remote
+from bench.measurement.hosts import commands, dask_engine, remote
 from bench.measurement.hosts.remote import connected
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
@@ -301,8 +304,6 @@ def test_no_scheduler_and_no_host(monkeypatch):
 
 
 def test_mutual_tls_lets_in_whoever_has_the_folder_and_nobody_else(tmp_path, monkeypatch):
-    from pathlib import Path
-
     from bench.measurement import certificates
 
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
@@ -360,6 +361,37 @@ def intruded(address: str) -> str:
         return intruder.said
     finally:
         intruder.close()
+
+
+def test_a_host_takes_over_the_entry_that_its_own_process_left(two, tmp_path):
+    security = dask_engine.security("tls", is_plain_wanted=False)
+    distributed = dask_engine.load()
+    left = {"security": security, "nthreads": 1, "dashboard_address": "127.0.0.1:0", "local_directory": str(tmp_path)}
+    left |= {"name": "gamma", "startup_information": {remote.KEY: lambda _: {"process": "1"}}}
+
+    async def names() -> set[str]:
+        async with distributed.rpc(two.address, connection_args=security.get_connection_args("client")) as scheduler:
+            return {worker["name"] for worker in (await scheduler.identity(n_workers=-1))["workers"].values()}
+
+    async def come_back() -> None:
+        async with distributed.Worker(two.address, **left):
+            await commands.take_over(two.address, "gamma", "2", security)
+            assert "gamma" in await names()
+            await commands.take_over(two.address, "gamma", "1", security)
+            assert await names() == {"alpha", "beta"}
+
+    asyncio.run(come_back())
+
+
+def test_a_killed_hosts_folder_is_deleted_by_the_next_host(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / f"{commands.FOLDER}killed"
+    left.mkdir()
+    with commands.own_folder() as held:
+        assert not left.exists()
+        with commands.own_folder():
+            assert Path(held).exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_is_not_resumed_by_other_hosts(own):

@@ -79,7 +79,7 @@ async def _host(where: str, name: str, address: str, security: Any, say: Say, st
     protocol = dask_engine.parsed(where)[0]
     with own_folder() as folder:
         while not stop.is_set():
-            await _take_over(where, name, facts["process"], security)
+            await take_over(where, name, facts["process"], security)
             worker = distributed.Worker(
                 where,
                 name=name,
@@ -116,7 +116,7 @@ async def _remind(say: Say, where: str) -> None:
     say(f"still waiting: does a scheduler listen there, and does a firewall let connections through?{both}")
 
 
-async def _take_over(where: str, name: str, process: str, security: Any) -> None:
+async def take_over(where: str, name: str, process: str, security: Any) -> None:
     """Remove the entry that this process left at a scheduler when its connection broke, if one is there."""
     arguments = security.get_connection_args("worker") if security else {}
     with contextlib.suppress(OSError):  # no scheduler answers: it is waited for
