@@ -65,11 +65,11 @@ def light(number: int, calls: int = CALLS) -> Iterator[list[RemoteHost]]:
     """Yield that many light hosts, connected to, whose clients report so many calls each."""
     with scheduler() as asked:
         address = asked["scheduler"]
-        with started("registered", "benchmarks.light_hosts", address, str(number), CALLS=str(calls)):
-            with client(asked) as connection, hosts_of(connection, address) as hosts:
-                for host in hosts:
-                    host.start_clock()
-                yield hosts
+        workers = started("registered", "benchmarks.light_hosts", address, str(number), CALLS=str(calls))
+        with workers, client(asked) as connection, hosts_of(connection, address) as hosts:
+            for host in hosts:
+                host.start_clock()
+            yield hosts
 
 
 def real(number: int, starts: int) -> list[float]:

@@ -22,9 +22,9 @@ ASKED = {
     "latency": {},
     "throughput": {},
     "clients": {},
-    "openload": {"transport": "tcp"},
+    "openload": {},
     "scaleup": {},
-    "capacity": {"transport": "tcp"},
+    "capacity": {},
     "compare": {"a": "{system: zeromq}", "b": "{system: sockets}"},
     "overview": {"system": "[sockets, zeromq, pause]"},
     "explore": {"cases": [{"system": "sockets", "hosts": SCHEDULER}]},
@@ -58,7 +58,7 @@ def test_hosts_that_are_named_to_load_share_the_connections_of_scaleup(tmp_path)
     assert {(case.clients, case.callers) for case in plan.cases if case.system != "loopback"} == {(3, 11)}
 
 
-@pytest.mark.parametrize(("notebook", "given"), [("capacity", {}), ("latency", {"transport": "ipc"})])
+@pytest.mark.parametrize(("notebook", "given"), [("capacity", {"transport": "ipc"}), ("latency", {"transport": "ipc"})])
 def test_another_transport_than_tcp_is_refused(notebook, given):
     with pytest.raises(UsageError, match=r"tcp.*ipc.*tcp"):
         registry.plan(notebook, hosts=SCHEDULER, **given)

@@ -329,17 +329,25 @@ def test_mutual_tls_lets_in_whoever_has_the_folder_and_nobody_else(tmp_path, mon
 
 
 INTRUDER = """
-import os, sys
+import asyncio, os, sys
 import distributed
 os.setuid(65534)
 address = sys.argv[1]
+
+async def asked(where, security):
+    arguments = security.get_connection_args("client") if security else {}
+    async with distributed.rpc(where, connection_args=arguments, timeout=3) as scheduler:
+        return await asyncio.wait_for(scheduler.identity(), 5)
+
 for security in (None, distributed.Security.temporary()):
     for where in (address, address.replace("tls", "tcp")):
         try:
-            with distributed.Client(where, security=security, timeout=3) as client:
-                print("entered", client.submit(os.getuid).result(5))
+            asyncio.run(asked(where, security))
         except Exception as error:
             print("refused", type(error).__name__)
+        else:
+            print("entered", distributed.Client(where).submit(os.getuid).result(20), flush=True)
+            os._exit(0)
 """
 
 
@@ -396,10 +404,9 @@ def test_a_killed_hosts_folder_is_deleted_by_the_next_host(tmp_path, monkeypatch
 
 def test_a_run_is_not_resumed_by_other_hosts(own):
     plan = make_plan("latency", [case(own, **CALM)], starts=2, window_s=0.2)
-    folder = runner.run(plan)
-    for file in folder.path.glob("*/00001.*"):
-        file.unlink()
-    folder.update(finished=False)
+    with pytest.raises(ZeroDivisionError):
+        runner.run(plan, progress=lambda case: 1 / 0)
+    (folder,) = stored.all_runs()
     own.start("aaron").wait_for("registered")  # by name the first, which serves
     with pytest.raises(UsageError, match=r"alpha as server.*aaron as server"):
         runner.run(plan, folder)

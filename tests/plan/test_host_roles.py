@@ -42,7 +42,7 @@ def test_what_was_asked_is_asked_again_with_the_same_answer():
 WRONG = {
     "udp://a:1": "hosts .*udp://a:1",
     "a": "hosts .*'a'",
-    "tcp://a": "tcp://HOST:PORT",
+    "tcp://a": "tls://HOST:PORT",
     "tcp://:8786": "'tcp://:8786'",
     "tls://a:99999": "'tls://a:99999'",
     "tcp://a:1/x": "'tcp://a:1/x'",
