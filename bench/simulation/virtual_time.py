@@ -121,7 +121,7 @@ class InMemory(Folder):
 
     def read(self, table: str, starts: set[int] | None = None) -> pa.Table:
         """Return one whole table."""
-        parts = [tables[table] for tables in self._starts]
+        parts = [tables[table] for tables in self._starts if table in tables]
         return pa.concat_tables(parts) if parts else schema.TABLES[table].empty_table()
 
 
