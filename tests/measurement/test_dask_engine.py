@@ -1,5 +1,9 @@
 """What carries orders to hosts: its addresses, and what is said where it is not installed."""
 
+import os
+import signal
+import stat
+import subprocess
 import sys
 
 import pytest
@@ -43,3 +47,15 @@ def test_plain_tcp_beyond_this_machine_is_asked_for_by_name(address):
     dask_engine.check_plain(address, True)
     dask_engine.check_plain(address.replace("tcp", "tls"), False)
     dask_engine.check_plain("tcp://localhost:8786", False)
+
+
+@pytest.mark.slow
+def test_a_scheduler_keeps_its_files_from_other_users(tmp_path):
+    words = [sys.executable, "-P", "-m", "bench", "scheduler", "--listen", "tcp://127.0.0.1:0"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as scheduler:
+        assert "scheduler at" in scheduler.stdout.readline()
+        made = list(tmp_path.iterdir())
+        assert made and all(stat.S_IMODE(folder.stat().st_mode) == 0o700 for folder in made)
+        scheduler.send_signal(signal.SIGINT)
+    assert list(tmp_path.iterdir()) == []

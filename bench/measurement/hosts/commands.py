@@ -108,7 +108,8 @@ def scheduler(listen: str, is_plain_wanted: bool, say: Say) -> None:
     protocol, address, port = dask_engine.parsed(listen)
     dask_engine.check_plain(listen, is_plain_wanted)
     security = dask_engine.security(protocol)
-    _run(lambda stop: _scheduler(protocol, address, port, security, say, stop))
+    with dask_engine.private_folder("scheduler"):
+        _run(lambda stop: _scheduler(protocol, address, port, security, say, stop))
 
 
 async def _scheduler(protocol: str, address: str, port: int, security: Any, say: Say, stop: asyncio.Event) -> None:

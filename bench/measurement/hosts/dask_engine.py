@@ -4,10 +4,13 @@ Nothing timed goes through it. All that it receives is unpickled, so it listens 
 or, where that is asked for by name, in plain TCP.
 """
 
+import contextlib
 import ipaddress
 import logging
 import os
 import socket
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -50,6 +53,18 @@ def load() -> Any:
     for name in ("distributed", "distributed.client"):  # what goes wrong is said here, in a sentence
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
+
+
+@contextlib.contextmanager
+def private_folder(owner: str) -> Iterator[str]:
+    """Let the library put its files into a folder that only this user may read: by default all users may."""
+    import dask
+
+    with (
+        tempfile.TemporaryDirectory(prefix=f"roundtrip-{owner}-", ignore_cleanup_errors=True) as folder,
+        dask.config.set({"temporary-directory": folder}),
+    ):
+        yield folder
 
 
 def parsed(address: str) -> tuple[str, str, int]:

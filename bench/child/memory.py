@@ -1,0 +1,85 @@
+"""The memory of a client whose server was not started here: a reply that is too large, or endless, ends the start.
+
+The kernel refuses the process more (``RLIMIT_DATA``; Linux), so that nothing is looked at in timed loops. This limit
+counts what can be written, private memory: the address space that gRPC, Arrow or a compiler at run time reserve without
+writing to it does not count, and a thread counts with its whole stack.
+"""
+
+import contextlib
+import os
+import resource
+import sys
+from collections.abc import Iterator, Sequence
+
+from bench import expected, systems
+from bench.errors import SystemFailedError
+from bench.process.spec import ClientSpec
+
+ROOM_BYTES = 128_000_000  # beyond what a client has before its first call; nng takes 98 MB, gRPC 66, most of it for stacks
+STACK_BYTES = 8_500_000  # of a thread, with its part of the heap
+USUAL_CPUS = 2  # for which there is room; each more may have some threads of the library, nng's three
+THREADS_PER_CPU = 3
+COPIES = 16  # of each message under way: encoded, framed, decoded, and received before it is asked for
+RECORD_BYTES_PER_S = 8_000_000  # of loads that do not know beforehand how much they will record
+FRAMING_BYTES = 1_000_000  # that may be around a reply, or in its other encoding
+
+
+def bound(spec: ClientSpec, pids: Sequence[int]) -> None:
+    """Limit the memory of a client, and of its programs ``pids``, where its server is a target; before its first call."""
+    if spec.case.target is None or sys.platform != "linux":
+        return
+    room = _room(spec)
+    for pid in (os.getpid(), *pids):
+        with contextlib.suppress(OSError):  # a program that has ended says so itself
+            with open(f"/proc/{pid}/statm") as pages:  # noqa: PTH123 - pathlib is slow to import
+                most = int(pages.read().split()[5]) * resource.getpagesize() + room
+            hard = resource.prlimit(pid, resource.RLIMIT_DATA)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.prlimit(pid, resource.RLIMIT_DATA, (most, hard))
+
+
+def _room(spec: ClientSpec) -> int:
+    case = spec.case
+    under_way = case.callers * case.outstanding
+    threads = THREADS_PER_CPU * max(0, (os.cpu_count() or 1) - USUAL_CPUS) + (case.callers if case.callers > 1 else 0)
+    room = ROOM_BYTES + threads * STACK_BYTES + COPIES * under_way * _largest(spec)
+    room += int(RECORD_BYTES_PER_S * spec.window_s) if case.load not in ("closed", "open") else 0
+    return room + int(systems.constant(case.system, "RESERVES_BYTES", 0))
+
+
+def _largest(spec: ClientSpec) -> int:
+    return max(spec.case.payload_bytes, spec.case.large_bytes, spec.case.reply_bytes)
+
+
+def expect(spec: ClientSpec) -> None:
+    """Tell the system's client how large a reply from a target may be; before it connects."""
+    if spec.case.target is not None:
+        expected.expect(2 * _largest(spec) + FRAMING_BYTES)
+
+
+def is_refused(error: BaseException | None) -> bool:
+    """Return whether an error came of memory that this process did not get."""
+    while error is not None and not isinstance(error, MemoryError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def refused() -> SystemFailedError:
+    """Return the error for a client that did not get the memory that it asked for."""
+    most = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    limit = "" if most == resource.RLIM_INFINITY else f" (its limit is {most // 1_000_000} MB)"
+    return SystemFailedError(
+        f"the client got no more memory{limit}: a reply is far larger than the one that was expected, or does not end; "
+        "check that the right server listens there"
+    )
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Turn what comes of memory that this process did not get into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        if is_refused(error):
+            raise refused() from error
+        raise
