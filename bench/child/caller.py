@@ -30,8 +30,7 @@ class Failures:
 
     def add(self, error: TransportError) -> None:
         """Count one failure; TransportError when there are too many, SystemFailedError for one that took the memory."""
-        if memory.is_refused(error):
-            raise memory.refused() from error
+        memory.refuse(error)
         self.kinds[error.kind] += 1
         if (count := self.kinds.total()) >= MOST_FAILURES:
             raise TransportError(f"{error} (and {count - 1} more calls of this caller failed)", error.kind) from error

@@ -57,21 +57,20 @@ def expect(spec: ClientSpec) -> None:
         expected.expect(2 * _largest(spec) + FRAMING_BYTES)
 
 
-def is_refused(error: BaseException | None) -> bool:
-    """Return whether an error came of memory that this process did not get."""
-    while error is not None and not isinstance(error, MemoryError):
-        error = error.__cause__ or error.__context__
-    return error is not None
-
-
-def refused() -> SystemFailedError:
-    """Return the error for a client that did not get the memory that it asked for."""
-    most = resource.getrlimit(resource.RLIMIT_DATA)[0]
+def refuse(error: BaseException) -> None:
+    """Raise SystemFailedError if an error came of memory that this process did not get."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, MemoryError) and "MemoryError" not in str(cause):  # of aiohttp
+        cause = cause.__cause__ or cause.__context__
+    if cause is None:
+        return
+    most, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))  # so that it can be reported: the reply may not be freed yet
     limit = "" if most == resource.RLIM_INFINITY else f" (its limit is {most // 1_000_000} MB)"
-    return SystemFailedError(
+    raise SystemFailedError(
         f"the client got no more memory{limit}: a reply is far larger than the one that was expected, or does not end; "
         "check that the right server listens there"
-    )
+    ) from error
 
 
 @contextlib.contextmanager
@@ -80,6 +79,5 @@ def explained() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if is_refused(error):
-            raise refused() from error
+        refuse(error)
         raise
