@@ -115,7 +115,6 @@ def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, ServerThread | Non
     system = systems.load(spec.case.system)
     pin(spec.cpus)  # not before: both sides' imports take turns where they share a CPU
     credentials.use(spec.credentials)
-    memory.expect(spec)
     options = system.Options(**spec.case.options)
     server_thread = ServerThread(channel, spec, system, options) if spec.case.transport == "inproc" else None
     if server_thread:

@@ -11,17 +11,19 @@ import resource
 import sys
 from collections.abc import Iterator, Sequence
 
-from bench import expected, systems
+from bench import systems
 from bench.errors import SystemFailedError
 from bench.process.spec import ClientSpec
 
-ROOM_BYTES = 128_000_000  # beyond what a client has before its first call; nng takes 98 MB, gRPC 66, most of it for stacks
+ROOM_BYTES = (
+    128_000_000  # beyond what a client has before its first call; nng takes 98 MB, gRPC 66, most of it for stacks
+)
 STACK_BYTES = 8_500_000  # of a thread, with its part of the heap
 USUAL_CPUS = 2  # for which there is room; each more may have some threads of the library, nng's three
 THREADS_PER_CPU = 3
+THREADS_PER_CALLER = 4  # where there are several: a thread for each, and those of its connection
 COPIES = 16  # of each message under way: encoded, framed, decoded, and received before it is asked for
 RECORD_BYTES_PER_S = 8_000_000  # of loads that do not know beforehand how much they will record
-FRAMING_BYTES = 1_000_000  # that may be around a reply, or in its other encoding
 
 
 def bound(spec: ClientSpec, pids: Sequence[int]) -> None:
@@ -40,21 +42,12 @@ def bound(spec: ClientSpec, pids: Sequence[int]) -> None:
 
 def _room(spec: ClientSpec) -> int:
     case = spec.case
-    under_way = case.callers * case.outstanding
-    threads = THREADS_PER_CPU * max(0, (os.cpu_count() or 1) - USUAL_CPUS) + (case.callers if case.callers > 1 else 0)
-    room = ROOM_BYTES + threads * STACK_BYTES + COPIES * under_way * _largest(spec)
+    threads = THREADS_PER_CPU * max(0, (os.cpu_count() or 1) - USUAL_CPUS)
+    threads += THREADS_PER_CALLER * case.callers if case.callers > 1 else 0
+    largest = max(case.payload_bytes, case.large_bytes, case.reply_bytes)
+    room = ROOM_BYTES + threads * STACK_BYTES + COPIES * case.callers * case.outstanding * largest
     room += int(RECORD_BYTES_PER_S * spec.window_s) if case.load not in ("closed", "open") else 0
     return room + int(systems.constant(case.system, "RESERVES_BYTES", 0))
-
-
-def _largest(spec: ClientSpec) -> int:
-    return max(spec.case.payload_bytes, spec.case.large_bytes, spec.case.reply_bytes)
-
-
-def expect(spec: ClientSpec) -> None:
-    """Tell the system's client how large a reply from a target may be; before it connects."""
-    if spec.case.target is not None:
-        expected.expect(2 * _largest(spec) + FRAMING_BYTES)
 
 
 def refuse(error: BaseException) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyarrow import flight
 
-from bench import codecs, credentials, expected, message_types
+from bench import codecs, credentials, message_types
 from bench.codecs import arrow
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
@@ -180,10 +180,9 @@ class Client:
 
     def open(self) -> None:
         """Make the client, and its one RPC."""
-        own = [("grpc.use_local_subchannel_pool", 1)]  # a connection of its own
-        if (most := expected.most_reply_bytes()) is not None:
-            own += [("grpc.max_receive_message_length", min(most, 2**31 - 1))]
-        settings: dict[str, Any] = {"generic_options": own}
+        settings: dict[str, Any] = {
+            "generic_options": [("grpc.use_local_subchannel_pool", 1)]
+        }  # a connection of its own
         if self._options.tls:
             settings["tls_root_certs"] = credentials.text(credentials.AUTHORITY)
         self._client = flight.connect(_place(self._where, self._options.tls), **settings)

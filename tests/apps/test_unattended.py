@@ -1,5 +1,6 @@
 """Notebooks run unattended: what is said, and what is made when."""
 
+import os
 import re
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import wait_for
+from conftest import descendants, is_gone, wait_for
 
 from bench import paths, systems
 from bench.apps import unattended
@@ -91,3 +92,37 @@ def test_libraries_put_their_temporary_files_there_and_nothing_is_left():
     with unattended._private_temporary() as folder:
         assert tempfile.mkdtemp().startswith(folder)
     assert not Path(folder).exists() and not tempfile.gettempdir().startswith(folder)
+
+
+KERNEL = """
+import os, subprocess, sys, time
+from bench.apps import unattended
+with unattended._private_temporary() as folder:
+    kernel = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", f"{folder}/connection.json"])
+    print(kernel.pid, folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="where processes are is not known here")
+def test_a_kernel_ends_with_a_process_that_is_killed():
+    with subprocess.Popen([sys.executable, "-c", KERNEL], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        kernel, folder = process.stdout.readline().decode().split()
+        helpers = set(descendants(process.pid)) - {int(kernel)}
+        process.kill()
+    assert wait_for(lambda: is_gone(int(kernel)) and all(map(is_gone, helpers)) and not Path(folder).exists())
+
+
+def test_the_next_start_sweeps_what_a_killed_one_left_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "for_sockets", lambda: str(tmp_path))
+    left, new, strange = (tmp_path / f"{unattended.PRIVATE}{name}" for name in ("left", "new", "strange"))
+    for folder in (left, new, tmp_path / "other"):
+        folder.mkdir()
+        (folder / "connection.json").touch()
+    strange.symlink_to(tmp_path / "other")
+    with unattended._private_temporary() as used:
+        for folder in (left, used, tmp_path / "other"):
+            os.utime(folder, (0, 0))
+        unattended._sweep()
+        assert not left.exists() and new.exists() and Path(used).exists()
+        assert (tmp_path / "other" / "connection.json").exists()
