@@ -21,13 +21,12 @@ ROOM_BYTES = (
 STACK_BYTES = 8_500_000  # of a thread, with its part of the heap
 USUAL_CPUS = 2  # for which there is room; each more may have some threads of the library, nng's three
 THREADS_PER_CPU = 3
-THREADS_PER_CALLER = 4  # where there are several: a thread for each, and those of its connection
 COPIES = 16  # of each message under way: encoded, framed, decoded, and received before it is asked for
 RECORD_BYTES_PER_S = 8_000_000  # of loads that do not know beforehand how much they will record
 
 
 def bound(spec: ClientSpec, pids: Sequence[int]) -> None:
-    """Limit the memory of a client, and of its programs ``pids``, where its server is a target; before its first call."""
+    """Limit, before its first call, the memory of a client of a target, and of its programs ``pids``."""
     if spec.case.target is None or sys.platform != "linux":
         return
     room = _room(spec)
@@ -43,7 +42,8 @@ def bound(spec: ClientSpec, pids: Sequence[int]) -> None:
 def _room(spec: ClientSpec) -> int:
     case = spec.case
     threads = THREADS_PER_CPU * max(0, (os.cpu_count() or 1) - USUAL_CPUS)
-    threads += THREADS_PER_CALLER * case.callers if case.callers > 1 else 0
+    of_connection = 1 + int(systems.constant(case.system, "CONNECTION_THREADS", 0))
+    threads += of_connection * case.callers if case.callers > 1 else 0
     largest = max(case.payload_bytes, case.large_bytes, case.reply_bytes)
     room = ROOM_BYTES + threads * STACK_BYTES + COPIES * case.callers * case.outstanding * largest
     room += int(RECORD_BYTES_PER_S * spec.window_s) if case.load not in ("closed", "open") else 0
@@ -71,6 +71,8 @@ def explained() -> Iterator[None]:
     """Turn what comes of memory that this process did not get into one sentence."""
     try:
         yield
+    except SystemFailedError:
+        raise
     except Exception as error:
         refuse(error)
         raise
