@@ -63,6 +63,9 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ``ENCRYPTED``                transports over which the option ``tls`` or ``curve`` is offered (optional: all but inproc)
 ``credentials``              ``credentials() -> Mapping[str, str]``: names and texts of files with keys of the system's
                              own, made for each run beside the certificates; names as in ``bench.credentials``
+``RESERVES_BYTES``           bytes of memory that the library's allocator takes at once without using them, for the
+                             limit of a client's memory (``bench.child.memory``; optional)
+``CONNECTION_THREADS``       threads that the library starts for each connection, for the same limit (optional)
 ``START_S``                  seconds that each process takes to start, for estimates and deadlines (optional)
 ``ROUTER_S``                 seconds that a router takes to start, for estimates (optional)
 ===========================  ============================================================================

@@ -22,11 +22,13 @@ from bench.installation import environments
 from bench.plan.parameters import literal, positive
 from bench.plan.plan import Plan
 from bench.process.pipes import is_found
+from bench.process.private_folders import private_folder
 from bench.run import stored
 from bench.run.files import make_folder
 from bench.text import counted
 from bench.validation import cases, estimate
 
+PRIVATE = "roundtrip-notebook-"  # begins the name of a folder that a notebook's kernel has for itself
 REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures
 
 
@@ -181,7 +183,7 @@ def _of_kernels(name: str) -> dict[str, str]:
 @contextlib.contextmanager
 def _private_temporary() -> Iterator[str]:
     """Yield a folder for sockets, where libraries put their temporary files too: with it, whatever they left goes."""
-    with tempfile.TemporaryDirectory(prefix="rt-", dir=paths.for_sockets()) as folder, _removed_at_the_end(folder):
+    with private_folder(PRIVATE, paths.for_sockets()) as folder, _removed_at_the_end(folder):
         before, tempfile.tempdir = tempfile.tempdir, folder
         try:
             yield folder
@@ -189,14 +191,26 @@ def _private_temporary() -> Iterator[str]:
             tempfile.tempdir = before
 
 
+# Kernels that use the folder, which their command line names, are ended with it: by themselves they would notice after
+# a second or more, and one that is just starting would make the folder anew. Without /proc they are given the time.
+REMOVING = r"""
+read -r _ && exit
+quiet=0
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do
+  kernels=$(echo "$1/" | grep -lsF -f - /proc/[0-9]*/cmdline | tr -cd '0-9\n')
+  [ -n "$kernels" ] && kill -9 $kernels 2>/dev/null
+  [ -z "$kernels" ] && [ -d /proc/self ] && ! [ -e "$1" ] && quiet=$((quiet + 1))
+  rm -rf -- "$1"
+  [ $quiet -ge 2 ] && exit
+  sleep 0.3
+done
+"""
+
+
 @contextlib.contextmanager
 def _removed_at_the_end(folder: str) -> Iterator[None]:
-    """Let a folder go even if this process is killed: a shell waits for the end of its input, and removes it then.
-
-    It looks again for some seconds, because a kernel that is just starting makes the folder anew before it ends.
-    """
-    removing = 'read -r _ && exit; for _ in 1 2 3 4 5 6 7 8; do rm -rf -- "$1"; sleep 1; done'
-    words = ["/bin/sh", "-c", removing, "sh", folder]
+    """Let a folder go even if this process is killed: a shell waits for the end of its input, and removes it then."""
+    words = ["/bin/sh", "-c", REMOVING, "sh", folder]
     with contextlib.ExitStack() as ends:
         with contextlib.suppress(OSError):  # where no process can be started, the kernel will say so
             null, pipe = subprocess.DEVNULL, subprocess.PIPE

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from types import CoroutineType
 from typing import Any
 
-from bench.child import timed_loops
+from bench.child import memory, timed_loops
 from bench.errors import TransportError
 
 MOST_FAILURES = 1000  # per caller and window: a start with more of them fails
@@ -29,7 +29,8 @@ class Failures:
         self.kinds: Counter[str] = Counter()
 
     def add(self, error: TransportError) -> None:
-        """Count one failure; TransportError when there are too many."""
+        """Count one failure; TransportError when there are too many, SystemFailedError for one that took the memory."""
+        memory.refuse(error)
         self.kinds[error.kind] += 1
         if (count := self.kinds.total()) >= MOST_FAILURES:
             raise TransportError(f"{error} (and {count - 1} more calls of this caller failed)", error.kind) from error

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench import credentials, systems
-from bench.child import timed_loops
+from bench.child import memory, timed_loops
 from bench.child.loads import Callers
 from bench.child.one_way import Receiving, Sending
 from bench.child.server import Echo
@@ -179,8 +179,9 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
     return Callers(*given)
 
 
-def get_ready(channel: Channel, load: Any, server_thread: ServerThread | None) -> None:
+def get_ready(channel: Channel, spec: ClientSpec, load: Any, server_thread: ServerThread | None) -> None:
     """Make the first call, which is verified, and report it."""
+    memory.bound(spec, getattr(load, "pids", ()))
     first_ns = load.first()
     if server_thread and isinstance(load, Sending):
         server_thread.outbox.get()
@@ -199,11 +200,16 @@ def drain(channel: Channel, server_thread: ServerThread | None) -> timed_loops.M
 
 def main(channel: Channel) -> None:
     """Get ready, run one window, report, disconnect."""
-    spec = channel.receive(ClientSpec)
+    with memory.explained():
+        measure(channel, channel.receive(ClientSpec))
+
+
+def measure(channel: Channel, spec: ClientSpec) -> None:
+    """Do what ``main`` says for a specification."""
     if spec.case.load in ("open", "retry"):
         timed_loops.punctual()
     load, server_thread = prepare(channel, spec)
-    get_ready(channel, load, server_thread)
+    get_ready(channel, spec, load, server_thread)
     go = channel.receive(Go)
     late_ns = max(0, time.perf_counter_ns() - go.at_ns)
     meter = Meter(server_thread, getattr(load, "pids", ()))

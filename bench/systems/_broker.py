@@ -4,8 +4,10 @@ It binds to the loopback interface or to a socket file, and keeps its files in t
 says how the program is configured (``Program``, and the words that start it); what all brokers need is here.
 """
 
+import functools
 import os
 import re
+import secrets
 import subprocess
 import sys
 import threading
@@ -19,12 +21,15 @@ from bench.process import pipes
 from bench.systems import _ports
 
 LOGIN = "ROUNDTRIP_BROKER_LOGIN"  # USER:PASSWORD that brokers started here ask for, and that clients present
+OWN = "login"  # the key under which a broker of a run announces the login that it asks for, USER:PASSWORD
 SERVICE = "roundtrip"  # the name that a server takes requests under; see ``name_of``
 WAIT_S = 10.0  # for a reply; then nobody takes the requests
 ATTEMPTS = 3  # to start with ports that were free a moment ago
 TAKEN = re.compile("in use|eaddrinuse|duplicate_name", re.IGNORECASE)
 COMPLAINT = re.compile(r"error|fail|fatal|cannot|can't|could not|in use|eaddrinuse|invalid|bad ", re.IGNORECASE)
 STAMP = re.compile(r"^[\[\]\d/:., TZ+<>MC#*-]*(\[(error|ERR|FTL|info|INF)\])?[ <\d.>]*")  # begins lines of logs
+
+_logins: dict[Address, tuple[str, str]] = {}  # of brokers whose address, as their server announced it, had one
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,13 @@ class Program:
         return path
 
 
-def login() -> tuple[str, str] | None:
-    """Return the user and the password that the environment names, None if it names none; TransportError for others."""
+def login(where: Address | None = None) -> tuple[str, str] | None:
+    """Return a broker's user and password: those in its address, or those that the environment names; None: neither.
+
+    TransportError if what the environment names is no login.
+    """
+    if where in _logins:
+        return _logins[where]
     given = os.environ.get(LOGIN)
     if not given:
         return None
@@ -57,6 +67,16 @@ def login() -> tuple[str, str] | None:
     if not (user and colon and password) or re.search(r"[\s\"'\\]", given):
         raise TransportError(f"{LOGIN} must hold USER:PASSWORD, without blanks, quotes and backslashes")
     return user, password
+
+
+def asked(binding: Binding) -> tuple[str, str] | None:
+    """Return the login that a broker asks for: the environment's, or a random one for a broker that only a run uses."""
+    return login() or (None if binding.is_named else (SERVICE, _password()))
+
+
+@functools.cache
+def _password() -> str:
+    return secrets.token_hex(16)
 
 
 def refused(reason: object) -> TransportError:
@@ -87,8 +107,12 @@ def name_of(binding: Binding) -> str:
 
 
 def announced(binding: Binding, tls: bool) -> str:
-    """Return the address that a server announces: its broker's, and behind "#" the name it takes requests under."""
-    return f"{address_of(binding, tls)}#{name_of(binding)}"
+    """Return the address that a server announces: its broker's, and behind "#" the name it takes requests under.
+
+    Behind the name follows, after a colon, the broker's login, if that is the broker's own.
+    """
+    own = binding.router.get(OWN)
+    return f"{address_of(binding, tls)}#{name_of(binding)}{f':{own}' if own else ''}"
 
 
 def address_of(binding: Binding, tls: bool) -> str:
@@ -97,9 +121,13 @@ def address_of(binding: Binding, tls: bool) -> str:
 
 
 def split(address: str) -> tuple[Address, str]:
-    """Return where the broker is, and the name of the server behind it."""
-    broker, _, name = address.partition("#")
-    return parse_address(broker), name or SERVICE
+    """Return where the broker is, and the name of the server behind it; keep the login in the address."""
+    broker, _, behind = address.partition("#")
+    where, (name, _, own) = parse_address(broker), behind.partition(":")
+    if own:
+        user, _, password = own.partition(":")
+        _logins[where] = user, password
+    return where, name or SERVICE
 
 
 def endpoint(transport: str, tls: bool) -> str:
@@ -159,7 +187,8 @@ def run(
         broker = _Run(program, [path, *words], binding.directory, environment or {})
         service.adopt(broker.pid)
         if broker.wait_until_ready():
-            service.announce({name: str(where) for name, where in places.items()}, {})
+            own = {} if login() else {OWN: ":".join(asked(binding) or ())}
+            service.announce({name: str(where) for name, where in places.items()} | own, {})
             raise broker.ended()
         if binding.is_named or not broker.is_taken or attempt == ATTEMPTS - 1:
             raise broker.ended()

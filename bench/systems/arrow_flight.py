@@ -18,6 +18,8 @@ from bench.systems import _connections, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.5
+RESERVES_BYTES = 1_073_741_824  # by mimalloc, the library's allocator
+CONNECTION_THREADS = 3
 REQUIRES = ("pyarrow",)
 ENCRYPTED = ("tcp",)  # over a socket file the library does not encrypt
 

@@ -74,7 +74,7 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         f"memory_limit {MOST_BYTES}",
         f"user {_user()}",
     ]
-    if login := _broker.login():
+    if login := _broker.asked(binding):
         lines += ["allow_anonymous false", f"password_file {_broker.write(binding, 'passwords', [_hashed(*login)])}"]
     else:
         lines += ["allow_anonymous true"]
@@ -105,7 +105,7 @@ def _hashed(user: str, password: str) -> str:
 
 async def _connect(where: Address, options: Options) -> aiomqtt.Client:
     """Return a connected client."""
-    user, password = _broker.login() or (None, None)
+    user, password = _broker.login(where) or (None, None)
     is_tcp = where.transport == "tcp"
     client = aiomqtt.Client(
         where.host if is_tcp else where.path,

@@ -64,7 +64,7 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         if not binding.is_named:
             lines += ["allow_non_tls: true"]
             places[_broker.endpoint("tcp", True)] = where
-    if login := _broker.login():
+    if login := _broker.asked(binding):
         lines += [f'authorization {{ user: "{login[0]}", password: "{login[1]}" }}']
     return ["--config", _broker.write(binding, "nats.conf", lines)], places
 
@@ -93,7 +93,7 @@ class _Connection(_broker_ends.Connection):
 
         where, tls = self.where, self.options.tls
         secure: dict[str, Any] = {"tls": _tls.client_context(), "tls_hostname": where.host} if tls else {}
-        user, password = _broker.login() or (None, None)
+        user, password = _broker.login(where) or (None, None)
         try:
             await self._nats.connect(
                 f"{'tls' if tls else 'nats'}://{where.place}",

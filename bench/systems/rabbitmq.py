@@ -135,7 +135,7 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
             "ssl_options.fail_if_no_peer_cert = false",
             "ssl_options.versions.1 = tlsv1.3",
         ]
-    if login := _broker.login():
+    if login := _broker.asked(binding):
         lines += [f"default_user = {login[0]}", f"default_pass = {login[1]}", "loopback_users = none"]
     _broker.write(binding, "rabbitmq.conf", lines)
     return [], places
@@ -149,7 +149,7 @@ class _Connection(_broker_ends.Connection):
 
     async def connect(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
         """Connect."""
-        options, (user, password) = self.options, _broker.login() or ("guest", "guest")
+        options, (user, password) = self.options, _broker.login(self.where) or ("guest", "guest")
         asyncio.get_running_loop().set_exception_handler(_print)
         try:
             self._connection = await aio_pika.connect(

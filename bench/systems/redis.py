@@ -85,14 +85,14 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
             "tls-auth-clients no",
             "tls-protocols TLSv1.3",
         ]
-    lines += _users()
+    lines += _users(binding)
     return [_broker.write(binding, "redis.conf", lines)], places
 
 
-def _users() -> list[str]:
-    """Return who may do what: anybody who reaches the server, or the user that the login names."""
+def _users(binding: Binding) -> list[str]:
+    """Return who may do what: the user that the login names, or without a login anybody who reaches the server."""
     rights = f"~* &* -@all {COMMANDS}"
-    if (login := _broker.login()) is None:
+    if (login := _broker.asked(binding)) is None:
         return [f"user default on nopass {rights}"]
     user, password = login
     others = [] if user == "default" else ["user default off"]
@@ -108,7 +108,7 @@ def _connect(where: Address, options: Options) -> Any:
         authority = credentials.text(credentials.AUTHORITY)
         place |= {"ssl": True, "ssl_ca_data": authority, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
         place |= {"ssl_min_version": _tls.client_context().minimum_version}
-    user, password = _broker.login() or (None, None)
+    user, password = _broker.login(where) or (None, None)
     client = redis.Redis(
         **place,
         username=user,

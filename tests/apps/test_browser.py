@@ -344,14 +344,14 @@ def test_the_page_is_served_to_a_class_by_voila_without_a_network(page, own_runs
     words = ["make", "--no-print-directory", "app", "READY=", f"BIN={Path(sys.executable).parent}"]
     server, address = begun(words, own_runs)
     try:
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+        origin, _ = re.fullmatch(r"(http://127\.0\.0\.1:\d+/)\?token=(\w{40,})", address).groups()
         asked = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(address)
         ready(page)
         measure(page, "sockets")
         assert page.locator(".rt-error").all_inner_texts() == [] and errors(page) == []
-        outside = [url for url in asked if not re.match(rf"{address}|ws:|data:|blob:", url)]
+        outside = [url for url in asked if not re.match(rf"{origin}|ws:|data:|blob:", url)]
         assert outside == []
     finally:
         ended(server)

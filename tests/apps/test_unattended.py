@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import wait_for
+from conftest import descendants, is_gone, wait_for
 
 from bench import paths, systems
 from bench.apps import unattended
@@ -91,3 +91,22 @@ def test_libraries_put_their_temporary_files_there_and_nothing_is_left():
     with unattended._private_temporary() as folder:
         assert tempfile.mkdtemp().startswith(folder)
     assert not Path(folder).exists() and not tempfile.gettempdir().startswith(folder)
+
+
+KERNEL = """
+import os, subprocess, sys, time
+from bench.apps import unattended
+with unattended._private_temporary() as folder:
+    kernel = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", f"{folder}/connection.json"])
+    print(kernel.pid, folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="where processes are is not known here")
+def test_a_kernel_ends_with_a_process_that_is_killed():
+    with subprocess.Popen([sys.executable, "-c", KERNEL], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        kernel, folder = process.stdout.readline().decode().split()
+        helpers = set(descendants(process.pid)) - {int(kernel)}
+        process.kill()
+    assert wait_for(lambda: is_gone(int(kernel)) and all(map(is_gone, helpers)) and not Path(folder).exists())

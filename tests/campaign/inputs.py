@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import endless
 import papermill
 import trying
 from mutations import within
@@ -103,7 +104,8 @@ def without_measuring() -> Iterator[None]:
 def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
     """Try ``count`` inputs, bad servers among them; yield each with what was wrong with the answer, or nothing."""
     chance, known = random.Random(seed), parameters()
-    servers = [(system, bad) for system in ASKED for bad in SERVERS]
+    servers = [(system, bad, answer) for system in ASKED for bad, answer in SERVERS.items()]
+    servers += [(system, "ends no reply", endless.answering(system)) for system in endless.REPLIES]
     chosen = chance.sample(servers, min(len(servers), max(1, count // 20)))
     with without_measuring():
         for _ in range(count - len(chosen)):
@@ -114,8 +116,8 @@ def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
             else:
                 words = [word.replace("{}", value) for word in chance.choice(COMMANDS)]
             yield repr([word[:60] for word in words]), answered(words)
-    for system, bad in chosen:
-        yield f"{system} asks a server that {bad}", asked(system, SERVERS[bad])
+    for system, bad, answer in chosen:
+        yield f"{system} asks a server that {bad}", asked(system, answer)
 
 
 # ---------------------------------------------------------------- servers
@@ -186,10 +188,12 @@ def asked(system: str, answer: Callable[[socket.socket], None]) -> str:
     """Call a bad server by a system's client; return what is wrong with how that ends, or nothing."""
     with server(answer) as address:
         try:
-            with within(60):
+            with within(60), endless.peak_of_clients() as peak:
                 found = measure(Case(system, "tcp", 64, target=address), 0.05, seed=1)
         except BenchError as refused:
             text = str(refused)
+            if peak.bytes > endless.MOST_BYTES:
+                return f"the client took {peak.bytes / 1e6:.0f} MB"
             return "" if "\n" not in text and len(text) <= 3000 else f"more than a sentence: {text[:200]!r}"
         except Exception as error:
             return f"{type(error).__name__}: {str(error)[:200]}"

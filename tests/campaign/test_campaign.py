@@ -1,8 +1,10 @@
 """A selection of the campaign (`make campaign`), and what would make it blind."""
 
 import shutil
+import sys
 from itertools import islice
 
+import endless
 import inputs
 import kills
 import mutations
@@ -26,6 +28,13 @@ def test_no_alteration_of_a_run_goes_unseen_or_ends_in_a_traceback():
 @pytest.mark.timeout(0)
 def test_no_bad_input_and_no_bad_server_ends_in_a_traceback():
     assert [(what, fault) for what, fault in inputs.tries(60, SEED) if fault] == []
+
+
+@pytest.mark.fresh
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process so")
+@pytest.mark.parametrize("system", ["http_stdlib", "http_aiohttp", "rpyc", "xmlrpc_pstream", "thrift", "zeromq"])
+def test_a_reply_without_end_does_not_fill_the_memory(system):
+    assert inputs.asked(system, endless.answering(system)) == ""
 
 
 @pytest.mark.parametrize(("role", "system"), [("run", "sockets"), ("server", "zeromq"), ("served server", "sockets")])

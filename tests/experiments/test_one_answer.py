@@ -121,9 +121,7 @@ def test_calibration_measured_the_server_in_c():
 
 def test_latencys_largest_tail_is_a_ratio_of_two_numbers_of_its_table():
     run = reference("latency")
-    value, label = re.search(
-        r"p99.9 to median\D*(\S+), for (.*?)\.", sentences.conclusion(run)
-    ).groups()
+    value, label = re.search(r"p99.9 to median\D*(\S+), for (.*?)\.", sentences.conclusion(run)).groups()
     (case,) = [number for number, name in enumerate(run.labels) if name == label]
     assert value == quantity(quantile(run, case, 0.999).value / quantile(run, case, 0.5).value)
 

@@ -1,5 +1,9 @@
 """What carries orders to hosts: its addresses, and what is said where it is not installed."""
 
+import os
+import signal
+import stat
+import subprocess
 import sys
 from datetime import UTC, datetime
 
@@ -66,3 +70,15 @@ def test_an_expired_certificate_is_said_at_once(tmp_path, monkeypatch):
     credentials.write(str(tmp_path), certificates.make(not_after=datetime(2020, 2, 29, tzinfo=UTC)))
     with pytest.raises(UsageError, match="expired on 2020-02-29"):
         certificates.of_hosts()
+
+
+@pytest.mark.slow
+def test_a_scheduler_keeps_its_files_from_other_users(tmp_path):
+    words = [sys.executable, "-P", "-m", "bench", "scheduler", "--listen", "tcp://127.0.0.1:0", "--plain"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as scheduler:
+        assert "scheduler at" in scheduler.stdout.readline()
+        made = list(tmp_path.iterdir())
+        assert made and all(stat.S_IMODE(folder.stat().st_mode) == 0o700 for folder in made)
+        scheduler.send_signal(signal.SIGINT)
+    assert list(tmp_path.iterdir()) == []

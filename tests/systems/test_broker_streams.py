@@ -118,7 +118,8 @@ async def relayed(binding):
 
     async with await asyncio.start_server(relay, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        yield replace(binding, router={"tcp": f"tcp://127.0.0.1:{port}"}), lambda: [one.close() for one in links]
+        router = {**binding.router, "tcp": f"tcp://127.0.0.1:{port}"}
+        yield replace(binding, router=router), lambda: [one.close() for one in links]
 
 
 @pytest.mark.parametrize("binding", ENDS[:3], indirect=True, ids=str)

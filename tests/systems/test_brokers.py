@@ -17,6 +17,7 @@ import pytest
 from conftest import CALM, ROOT, descendants, is_gone, wait_for
 
 from bench import systems
+from bench.contract import parse_address
 from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement import routers as routers_module
 from bench.measurement import runner, start
@@ -173,9 +174,27 @@ def test_a_port_that_is_taken_is_named(name, command, private_parent):
 @every_broker
 def test_requests_that_nobody_takes_are_an_error(name, routers, monkeypatch):
     monkeypatch.setattr(_broker, "WAIT_S", 0.5)
-    address = routers.of(Case(name, "tcp")).addresses["tcp"]
-    with client_of(name, f"{address}#nobody") as call, pytest.raises(TransportError):
+    addresses = routers.of(Case(name, "tcp")).addresses
+    with client_of(name, f"{addresses['tcp']}#nobody:{addresses[_broker.OWN]}") as call, pytest.raises(TransportError):
         call(b"hello")
+
+
+@every_broker
+def test_nobody_but_the_run_may_use_its_broker(name, routers, monkeypatch):
+    address = routers.of(Case(name, "tcp")).addresses["tcp"]
+    monkeypatch.setattr(_broker, "_logins", {})
+    for behind in ("", f"#nobody:{_broker.SERVICE}:wrong"):
+        with pytest.raises(TransportError, match="refuses the login"), client_of(name, f"{address}{behind}"):
+            pass
+
+
+@pytest.mark.skipif("redis" in MISSING, reason=MISSING.get("redis", ""))
+def test_redis_says_nothing_to_who_does_not_log_in(routers):
+    where = parse_address(routers.of(Case("redis", "tcp")).addresses["tcp"])
+    for word in (b"CLIENT LIST", b"INFO", b"KEYS *"):
+        with socket.create_connection((where.host, where.port), 5) as stranger:
+            stranger.sendall(word + b"\r\n")
+            assert stranger.recv(1000).startswith(b"-NOAUTH")
 
 
 @pytest.mark.parametrize("name", BROKERS[-1:])

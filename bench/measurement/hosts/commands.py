@@ -2,16 +2,12 @@
 
 import asyncio
 import contextlib
-import fcntl
 import getpass
 import os
 import re
 import secrets
-import shutil
 import signal
-import tempfile
-from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bench import credentials
@@ -20,6 +16,7 @@ from bench.measurement import certificates, machine, revision
 from bench.measurement.hosts import dask_engine
 from bench.measurement.hosts.agent import Agent
 from bench.measurement.hosts.remote import KEY
+from bench.process.private_folders import private_folder
 from bench.text import one_line, quoted
 
 Say = Callable[[str], None]
@@ -52,32 +49,11 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
     _run(lambda stop: _host(where, name, address, security, say, stop))
 
 
-@contextlib.contextmanager
-def own_folder() -> Iterator[str]:
-    """Yield a folder of this host, and delete those that killed hosts of this user left here: nobody holds them."""
-    for left in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
-        with contextlib.suppress(OSError), _held(left):
-            shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=FOLDER, ignore_cleanup_errors=True) as folder, _held(Path(folder)):
-        yield folder
-
-
-@contextlib.contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Hold a folder; OSError if another process does, or it belongs to another user, or is none."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 async def _host(where: str, name: str, address: str, security: Any, say: Say, stop: asyncio.Event) -> None:
     distributed = dask_engine.load()
     facts = {"revision": revision.content(), "python": revision.python(), "process": secrets.token_hex(8)}
     protocol = dask_engine.parsed(where)[0]
-    with own_folder() as folder:
+    with private_folder(FOLDER) as folder:
         while not stop.is_set():
             await take_over(where, name, facts["process"], security)
             worker = distributed.Worker(
@@ -154,7 +130,8 @@ def scheduler(listen: str, is_plain_wanted: bool, say: Say) -> None:
         certificates.make_folder(folder, [])
         say(f"credentials made: {folder}; copy the folder to every other host, and let nobody else read it")
     security = dask_engine.security(protocol, is_plain_wanted)
-    _run(lambda stop: _scheduler(protocol, address, port, security, say, stop))
+    with private_folder("roundtrip-scheduler-") as temporary, dask_engine.files_in(temporary):
+        _run(lambda stop: _scheduler(protocol, address, port, security, say, stop))
 
 
 async def _scheduler(protocol: str, address: str, port: int, security: Any, say: Say, stop: asyncio.Event) -> None:

@@ -51,6 +51,13 @@ def load() -> Any:
     return distributed
 
 
+def files_in(folder: str) -> Any:
+    """Return the context in which the library puts its files into a folder: by default all users may read them."""
+    import dask
+
+    return dask.config.set({"temporary-directory": folder})
+
+
 def parsed(address: str) -> tuple[str, str, int]:
     """Return protocol, host and port of an address tcp://HOST:PORT or tls://HOST:PORT; UsageError for others."""
     try:
