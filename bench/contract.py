@@ -84,6 +84,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from bench.errors import BenchError, UsageError
+from bench.text import quoted
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 GROUPS = ("direct", "broker", "http", "native", "instrument")
@@ -114,14 +115,14 @@ def parse_address(text: str) -> Address:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as reason:
-        raise UsageError(f"address {text!r}: {reason}; write tcp://HOST:PORT or ipc:///PATH") from reason
+        raise UsageError(f"address {quoted(text)}: {reason}; write tcp://HOST:PORT or ipc:///PATH") from reason
     complete = {
         "tcp": bool(parts.hostname) and port is not None,
         "ipc": bool(parts.path) and not parts.netloc,
         "inproc": bool(parts.netloc),
     }
     if not complete.get(parts.scheme, False):
-        raise UsageError(f"address {text!r} is incomplete; write tcp://HOST:PORT or ipc:///PATH")
+        raise UsageError(f"address {quoted(text)} is incomplete; write tcp://HOST:PORT or ipc:///PATH")
     return Address(parts.scheme, parts.hostname or "", port or 0, parts.path)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench import credentials, systems
 from bench.errors import NotInstalledError, UsageError
+from bench.text import quoted
 
 
 def make(names: Iterable[str] = credentials.NAMES, not_after: datetime | None = None) -> dict[str, str]:
@@ -53,7 +54,7 @@ def make_folder(folder: Path, hosts: Iterable[str]) -> list[str]:
     names = list(dict.fromkeys([*credentials.NAMES, *hosts]))
     for name in names:
         if "/" in name or (":" in name and not _is_address(name)):
-            raise UsageError(f"{name!r} is no host: write a name or an address, without tcp:// and port")
+            raise UsageError(f"{quoted(name)} is no host: write a name or an address, without tcp:// and port")
     made = make(names)
     try:
         folder.mkdir(mode=0o700, parents=True)

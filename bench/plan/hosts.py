@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
-from bench import paths
+from bench import documents, paths
 from bench.errors import UsageError, unknown
+from bench.plan import yaml_text
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.text import listed, quoted
@@ -43,11 +42,14 @@ def _content(name: str) -> object:
     """Return what a YAML file holds; it is looked for in the current folder, then in the laboratory's."""
     files = [Path(name), paths.home() / name]
     try:
-        return yaml.safe_load(next((file for file in files if file.is_file()), files[0]).read_text("utf-8"))
+        file = next((file for file in files if file.is_file()), files[0])
+        return yaml_text.value_of(documents.read(file).decode())
     except OSError as reason:
         raise UsageError(f"the hosts file {quoted(name)} cannot be read: {reason.strerror or reason}") from reason
-    except (yaml.YAMLError, ValueError, RecursionError) as reason:
-        raise UsageError(f"the hosts file {quoted(name)} is no YAML: write lines like scheduler: ADDRESS") from reason
+    except ValueError as reason:
+        raise UsageError(
+            f"the hosts file {quoted(name)} cannot be used ({reason}): write lines like scheduler: ADDRESS"
+        ) from reason
 
 
 def _scheduler(text: str) -> str:

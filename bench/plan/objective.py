@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from bench.errors import UsageError
+from bench.text import quoted
 
 
 @dataclass(frozen=True)
@@ -21,5 +22,5 @@ def objective(text: str) -> Objective:
     """Parse an objective such as "p99<=5ms" or "p99<5ms"; UsageError states the form."""
     match = re.fullmatch(r"\s*p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(us|ms|s)\s*", text)
     if not match or not 0 < float(match[1]) < 100 or not float(match[2]) > 0:
-        raise UsageError(f"{text!r} is not an objective: write for example p99<=5ms")
+        raise UsageError(f"{quoted(text)} is not an objective: write for example p99<=5ms")
     return Objective(float(match[1]) / 100, float(match[2]) * {"us": 1, "ms": 1e3, "s": 1e6}[match[3]])

@@ -33,7 +33,9 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
     dask_engine.check_plain(scheduler, is_plain_wanted)
     address = listen or dask_engine.local_address(far, port)
     if "/" in address:
-        raise UsageError(f"{address!r} is no address of this machine: write a number such as 192.168.1.7, without port")
+        raise UsageError(
+            f"{quoted(address)} is no address of this machine: write a number such as 192.168.1.7, without port"
+        )
     if not dask_engine.is_loopback(address):
         dask_engine.check_plain(dask_engine.joined(protocol, address, port), is_plain_wanted)
     security = dask_engine.security(protocol)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from bench import credentials
 from bench.errors import NotInstalledError, UsageError
+from bench.text import quoted
 
 PORT = 8786
 SETTINGS = {
@@ -60,7 +61,9 @@ def parsed(address: str) -> tuple[str, str, int]:
     except ValueError:
         protocol, host, port = "", None, None
     if protocol not in ("tcp", "tls") or not host or parts.path:
-        raise UsageError(f"{address!r} is no address of a scheduler: write tcp://HOST:{PORT} or tls://HOST:{PORT}")
+        raise UsageError(
+            f"{quoted(address)} is no address of a scheduler: write tcp://HOST:{PORT} or tls://HOST:{PORT}"
+        )
     return protocol, host, PORT if port is None else port
 
 
