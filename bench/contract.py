@@ -109,6 +109,15 @@ class Address(NamedTuple):
         return f"{self.transport}://{self.place}"
 
 
+def is_host(name: str) -> bool:
+    """Return whether a host can have this name or address: at most 253 characters, and 63 between dots (RFC 1035)."""
+    try:
+        labels = (name if name.isascii() else name.encode("idna").decode()).removesuffix(".").split(".")
+    except UnicodeError:
+        return False
+    return len(name) <= 253 and all(0 < len(label) <= 63 for label in labels)
+
+
 def parse_address(text: str) -> Address:
     """Split an address into its parts; UsageError states the expected form."""
     try:
@@ -121,8 +130,10 @@ def parse_address(text: str) -> Address:
         "ipc": bool(parts.path) and not parts.netloc,
         "inproc": bool(parts.netloc),
     }
-    if not complete.get(parts.scheme, False):
-        raise UsageError(f"address {quoted(text)} is incomplete; write tcp://HOST:PORT or ipc:///PATH")
+    if not complete.get(parts.scheme, False) or (parts.scheme == "tcp" and not is_host(parts.hostname or "")):
+        raise UsageError(
+            f"address {quoted(text)} is incomplete, or no host can have this name; write tcp://HOST:PORT or ipc:///PATH"
+        )
     return Address(parts.scheme, parts.hostname or "", port or 0, parts.path)
 
 

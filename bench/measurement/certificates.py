@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from bench import credentials, systems
+from bench.contract import is_host
 from bench.errors import NotInstalledError, UsageError
 from bench.text import quoted
 
@@ -53,7 +54,7 @@ def make_folder(folder: Path, hosts: Iterable[str]) -> list[str]:
     """
     names = list(dict.fromkeys([*credentials.NAMES, *hosts]))
     for name in names:
-        if "/" in name or (":" in name and not _is_address(name)):
+        if "/" in name or (not is_host(name) if ":" not in name else not _is_address(name)):
             raise UsageError(f"{quoted(name)} is no host: write a name or an address, without tcp:// and port")
     made = make(names)
     try:

@@ -30,12 +30,12 @@ def asked(value: object) -> dict[str, Any]:
         return {}
     if isinstance(value, Mapping):
         return _roles(value, "hosts") if value else {}
-    text = str(value).strip()
+    text = str(value).strip() if isinstance(value, str | Path) else ""
     if text.partition("://")[0] in SCHEMES:
         return {"scheduler": _scheduler(text)}
     if text.endswith((".yaml", ".yml")):
         return _roles(_content(text), f"the hosts file {text}")
-    raise UsageError(f"hosts must be {FORMS}, not {quoted(text)}")
+    raise UsageError(f"hosts must be {FORMS}, not {quoted(value)}")
 
 
 def _content(name: str) -> object:
@@ -48,7 +48,7 @@ def _content(name: str) -> object:
         raise UsageError(f"the hosts file {quoted(name)} cannot be read: {reason.strerror or reason}") from reason
     except ValueError as reason:
         raise UsageError(
-            f"the hosts file {quoted(name)} cannot be used ({reason}): write lines like scheduler: ADDRESS"
+            f"the hosts file {quoted(name)} is no YAML that can be used ({reason}): write lines like scheduler: ADDRESS"
         ) from reason
 
 
@@ -67,7 +67,7 @@ def _scheduler(text: str) -> str:
 def _roles(given: object, what: str) -> dict[str, Any]:
     """Return the roles of a mapping; UsageError for one that is not known, not named rightly, or named twice."""
     if not isinstance(given, Mapping):
-        raise UsageError(f"{what} must hold lines like scheduler: ADDRESS and load: [NAME, NAME], not {_short(given)}")
+        raise UsageError(f"{what} must hold lines like scheduler: ADDRESS and load: [NAME, NAME], not {quoted(given)}")
     if strange := [name for name in given if name not in KEYS]:
         raise unknown(f"role in {what}", strange[0], KEYS)
     if not isinstance(given.get("scheduler"), str):
@@ -92,16 +92,12 @@ def _listed(value: Any) -> list[str]:
 
 def _name(value: object, role: str, what: str) -> str:
     """Return a host's name; a number of digits alone, which YAML reads as such, is one too."""
-    text = str(value)
+    text = value if isinstance(value, str) else quoted(value)
     is_simple = isinstance(value, str | int) and not isinstance(value, bool) and len(text) <= LONGEST_NAME
     if not is_simple or not re.fullmatch(r"[\w.+-]+", text):
         wanted = "a list of names of hosts" if role == "load" else "the name of one host"
-        raise UsageError(f"{role} in {what} must be {wanted} (letters, digits, . _ + -), not {_short(value)}")
+        raise UsageError(f"{role} in {what} must be {wanted} (letters, digits, . _ + -), not {quoted(value)}")
     return text
-
-
-def _short(value: object) -> str:
-    return text if len(text := repr(value)) <= 80 else f"{text[:80]}..."
 
 
 def check(case: Case) -> None:

@@ -90,6 +90,13 @@ def flag(value: object, what: str) -> bool:
     return answer
 
 
+def text(value: object, what: str) -> str:
+    """Return a text as it is; UsageError for a value of another kind."""
+    if not isinstance(value, str):
+        raise UsageError(f"{what} must be a text, not {quoted(value)}")
+    return value
+
+
 def mapping(value: object, what: str) -> dict[str, Any]:
     """Return a mapping, given as such or as a string ("{writes: 2}"); an empty string is an empty mapping."""
     items = literal(value)

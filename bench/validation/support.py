@@ -265,7 +265,8 @@ def choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
 
 def _one_of(value: object, allowed: tuple[Any, ...], what: str) -> object:
     """Return the value that is written so, which a shell or YAML may have read as another type (1.1 for "1.1")."""
-    chosen = [choice for choice in allowed if str(choice) == str(value)]
+    written = value if isinstance(value, str) else quoted(value)
+    chosen = [choice for choice in allowed if str(choice) == written]
     if not chosen:
         listed = [json.dumps(text) if isinstance(text, str) and text[:1].isdigit() else str(text) for text in allowed]
         raise UsageError(f"{what} must be {' or '.join([', '.join(listed[:-1]), listed[-1]])}, not {quoted(value)}")

@@ -22,7 +22,6 @@ from bench.apps import cli, unattended
 from bench.errors import BenchError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.text import quoted
 
 PATIENCE_S = 30
 BAD = [

@@ -49,7 +49,7 @@ def plan(
     between = given.there
     alone, parallel = given.where(), given.where(is_parallel=True)
     encrypted = parameters.flag(tls, "tls")
-    kind = str(message)
+    kind = parameters.text(message, "message")
     offered = {name: _way(name, encrypted, is_far=bool(between)) for name in there if carries(name, kind)}
     ways = {name: way for name, way in offered.items() if way is not None}
     paired = _is_paired(two_clients, len(ways))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bench import credentials
+from bench.contract import is_host
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import machine, revision
 from bench.measurement.hosts import dask_engine
@@ -32,7 +33,7 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
     protocol, far, port = dask_engine.parsed(scheduler)
     dask_engine.check_plain(scheduler, is_plain_wanted)
     address = listen or dask_engine.local_address(far, port)
-    if "/" in address:
+    if "/" in address or not is_host(address):
         raise UsageError(
             f"{quoted(address)} is no address of this machine: write a number such as 192.168.1.7, without port"
         )
