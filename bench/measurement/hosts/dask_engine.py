@@ -61,7 +61,7 @@ def parsed(address: str) -> tuple[str, str, int]:
         protocol, host, port = parts.scheme, parts.hostname, parts.port
     except ValueError:
         protocol, host, port = "", None, None
-    if protocol not in ("tcp", "tls") or not is_host(host or "") or parts.path:
+    if protocol not in ("tcp", "tls") or not host or not is_host(host) or parts.path:
         raise UsageError(
             f"{quoted(address)} is no address of a scheduler: write tcp://HOST:{PORT} or tls://HOST:{PORT}"
         )
