@@ -84,7 +84,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from bench.errors import BenchError, UsageError
-from bench.text import quoted
+from bench.text import one_line, quoted
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 GROUPS = ("direct", "broker", "http", "native", "instrument")
@@ -124,7 +124,9 @@ def parse_address(text: str) -> Address:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as reason:
-        raise UsageError(f"address {quoted(text)}: {reason}; write tcp://HOST:PORT or ipc:///PATH") from reason
+        raise UsageError(
+            f"address {quoted(text)}: {one_line(str(reason), 100)}; write tcp://HOST:PORT or ipc:///PATH"
+        ) from reason
     complete = {
         "tcp": bool(parts.hostname) and port is not None,
         "ipc": bool(parts.path) and not parts.netloc,

@@ -21,7 +21,7 @@ class Objective:
 def objective(text: object) -> Objective:
     """Parse an objective such as "p99<=5ms" or "p99<5ms"; UsageError states the form."""
     match = re.fullmatch(
-        r"\s*p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(us|ms|s)\s*", text if isinstance(text, str) else ""
+        r"\s*p(\d+(?:\.\d+)?)\s*<=?\s*(\d{1,12}(?:\.\d+)?)\s*(us|ms|s)\s*", text if isinstance(text, str) else ""
     )
     if not match or not 0 < float(match[1]) < 100 or not float(match[2]) > 0:
         raise UsageError(f"{quoted(text)} is not an objective: write for example p99<=5ms")
