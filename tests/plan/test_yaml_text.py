@@ -46,7 +46,7 @@ def test_aliases_are_refused_before_they_are_expanded(read, text):
         ("9" * 401, "digits"),
         ("0x" + "f" * 5000, "digits"),
         (".inf", "finite"),
-        ("1" + ":59" * 400 + ".5", "kind|finite"),
+        ("1" + ":59" * 400 + ".5", "digits"),
         ("!!bool 7", "kind"),
         ("!!python/name:os.system", "tag|constructor"),
     ],
@@ -67,6 +67,6 @@ def test_files_of_hosts_and_scenarios_are_read_in_the_same_way(content, tmp_path
         assert len(str(refused.value)) < 600
 
 
-@pytest.mark.parametrize("value", ["x" * 10**6, "\0" * 10**6, 10**5000, [["x" * 10**6] * 100] * 100, {1: b"x" * 9999}])
-def test_a_quoted_value_is_short(value):
-    assert 0 < len(quoted(value)) <= LONGEST
+def test_a_quoted_value_is_short():
+    for value in ("x" * 10**6, "\0" * 10**6, 10**5000, [["x" * 10**6] * 100] * 100, {1: b"x" * 9999}):
+        assert 0 < len(quoted(value)) <= LONGEST
