@@ -28,7 +28,8 @@ TYPED = [  # as a cell of a notebook can hold them
     ["\ud800"], [10**401], ["x" * 10**6], ENDLESS, DEEP, [1] * 10**6, [[1] * 10**6] * 10, "x" * 10**6,
     {"a": "x" * 10**6}, {(1, 2): 3}, {1: {2: {3: 10**5000}}}, {"system": "zeromq", "payload_bytes": 10**401},
     {"system": ENDLESS}, "/dev/zero.json", "\x00.json", "\x00.yaml", {"writes": 10**5000, "nodelay": DEEP},
-    {"pattern": ENDLESS}, {"codec": 10**5000}, {"scheduler": "tcp://a:1", "server": 10**5000}, {"scheduler": "tcp://a:1", "load": [DEEP]},
+    {"pattern": ENDLESS}, {"codec": 10**5000}, {"scheduler": "tcp://a:1", "server": 10**5000},
+    {"scheduler": "tcp://a:1", "load": [DEEP]},
 ]  # fmt: skip
 
 
