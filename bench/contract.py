@@ -87,6 +87,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from bench.errors import BenchError, UsageError
+from bench.text import one_line, quoted
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 GROUPS = ("direct", "broker", "http", "native", "instrument")
@@ -111,20 +112,33 @@ class Address(NamedTuple):
         return f"{self.transport}://{self.place}"
 
 
+def is_host(name: str) -> bool:
+    """Return whether a host can have this name or address: at most 253 characters, and 63 between dots (RFC 1035)."""
+    try:
+        labels = (name if name.isascii() else name.encode("idna").decode()).removesuffix(".").split(".")
+    except UnicodeError:
+        return False
+    return len(name) <= 253 and all(0 < len(label) <= 63 for label in labels)
+
+
 def parse_address(text: str) -> Address:
     """Split an address into its parts; UsageError states the expected form."""
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as reason:
-        raise UsageError(f"address {text!r}: {reason}; write tcp://HOST:PORT or ipc:///PATH") from reason
+        raise UsageError(
+            f"address {quoted(text)}: {one_line(str(reason), 100)}; write tcp://HOST:PORT or ipc:///PATH"
+        ) from reason
     complete = {
         "tcp": bool(parts.hostname) and port is not None,
         "ipc": bool(parts.path) and not parts.netloc,
         "inproc": bool(parts.netloc),
     }
-    if not complete.get(parts.scheme, False):
-        raise UsageError(f"address {text!r} is incomplete; write tcp://HOST:PORT or ipc:///PATH")
+    if not complete.get(parts.scheme, False) or (parts.scheme == "tcp" and not is_host(parts.hostname or "")):
+        raise UsageError(
+            f"address {quoted(text)} is incomplete, or no host can have this name; write tcp://HOST:PORT or ipc:///PATH"
+        )
     return Address(parts.scheme, parts.hostname or "", port or 0, parts.path)
 
 

@@ -14,7 +14,7 @@ Programs exit with ``exit_status``; notebooks show the message alone, without a 
 import sys
 from collections.abc import Iterable
 
-LONGEST = 100  # characters of a name that an error quotes
+from bench.text import quoted
 
 
 class BenchError(Exception):
@@ -82,8 +82,6 @@ def unknown(what: str, name: object, known: Iterable[str]) -> UsageError:
     import difflib
 
     known = list(known)
-    near = difflib.get_close_matches(str(name)[:LONGEST], known, n=1)
+    near = difflib.get_close_matches(name[:100], known, n=1) if isinstance(name, str) else []
     hint = f"; did you mean {near[0]}?" if near else ""
-    shown = repr(name)
-    shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
-    return UsageError(f"unknown {what} {shown}: there are {', '.join(known)}{hint}")
+    return UsageError(f"unknown {what} {quoted(name)}: there are {', '.join(known)}{hint}")

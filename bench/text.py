@@ -2,6 +2,7 @@
 
 import math
 import re
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -60,9 +61,34 @@ def one_line(text: str, most: int = 600) -> str:
     return line if len(line) <= most else f"{line[:most]}..."
 
 
-def quoted(text: str) -> str:
-    """Return a text that a person typed, in quotes and on one line, cut where it is too long for a sentence."""
-    return repr(text) if len(text) <= 100 else f"{text[:100]!r}..."
+def quoted(value: object) -> str:
+    """Return a value that a person gave as Python writes it, on one line, in at most ``LONGEST`` characters.
+
+    A text is in quotes. No more of a value is looked at than is shown, however large or deep it is.
+    """
+    shown = repr(value[:100]) + "..." * (len(value) > 100) if isinstance(value, str) else _short.repr(value)
+    return one_line(shown, LONGEST - 3)
+
+
+LONGEST = 200  # characters of a value that a sentence quotes
+
+
+class _Short(reprlib.Repr):
+    """Writes the beginning of each value, and of values inside it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxstring = self.maxother = self.maxlong = 100
+
+    def repr_int(self, number: int, level: int) -> str:
+        """Write a whole number, unless Python refuses to for its length."""
+        if abs(number) < 10**self.maxlong:
+            return repr(number)
+        return f"a number of about {number.bit_length() * math.log10(2):,.0f} digits"
+
+
+_short = _Short()
 
 
 _PLAIN = {

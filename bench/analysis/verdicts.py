@@ -9,7 +9,7 @@ from bench import stats
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison, machines
 from bench.errors import UsageError
 from bench.run.frames import Run, column
-from bench.text import listed
+from bench.text import listed, quoted
 
 
 def differences(a: Run, b: Run) -> list[str]:
@@ -74,5 +74,5 @@ def share(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < 10:
-        raise UsageError(f"{text!r} is not a share: write 5% or 0.05")
+        raise UsageError(f"{quoted(text)} is not a share: write 5% or 0.05")
     return value

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import sys
 import traceback
 from typing import Any, NoReturn
@@ -294,9 +295,9 @@ def main(arguments: list[str] | None = None) -> None:
         if debug:
             traceback.print_exception(error)
     except click.UsageError as error:
-        status, text = 2, f"{error.format_message()} (python -m bench --help shows the usage)"
+        status, text = 2, f"{_cut(error.format_message())} (python -m bench --help shows the usage)"
     except click.ClickException as error:
-        status, text = error.exit_code, error.format_message()
+        status, text = error.exit_code, _cut(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         status, text = 130, "interrupted: completed starts are kept; resume with -p resume true"
     except Exception as error:
@@ -313,12 +314,13 @@ def outside(error: BaseException) -> str:
     seen, cause = set(), error
     while id(cause) not in seen:  # a library that cannot be imported for lack of files names that only as the cause
         seen.add(id(cause))
-        if isinstance(cause, OSError) and cause.errno in REMEDIES:
-            return f"{cause.strerror}: {REMEDIES[cause.errno]}"
+        number = getattr(cause, "errno", None)  # ZeroMQ's errors have one too
+        if isinstance(number, int) and number in REMEDIES:
+            return f"{os.strerror(number)}: {REMEDIES[number]}"
         if isinstance(cause, MemoryError) or "start new thread" in str(cause):
             return f"{str(cause) or 'no memory is left'}: {REMEDIES[errno.EAGAIN]}"
         cause = cause.__cause__ or cause.__context__ or cause
-    what = f"{type(error).__name__}: {error}"[:500]
+    what = one_line(f"{type(error).__name__}: {error}", 200)
     return f"unforeseen {what}; python -m bench --debug ... shows where: please report it"
 
 
@@ -329,6 +331,11 @@ REMEDIES = {
     errno.EROFS: "name folders that can be written in ROUNDTRIP_RUNS, ROUNDTRIP_FIGURES and ROUNDTRIP_EXECUTED",
     errno.EPIPE: "whoever read the output has ended",
 }
+
+
+def _cut(text: str) -> str:
+    """Return a sentence of click's with no more of each word than a sentence quotes."""
+    return re.sub(r"(\S{100})\S{100,}", r"\1...", text)
 
 
 def _sentence(text: str) -> str:

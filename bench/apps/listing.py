@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from bench import codecs, message_types, paths, systems
+from bench import codecs, documents, message_types, paths, systems
 from bench.apps import repeat, scenarios
 from bench.errors import DataError, NotInstalledError, SystemFileError
 from bench.installation import environments
@@ -15,6 +15,8 @@ from bench.plan import hosts
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.text import duration, listed, quoted
+
+MOST_BYTES = 100_000_000  # of a figure
 
 
 def systems_text() -> str:
@@ -204,14 +206,17 @@ def _source(folder: Folder) -> str:
 def provenance(figure: Path) -> dict[str, str]:
     """Return the provenance in a figure's metadata; DataError if there is none."""
     try:
-        content = figure.read_bytes()
-    except OSError as reason:
+        content = documents.read(figure, MOST_BYTES)
+    except (OSError, ValueError) as reason:  # a name with a zero byte is no name
+        why = getattr(reason, "strerror", None) or reason
         raise DataError(
-            f"cannot read {quoted(str(figure))}: {reason.strerror}; figures are in {paths.shown(paths.figures())}"
+            f"cannot read {quoted(str(figure))}: {why}; figures are in {paths.shown(paths.figures())}"
         ) from reason
     match = re.search(_PROVENANCE, content)
     if not match:
-        raise DataError(f"{figure} carries no provenance: it was not saved by this program, or was converted later")
+        raise DataError(
+            f"{quoted(str(figure))} carries no provenance: it was not saved by this program, or was converted later"
+        )
     return {key: value.decode() for key, value in match.groupdict().items()}
 
 

@@ -97,7 +97,7 @@ def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> 
     if (source := parameters.pop("source", "measure")) != "measure":
         return _load("capacity", str(source))
     plan = registry.plan("capacity", **parameters)
-    goal = objective(str(parameters.get("objective", registry.parameters("capacity")["objective"])))
+    goal = objective(parameters.get("objective", registry.parameters("capacity")["objective"]))
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
     print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
     show_hosts(plan)

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from bench import paths
+from bench import documents, paths
 from bench.errors import DataError, UsageError, unknown
+from bench.plan import yaml_text
 from bench.text import one_line, quoted
 
 WHERE = "scenarios are listed by: python -m bench list --scenarios"
@@ -76,9 +75,10 @@ def _file(name: str) -> Path | None:
 def parameters(file: Path) -> dict[str, Any]:
     """Return the parameters in a scenario's file; DataError if it cannot be read."""
     try:
-        values = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as reason:
-        raise DataError(f"cannot read {quoted(str(file))}: {one_line(str(reason))}") from reason
+        values = yaml_text.value_of(documents.read(file).decode())
+    except (OSError, ValueError) as reason:
+        why = getattr(reason, "strerror", None) or one_line(str(reason))
+        raise DataError(f"cannot read {quoted(str(file))}: {why}") from reason
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         raise DataError(f"{quoted(str(file))} holds no parameters: write lines like payload_bytes: [100, 1000]")
     return values

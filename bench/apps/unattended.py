@@ -1,6 +1,7 @@
 """Notebooks run unattended by papermill, with progress lines, an estimate, and the paths of the results."""
 
 import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -253,6 +254,8 @@ def _execute_one(subject: Chosen) -> Path:
             "(ulimit -u) or memory"
         ) from reason
     except OSError as reason:
+        if reason.errno in (errno.EMFILE, errno.ENFILE):
+            raise
         raise DataError(
             f"cannot execute {name} into {paths.shown(target)}: {reason.strerror or reason}; free some "
             "space, or name another folder in ROUNDTRIP_EXECUTED (temporary files: TMPDIR)"

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import credentials, systems
+from bench.contract import is_host
 from bench.errors import NotInstalledError, UsageError
+from bench.text import quoted
 
 
 def make(names: Iterable[str] = credentials.NAMES, not_after: datetime | None = None) -> dict[str, str]:
@@ -54,8 +56,8 @@ def make_folder(folder: Path, hosts: Iterable[str]) -> list[str]:
     """
     names = list(dict.fromkeys([*credentials.NAMES, *hosts]))
     for name in names:
-        if "/" in name or (":" in name and not _is_address(name)):
-            raise UsageError(f"{name!r} is no host: write a name or an address, without tcp:// and port")
+        if "/" in name or (not is_host(name) if ":" not in name else not _is_address(name)):
+            raise UsageError(f"{quoted(name)} is no host: write a name or an address, without tcp:// and port")
     made = make(names)
     fresh = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
     try:

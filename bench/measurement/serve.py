@@ -17,6 +17,7 @@ from bench.plan.case import Case
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import Child, collect, private_directory, stop_all
 from bench.process.spec import Closed, ServerSpec
+from bench.text import quoted
 from bench.validation.cases import one_system
 from bench.validation.support import checked
 
@@ -99,7 +100,7 @@ def _serve(
 def _permissions(mode: str) -> int:
     """Return permissions from octal digits: "660"."""
     if not re.fullmatch("[0-7]{3}", mode):
-        raise UsageError(f"mode must be three octal digits, for example 600 or 666, not {mode!r}")
+        raise UsageError(f"mode must be three octal digits, for example 600 or 666, not {quoted(mode)}")
     return int(mode, 8)
 
 

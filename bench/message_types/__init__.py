@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from bench import documents
 from bench.errors import DataError, UsageError
 
 BYTES = "bytes"  # opaque payloads: no message, and nothing of this is used
@@ -69,8 +70,8 @@ def compact(message: Message) -> str:
 def read_own(text: bytes, name: str) -> str:
     """Return the compact JSON of a message in a user's file; UsageError says what is wrong with it."""
     try:
-        message = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as reason:
+        message = documents.from_json(text)
+    except ValueError as reason:
         raise UsageError(f"{name} is not JSON: {reason}") from reason
     if not isinstance(message, dict) or not message:
         raise UsageError(f"{name}: the outermost value of a message is an object with at least one field: {{...}}")
@@ -82,10 +83,6 @@ def read_own(text: bytes, name: str) -> str:
     if length > MOST_OWN_BYTES:
         raise UsageError(f"{name} holds {length:,} bytes, and a message of your own has at most {MOST_OWN_BYTES:,}")
     return content
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not a number in JSON")
 
 
 class Exchange:

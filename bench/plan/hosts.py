@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
-from bench import paths
+from bench import documents, paths
 from bench.errors import UsageError, unknown
+from bench.plan import yaml_text
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.text import listed, quoted
@@ -32,23 +31,26 @@ def asked(value: object) -> dict[str, Any]:
         return {}
     if isinstance(value, Mapping):
         return _roles(value, "hosts") if value else {}
-    text = str(value).strip()
+    text = str(value).strip() if isinstance(value, str | Path) else ""
     if text.partition("://")[0] in SCHEMES:
         return {"scheduler": _scheduler(text)}
     if text.endswith((".yaml", ".yml")):
         return _roles(_content(text), f"the hosts file {text}")
-    raise UsageError(f"hosts must be {FORMS}, not {quoted(text)}")
+    raise UsageError(f"hosts must be {FORMS}, not {quoted(value)}")
 
 
 def _content(name: str) -> object:
     """Return what a YAML file holds; it is looked for in the current folder, then in the laboratory's."""
     files = [Path(name), paths.home() / name]
     try:
-        return yaml.safe_load(next((file for file in files if file.is_file()), files[0]).read_text("utf-8"))
+        file = next((file for file in files if file.is_file()), files[0])
+        return yaml_text.value_of(documents.read(file).decode())
     except OSError as reason:
         raise UsageError(f"the hosts file {quoted(name)} cannot be read: {reason.strerror or reason}") from reason
-    except (yaml.YAMLError, ValueError, RecursionError) as reason:
-        raise UsageError(f"the hosts file {quoted(name)} is no YAML: write lines like scheduler: ADDRESS") from reason
+    except ValueError as reason:
+        raise UsageError(
+            f"the hosts file {quoted(name)} is no YAML that can be used ({reason}): write lines like scheduler: ADDRESS"
+        ) from reason
 
 
 def _scheduler(text: str) -> str:
@@ -66,7 +68,7 @@ def _scheduler(text: str) -> str:
 def _roles(given: object, what: str) -> dict[str, Any]:
     """Return the roles of a mapping; UsageError for one that is not known, not named rightly, or named twice."""
     if not isinstance(given, Mapping):
-        raise UsageError(f"{what} must hold lines like scheduler: ADDRESS and load: [NAME, NAME], not {_short(given)}")
+        raise UsageError(f"{what} must hold lines like scheduler: ADDRESS and load: [NAME, NAME], not {quoted(given)}")
     if strange := [name for name in given if name not in KEYS]:
         raise unknown(f"role in {what}", strange[0], KEYS)
     if not isinstance(given.get("scheduler"), str):
@@ -74,7 +76,7 @@ def _roles(given: object, what: str) -> dict[str, Any]:
     roles: dict[str, Any] = {"scheduler": _scheduler(given["scheduler"])}
     if (plain := given.get("plain")) is not None:
         if not isinstance(plain, bool):
-            raise UsageError(f"plain in {what} must be true or false, not {_short(plain)}")
+            raise UsageError(f"plain in {what} must be true or false, not {quoted(plain)}")
         roles["plain"] = plain
     for role in ("server", "latency"):
         if given.get(role) is not None:
@@ -95,16 +97,12 @@ def _listed(value: Any) -> list[str]:
 
 def _name(value: object, role: str, what: str) -> str:
     """Return a host's name; a number of digits alone, which YAML reads as such, is one too."""
-    text = str(value)
+    text = value if isinstance(value, str) else quoted(value)
     is_simple = isinstance(value, str | int) and not isinstance(value, bool) and len(text) <= LONGEST_NAME
     if not is_simple or not re.fullmatch(r"[\w.+-]+", text):
         wanted = "a list of names of hosts" if role == "load" else "the name of one host"
-        raise UsageError(f"{role} in {what} must be {wanted} (letters, digits, . _ + -), not {_short(value)}")
+        raise UsageError(f"{role} in {what} must be {wanted} (letters, digits, . _ + -), not {quoted(value)}")
     return text
-
-
-def _short(value: object) -> str:
-    return text if len(text := repr(value)) <= 80 else f"{text[:80]}..."
 
 
 def check(case: Case) -> None:

@@ -3,15 +3,14 @@
 Notebook parameters may arrive as numbers, as lists, or (``papermill -p``) as strings that hold either.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import yaml
-
 from bench.errors import UsageError, unknown
+from bench.plan import yaml_text
+from bench.text import quoted
 
-LONGEST = 100  # characters of a value that an error quotes
+MOST_ITEMS = 1000  # of a list
 
 
 def literal(value: object) -> object:
@@ -19,18 +18,23 @@ def literal(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return yaml.safe_load(value)
-    except (yaml.YAMLError, ValueError, RecursionError) as reason:  # of a number too long, or of too many brackets
-        shown = repr(value) if len(value) <= LONGEST else f"{value[:LONGEST]!r}..."
-        raise UsageError(f"cannot read {shown}: write a name, a number or a list like [100, 1000]") from reason
+        return yaml_text.value_of(value)
+    except ValueError as reason:
+        raise UsageError(
+            f"cannot read {quoted(value)} ({reason}): write a name, a number or a list like [100, 1000]"
+        ) from reason
 
 
 def as_list(value: object) -> list[object]:
     """Return a list, from one value, a list, or a string of either."""
     value = literal(value)
     if isinstance(value, str) and "," in value:
-        return [part.strip() for part in value.split(",")]
-    return list(value) if isinstance(value, list | tuple) else [value]
+        value = [part.strip() for part in value.split(",")]
+    if not isinstance(value, list | tuple):
+        return [value]
+    if len(value) > MOST_ITEMS:
+        raise UsageError(f"a list of {len(value):,} values is too long: give at most {MOST_ITEMS:,}")
+    return list(value)
 
 
 def names(value: object, what: str, known: Sequence[str]) -> list[str]:
@@ -50,7 +54,7 @@ def one_name(value: object, what: str, known: Sequence[str]) -> str:
     """Return the chosen name; UsageError for several, and for one that does not exist."""
     chosen = names(value, what, known)
     if len(chosen) != 1:
-        raise UsageError(f"{what} takes one name here, not {value!r}: there are {', '.join(known)}")
+        raise UsageError(f"{what} takes one name here, not {quoted(value)}: there are {', '.join(known)}")
     return chosen[0]
 
 
@@ -58,10 +62,10 @@ def positive(value: object, what: str, at_most: float, whole: bool = True) -> fl
     """Return a number above zero and up to ``at_most``; UsageError says which are allowed."""
     number = literal(value)
     wanted = f"{what} must be a {'whole ' if whole else ''}number above 0 and at most {at_most:,.15g}"
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise UsageError(f"{wanted}, not {value!r}")
-    if (whole and number != int(number)) or not 0 < number <= at_most:
-        raise UsageError(f"{wanted}, not {value!r}")
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise UsageError(f"{wanted}, not {quoted(value)}")
+    if not 0 < number <= at_most or (whole and number != int(number)):
+        raise UsageError(f"{wanted}, not {quoted(value)}")
     return int(number) if whole else float(number)
 
 
@@ -82,8 +86,15 @@ def flag(value: object, what: str) -> bool:
     """Return a truth value; UsageError for anything but true and false."""
     answer = literal(value)
     if not isinstance(answer, bool):
-        raise UsageError(f"{what} must be true or false, not {value!r}")
+        raise UsageError(f"{what} must be true or false, not {quoted(value)}")
     return answer
+
+
+def text(value: object, what: str) -> str:
+    """Return a text as it is; UsageError for a value of another kind."""
+    if not isinstance(value, str):
+        raise UsageError(f"{what} must be a text, not {quoted(value)}")
+    return value
 
 
 def mapping(value: object, what: str) -> dict[str, Any]:
@@ -92,5 +103,5 @@ def mapping(value: object, what: str) -> dict[str, Any]:
     if items in (None, ""):
         return {}
     if not isinstance(items, dict):
-        raise UsageError(f"{what} must be a mapping like {{name: value}}, not {value!r}")
+        raise UsageError(f"{what} must be a mapping like {{name: value}}, not {quoted(value)}")
     return {str(name): item for name, item in items.items()}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.errors import UsageError
+from bench.text import quoted
 
 PLACEMENTS = {
     "split": "the server alone on one CPU, clients on the others; a router on a third, or with the server",
@@ -70,7 +71,7 @@ def assign(placement: str, clients: int, router: bool = False) -> Placement:
     if placement == "free":
         return Placement(None, (None,) * clients)
     if reason := why_not():
-        raise UsageError(f"placement {placement!r} is not possible: {reason}; use placement free")
+        raise UsageError(f"placement {quoted(placement)} is not possible: {reason}; use placement free")
     cpus = allowed()
     if placement == "same":
         return Placement((cpus[-1],), ((cpus[-1],),) * clients, (cpus[-1],) if router else None)

@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench import paths
+from bench import documents, paths
 from bench.errors import DataError
 from bench.plan.plan import Plan
 from bench.run import integrity, schema
@@ -42,7 +41,7 @@ class Folder:
     def manifest(self) -> dict[str, Any]:
         """Return the manifest; DataError if there is none, or it is damaged or was altered."""
         try:
-            content = json.loads(read_bytes(self.path / "manifest.json"))
+            content = documents.from_json(read_bytes(self.path / "manifest.json"))
             if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
                 raise ValueError("it holds no plan")
             version = content.get("version", 0)

@@ -116,7 +116,7 @@ def transports(system: str, transport: object, target: object, hosts: Mapping[st
     provided = systems.constant(system, "TRANSPORTS")
     if not target:
         return parameters.names(transport, f"transport of {system}", provided)
-    reached = parse_address(str(target)).transport
+    reached = parse_address(parameters.text(target, "target")).transport
     if reached == "inproc":
         raise UsageError("a target is another process: its address begins with tcp:// or ipc://")
     return parameters.names(reached, f"transport of {system}", provided)

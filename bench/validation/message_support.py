@@ -5,10 +5,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from bench import codecs, message_types, systems
+from bench import codecs, documents, message_types, systems
 from bench.child.structured_messages import carried
 from bench.errors import UsageError, unknown
 from bench.plan.case import Case
+from bench.text import quoted
 
 OWN = "own"
 
@@ -25,7 +26,7 @@ def refuse_if_no_carrier(case: Case, module: Any) -> None:
     is_own = case.engine == "library" and systems.makes_calls(module, case.options)
     if case.load not in ("closed", "open") or case.generator or is_own:
         raise UsageError(
-            f"the message {case.message!r} is carried by a system's own Python library or by the engine wire, in "
+            f"the message {quoted(case.message)} is carried by a system's own Python library or by the engine wire, in "
             "closed and open loads: give engine library, another system, or message bytes"
         )
     if case.engine == "wire" and hasattr(module, "coder"):
@@ -56,9 +57,10 @@ def _with_content(case: Case) -> Case:
         raise unknown("message", case.message, [message_types.BYTES, *message_types.KINDS, "FILE.json"])
     file = Path(case.message)
     try:
-        text = file.read_bytes()
-    except OSError as reason:
-        raise UsageError(f"the message {case.message} cannot be read: {reason.strerror or reason}") from reason
+        text = documents.read(file, 10 * message_types.MOST_OWN_BYTES)  # with spaces, which are not sent
+    except (OSError, ValueError) as reason:  # a name with a zero byte is no name
+        why = getattr(reason, "strerror", None) or reason
+        raise UsageError(f"the message {quoted(case.message)} cannot be read: {why}") from reason
     content = message_types.read_own(text, file.name)
     return replace(case, message=file.name, content=content, payload_bytes=len(content.encode()))
 

@@ -28,6 +28,7 @@ from bench.plan.case import (
 )
 from bench.plan.placement import PLACEMENTS
 from bench.plan.retry_policy import RetryPolicy
+from bench.text import quoted
 from bench.validation import connection_use, message_support, reply_streams
 
 
@@ -40,7 +41,7 @@ def checked(case: Case) -> Case:
     hosts.check(case)
     provided = systems.constant(case.system, "TRANSPORTS")
     if case.transport not in provided:
-        raise UsageError(f"{case.system} has no transport {case.transport!r}: it has {', '.join(provided)}")
+        raise UsageError(f"{case.system} has no transport {quoted(case.transport)}: it has {', '.join(provided)}")
     if case.transport == "inproc" and case.clients != 1:
         raise UsageError("inproc is one process, so it takes clients 1; use ipc or tcp for more")
     if case.target is not None:
@@ -264,10 +265,11 @@ def choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
 
 def _one_of(value: object, allowed: tuple[Any, ...], what: str) -> object:
     """Return the value that is written so, which a shell or YAML may have read as another type (1.1 for "1.1")."""
-    chosen = [choice for choice in allowed if str(choice) == str(value)]
+    written = value if isinstance(value, str) else quoted(value)
+    chosen = [choice for choice in allowed if str(choice) == written]
     if not chosen:
         listed = [json.dumps(text) if isinstance(text, str) and text[:1].isdigit() else str(text) for text in allowed]
-        raise UsageError(f"{what} must be {' or '.join([', '.join(listed[:-1]), listed[-1]])}, not {value!r}")
+        raise UsageError(f"{what} must be {' or '.join([', '.join(listed[:-1]), listed[-1]])}, not {quoted(value)}")
     return chosen[0]
 
 
@@ -276,7 +278,7 @@ def _typed(value: object, kind: type[Any], what: str) -> object:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind:
-        raise UsageError(f"{what} must be {_kind_in_words(kind)}, not {value!r}")
+        raise UsageError(f"{what} must be {_kind_in_words(kind)}, not {quoted(value)}")
     return value
 
 

@@ -176,12 +176,12 @@ CASE, START = (*RUN, "cases", 0), (*RUN, "starts", 0)
 HOSTILE = {  # a value of a submission, what stands in its place, and what the reason says
     "another version": (("submission",), 1, "submission"),
     "a truth value for a number": (("submission",), True, "submission"),
-    "a huge number": ((*CASE, "payload_bytes"), 10**400, "payload_bytes"),
+    "a huge number": ((*CASE, "payload_bytes"), 10**400, "digits"),
     "a large number": ((*START, "calls"), 10**30, "calls"),
     "a number in a text": ((*START, "p50_rtt_us"), "5", "p50_rtt_us"),
     "a fraction of a call": ((*START, "calls"), 1.5, "calls"),
-    "not a number": ((*START, "p50_rtt_us"), float("nan"), "malformed"),
-    "infinite": ((*START, "rate_per_s"), float("inf"), "malformed"),
+    "not a number": ((*START, "p50_rtt_us"), float("nan"), "NaN"),
+    "infinite": ((*START, "rate_per_s"), float("inf"), "Infinity"),
     "beyond all measure": ((*START, "rate_per_s"), 1e300, "rate_per_s"),
     "negative": ((*START, "cpu_us_per_call"), -1.0, "cpu_us_per_call"),
     "a median above the tail": ((*START, "p50_rtt_us"), 1e8, "above p99"),
@@ -227,10 +227,10 @@ def twice(*path) -> bytes:
 FILES = {name: (edited(path, value), reason) for name, (path, value, reason) in HOSTILE.items()} | {
     "a run twice": (twice("runs"), "submitted twice"),
     "a start twice": (twice("runs", 0, "starts"), "two starts in a block"),
-    "empty": (b"", "truncated"),
+    "empty": (b"", "no submission"),
     "no UTF-8": (b'{"submission": "\xff"}', "no submission"),
     "deeper than any parser": (b"[" * 100_000, "no submission"),
-    "a zip": (b"PK\x03\x04", "malformed"),
+    "a zip": (b"PK\x03\x04", "no submission"),
     "too large": (b" " * (reading.MOST_BYTES + 1), "larger than"),
 }
 

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import endless
@@ -34,6 +35,26 @@ BAD = [
     "{system: zeromq, payload_bytes: [1]}", "{system: zeromq, transport: udp}", "tcp://", "tcp://x:99999", "ipc://x/y",
     "inproc://x", "http://127.0.0.1", "p99<=", "p101<=5ms", "p99<=0ms", "🦊",
 ]  # fmt: skip
+ALIASES = [  # each level repeats the one before it: 10 or 2 times as much, and as much to quote
+    "{a: &a [1,1,1,1,1,1,1,1,1,1], "
+    + ", ".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in pairwise("abcdefghi")) + "}",
+    "{system: &a [zeromq, ipc], transport: &b [*a, *a], options: &c {x: *b, y: *b}, payload_bytes: [*c, *c]}",
+    "&a {b: 1}", "[&a 1, *a]", "{<<: &a {writes: 1}, writes: 2}", "{b: &a {c: 1}, <<: *a}",
+]  # fmt: skip
+NUMBERS = [
+    "9" * 401, "-" + "9" * 401, "0x" + "f" * 5000, "1" + ":59" * 400, "1" + ":59" * 400 + ".5", "1.0e+999", "-.inf",
+    ".nan", "[" + "9" * 401 + "]", "{writes: " + "9" * 401 + "}", "{system: zeromq, clients: " + "9" * 401 + "}",
+    "p99<=" + "9" * 401 + "ms", "!!bool 7", "!!int", "!!float ''", "!!timestamp 1", "!!binary x", "!!set {a, b}",
+    "{2: 1, 2.0: 1}", "{writes: 1, writes: 2}", '{"system": "zeromq", "system": "sockets"}', "1," * 20_000,
+    "[" + "1," * 49_000 + "]",
+]  # fmt: skip
+NAMES = [
+    "a" * 300, f"tcp://{'a' * 300}:8786", f"tcp://{'a.' * 150}:8786", f"tls://{'a' * 300}:8786", "é" * 300,
+    f"{'a' * 300}.yaml", f"{'a/' * 3000}x.json", f"[{'a' * 300}, {'b' * 300}]", f"{{{'a' * 300}: 1}}", "x" * 100_001,
+    f"ipc:///{'a' * 300}", f"{{system: {'a' * 300}}}", f"{{system: zeromq, options: {{{'a' * 300}: 1}}}}",
+    '"\\ud800"', "tcp://[::1", "tcp://a..b:1", "/dev/zero", "/dev/stdin", "tcp://\u2100:1",
+]  # fmt: skip
+BAD += ALIASES + NUMBERS + NAMES
 COMMANDS = [
     ["show", "{}"], ["compare", "{}", "{}"], ["compare", "reference/latency", "reference/latency"],
     ["compare", "reference/latency", "reference/nodelay", "--margin", "{}"],

@@ -131,7 +131,7 @@ def test_a_message_of_the_users_own_goes_through_a_system(own):
         (Case("xmlrpc_stdlib", "ipc", message="items", engine="wire"), "engine library"),
         (Case("http_aiohttp", "tcp", message="items", engine="wrk"), "engine wire"),
         (Case("zeromq", "ipc", message="items", load="stream"), "stream|closed and open"),
-        (Case("sockets", "ipc", message="/nowhere/mine.json"), "/nowhere/mine.json .*No such file"),
+        (Case("sockets", "ipc", message="/nowhere/mine.json"), "/nowhere/mine.json.*No such file"),
         (Case("sockets", "ipc", options={"codec": "jason"}, message="items"), "json"),
         (Case("sockets", "ipc", options={"codec": "orjson"}), "orjson|codec"),
         (Case("sockets", "ipc", options={"codec": "arrow"}, message="tree"), "'tree'"),

@@ -15,7 +15,7 @@ import msgspec
 import pandas as pd
 from msgspec import Meta, Struct
 
-from bench import paths
+from bench import documents, paths
 from bench.analysis.comparison import QUANTITIES
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
@@ -137,7 +137,7 @@ def read(data: bytes, file: str = "") -> list[SubmittedRun]:
     if len(data) > MOST_BYTES:
         raise RefusedError(f"it is larger than {MOST_BYTES:,} B")
     try:
-        content = msgspec.json.decode(data, type=Submission)
+        content = msgspec.convert(documents.from_json(data), Submission)
     except ValueError as reason:
         raise RefusedError(f"it is no submission: {harmless(manifest.in_words(reason))}") from reason
     machine = msgspec.structs.asdict(content.machine)

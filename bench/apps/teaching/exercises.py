@@ -8,6 +8,7 @@ from IPython.display import Markdown
 
 from bench.errors import UsageError, unknown
 from bench.plan import parameters
+from bench.text import quoted
 
 WITHIN = 0.02  # of the right number: for what was rounded
 
@@ -44,7 +45,7 @@ class Exercise:
     def _number(self, given: object) -> Judgement:
         value = parameters.literal(given)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise UsageError(f"{self.name} asks for a number{f' ({self.unit})' * bool(self.unit)}, not {given!r}")
+            raise UsageError(f"{self.name} asks for a number{f' ({self.unit})' * bool(self.unit)}, not {quoted(given)}")
         if math.isclose(value, float(self.answer), rel_tol=WITHIN):
             return Judgement(f"**Right.** {self.why}", True)
         for slip, hint in self.slips.items():

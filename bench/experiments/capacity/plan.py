@@ -32,7 +32,7 @@ def plan(
     name, by = one_way(system, transport, given.there)
     if by == "inproc":
         raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
-    read(str(objective))
+    read(objective)
     there = given.there
     case = Case(
         name,

@@ -64,5 +64,5 @@ def _not_reached_by(asked: list[Any]) -> dict[str, str]:
     return {
         name: f"{name} is reached by {' or '.join(has)} only"
         for name, has in provided.items()
-        if asked != ["all"] and not set(asked) & set(has)
+        if asked != ["all"] and not any(transport in asked for transport in has)
     }

@@ -34,7 +34,7 @@ def plan(
     shared: dict[str, Any] = {"placement": given.where(), "hosts": given.there}
     asked: dict[str, Any] = {
         "options": parameters.mapping(options, "options"),
-        "target": str(target) if target else None,
+        "target": target or None,
         "engine": parameters.one_name(engine, "engine", list(ENGINES)),
     }
     ways = [(name, by) for name in chosen for by in transports(name, transport, target, given.there)]

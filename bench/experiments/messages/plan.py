@@ -30,7 +30,7 @@ def plan(
 
     The carrier is measured at every size. A codec or a system that cannot carry the message is named as absent.
     """
-    kind = str(message)
+    kind = parameters.text(message, "message")
     if kind == message_types.BYTES:
         raise UsageError(
             f"message {kind} has no codec: give {', '.join(message_types.KINDS)}, or a JSON file of your own"

@@ -8,6 +8,7 @@ from bench.errors import SystemFileError, UsageError
 from bench.plan import parameters
 from bench.plan.case import MOST_BYTES, Case
 from bench.plan.plan import Plan
+from bench.text import quoted
 from bench.validation.amount import OnHosts
 from bench.validation.cases import FLOOR, MADE_UP, absent_of, chosen_systems, instrument, payload
 from bench.validation.message_support import carries, usual_options
@@ -48,7 +49,7 @@ def plan(
     between = given.there
     alone, parallel = given.where(), given.where(is_parallel=True)
     encrypted = parameters.flag(tls, "tls")
-    kind = str(message)
+    kind = parameters.text(message, "message")
     offered = {name: _way(name, encrypted, is_far=bool(between)) for name in there if carries(name, kind)}
     ways = {name: way for name, way in offered.items() if way is not None}
     paired = _is_paired(two_clients, len(ways))
@@ -96,7 +97,7 @@ def _is_paired(two_clients: object, count: int) -> bool:
     try:
         return parameters.flag(two_clients, "two_clients")
     except UsageError:
-        raise UsageError(f"two_clients must be true, false or auto, not {two_clients!r}") from None
+        raise UsageError(f"two_clients must be true, false or auto, not {quoted(two_clients)}") from None
 
 
 def _way(name: str, encrypted: bool, is_far: bool = False) -> tuple[str, dict[str, Any]] | None:

@@ -38,7 +38,7 @@ def plan(
         if by != "inproc":
             size = payload(call_bytes, "call_bytes")
             callers = client_counts(clients)
-            to: dict[str, Any] = {"target": str(target) or None, "hosts": there}
+            to: dict[str, Any] = {"target": target or None, "hosts": there}
             cases += [Case(name, by, size, system_options, where, clients=count, **to) for count in callers]
     if not cases:
         raise UsageError(f"nothing to measure: {name} over {transport} has neither streams nor parallel clients")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bench import credentials
+from bench.contract import is_host
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import certificates, machine, revision
 from bench.measurement.hosts import dask_engine
@@ -36,8 +37,10 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
     protocol, far, port = dask_engine.parsed(scheduler)
     security = dask_engine.security(protocol, is_plain_wanted)
     address = listen or dask_engine.local_address(far, port)
-    if "/" in address:
-        raise UsageError(f"{address!r} is no address of this machine: write a number such as 192.168.1.7, without port")
+    if "/" in address or not is_host(address):
+        raise UsageError(
+            f"{quoted(address)} is no address of this machine: write a number such as 192.168.1.7, without port"
+        )
     where = dask_engine.joined(protocol, far, port)
     name = name or machine.machine_id()
     if name == "here":

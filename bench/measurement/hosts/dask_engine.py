@@ -11,8 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench import credentials
+from bench.contract import is_host
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement import certificates
+from bench.text import quoted
 
 PORT = 8786
 SETTINGS = {
@@ -65,8 +67,10 @@ def parsed(address: str) -> tuple[str, str, int]:
         protocol, host, port = parts.scheme, parts.hostname, parts.port
     except ValueError:
         protocol, host, port = "", None, None
-    if protocol not in ("tcp", "tls") or not host or parts.path:
-        raise UsageError(f"{address!r} is no address of a scheduler: write tcp://HOST:{PORT} or tls://HOST:{PORT}")
+    if protocol not in ("tcp", "tls") or not host or not is_host(host) or parts.path:
+        raise UsageError(
+            f"{quoted(address)} is no address of a scheduler: write tcp://HOST:{PORT} or tls://HOST:{PORT}"
+        )
     return protocol, host, PORT if port is None else port
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from bench.errors import UsageError
 from bench.measurement.hosts.host import HERE, Assignment, Host
-from bench.text import listed
+from bench.text import listed, quoted
 
 ROLES = ("server", "load", "latency")
 
@@ -21,7 +21,9 @@ def assigned(asked: Mapping[str, Any], hosts: Sequence[Host]) -> Assignment:
         if name == HERE.name and role != "server":
             return HERE
         if name not in by_name:
-            raise UsageError(f"no host is called {name!r}, which {role} names: there are {listed(by_name) or 'none'}")
+            raise UsageError(
+                f"no host is called {quoted(name)}, which {role} names: there are {listed(by_name) or 'none'}"
+            )
         return by_name[name]
 
     loads = [named("load", name) for name in asked.get("load", ())]

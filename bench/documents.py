@@ -1,0 +1,73 @@
+"""Documents that others wrote: files and JSON, bounded, so that reading one ends soon and in little memory.
+
+Imported by servers and clients: standard library only.
+"""
+
+import errno
+import json
+import math
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from bench.text import quoted
+
+MOST_BYTES = 100_000  # of a file that a person writes by hand
+MOST_DIGITS = 300  # of a whole number: more are no number to a codec, to YAML or to a floating-point unit
+
+
+def read(file: Path, most: int = MOST_BYTES) -> bytes:
+    """Return the bytes of a regular file, or of one that a link leads to.
+
+    OSError says why it cannot be read: it is larger than ``most``, or a folder, a pipe or a device, where reading
+    might wait or never end.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        with open(descriptor, "rb", closefd=False) as content:
+            data = content.read(most + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} B")
+    return data
+
+
+def from_json(text: bytes | str) -> Any:
+    """Return the value of a JSON text whose objects have each name once, and whose numbers are finite.
+
+    ValueError says what is wrong with it.
+    """
+    try:
+        return json.loads(
+            text, object_pairs_hook=_each_name_once, parse_constant=_refused, parse_float=_finite, parse_int=_whole
+        )
+    except RecursionError as reason:
+        raise ValueError("it is nested too deeply") from reason
+
+
+def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {quoted(twice)} stands twice in one object")
+    return found
+
+
+def _refused(text: str) -> Any:
+    raise ValueError(f"{quoted(text)} is not a finite number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refused(text)
+
+
+def _whole(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"{quoted(text)} has more than {MOST_DIGITS} digits")
+    return int(text)

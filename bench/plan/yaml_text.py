@@ -1,0 +1,80 @@
+"""Values that a person wrote as YAML or JSON: texts, numbers, truth values, and lists and mappings of these.
+
+What is read is bounded before it is built: an alias, which can stand for a value that holds ever more copies of
+others, is refused.
+"""
+
+from typing import Any
+
+import yaml
+
+from bench.documents import MOST_BYTES, MOST_DIGITS
+from bench.text import one_line, quoted
+
+MOST_VALUES = 10_000  # with all that is in lists and mappings
+DEEPEST = 20  # lists and mappings inside each other
+
+
+def value_of(text: str) -> Any:
+    """Return the value of a text; ValueError says on one line what is wrong with it."""
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"it is longer than {MOST_BYTES:,} characters")
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as reason:
+        raise ValueError(one_line(reason.problem or reason.context or "it is no YAML", 150)) from reason
+    except yaml.YAMLError as reason:  # of a sign that YAML does not have
+        raise ValueError(one_line(str(reason), 150)) from reason
+    except LookupError as reason:  # of a tag beside what it cannot stand for: !!bool 7
+        raise ValueError("it holds a value of the wrong kind") from reason
+
+
+class _Loader(yaml.SafeLoader):
+    """Makes each value once, and names in a mapping as well."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._values = self._levels = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Return the next node of the text; ValueError for an alias, and for too many or too deep nodes."""
+        if self.check_event(yaml.AliasEvent):
+            raise ValueError("it repeats a value by an alias (*name): write the value again")
+        self._values += 1
+        self._levels += 1
+        if self._values > MOST_VALUES:
+            raise ValueError(f"it holds more than {MOST_VALUES:,} values")
+        if self._levels > DEEPEST:
+            raise ValueError(f"its lists and mappings are nested more than {DEEPEST} deep")
+        node = super().compose_node(parent, index)
+        self._levels -= 1
+        return node
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping; ValueError if a name stands in it twice."""
+        found = super().construct_mapping(node, deep)
+        if len(found) < len(node.value):
+            names = [name.value for name, _ in node.value]
+            twice = next((name for name in names if names.count(name) > 1), "of a number")
+            raise ValueError(f"the name {quoted(str(twice))} stands twice in one mapping")
+        return found
+
+    def construct_number(self, node: Any) -> int | float:
+        """Return a finite number that a float can hold, too."""
+        if len(node.value) <= MOST_DIGITS:
+            is_whole = node.tag.endswith("int")
+            number: int | float = self.construct_yaml_int(node) if is_whole else self.construct_yaml_float(node)
+            if abs(number) < 10**MOST_DIGITS:  # not so inf and nan
+                return number
+        raise ValueError(f"{quoted(node.value[:20])} is not a finite number of at most {MOST_DIGITS} digits")
+
+
+_TAG = "tag:yaml.org,2002:"
+_KINDS = (None, *(_TAG + name for name in ("null", "bool", "str", "seq", "map")))
+_Loader.yaml_constructors = {tag: made for tag, made in yaml.SafeLoader.yaml_constructors.items() if tag in _KINDS}
+for _name in ("int", "float"):
+    _Loader.add_constructor(_TAG + _name, _Loader.construct_number)
+_Loader.yaml_implicit_resolvers = {  # a date is a text: JSON, in which plans are stored, has none
+    sign: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
+    for sign, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}

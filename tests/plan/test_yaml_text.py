@@ -1,0 +1,72 @@
+"""YAML of others: plain values, bounded before they are made."""
+
+from itertools import pairwise
+
+import pytest
+
+from bench.apps import scenarios
+from bench.errors import BenchError
+from bench.plan import hosts, parameters, yaml_text
+from bench.text import LONGEST, quoted
+
+LEVELS = [f"{level}: &{level} [{', '.join([f'*{before}'] * 10)}]" for before, level in pairwise("abcdefghi")]
+ALIASES = [
+    f"{{a: &a [1, 1], {', '.join(LEVELS)}}}",  # a thousand million values in some 400 characters
+    "{system: &a [zeromq, ipc], transport: [*a, *a]}",
+    "[&a 1, *a]",
+    "{b: &a {c: 1}, <<: *a}",
+    "&a [*a]",
+]
+
+
+def test_plain_values_are_read():
+    text = '{a: [1, 2.5, true, null], "b": {c: x}, d: 2026-11-22, e: 1e3}'
+    wanted = {"a": [1, 2.5, True, None], "b": {"c": "x"}, "d": "2026-11-22", "e": "1e3"}
+    assert yaml_text.value_of(text) == wanted
+
+
+@pytest.mark.parametrize("text", ALIASES)
+@pytest.mark.parametrize(
+    "read", [parameters.literal, parameters.as_list, lambda text: parameters.names(text, "system", ["zeromq"])]
+)
+def test_aliases_are_refused_before_they_are_expanded(read, text):
+    with pytest.raises(BenchError) as refused:
+        read(text)
+    assert len(str(refused.value)) < 400 and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("[" * 21 + "]" * 21, "deep"),
+        ("[" + "1," * 10_001 + "]", "10,000 values"),
+        (" " * 100_001, "100,000 characters"),
+        ("{a: 1, b: 2, a: 3}", "'a'"),
+        ("a: 1\nb: {c: 1, c: 2}", "'c'"),
+        ("9" * 401, "digits"),
+        ("0x" + "f" * 5000, "digits"),
+        (".inf", "finite"),
+        ("1" + ":59" * 400 + ".5", "digits"),
+        ("!!bool 7", "kind"),
+        ("!!python/name:os.system", "tag|constructor"),
+    ],
+)
+def test_what_is_wrong_is_named(text, fact):
+    with pytest.raises(ValueError, match=fact) as refused:
+        yaml_text.value_of(text)
+    assert len(str(refused.value)) <= LONGEST and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [ALIASES[0], "a: 1\na: 2\n", "# " + "x" * 200_000])
+def test_files_of_hosts_and_scenarios_are_read_in_the_same_way(content, tmp_path):
+    file = tmp_path / "latency.mine.yaml"
+    file.write_text(content)
+    for read in (lambda: hosts.asked(str(file)), lambda: scenarios.parameters(file)):
+        with pytest.raises(BenchError, match=r"latency\.mine") as refused:
+            read()
+        assert len(str(refused.value)) < 600
+
+
+def test_a_quoted_value_is_short():
+    for value in ("x" * 10**6, "\0" * 10**6, 10**5000, [["x" * 10**6] * 100] * 100, {1: b"x" * 9999}):
+        assert 0 < len(quoted(value)) <= LONGEST
