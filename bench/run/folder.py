@@ -47,11 +47,11 @@ class Folder:
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest; DataError if it or a file of a complete start is missing, damaged or was altered."""
-        content = self._stored_manifest()
+        content = self.stored_manifest()
         self._look_for_all(content)
         return content
 
-    def _stored_manifest(self) -> dict[str, Any]:
+    def stored_manifest(self) -> dict[str, Any]:
         """Return the manifest, whatever became of the tables: what is measured again may be missing."""
         try:
             content = json.loads(read_bytes(self.path / "manifest.json"))
@@ -115,7 +115,7 @@ class Folder:
 
     def plan(self) -> Plan:
         """Return the plan that the run follows."""
-        return Plan.from_dict(self._stored_manifest()["plan"])
+        return Plan.from_dict(self.stored_manifest()["plan"])
 
     def files(self, table: str) -> list[Path]:
         """Return a table's files in order: those named after a start, or the only one of a kept run."""
@@ -166,7 +166,7 @@ class Folder:
     def _digests(self, stem: str) -> dict[str, str] | None:
         """Return the digests of one start's files; None for a run that was written before there were any."""
         if self._has_digests is None:
-            self._stored_manifest()
+            self.stored_manifest()
         if not self._has_digests:
             return None
         if stem not in self._known:
@@ -189,16 +189,16 @@ class Folder:
         ledger is, which is written last.
         """
         stems = {file.stem for file in self.files("ledger")}
-        found = {f"{table}/{file.name}" for table in schema.TABLES for file in self._files_of_any_name(table)}
-        if manifest["finished"] or "data_digest" in manifest:
-            stems |= {file.stem for file in (self.path / integrity.FOLDER).glob("*.sha256")}
-        self._look_for(stems, set(schema.TABLES))
+        found = self._names()
         if self._has_digests:
             known = {name for stem in {Path(name).stem for name in found} for name in self._digests(stem) or ()}
         else:
             known = {f"{table}/{file.name}" for table in schema.TABLES for file in self.files(table)}
         for name in sorted(found - known):
             self._differs(name, "does not belong to this run: no digest names it")
+        if manifest["finished"] or "data_digest" in manifest:
+            stems |= {file.stem for file in (self.path / integrity.FOLDER).glob("*.sha256")}
+        self._look_for(stems, set(schema.TABLES))
 
     def _look_for(self, stems: set[str], tables: set[str]) -> None:
         """Refuse a run without a file of these tables that the digests of these starts name."""
@@ -207,7 +207,7 @@ class Folder:
             self._differs(name, "is missing")
 
     def _names(self, tables: Iterable[str] = schema.TABLES) -> set[str]:
-        return {f"{table}/{file.name}" for table in tables for file in self.files(table)}
+        return {f"{table}/{file.name}" for table in tables for file in self._files_of_any_name(table)}
 
     def _is_kept(self) -> bool:
         return (self.path / "ledger" / f"{KEPT}.parquet").exists()
@@ -238,20 +238,22 @@ class Folder:
         self._write("all", {name: rows for name, rows in tables.items() if len(rows)})
 
     def _write(self, stem: str, tables: Mapping[str, pa.Table]) -> None:
-        """Write files and before them their digests; the ledger comes last."""
+        """Write files and before them their digests, and remove others of an earlier try; the ledger comes last."""
         content = {name: table_bytes(table) for name, table in tables.items()}
         digests = {f"{name}/{stem}.parquet": integrity.digest(data) for name, data in content.items()}
         self._known.pop(stem, None)
         self._look_at_folders()
         (self.path / integrity.FOLDER).mkdir(exist_ok=True)
         write_bytes(self.path / integrity.FOLDER / f"{stem}.sha256", integrity.written(digests).encode())
+        for name in schema.TABLES.keys() - content.keys():
+            (self.path / name / f"{stem}.parquet").unlink(missing_ok=True)
         for name in sorted(content, key=lambda name: name == "ledger"):
             (self.path / name).mkdir(exist_ok=True)
             write_bytes(self.path / name / f"{stem}.parquet", content[name])
 
     def update(self, **fields: Any) -> None:
         """Change fields of the manifest; with ``finished`` it keeps the digest of all data too."""
-        manifest = self._stored_manifest() | fields
+        manifest = self.stored_manifest() | fields
         manifest.pop("data_digest", None)
         if manifest["finished"] and self._has_digests:
             manifest["data_digest"] = integrity.of_folder(self.path)
@@ -263,7 +265,7 @@ class Folder:
 
     def failed(self, start: int, case: int, error: object) -> None:
         """Keep in the manifest why a start failed."""
-        failures = self._stored_manifest().get("failures", [])
+        failures = self.stored_manifest().get("failures", [])
         self.update(failures=[*failures, {"start": start, "case": case, "error": str(error)}])
 
     @contextmanager
@@ -282,7 +284,7 @@ class Folder:
             except OSError as reason:
                 raise DataError(f"run {self.id} is being measured by another process: wait for it") from reason
             try:
-                manifest = self._stored_manifest()
+                manifest = self.stored_manifest()
                 if not self._has_digests:
                     raise DataError(f"run {self.id} is an older Roundtrip's, without digests: measure it anew")
                 if manifest["finished"]:  # a start of it was moved away: it is measured again

@@ -93,8 +93,6 @@ def keep(folder: Folder, target: Path) -> Folder:
     tables = {name: folder.read(name) for name in schema.TABLES}
     kept = Folder(target)
     try:
-        for name in tables:
-            (target / name / "all.parquet").unlink(missing_ok=True)
         target.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as reason:
         raise _unusable(target, reason) from reason
