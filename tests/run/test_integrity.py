@@ -9,6 +9,7 @@ import subprocess
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import ROOT
 from handmade import file_by_file, handmade
 
 import bench
@@ -251,6 +252,13 @@ def test_a_run_without_any_sample_is_one_sentence_or_invalid_on_demand(run, comm
     shown = command("show", str(path), "--unverified")
     assert "INVALID answers" in shown.stdout if shown.returncode == 0 else shown.stderr.count("\n") == 1
     assert "unforeseen" not in shown.stderr and "Traceback" not in shown.stderr
+
+
+def test_replies_without_their_streams_are_one_sentence_on_demand(tmp_path):
+    path = shutil.copytree(ROOT / "data" / "reference" / "streaming", tmp_path / "streaming")
+    (path / "streams" / "all.parquet").unlink()
+    with pytest.raises(DataError, match=r"start \d+ "):
+        Run(Folder(path, is_verified=False)).starts.any()
 
 
 @pytest.mark.timeout(20)
