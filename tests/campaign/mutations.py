@@ -150,13 +150,8 @@ SPECIAL: dict[str, Callable[[Path, Path], None]] = {
 
 
 def _socket_at(at: Path) -> None:
-    before = os.getcwd()
-    with contextlib.closing(socket.socket(socket.AF_UNIX)) as made:
-        try:
-            os.chdir(at.parent)  # the address of a socket is short
-            made.bind(at.name)
-        finally:
-            os.chdir(before)
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as made, contextlib.chdir(at.parent):
+        made.bind(at.name)  # an address is short
 
 
 def special_files(path: Path) -> list[tuple[str, Callable[[Path], None]]]:
