@@ -72,7 +72,7 @@ def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
 def answers(run: Run) -> Check:
     """1. Every reply was verified, and the server counted as many requests as the clients made."""
     if run.folder.altered:
-        finding = f"{few(run.folder.altered)} differ from what was written: the SHA-256 is another one"
+        finding = f"not as they were written (altered, missing or added): {few(run.folder.altered)}"
         return Check("answers", INVALID, finding, "take the run from where it came from again, or measure it anew")
     counted = run.ledger.dropna(subset="server_calls")
     wrong = counted[~_agree(run, counted)]

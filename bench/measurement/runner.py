@@ -100,7 +100,7 @@ def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers
 
 def keep_machines(folder: Folder, records: Mapping[str, Any]) -> None:
     """Put the machine records of hosts into a run's manifest, by their names, unless they are there."""
-    if records and not records.items() <= (before := folder.manifest().get("hosts", {})).items():
+    if records and not records.items() <= (before := folder.stored_manifest().get("hosts", {})).items():
         folder.update(hosts=before | dict(records))
 
 

@@ -62,8 +62,8 @@ def write_json(target: Path, content: Any) -> None:
 
 def write_bytes(target: Path, content: bytes) -> None:
     """Write a file in one step."""
-    with writing(target) as temporary:
-        temporary.write_bytes(content)
+    with writing(target) as temporary, temporary.open("xb") as file:
+        file.write(content)
 
 
 def table_bytes(table: pa.Table) -> bytes:
@@ -82,11 +82,22 @@ def table_bytes(table: pa.Table) -> bytes:
 
 def read_bytes(file: Path, most: int = -1) -> bytes:
     """Return a regular file's bytes, at most so many; OSError for a link, a folder, a pipe or a device."""
-    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(opened, "rb") as content:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
+    with os.fdopen(descriptor_of(file), "rb") as content:
         return content.read(most)
+
+
+def descriptor_of(file: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a regular file, without a wait; OSError for a link, a folder, a pipe or a device."""
+    try:
+        opened = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except OSError as reason:
+        if reason.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link, not a regular file") from reason
+        raise
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return opened
 
 
 def as_table(content: bytes, name: str) -> pa.Table:
@@ -103,8 +114,8 @@ def as_table(content: bytes, name: str) -> pa.Table:
 
 
 def unreadable(file: Path, reason: object) -> DataError:
-    """Return the error for a file of one start: the others can still be used without it."""
+    """Return the error for a file of one start."""
     return DataError(
-        f"cannot read {paths.shown(file)}: {reason}; move it away: the run's other starts then load, "
-        "and resume measures this one again"
+        f"cannot read {paths.shown(file)}: {reason}; take the run from where it came from again, or move this file "
+        "away: -p resume true then measures its start again"
     )

@@ -2,9 +2,11 @@
 
 import fcntl
 import hashlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import cached_property
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,11 @@ from bench.errors import DataError
 from bench.plan.plan import Plan
 from bench.run import integrity, schema
 from bench.run import manifest as manifests
-from bench.run.files import as_table, read_bytes, table_bytes, unreadable, write_bytes, write_json
-from bench.text import harmless
+from bench.run.files import as_table, descriptor_of, read_bytes, table_bytes, unreadable, write_bytes, write_json
+from bench.text import harmless, quoted
+
+KEPT = "all"  # the stem of the files of a kept run, which has one for each table
+_STEM = re.compile(r"[0-9]{5,}")  # of the files of one start
 
 
 class Folder:
@@ -32,6 +37,7 @@ class Folder:
         self.is_verified = is_verified
         self.altered: list[str] = []
         self._known: dict[str, dict[str, str]] = {}
+        self._has_digests: bool | None = None  # not looked yet
 
     @property
     def id(self) -> str:
@@ -39,31 +45,56 @@ class Folder:
         return self.path.name
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest; DataError if there is none, or it is damaged or was altered."""
+        """Return the manifest; DataError if it or a file of a complete start is missing, damaged or was altered."""
+        content = self.stored_manifest()
+        self._look_for_all(content)
+        return content
+
+    def stored_manifest(self) -> dict[str, Any]:
+        """Return the manifest, whatever became of the tables: what is measured again may be missing."""
         try:
             content = documents.from_json(read_bytes(self.path / "manifest.json"))
             if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
                 raise ValueError("it holds no plan")
-            version = content.get("version", 0)
-            if not isinstance(version, int) or isinstance(version, bool):
-                raise ValueError("its version is no number")
         except (OSError, ValueError, RecursionError) as reason:
             raise DataError(
                 f"{paths.shown(self.path)} is not a run: its manifest.json is missing or damaged "
                 f"({_in_words(reason)}); move the folder away"
             ) from reason
-        if version > schema.VERSION:
-            raise DataError(f"run {self.id} was written by a newer Roundtrip; update this one")
+        version = content.get("version", "none")
+        if type(version) is not int or not 1 <= version <= schema.VERSION:
+            raise DataError(
+                f"{paths.shown(self.path / 'manifest.json')} has the version {quoted(str(version))}: this Roundtrip "
+                f"reads versions 1 to {schema.VERSION}; update it, or take the run from where it came from again"
+            )
         if wrong := manifests.problem(content):
             raise DataError(
                 f"{paths.shown(self.path / 'manifest.json')} cannot be used: {harmless(wrong)}; take the run from "
                 "where it came from again, or move the folder away"
             )
-        if version >= integrity.SINCE and content.get("digest") != integrity.of_manifest(content):
+        self._look_at_folders()
+        self._has_digests = self._are_there_digests(content)
+        if self._has_digests and content.get("digest") != integrity.of_manifest(content):
             self._differs("manifest.json")
         if "data_digest" in content and content["data_digest"] != self._data_digest():
             self._differs(integrity.FOLDER)
         return content
+
+    def _are_there_digests(self, manifest: Mapping[str, Any]) -> bool:
+        """Return whether a run has digests, whatever its version says: one bit makes another version of it."""
+        has_any = not manifest.keys().isdisjoint(("digest", "data_digest")) or (self.path / integrity.FOLDER).exists()
+        return has_any or manifest["version"] >= integrity.SINCE
+
+    def _look_at_folders(self) -> None:
+        """Refuse a folder of this run that is none, above all a link: what it leads to is not this run's."""
+        for name in (integrity.FOLDER, *schema.TABLES):
+            folder = self.path / name
+            with suppress(FileNotFoundError):
+                if not stat.S_ISDIR(folder.lstat().st_mode):
+                    raise DataError(
+                        f"{paths.shown(folder)} is a link or a file, where a run has a folder; "
+                        "take the run from where it came from again, or move it away"
+                    )
 
     def _data_digest(self) -> str:
         try:
@@ -83,16 +114,24 @@ class Folder:
 
     def plan(self) -> Plan:
         """Return the plan that the run follows."""
-        return Plan.from_dict(self.manifest()["plan"])
+        return Plan.from_dict(self.stored_manifest()["plan"])
 
     def files(self, table: str) -> list[Path]:
-        """Return a table's files in order."""
+        """Return a table's files in order: those named after a start, or the only one of a kept run."""
+        found = [file for file in self._files_of_any_name(table) if file.stem == KEPT or _STEM.fullmatch(file.stem)]
+        return [file for file in found if file.stem == KEPT] or found
+
+    def files_of(self, table: str, starts: set[int]) -> list[Path]:
+        """Return those of a table's files that hold rows of these starts; of a kept run the only one."""
+        return [file for file in self.files(table) if file.stem == KEPT or int(file.stem) in starts]
+
+    def _files_of_any_name(self, table: str) -> list[Path]:
         return sorted((self.path / table).glob("*.parquet"))
 
     def read(self, table: str, starts: set[int] | None = None) -> pa.Table:
         """Return one whole table; only complete starts count, or of them those given."""
         done = self.done() if starts is None else starts
-        self._look_for_all(table, done)
+        self._look_for({KEPT} if self._is_kept() else {f"{start:05d}" for start in done}, {table})
         parts = [self.read_file(file, table) for file in self.files(table)]
         return _in_order(pa.concat_tables(parts) if parts else schema.TABLES[table].empty_table(), done)
 
@@ -125,7 +164,9 @@ class Folder:
 
     def _digests(self, stem: str) -> dict[str, str] | None:
         """Return the digests of one start's files; None for a run that was written before there were any."""
-        if self._version < integrity.SINCE:
+        if self._has_digests is None:
+            self.stored_manifest()
+        if not self._has_digests:
             return None
         if stem not in self._known:
             self._known[stem] = self._read_digests(stem)
@@ -140,27 +181,51 @@ class Folder:
         except (OSError, ValueError) as reason:
             raise unreadable(file, _in_words(reason)) from reason
 
-    @cached_property
-    def _version(self) -> int:
-        return int(self.manifest().get("version", 0))
+    def _look_for_all(self, manifest: Mapping[str, Any]) -> None:
+        """Refuse a run that lacks a file, or has one too many.
 
-    def _look_for_all(self, table: str, done: set[int]) -> None:
-        """Refuse a run in which a file of a complete start is missing."""
-        there = {f"{table}/{file.name}" for file in self.files(table)}
-        stems = (
-            ["all"] if (self.path / "ledger" / "all.parquet").exists() else [f"{start:05d}" for start in sorted(done)]
-        )
-        for stem in stems:
-            if f"{table}/{stem}.parquet" in (self._digests(stem) or {}) and f"{table}/{stem}.parquet" not in there:
-                self._differs(f"{table}/{stem}.parquet", "is missing")
+        Of a finished run every file that a digest names has to be there; of another, those of the starts whose
+        ledger is, which is written last.
+        """
+        stems = {file.stem for file in self.files("ledger")}
+        found = self._names()
+        if self._has_digests:
+            known = {name for stem in {Path(name).stem for name in found} for name in self._digests(stem) or ()}
+        else:
+            known = {f"{table}/{file.name}" for table in schema.TABLES for file in self.files(table)}
+        for name in sorted(found - known):
+            self._differs(name, "does not belong to this run: no digest names it")
+        if manifest["finished"] or "data_digest" in manifest:
+            stems |= {file.stem for file in (self.path / integrity.FOLDER).glob("*.sha256")}
+        self._look_for(stems, set(schema.TABLES))
+
+    def _look_for(self, stems: set[str], tables: set[str]) -> None:
+        """Refuse a run without a file of these tables that the digests of these starts name."""
+        named = {name for stem in stems for name in self._digests(stem) or () if Path(name).parent.name in tables}
+        for name in sorted(named - self._names(tables)):
+            self._differs(name, "is missing")
+
+    def _names(self, tables: Iterable[str] = schema.TABLES) -> set[str]:
+        return {f"{table}/{file.name}" for table in tables for file in self._files_of_any_name(table)}
+
+    def _is_kept(self) -> bool:
+        return (self.path / "ledger" / f"{KEPT}.parquet").exists()
 
     def done(self) -> set[int]:
-        """Return the numbers of the starts that are complete: in the ledger, with calls or marks; all if it is kept."""
-        ledger = {file.stem: file for file in self.files("ledger")}
-        if "all" in ledger:
-            return set(self.read_file(ledger["all"], "ledger")["start"].to_pylist())
+        """Return the numbers of the starts that are complete; all if the run is kept.
+
+        Such a start is in the ledger, with calls or marks, and has all files that its digests name.
+        """
+        if self._is_kept():
+            return set(self.read_file(self.path / "ledger" / f"{KEPT}.parquet", "ledger")["start"].to_pylist())
+        there = self._names()
         measured = {file.stem for table in ("samples", "marks") for file in self.files(table)}
-        return {int(stem) for stem in measured.intersection(ledger) if stem.isdecimal()}
+        ledger = {file.stem for file in self.files("ledger")}
+        return {int(stem) for stem in measured & ledger if self._is_complete(stem, there)}
+
+    def _is_complete(self, stem: str, there: set[str]) -> bool:
+        named = self._digests(stem)
+        return named is None or (f"ledger/{stem}.parquet" in named and named.keys() <= there)
 
     def append(self, start: int, tables: dict[str, pa.Table]) -> None:
         """Write one start's tables, the ledger last: with it the start is complete, even if nothing was due in it."""
@@ -172,21 +237,24 @@ class Folder:
         self._write("all", {name: rows for name, rows in tables.items() if len(rows)})
 
     def _write(self, stem: str, tables: Mapping[str, pa.Table]) -> None:
-        """Write files and before them their digests; the ledger comes last."""
+        """Write files and before them their digests, and remove others of an earlier try; the ledger comes last."""
         content = {name: table_bytes(table) for name, table in tables.items()}
         digests = {f"{name}/{stem}.parquet": integrity.digest(data) for name, data in content.items()}
         self._known.pop(stem, None)
+        self._look_at_folders()
         (self.path / integrity.FOLDER).mkdir(exist_ok=True)
         write_bytes(self.path / integrity.FOLDER / f"{stem}.sha256", integrity.written(digests).encode())
+        for name in schema.TABLES.keys() - content.keys():
+            (self.path / name / f"{stem}.parquet").unlink(missing_ok=True)
         for name in sorted(content, key=lambda name: name == "ledger"):
             (self.path / name).mkdir(exist_ok=True)
             write_bytes(self.path / name / f"{stem}.parquet", content[name])
 
     def update(self, **fields: Any) -> None:
         """Change fields of the manifest; with ``finished`` it keeps the digest of all data too."""
-        manifest = self.manifest() | fields
+        manifest = self.stored_manifest() | fields
         manifest.pop("data_digest", None)
-        if manifest.get("finished") and manifest.get("version", 0) >= integrity.SINCE:
+        if manifest["finished"] and self._has_digests:
             manifest["data_digest"] = integrity.of_folder(self.path)
         self.write_manifest(manifest)
 
@@ -196,20 +264,29 @@ class Folder:
 
     def failed(self, start: int, case: int, error: object) -> None:
         """Keep in the manifest why a start failed."""
-        failures = self.manifest().get("failures", [])
+        failures = self.stored_manifest().get("failures", [])
         self.update(failures=[*failures, {"start": start, "case": case, "error": str(error)}])
 
     @contextmanager
     def measuring(self) -> Iterator[None]:
         """Hold the folder while measuring into it; DataError if another process does."""
         lock = self.path / "measuring.lock"
-        with lock.open("w") as file:
+        try:
+            opened = descriptor_of(lock, os.O_RDWR | os.O_CREAT)
+        except OSError as reason:
+            raise DataError(
+                f"cannot open {paths.shown(lock)}: {_in_words(reason)}; remove it, or measure without -p resume true"
+            ) from reason
+        with os.fdopen(opened):
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as reason:
                 raise DataError(f"run {self.id} is being measured by another process: wait for it") from reason
             try:
-                if self.manifest().get("finished"):  # a start of it was moved away: it is measured again
+                manifest = self.stored_manifest()
+                if not self._has_digests:
+                    raise DataError(f"run {self.id} is an older Roundtrip's, without digests: measure it anew")
+                if manifest["finished"]:  # a start of it was moved away: it is measured again
                     self.update(finished=False)
                 yield
             finally:
@@ -218,12 +295,14 @@ class Folder:
     def is_being_measured(self) -> bool:
         """Return whether a process is measuring into this folder now."""
         try:
-            with (self.path / "measuring.lock").open() as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            return False
+            opened = descriptor_of(self.path / "measuring.lock")
         except OSError:
-            return True
+            return False  # nobody can hold it: ``measuring`` says why
+        with os.fdopen(opened):
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
         return False
 
     def data_hash(self) -> str:
@@ -231,7 +310,10 @@ class Folder:
         digest = hashlib.sha256()
         for table in sorted(schema.TABLES):
             for file in self.files(table):
-                digest.update(f"{table}/{file.name}".encode() + file.read_bytes())
+                try:
+                    digest.update(f"{table}/{file.name}".encode() + read_bytes(file))
+                except OSError as reason:
+                    raise unreadable(file, _in_words(reason)) from reason
         return digest.hexdigest()[:16]
 
 

@@ -197,7 +197,10 @@ class Run(Tables):
     @cached_property
     def replies(self) -> pd.DataFrame:
         """Stored replies of reply streams, one row for each: see ``reply_streams.replies``."""
-        return reply_streams.replies(self._read("replies"), self.streams)
+        frame = reply_streams.replies(self._read("replies"), self.streams)
+        if len(lost := frame.loc[frame["case"].isna(), "start"]):
+            raise self._contradiction(f"start {lost.iloc[0]} has replies of a stream that is missing")
+        return frame
 
     # Starts and cases -------------------------------------------------------------------------------------------
 

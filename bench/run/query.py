@@ -1,6 +1,7 @@
 """SQL queries across runs, answered by DuckDB directly from the Parquet files."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +51,19 @@ def query(sql: str, external: bool = False) -> pd.DataFrame:
     Tables: ``ledger``, ``samples``, ``marks``, ``load`` as ``bench/run/schema.py`` defines them, e.g.
     ``select run, system, transport, sum(calls) from ledger group by all``.
 
-    A question reads the runs and nothing else: one SELECT statement, no other file, nothing is written.
+    A question reads the complete starts of the runs and nothing else: one SELECT statement, no other file, nothing is
+    written. A run that was altered, or of which a file is missing, is left out as a whole, with a warning on stderr.
     ``external=True`` lifts that, and lets DuckDB read and write whatever this process may.
     """
     connection = duckdb.connect()
     try:
-        files = [file for name in schema.TABLES if name in sql for file in _add_view(connection, name)]
+        names = [name for name in schema.TABLES if name in sql]
+        whole = list(_whole_runs(names))
+        files = {name: [str(file) for run in whole for file in run[name]] for name in names}
+        for name in names:
+            _add_view(connection, name, files[name])
         if not external:
-            _close_in(connection, sql, files)
+            _close_in(connection, sql, [file for name in names for file in files[name]])
         return connection.sql(sql).df()
     except duckdb.PermissionException as reason:
         raise UsageError(f"{_first_line(reason)}; to let a question use other files: external=True") from reason
@@ -83,27 +89,29 @@ def _quoted(files: list[str]) -> str:
     return ", ".join("'" + file.replace("'", "''") + "'" for file in files)
 
 
-def _add_view(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
-    """Add one table of all runs' files, those that can be read, and return these files."""
-    files = [
-        str(file) for folder in stored.all_runs() for file in folder.files(name) if _is_readable(folder, file, name)
-    ]
+def _whole_runs(names: Sequence[str]) -> Iterator[dict[str, list[Path]]]:
+    """Yield the files of each run by table, those of its complete starts; say once which runs are left out, and why."""
+    for folder in stored.all_runs():
+        try:
+            folder.manifest()
+            files = {name: folder.files_of(name, folder.done()) for name in names}
+            for name in names:
+                for file in files[name]:
+                    folder.read_file(file, name)
+        except DataError as reason:
+            print(f"left out {folder.id}: {reason}", file=sys.stderr)
+        else:
+            yield files
+
+
+def _add_view(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> None:
+    """Add one table of these files."""
     if not files:
         columns = ", ".join(f"null as {field.name}" for field in schema.TABLES[name])
         connection.execute(f"create view {name} as select null as run, {columns} where false")
-        return []
+        return
     run = "regexp_extract(filename, '([^/]+)/[^/]+/[^/]+$', 1) as run"
     connection.execute(
         f"create view {name} as select {run}, * exclude (filename) "
         f"from read_parquet([{_quoted(files)}], union_by_name=true, filename=true)"
     )
-    return files
-
-
-def _is_readable(folder: Folder, file: Path, name: str) -> bool:
-    try:
-        folder.read_file(file, name)
-    except DataError as reason:
-        print(f"left out: {reason}", file=sys.stderr)
-        return False
-    return True

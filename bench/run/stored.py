@@ -1,6 +1,7 @@
 """The runs on disk: made, found, listed, kept."""
 
 import contextlib
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -88,16 +89,14 @@ def keep(folder: Folder, target: Path) -> Folder:
             raise DataError(f"{paths.shown(target)} is the run itself: name another folder")
     except (OSError, ValueError) as reason:  # a name with a zero byte is no name
         raise _unusable(target, reason) from reason
+    manifest = {"id": folder.id} | folder.manifest() | {"version": schema.VERSION}
     tables = {name: folder.read(name) for name in schema.TABLES}
     kept = Folder(target)
     try:
-        for name in tables:
-            (target / name / "all.parquet").unlink(missing_ok=True)
         target.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as reason:
         raise _unusable(target, reason) from reason
     kept.write_all(tables)
-    manifest = {"id": folder.id} | folder.manifest() | {"version": schema.VERSION}
     kept.write_manifest(manifest | {"data_digest": integrity.of_folder(target)})
     return kept
 
@@ -111,4 +110,6 @@ def _unusable(target: Path, reason: Exception) -> DataError:
 def _is_kept(target: Path) -> bool:
     """Return whether a folder holds what an earlier ``keep`` wrote, and nothing else."""
     kept = {"manifest.json", f"{integrity.FOLDER}/all.sha256", *(f"{name}/all.parquet" for name in schema.TABLES)}
-    return {str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()} <= kept
+    kinds = {file.relative_to(target): stat.S_IFMT(file.lstat().st_mode) for file in target.rglob("*")}
+    files = {str(file) for file, kind in kinds.items() if kind == stat.S_IFREG}
+    return files <= kept and set(kinds.values()) <= {stat.S_IFREG, stat.S_IFDIR}

@@ -112,6 +112,10 @@ class InMemory(Folder):
 
     def manifest(self) -> dict[str, Any]:
         """Return what a manifest holds."""
+        return self.stored_manifest()
+
+    def stored_manifest(self) -> dict[str, Any]:
+        """Return what a manifest holds."""
         git = {"revision": None, "dirty": None}
         return {"plan": self._plan.as_dict(), "machine": MACHINE, "versions": {}, "git": git, "created": "never"}
 

@@ -193,6 +193,7 @@ def test_callers_that_bring_nothing_where_no_cpu_is_saturated_are_a_caution():
 
 def test_an_incomplete_run_says_so():
     run = handmade(PAIR, [100, 50], write=file_by_file)
+    run.folder.update(finished=False)
     run.folder.files("ledger")[0].unlink()
     found = outcome(Run(run.folder), "starts")
     assert found.verdict == CAUTION and "11 of 12" in found.found and "resume" in found.advice

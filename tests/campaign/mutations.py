@@ -1,7 +1,8 @@
-"""Alterations of a stored run: bits of its files, values of its manifest, columns of its tables.
+"""Alterations of a stored run: bits of its files, lost files, links and pipes, its manifest's values, its columns.
 
 An alteration that leaves the digests wrong must be refused. One whose digests were written anew, as a person could,
-must be refused in one sentence that names the file, or be shown as it is.
+must be refused in one sentence that names the file, or be shown as it is. What is no regular file is neither waited
+for nor written through.
 """
 
 import contextlib
@@ -9,22 +10,26 @@ import functools
 import io
 import json
 import operator
+import os
 import random
 import shutil
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from conftest import ROOT
 from handmade import file_by_file, handmade
 
 from bench.apps import listing
-from bench.errors import BenchError
+from bench.errors import BenchError, DataError
 from bench.plan.case import Case
 from bench.run import integrity, query, stored
+from bench.run.folder import Folder
 from bench.run.frames import Run
 
 PATIENCE_S = 20
@@ -82,6 +87,121 @@ def flipped(path: Path, chance: random.Random) -> tuple[str, bool]:
     changed = bytes(content) != file.read_bytes()
     file.write_bytes(bytes(content))
     return f"{kind} in {file.relative_to(path)}", changed
+
+
+def lost(path: Path, chance: random.Random) -> str:
+    """Remove some files of a run, of one table or of any; return which."""
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.name != "manifest.json")
+    table = chance.choice([*{file.parent.name for file in files}, ""])
+    there = [file for file in files if table in ("", file.parent.name)]
+    gone = chance.sample(there, chance.randint(1, len(there)))
+    for file in gone:
+        file.unlink()
+    return f"lost {', '.join(str(file.relative_to(path)) for file in gone)}"
+
+
+VERSION = b'"version": 2'
+
+
+def version_bits(path: Path) -> list[tuple[str, Callable[[Path], None]]]:
+    """Return every way to flip a bit of the version, of a run whose round trips were halved."""
+
+    def flip(path: Path, bit: int) -> None:
+        halved(path)
+        file = path / "manifest.json"
+        content = bytearray(file.read_bytes())
+        content[content.index(VERSION) + bit // 8] ^= 1 << bit % 8
+        file.write_bytes(bytes(content))
+
+    return [(f"bit {bit} of the version", functools.partial(flip, bit=bit)) for bit in range(8 * len(VERSION))]
+
+
+def halved(path: Path) -> None:
+    """Halve the round trips of the first start; its digest stays as it was."""
+    file = path / "samples" / "00000.parquet"
+    table = pq.ParquetFile(file).read()
+    pq.write_table(_with(table, "rtt_ns", pc.divide(table["rtt_ns"], 2)), file)
+
+
+def asked(path: Path) -> str:
+    """Return what a question by SQL finds in a run; raise what refuses it, where it is left out in one line."""
+    complaint = io.StringIO()
+    with contextlib.redirect_stderr(complaint):
+        found = query.query("select run, avg(rtt_ns) from samples join ledger using (run, start) group by run")
+    if path.name in found["run"].to_list():
+        return str(found)
+    raise DataError("\n".join(line for line in complaint.getvalue().splitlines() if path.name in line))
+
+
+# ---------------------------------------------------------------- links, pipes, devices and folders instead of files
+
+
+ELSEWHERE = "elsewhere"  # beside the run: what is in it must stay as it is
+SPECIAL: dict[str, Callable[[Path, Path], None]] = {
+    "a link": lambda at, victim: at.symlink_to(victim),
+    "a link to nothing": lambda at, victim: at.symlink_to(victim.with_name("nothing")),
+    "a link to itself": lambda at, victim: at.symlink_to(at),
+    "a link to a device": lambda at, victim: at.symlink_to("/dev/zero"),
+    "a hard link": lambda at, victim: at.hardlink_to(victim),
+    "a pipe": lambda at, victim: os.mkfifo(at),
+    "a folder": lambda at, victim: at.mkdir(),
+    "a socket": lambda at, victim: _socket_at(at),
+}
+
+
+def _socket_at(at: Path) -> None:
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as made, contextlib.chdir(at.parent):
+        made.bind(at.name)  # an address is short
+
+
+def special_files(path: Path) -> list[tuple[str, Callable[[Path], None]]]:
+    """Return every way to put something else in the place of a file or a folder of a run, or of its lock."""
+    there = sorted(str(file.relative_to(path)) for file in path.rglob("*"))
+    return [
+        (f"{name}: {kind}", functools.partial(replaced, name=name, kind=kind))
+        for name in [*there, "measuring.lock"]
+        for kind in SPECIAL
+        if (path / name).is_dir() <= (kind != "a hard link")
+    ]
+
+
+def replaced(path: Path, name: str, kind: str) -> None:
+    """Move a file or folder of a run elsewhere, and put something in its place, which may lead there."""
+    elsewhere, at = path.with_name(ELSEWHERE), path / name
+    shutil.rmtree(elsewhere, ignore_errors=True)
+    elsewhere.mkdir()
+    victim = elsewhere / at.name
+    at.rename(victim) if at.exists() else victim.write_text("to be kept")
+    SPECIAL[kind](at, victim)
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of all files below a folder, by name."""
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def written(path: Path, tables: dict[str, pa.Table]) -> str:
+    """Write all that is written into a run: its lock, a start, the manifest."""
+    folder = Folder(path)
+    folder.is_being_measured()
+    with folder.measuring():
+        folder.append(0, tables)
+        folder.failed(0, 0, "an error")
+        folder.update(finished=True)
+    return ""
+
+
+def special_fault(what: str, path: Path, tables: dict[str, pa.Table]) -> str:
+    """Return what is wrong with how a run is read and written in which something is no regular file, or nothing."""
+    elsewhere = path.with_name(ELSEWHERE)
+    before = content_of(elsewhere)
+    is_lock = what.startswith("measuring.lock")
+    is_listed = (path / "manifest.json").exists()
+    wrong = "" if is_lock else fault(whole, path) or (fault(asked, path) if is_listed else "")
+    wrong = wrong or fault(lambda path: str(Folder(path).data_hash()), path)
+    wrong = wrong or fault(functools.partial(written, tables=tables), path)
+    wrong = wrong or fault(lambda target: stored.keep(stored.find("latest"), target).id, path)
+    return wrong or ("" if content_of(elsewhere) == before else "it was written through to a file elsewhere")
 
 
 # ---------------------------------------------------------------- values of the manifest
@@ -276,8 +396,8 @@ def fault(look: Callable[[Path], str], path: Path, expected: str | None = None) 
 def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
     """Alter copies of a run in ``count`` ways; yield each with what was wrong with the answer, or nothing.
 
-    Half are of bytes, a third of the manifest's values, the others of tables; those that there are not enough of
-    are replaced by more of bytes.
+    A third are of the manifest's values, a sixth of tables, a tenth each bits of the version, lost files, and links
+    and other special files, the others of bytes; those that there are not enough of are replaced by more of bytes.
     """
     chance, path = random.Random(seed), original().folder.path
     expected = whole(path)
@@ -287,7 +407,24 @@ def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
         with copied(path) as copy:
             edit(copy)
             yield what, fault(everything, copy)
-    for number in range(count - len(edits)):
+    done, tenth = len(edits), count // 10
+    for what, edit in chance.sample(found := version_bits(path), min(len(found), tenth)):
+        done += 1
+        with copied(path) as copy:
+            edit(copy)
+            yield what, fault(whole, copy, expected) or fault(asked, copy, expected)
+    for number in range(tenth):
+        done += 1
+        with copied(path) as copy:
+            what = lost(copy, random.Random(seed * 1_000_033 + number))
+            yield what, fault(whole, copy, expected) or fault(asked, copy, expected)
+    tables = {name: Folder(path).read_file(path / name / "00000.parquet", name) for name in ("ledger", "samples")}
+    for what, edit in chance.sample(found := special_files(path), min(len(found), tenth)):
+        done += 1
+        with copied(path) as copy:
+            edit(copy)
+            yield what, special_fault(what, copy, tables)
+    for number in range(count - done):
         with copied(path) as copy:
             what, changed = flipped(copy, random.Random(seed * 1_000_003 + number))
             yield what, fault(whole, copy, expected if changed else None)

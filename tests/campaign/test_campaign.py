@@ -58,6 +58,18 @@ def test_the_same_seed_gives_the_same_tries():
     edits = [name for name, _ in mutations.manifest_edits(path)]
     assert edits == [name for name, _ in mutations.manifest_edits(path)] and len(edits) > 1000
     assert len(mutations.table_edits(path)) > 500
+    assert len(mutations.version_bits(path)) == 96
+    assert {kind for name, _ in mutations.special_files(path) for kind in [name.partition(": ")[2]]} == set(
+        mutations.SPECIAL
+    )
+
+
+def test_what_is_written_through_a_link_is_a_fault(monkeypatch):
+    path = mutations.original().folder.path
+    with mutations.copied(path) as copy:
+        mutations.replaced(copy, "measuring.lock", "a link")
+        monkeypatch.setattr(mutations, "written", lambda path, tables: (path / "measuring.lock").write_text("x") and "")
+        assert "elsewhere" in mutations.special_fault("measuring.lock: a link", copy, {})
 
 
 def test_what_goes_wrong_is_a_fault():

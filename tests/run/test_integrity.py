@@ -9,9 +9,12 @@ import subprocess
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import ROOT
 from handmade import file_by_file, handmade
 
-from bench.apps import listing
+import bench
+from bench.apps import listing, notebook
+from bench.apps.classroom import submitting
 from bench.errors import DataError
 from bench.plan.case import Case
 from bench.run import integrity, schema, stored
@@ -144,6 +147,195 @@ def test_a_run_from_before_there_were_digests_still_loads(run):
     shutil.rmtree(path / "digests")
     in_manifest(path, lambda m: (m.pop("digest"), m.pop("data_digest"), m.update(version=1)))
     assert Run(Folder(path)).cases["n"].min() > 0
+
+
+VERSION = b'"version": 2'
+
+
+def test_no_bit_of_the_version_switches_the_digests_off(run):
+    path = run.folder.path
+    edited(path / "samples" / FIRST, lambda t: with_column(t, "rtt_ns", 1))
+    file = path / "manifest.json"
+    content = file.read_bytes()
+    begin = content.index(VERSION)
+    for bit in range(8 * len(VERSION)):
+        flipped = bytearray(content)
+        flipped[begin + bit // 8] ^= 1 << bit % 8
+        file.write_bytes(flipped)
+        with pytest.raises(DataError, match=r"manifest\.json|samples/00000"):
+            assert len(Run(Folder(path)).samples), bytes(flipped[begin:][: len(VERSION)])
+
+
+@pytest.mark.parametrize("version", [None, 0, -1, 1.5, "2", True, schema.VERSION + 1, 10**300, "none at all"])
+def test_a_version_that_is_unknown_or_missing_is_an_error_that_names_the_file(run, version):
+    change = (lambda m: m.pop("version")) if version == "none at all" else lambda m: m.update(version=version)
+    in_manifest(run.folder.path, lambda m: (change(m), m.update(digest=integrity.of_manifest(m))))
+    with pytest.raises(DataError, match=r"manifest\.json") as refused:
+        Folder(run.folder.path).manifest()
+    assert len(str(refused.value)) < 600
+
+
+@pytest.mark.parametrize("dropped", [["digest", "data_digest"], ["data_digest"], ["digest"], []])
+def test_a_run_that_has_any_digest_is_verified_whatever_its_version_says(run, dropped):
+    edited(run.folder.path / "samples" / FIRST, lambda t: with_column(t, "rtt_ns", 1))
+    in_manifest(run.folder.path, lambda m: (m.update(version=1), [m.pop(name) for name in dropped]))
+    with pytest.raises(DataError, match=r"manifest\.json|samples/00000"):
+        assert len(Run(Folder(run.folder.path)).samples)
+
+
+LOST = {  # what is lost, and the file that the sentence names
+    "samples": (["samples/00000", "samples/00001", "samples/00005"], "samples/00000.parquet"),
+    "a ledger row": (["ledger/00003"], "ledger/00003.parquet"),
+    "a start": (["ledger/00003", "samples/00003"], "ledger/00003.parquet"),
+    "a start with its digests": (["ledger/00003", "samples/00003", "digests/00003"], "digests"),
+    "all samples": ([f"samples/{start:05d}" for start in range(12)], "samples/00000.parquet"),
+    "everything": ([f"{name}/{s:05d}" for name in ("samples", "ledger", "digests") for s in range(12)], "digests"),
+}
+
+
+@pytest.mark.parametrize("what", LOST)
+def test_a_run_that_lost_files_is_refused_everywhere(run, what, capsys):
+    files, named = LOST[what]
+    other = handmade(CASES, [100, 50], calls=300)
+    for name in files:
+        (run.folder.path / name).with_suffix(".sha256" if "digests" in name else ".parquet").unlink()
+    looks = {
+        "show": lambda: whole(run.folder.path),
+        "compare": lambda: listing.compared_text(other.id, run.id, "5%", None, as_json=False),
+        "submit": lambda: submitting.submission([run.id]),
+        "notebook": lambda: notebook._load("latency", run.id),
+        "keep": lambda: stored.keep(Folder(run.folder.path), run.folder.path.parent / "kept"),
+    }
+    for look in looks.values():
+        with pytest.raises(DataError, match=named) as refused:
+            look()
+        assert "\n" not in str(refused.value)
+    assert not (run.folder.path.parent / "kept").exists()
+    capsys.readouterr()
+    asked = bench.query("select distinct run from samples join ledger using (run, start)")
+    assert asked["run"].to_list() == [other.id]
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert list(bench.runs().index) == [other.id]
+
+
+def test_a_lost_file_of_an_unfinished_run_is_missed_too(run):
+    run.folder.update(finished=False)
+    (run.folder.path / "samples" / FIRST).unlink()
+    with pytest.raises(DataError, match=r"samples/00000\.parquet is missing"):
+        whole(run.folder.path)
+    assert Folder(run.folder.path).done() == set(range(1, 12))
+
+
+def test_a_kept_run_that_lost_a_table_is_refused(run, tmp_path):
+    kept = stored.keep(run.folder, tmp_path / "kept")
+    (kept.path / "samples" / "all.parquet").unlink()
+    with pytest.raises(DataError, match=r"samples/all\.parquet is missing"):
+        Run(Folder(kept.path))
+
+
+@pytest.mark.parametrize("name", ["00000 copy", "00099", "x", "all"])
+def test_a_ledger_file_too_many_is_named_and_shown_on_demand(run, command, name):
+    ledger = run.folder.path / "ledger"
+    shutil.copy(ledger / FIRST, ledger / f"{name}.parquet")
+    with pytest.raises(DataError, match=rf"ledger/{name}\.parquet does not belong"):
+        whole(run.folder.path)
+    shown = command("show", run.id, "--unverified")
+    assert "INVALID answers" in shown.stdout if shown.returncode == 0 else shown.stderr.count("\n") == 1
+    assert "unforeseen" not in shown.stderr and "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_run_without_any_sample_is_one_sentence_or_invalid_on_demand(run, command, tmp_path, is_kept):
+    path = stored.keep(run.folder, tmp_path / "kept").path if is_kept else run.folder.path
+    for file in (path / "samples").iterdir():
+        file.unlink()
+    shown = command("show", str(path), "--unverified")
+    assert "INVALID answers" in shown.stdout if shown.returncode == 0 else shown.stderr.count("\n") == 1
+    assert "unforeseen" not in shown.stderr and "Traceback" not in shown.stderr
+
+
+def test_replies_without_their_streams_are_one_sentence_on_demand(tmp_path):
+    path = shutil.copytree(ROOT / "data" / "reference" / "streaming", tmp_path / "streaming")
+    (path / "streams" / "all.parquet").unlink()
+    with pytest.raises(DataError, match=r"start \d+ "):
+        Run(Folder(path, is_verified=False)).starts.any()
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["link", "dangling link", "FIFO", "device", "folder"])
+def test_a_lock_that_is_no_regular_file_is_refused_and_not_written_through(run, tmp_path, kind):
+    lock, victim = run.folder.path / "measuring.lock", tmp_path / "victim"
+    if kind != "dangling link":
+        victim.write_text("kept")
+    if kind == "FIFO":
+        os.mkfifo(lock)
+    elif kind == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to("/dev/zero" if kind == "device" else victim)
+    assert not run.folder.is_being_measured()
+    with pytest.raises(DataError, match=r"measuring\.lock") as refused, run.folder.measuring():
+        pass
+    assert "\n" not in str(refused.value) and victim.exists() == (kind != "dangling link")
+    assert kind == "dangling link" or victim.read_text() == "kept"
+
+
+@pytest.mark.parametrize("name", ["digests", "samples", "load"])
+def test_a_folder_of_a_run_that_is_a_link_is_neither_read_nor_written(run, tmp_path, name):
+    folder, elsewhere = run.folder.path / name, tmp_path / "elsewhere"
+    folder.rename(elsewhere) if folder.exists() else elsewhere.mkdir()
+    folder.symlink_to(elsewhere)
+    before = sorted((file.name, file.stat().st_mtime_ns) for file in elsewhere.iterdir())
+    with pytest.raises(DataError, match=rf"/{name} is a link"):
+        Folder(run.folder.path).manifest()
+    with pytest.raises(DataError, match=rf"/{name} is a link"):
+        Folder(run.folder.path).append(0, {"ledger": schema.LEDGER.empty_table()})
+    assert sorted((file.name, file.stat().st_mtime_ns) for file in elsewhere.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "ledger/00000.parquet", "digests/00000.sha256"])
+def test_a_link_in_the_place_of_a_file_is_replaced_and_not_written_through(run, tmp_path, name):
+    file, victim = run.folder.path / name, tmp_path / "victim"
+    tables = {table: run.folder.read_file(run.folder.path / table / FIRST, table) for table in ("ledger", "samples")}
+    manifest = run.folder.manifest()
+    file.rename(victim)
+    file.symlink_to(victim)
+    before = victim.read_bytes()
+    run.folder.append(0, tables)
+    run.folder.write_manifest(manifest)
+    assert victim.read_bytes() == before and not file.is_symlink()
+
+
+def test_a_run_is_not_kept_among_links(run, tmp_path):
+    kept = stored.keep(run.folder, tmp_path / "kept")
+    elsewhere = tmp_path / "elsewhere"
+    (kept.path / "samples").rename(elsewhere)
+    (kept.path / "samples").symlink_to(elsewhere)
+    before = (elsewhere / "all.parquet").read_bytes()
+    with pytest.raises(DataError, match="other files"):
+        stored.keep(run.folder, kept.path)
+    assert (elsewhere / "all.parquet").read_bytes() == before
+
+
+@pytest.mark.timeout(20)
+def test_a_submission_is_not_written_through_a_link_or_a_pipe(run, tmp_path):
+    made, victim = submitting.Submission({}, b"{}", "a.json"), tmp_path / "victim"
+    victim.write_text("kept")
+    (tmp_path / "link.json").symlink_to(victim)
+    os.mkfifo(tmp_path / "pipe.json")
+    for name in ("link.json", "pipe.json"):
+        with pytest.raises(DataError, match=name):
+            submitting.write(made, str(tmp_path / name))
+    assert victim.read_text() == "kept"
+
+
+@pytest.mark.timeout(20)
+def test_the_hash_of_all_data_does_not_wait_for_a_pipe(run):
+    file = run.folder.path / "samples" / FIRST
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(DataError, match=r"samples/00000\.parquet"):
+        run.folder.data_hash()
 
 
 SPECIAL = {  # each kind of a file that is no regular one, in the place of each kind of file
