@@ -99,7 +99,7 @@ def agreement(run: Run) -> Check:
 def stalls(run: Run) -> Check:
     """Return the outcome of the check ``stalls``: CAUTION where a host got no reply for long although calls were made.
 
-    A server that is told to stop, as the oracle may be, is no surprise.
+    A server whose options let it stop, as the oracle's may, is no surprise.
     """
     longest: tuple[float, int, str] = (0.0, 0, "")
     for (start, host), calls in run.samples.groupby(["start", run.samples["host"].astype(object)]):
