@@ -60,7 +60,7 @@ def check_hosts(folder: Folder, plan: Plan, routers: Routers) -> None:
         if now != roles or others:
             another = f", and another machine is called {listed(sorted(others))}" if others else ""
             raise UsageError(
-                f"run {folder.id} was begun with {_in_words(roles)}, and would be resumed with {_in_words(now)}{another}: "
+                f"run {folder.id} was begun with {_in_words(roles)}, and is resumed with {_in_words(now)}{another}: "
                 "start the hosts of its beginning again, or measure anew without resume"
             )
 
