@@ -26,6 +26,10 @@ class Amount:
     window_s: object = None  # seconds measured in each start, instead of the profile's
     seed: object = 1  # order of the cases, arrivals, and bytes of the payloads
 
+    def __post_init__(self) -> None:
+        """Refuse a profile that is no text: plans look it up by name."""
+        parameters.text(self.profile, "profile")
+
     def plan(
         self, notebook: str, cases: Sequence[Case], absent: dict[str, str] | None = None, class_s: float | None = None
     ) -> Plan:

@@ -42,7 +42,7 @@ def plan(
     )
     per_s = offered(rate, "rate")
     if given.window_s is None:
-        given = replace(given, window_s=WINDOWS_S.get(parameters.text(given.profile, "profile")))
+        given = replace(given, window_s=WINDOWS_S.get(given.profile))
     number_of_freeze = max(2, round(FREEZE_AT * given.plan("retries", []).window_s * per_s))
     options = {
         "mean_us": parameters.count(service_us, "service_us", 10_000_000),
