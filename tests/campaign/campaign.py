@@ -23,9 +23,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 COUNTS = {"mutations": 2000, "inputs": 500, "kills": 200, "surroundings": 60}
 WORDS = {
     "mutations": "stored runs altered: bits, lost files, links, pipes, values of the manifest, columns",
-    "inputs": "parameters, options and commands that cannot be, servers that answer wrongly",
+    "inputs": "parameters, options and commands that cannot be, servers that answer wrongly or without end",
     "kills": "SIGKILL of a measuring process, server, client, kernel, papermill or served server",
-    "surroundings": "full disks, long names, few files and processes, other letters, no folder",
+    "surroundings": "full disks, long names, few files and processes, other letters, no folder, another user",
 }
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 from conftest import CALM, descendants, is_gone, wait_for
-from host_processes import Hosts, Started
+from host_processes import Hosts, Started, intruded
 
 from bench.apps import listing, notebook
 from bench.errors import SystemFailedError, UsageError
@@ -326,29 +326,6 @@ def test_mutual_tls_lets_in_whoever_has_the_folder_and_nobody_else(tmp_path, mon
         hosts.close()
 
 
-INTRUDER = """
-import asyncio, os, sys
-import distributed
-os.setuid(65534)
-address = sys.argv[1]
-
-async def asked(where, security):
-    arguments = security.get_connection_args("client") if security else {}
-    async with distributed.rpc(where, connection_args=arguments, timeout=3) as scheduler:
-        return await asyncio.wait_for(scheduler.identity(), 5)
-
-for security in (None, distributed.Security.temporary()):
-    for where in (address, address.replace("tls", "tcp")):
-        try:
-            asyncio.run(asked(where, security))
-        except Exception as error:
-            print("refused", type(error).__name__)
-        else:
-            print("entered", distributed.Client(where).submit(os.getuid).result(20), flush=True)
-            os._exit(0)
-"""
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
 def test_another_user_of_this_machine_runs_programs_on_a_host_only_if_it_is_plain(two):
     plain = Hosts("alpha", protocol="tcp")
@@ -358,15 +335,6 @@ def test_another_user_of_this_machine_runs_programs_on_a_host_only_if_it_is_plai
         plain.close()
     said = intruded(two.address)
     assert said.count("refused") == 4 and "entered" not in said
-
-
-def intruded(address: str) -> str:
-    intruder = Started(address, program=("-c", INTRUDER))
-    try:
-        assert intruder.process.wait(90) == 0, intruder.said
-        return intruder.said
-    finally:
-        intruder.close()
 
 
 def test_a_host_takes_over_the_entry_that_its_own_process_left(two, tmp_path):
