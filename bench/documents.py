@@ -8,16 +8,18 @@ import json
 import math
 import os
 import stat
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.text import quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path  # slow to import
 
 MOST_BYTES = 100_000  # of a file that a person writes by hand
 MOST_DIGITS = 300  # of a whole number: more are no number to a codec, to YAML or to a floating-point unit
 
 
-def read(file: Path, most: int = MOST_BYTES) -> bytes:
+def read(file: "Path", most: int = MOST_BYTES) -> bytes:
     """Return the bytes of a regular file, or of one that a link leads to.
 
     OSError says why it cannot be read: it is larger than ``most``, or a folder, a pipe or a device, where reading

@@ -13,6 +13,7 @@ from conftest import ROOT
 from bench.errors import NotInstalledError, UsageError
 from bench.installation import environments, installer
 from bench.measurement.routers import start
+from bench.plan.case import Case
 
 pytestmark = pytest.mark.slow
 
@@ -165,7 +166,7 @@ def test_a_place_that_cannot_be_written_is_named(home, monkeypatch):
 def test_a_damaged_environment_is_explained(home, private_parent):
     (home / "requirements" / "small.txt").rename(home / "requirements" / "crossbar.txt")
     with pytest.raises(Exception, match=r"bin/crossbar.*python -m bench prepare crossbar --anew"):
-        start("wamp_crossbar", "ipc", {})
+        start(Case("wamp_crossbar", "ipc"))
     assert not list(private_parent.glob("roundtrip-*"))
 
 

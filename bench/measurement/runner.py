@@ -48,7 +48,7 @@ def check_hosts(folder: Folder, plan: Plan, routers: Routers) -> None:
     before: dict[int, set[tuple[str, str]]] = {}
     for row in folder.read("hosts").select(["start", "role", "host"]).to_pylist():
         before.setdefault(case_of[row["start"]], set()).add((row["role"], row["host"]))
-    machines = {name: record["machine_id"] for name, record in folder.manifest().get("hosts", {}).items()}
+    machines = {name: record["machine_id"] for name, record in folder.stored_manifest().get("hosts", {}).items()}
     for case, roles in before.items():
         hosts = routers.hosts(plan.cases[case])
         now = hosts.named() if plan.cases[case].target is None else hosts.named() - {("server", HERE.name)}

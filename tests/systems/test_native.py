@@ -39,7 +39,7 @@ def test_the_cpu_time_of_a_clients_program_is_the_clients():
         before = cpu_clocks.process_ns(program.pid)
         assert wait_for(lambda: cpu_clocks.process_ns(program.pid) > before + 20_000_000)
         used = cpu_clocks.process_ns(program.pid) - before
-        assert meter.stop().client_cpu_ns >= used
+        assert meter.stop()["client_cpu_ns"] >= used
         program.kill()
 
 
