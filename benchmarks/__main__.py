@@ -135,6 +135,7 @@ def routed() -> None:
 
 def brokered() -> None:
     """Redis and NATS through a broker of this run, beside a bare loop with the same library."""
+    os.environ.setdefault("ROUNDTRIP_BROKER_LOGIN", "benchmark:of-this-machine")  # both sides use it
     with Routers() as routers:
         for system, transport in (("redis", "ipc"), ("redis", "tcp"), ("nats", "tcp")):
             if missing := systems.missing(system):

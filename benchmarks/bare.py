@@ -156,14 +156,29 @@ async def http_client(place, size, seconds):
     os._exit(0)
 
 
+def login():
+    """Return the user and the password that the broker asks for."""
+    return os.environ["ROUNDTRIP_BROKER_LOGIN"].split(":")
+
+
+async def nats_connection(place):
+    """Return a client of a NATS server at tcp://HOST:PORT."""
+    import nats
+
+    user, password = login()
+    return await nats.connect(place.replace("tcp", "nats", 1), user=user, password=password)
+
+
 def redis_connection(place):
     """Return a client of a Redis server at tcp://HOST:PORT or ipc:///PATH."""
     import redis
 
+    user, password = login()
+    same = {"username": user, "password": password, "protocol": 2, "socket_timeout": None}
     if place.startswith("ipc://"):
-        return redis.Redis(unix_socket_path=place.removeprefix("ipc://"), protocol=2, socket_timeout=None)
+        return redis.Redis(unix_socket_path=place.removeprefix("ipc://"), **same)
     host, port = place.removeprefix("tcp://").split(":")
-    return redis.Redis(host=host, port=int(port), protocol=2, socket_timeout=None)
+    return redis.Redis(host=host, port=int(port), **same)
 
 
 def redis_server(place):
@@ -177,9 +192,7 @@ def redis_server(place):
 
 async def nats_server(place):
     """Echo by NATS for ever."""
-    import nats
-
-    broker, name = await nats.connect(place.replace("tcp", "nats", 1)), f"bare.{os.getpid()}"
+    broker, name = await nats_connection(place), f"bare.{os.getpid()}"
 
     async def respond(request):
         await request.respond(request.data)
@@ -192,10 +205,8 @@ async def nats_server(place):
 
 async def nats_client(place, size, seconds):
     """Do what ``client`` does, through a NATS server."""
-    import nats
-
     place, name = place.split()
-    broker = await nats.connect(place.replace("tcp", "nats", 1))
+    broker = await nats_connection(place)
     payload, clock, times = os.urandom(size), time.perf_counter_ns, []
     end = clock() + int(seconds * 1e9)
     now = 0

@@ -38,7 +38,7 @@ class Light(ChildHandle):
         self.pid = os.getpid()
         self._mine, self._theirs = socket.socketpair()
         self._orders = Reader()
-        self._report(Listening(address=self.clock if module.endswith("clock") else "tcp://127.0.0.1:9"))
+        self._report(Listening(address=self.clock if module.endswith("clock_server") else "tcp://127.0.0.1:9"))
 
     def fileno(self) -> int:
         """Return the descriptor on which its reports arrive."""

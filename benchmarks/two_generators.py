@@ -53,7 +53,7 @@ def _rates(made: contextlib.ExitStack, groups: list[Path], blocks: int) -> tuple
     with Routers() as routers:
         for block in range(-1, blocks):
             for number in (1, 2) if block % 2 else (2, 1):
-                asked = {"scheduler": address, "server": "server", "load": list(LOADS[:number])}
+                asked = {"scheduler": address, "plain": True, "server": "server", "load": list(LOADS[:number])}
                 case = Case("sockets", "tcp", 100, placement="free", clients=number, hosts=asked)
                 ledger = measure(case, WINDOW_S, max(block, 0), routers).ledger
                 if block >= 0:
@@ -64,7 +64,7 @@ def _rates(made: contextlib.ExitStack, groups: list[Path], blocks: int) -> tuple
 
 def _started(made: contextlib.ExitStack, *words: str) -> "subprocess.Popen[str]":
     """Start ``python -m bench``; it ends with ``made``."""
-    command = [sys.executable, "-m", "bench", *words]
+    command = [sys.executable, "-m", "bench", *words, "--plain"]
     process = made.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     made.callback(process.terminate)
     return process
