@@ -199,11 +199,11 @@ class Channel:
             import shutil
 
             shutil.rmtree(self.directory, ignore_errors=True)
-        if self.socket_file is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(self.socket_file)  # noqa: PTH108
         with contextlib.suppress(OSError):
             sys.stderr.flush()
+        for _ in range(2 * (self.socket_file is not None)):  # during the first call another thread may just bind it
+            with contextlib.suppress(OSError):
+                os.unlink(self.socket_file)  # type: ignore[arg-type]  # noqa: PTH108
         os._exit(status)
 
 

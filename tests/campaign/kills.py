@@ -100,6 +100,10 @@ def _killed(process: "subprocess.Popen[str]", token: str, role: str, delay_s: fl
         lines = complaint.splitlines()
         if len(lines) != 1 or "Traceback" in complaint:
             return f"not one sentence: {complaint[-300:]!r}"
+    if role == "papermill":  # it leaves its kernel's connection file, made before a line of ours runs
+        trying.gone(token)
+        for file in (folder / "tmp").glob("tmp*.json"):
+            file.unlink()
     if fault := trying.left(token, folder / "tmp"):
         return fault
     after = stored(folder)

@@ -99,12 +99,17 @@ def end(token: str) -> None:
             continue
 
 
-def left(token: str, temporary: Path, patience_s: float = 25) -> str:
-    """Return what a command has left running, or in its folder of temporary files, after some patience; or nothing."""
+def gone(token: str, patience_s: float = 25) -> list[int]:
+    """Wait until no process of a command is left; return those that are after some patience."""
     until = time.monotonic() + patience_s
     while (pids := tagged(token)) and time.monotonic() < until:
         time.sleep(0.05)
-    if pids:
+    return pids
+
+
+def left(token: str, temporary: Path, patience_s: float = 25) -> str:
+    """Return what a command has left running, or in its folder of temporary files, after some patience; or nothing."""
+    if pids := gone(token, patience_s):
         end(token)
         return f"left {len(pids)} processes running"
     files = sorted(str(file.relative_to(temporary)) for file in temporary.rglob("*"))
