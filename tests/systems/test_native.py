@@ -34,13 +34,15 @@ def test_an_open_load_is_made_by_the_client_all_the_same(with_systems):
 
 def test_the_cpu_time_of_a_clients_program_is_the_clients():
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as program:
-        meter = Meter(None, [program.pid])
-        meter.start()
-        before = cpu_clocks.process_ns(program.pid)
-        assert wait_for(lambda: cpu_clocks.process_ns(program.pid) > before + 20_000_000)
-        used = cpu_clocks.process_ns(program.pid) - before
-        assert meter.stop()["client_cpu_ns"] >= used
-        program.kill()
+        try:
+            meter = Meter(None, [program.pid])
+            meter.start()
+            before = cpu_clocks.process_ns(program.pid)
+            assert wait_for(lambda: cpu_clocks.process_ns(program.pid) > before + 20_000_000)
+            used = cpu_clocks.process_ns(program.pid) - before
+            assert meter.stop()["client_cpu_ns"] >= used
+        finally:
+            program.kill()
 
 
 def test_context_switches_are_those_of_all_threads_and_processes():
