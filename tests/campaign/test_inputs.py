@@ -16,7 +16,7 @@ from bench.text import LONGEST, quoted
 from bench.validation import cases
 
 NOTEBOOKS = sorted({notebook for notebook, _ in inputs.parameters() if registry.has_plan(notebook)})
-FEW, SOME = 1, 12  # values of each parameter in the quick test, and in the slow one
+FEW, SOME = 1, 4  # values of each parameter in the quick test, and in the slow one
 LONGEST_SENTENCE = 1000  # characters: the names of all systems are some 500
 ENDLESS: list[object] = [1]
 ENDLESS.append(ENDLESS)
