@@ -19,20 +19,31 @@ MOST_BYTES = 100_000  # of a file that a person writes by hand
 MOST_DIGITS = 300  # of a whole number: more are no number to a codec, to YAML or to a floating-point unit
 
 
+def open_regular(file: "Path", flags: int = os.O_RDONLY) -> int:
+    """Return a descriptor of a regular file, without a wait; OSError for a folder, a pipe or a device.
+
+    flags: those of ``os.open``; with ``O_NOFOLLOW`` a link is an OSError too.
+    """
+    try:
+        descriptor = os.open(file, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except OSError as reason:
+        if flags & os.O_NOFOLLOW and reason.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link, not a regular file") from reason
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return descriptor
+
+
 def read(file: "Path", most: int = MOST_BYTES) -> bytes:
     """Return the bytes of a regular file, or of one that a link leads to.
 
     OSError says why it cannot be read: it is larger than ``most``, or a folder, a pipe or a device, where reading
     might wait or never end.
     """
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        with open(descriptor, "rb", closefd=False) as content:
-            data = content.read(most + 1)
-    finally:
-        os.close(descriptor)
+    with os.fdopen(open_regular(file), "rb") as content:
+        data = content.read(most + 1)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"it is larger than {most:,} B")
     return data

@@ -1,10 +1,8 @@
 """Files of a run: written under a temporary name and renamed, so that what has its name is whole."""
 
-import errno
 import json
 import os
 import secrets
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench import paths
+from bench import documents, paths
 from bench.errors import DataError
 from bench.run import schema
 
@@ -87,17 +85,8 @@ def read_bytes(file: Path, most: int = -1) -> bytes:
 
 
 def descriptor_of(file: Path, flags: int = os.O_RDONLY) -> int:
-    """Open a regular file, without a wait; OSError for a link, a folder, a pipe or a device."""
-    try:
-        opened = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
-    except OSError as reason:
-        if reason.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "it is a link, not a regular file") from reason
-        raise
-    if not stat.S_ISREG(os.fstat(opened).st_mode):
-        os.close(opened)
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    return opened
+    """Open a regular file of a run, without a wait; OSError for a link, a folder, a pipe or a device."""
+    return documents.open_regular(file, flags | os.O_NOFOLLOW)
 
 
 def as_table(content: bytes, name: str) -> pa.Table:
