@@ -36,7 +36,6 @@ from bench.run import integrity, schema, start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
 from bench.validation.profiles import make_plan
-from benchmarks import far_starts as conducted_starts
 from benchmarks import hosts as conducted
 from benchmarks import per_byte as known_per_byte
 from benchmarks import reply_streams as thousand
@@ -480,7 +479,6 @@ def per_byte() -> None:
 def hosts() -> None:
     """What hosts cost and bring. With --write, docs/hosts.md tells it."""
     conducted.hosts(max(3, BLOCKS // 3), is_written="--write" in sys.argv)
-    conducted_starts.far_starts(BLOCKS)
     conducted_loads.two_generators(BLOCKS)
 
 

@@ -20,15 +20,18 @@ WINDOW_S = 0.1
 WANTED_S = 0.3
 
 
-def far_starts(blocks: int) -> None:
-    """Print the difference of each pair: its Hodges-Lehmann centre and 95 % interval."""
+def far_starts(blocks: int) -> list[float]:
+    """Print the difference of each pair: its Hodges-Lehmann centre and 95 % interval.
+
+    Return what each start on hosts took beside its window, in ms; nothing where such hosts cannot be made.
+    """
     sys.path.insert(0, str(TESTS))
     import namespaces
 
     title = "a start between two hosts"
     if reason := namespaces.missing():
         print(f"{title:38} skipped: {reason}")
-        return
+        return []
     took: dict[str, list[float]] = {"here": [], "hosts": []}
     with namespaces.bed(*OFFSETS_S) as made, namespaces.registered(made) as scheduler, Routers() as routers:
         here = Case("sockets", "tcp", placement="free")
@@ -44,3 +47,4 @@ def far_starts(blocks: int) -> None:
     more = paired_shift(np.subtract(took["hosts"], took["here"]))
     found = f"{more.middle:+.3f} s [{more.low:+.3f}, {more.high:+.3f}] (wanted <= {WANTED_S:g}); {medians}"
     print(f"{title:38} {found}", flush=True)
+    return [round(1e3 * (seconds - WINDOW_S), 3) for seconds in took["hosts"]]

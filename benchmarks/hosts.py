@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,18 +20,15 @@ from bench.measurement import machine
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import clocks_of
 from bench.measurement.hosts.remote import RemoteHost, client, hosts_of
-from bench.measurement.routers import Routers
-from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.process.channel import Listening
 from bench.process.child_process import collect, stop_all
 from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, Ready
-from benchmarks import hosts_cost
+from benchmarks import far_starts, hosts_cost
 from benchmarks.light_hosts import CALLS
 
 NUMBERS = (2, 8, 32, 64)
 LARGE_HOSTS, LARGE = 8, 200_000  # for what samples cost: hosts, and calls that each reports
-REAL_HOSTS, REAL_S = 2, 0.1  # hosts that are processes of their own, and the window of a start on them
 WANTED_MS = 20.0
 SPEC = ClientSpec(
     case=Case("sockets", "tcp", 1), window_s=1.0, cpus=None, server_cpus=None, share=(0, 1), schedule_seed=1
@@ -70,23 +67,6 @@ def light(number: int, calls: int = CALLS) -> Iterator[list[RemoteHost]]:
             for host in hosts:
                 host.start_clock()
             yield hosts
-
-
-def real(number: int, starts: int) -> list[float]:
-    """Return what starts on hosts took beside their windows, in ms: of processes ``bench host`` on this machine."""
-    with ExitStack() as stack:
-        asked = stack.enter_context(scheduler())
-        for host in range(number):
-            words = ("bench", "host", asked["scheduler"], "--plain", "--name", f"real{host}")
-            stack.enter_context(started("registered", *words))
-        routers = stack.enter_context(Routers())
-        case = Case("sockets", "tcp", placement="free", hosts=asked)
-        spent = []
-        for _ in range(starts + 1):  # the first also connects
-            began = time.perf_counter()
-            measure(case, REAL_S, 1, routers)
-            spent.append(1e3 * (time.perf_counter() - began - REAL_S))
-        return [round(ms, 3) for ms in spent[1:]]
 
 
 def start(hosts: list[RemoteHost]) -> dict[str, float]:
@@ -140,7 +120,7 @@ def hosts(blocks: int, is_written: bool = False) -> None:
     with light(LARGE_HOSTS, LARGE) as connected:
         start(connected)
         large = [round(1e3 * start(connected)["samples"], 3) for _ in range(blocks)]
-    spent = real(REAL_HOSTS, blocks)
+    spent = far_starts.far_starts(blocks)
     cpus = len(os.sched_getaffinity(0))
     found = {
         "measured": f"{datetime.now(UTC):%Y-%m-%d}",
@@ -152,14 +132,13 @@ def hosts(blocks: int, is_written: bool = False) -> None:
         "calls": CALLS,
         "starts": starts,
         "large": {"hosts": LARGE_HOSTS, "calls": LARGE, "ms": large},
-        "real": {"hosts": REAL_HOSTS, "ms": spent},
+        "real": {"hosts": len(far_starts.OFFSETS_S), "ms": spent},
     }
     for name, line in hosts_cost.lines_of(starts).items():
         wanted = f" (wanted <= {WANTED_MS:g} a host)" if name == hosts_cost.WHOLE else ""
         each = f"{line.each.middle:.2f} n ms (95 % CI {line.each.low:.2f} to {line.each.high:.2f})"
         print(f"{f'a start on n hosts, {name}':38} {line.base:.1f} + {each}{wanted}")
-    print("\n".join(hosts_cost.described(found)[2:]))
-    if is_written:
+    if is_written and spent:
         (paths.home() / hosts_cost.FILE).write_text(f"{json.dumps(found, indent=1)}\n", "utf-8")
         print(f"Saved {hosts_cost.FILE}; make expected writes it into docs/hosts.md")
 

@@ -78,7 +78,7 @@ def _real(found: Mapping[str, Any], total: growth.Line) -> str:
     hosts, ms = found["real"]["hosts"], found["real"]["ms"]
     light_s = total.at(hosts).middle / 1e3
     return (
-        f"Real hosts also start processes: on {hosts} hosts, each a process on this machine, a start took "
+        f"Real hosts also start processes: on {hosts} hosts, namespaces of this machine, a start took "
         f"{np.median(ms) / 1e3:.2f} s beside its window (median of {len(ms)}, {min(ms) / 1e3:.2f} to "
         f"{max(ms) / 1e3:.2f} s), on light ones {light_s:.2f} s."
     )
