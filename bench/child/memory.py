@@ -15,9 +15,7 @@ from bench import systems
 from bench.errors import SystemFailedError
 from bench.process.spec import ClientSpec
 
-ROOM_BYTES = (
-    128_000_000  # beyond what a client has before its first call; nng takes 98 MB, gRPC 66, most of it for stacks
-)
+ROOM_BYTES = 128_000_000  # beyond what a client has before its first call: nng takes 98 MB, gRPC 66, mostly stacks
 STACK_BYTES = 8_500_000  # of a thread, with its part of the heap
 USUAL_CPUS = 2  # for which there is room; each more may have some threads of the library, nng's three
 THREADS_PER_CPU = 3

@@ -44,7 +44,7 @@ def run(
 
 def check_hosts(folder: Folder, plan: Plan, routers: Routers) -> None:
     """Raise UsageError where the missing starts of a run would be made by other hosts than its complete ones."""
-    case_of = dict(zip(*(folder.read("ledger")[name].to_pylist() for name in ("start", "case")), strict=True))
+    case_of = {row["start"]: row["case"] for row in folder.read("ledger").select(["start", "case"]).to_pylist()}
     before: dict[int, set[tuple[str, str]]] = {}
     for row in folder.read("hosts").select(["start", "role", "host"]).to_pylist():
         before.setdefault(case_of[row["start"]], set()).add((row["role"], row["host"]))

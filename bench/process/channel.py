@@ -201,9 +201,9 @@ class Channel:
             shutil.rmtree(self.directory, ignore_errors=True)
         with contextlib.suppress(OSError):
             sys.stderr.flush()
-        for _ in range(2 * (self.socket_file is not None)):  # during the first call another thread may just bind it
+        for file in filter(None, 2 * (self.socket_file,)):  # during the first call another thread may just bind it
             with contextlib.suppress(OSError):
-                os.unlink(self.socket_file)  # type: ignore[arg-type]  # noqa: PTH108
+                os.unlink(file)  # noqa: PTH108
         os._exit(status)
 
 

@@ -129,7 +129,7 @@ def scheduler(listen: str, is_plain_wanted: bool, say: Say) -> None:
     dask_engine.load()
     protocol, address, port = dask_engine.parsed(listen)
     folder = certificates.folder_of_hosts()
-    if protocol == "tls" and not folder.exists() and credentials.FOLDER not in os.environ:
+    if protocol == "tls" and not folder.exists() and not os.environ.get(credentials.FOLDER):
         certificates.make_folder(folder, [])
         say(f"credentials made: {folder}; copy the folder to every other host, and let nobody else read it")
     security = dask_engine.security(protocol, is_plain_wanted)

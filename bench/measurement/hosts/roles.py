@@ -7,8 +7,6 @@ from bench.errors import UsageError
 from bench.measurement.hosts.host import HERE, Assignment, Host
 from bench.text import listed, quoted
 
-ROLES = ("server", "load", "latency")
-
 
 def assigned(asked: Mapping[str, Any], hosts: Sequence[Host]) -> Assignment:
     """Return the roles of hosts: those asked for by name; else the first by name serves and the rest load.
