@@ -79,7 +79,7 @@ def _real(found: Mapping[str, Any], total: growth.Line) -> str:
     light_s = total.at(hosts).middle / 1e3
     return (
         f"Real hosts also start processes: on {hosts} hosts, namespaces of this machine, a start took "
-        f"{np.median(ms) / 1e3:.2f} s beside its window (median of {len(ms)}, {min(ms) / 1e3:.2f} to "
+        f"{np.median(ms) / 1e3:.2f} s in addition to its window (median of {len(ms)}, {min(ms) / 1e3:.2f} to "
         f"{max(ms) / 1e3:.2f} s), on light ones {light_s:.2f} s."
     )
 

@@ -113,7 +113,9 @@ def stalls(run: Run) -> Check:
     if not seconds:
         return Check("stalls", PASS, f"no host waited {STALL_S:g} s for a reply")
     finding = f"host {host} got no reply for {seconds:.1f} s in start {start}"
-    return Check("stalls", CAUTION, finding, "a host, the network or the server stood still: look for the cause there")
+    return Check(
+        "stalls", CAUTION, finding, "a host, the network or the server paused: find the cause, then measure again"
+    )
 
 
 def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:

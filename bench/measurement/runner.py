@@ -58,10 +58,10 @@ def check_hosts(folder: Folder, plan: Plan, routers: Routers) -> None:
             if machines.get(name, record["machine_id"]) != record["machine_id"]
         }
         if now != roles or others:
-            another = f", and another machine is called {listed(sorted(others))}" if others else ""
+            another = f"; another machine is called {listed(sorted(others))}" if others else ""
             raise UsageError(
-                f"run {folder.id} was begun with {_in_words(roles)}, and is resumed with {_in_words(now)}{another}: "
-                "start the hosts of its beginning again, or measure anew without resume"
+                f"run {folder.id} was begun with {_in_words(roles)}; now the hosts are {_in_words(now)}{another}: "
+                "start the first ones again, or measure without resume"
             )
 
 

@@ -115,8 +115,8 @@ async def _started(worker: Any, name: str) -> None:
             said, cause = f"{said} {cause}", cause.__cause__  # type: ignore[assignment]
         if "name taken" in said:
             raise UsageError(
-                f"a host called {name} is registered already: choose another --name; what a host without power or "
-                "network left there is gone after 30 s"
+                f"a host called {name} is registered already: choose another --name, or wait 30 s if that host has "
+                "lost its power or its network"
             ) from error
         raise SystemFailedError(
             f"the host could not be started ({one_line(said, 300)}): check --listen, and the credentials in "

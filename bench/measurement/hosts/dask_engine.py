@@ -90,9 +90,9 @@ def security(protocol: str, is_plain_wanted: bool) -> Any:
     if protocol == "tcp":
         if not is_plain_wanted:
             raise UsageError(
-                "tcp:// is not encrypted, and whoever reaches it, every user of this machine too, can run programs on "
-                "all hosts: write tls:// (python -m bench scheduler makes the certificates); if you trust them all: "
-                "--plain, for a notebook the line plain: true in a YAML file of roles"
+                "tcp:// lets every user of this machine, and everybody who reaches the address, run programs on all "
+                "hosts: use tls:// (python -m bench scheduler makes the certificates), or, if you trust all of them, "
+                "--plain (for a notebook: plain: true in a YAML file of roles)"
             )
         return None
     files = certificates.of_hosts()
