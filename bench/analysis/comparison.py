@@ -59,10 +59,11 @@ QUANTITIES = {  # column of a start: displayed name, and whether more of it is b
 class Comparison:
     """One quantity of two cases: B over A, with its interval, the verdict, and what it rests on.
 
-    ``floor``: the larger A/A ratio - 1 of the two cases. more_starts: how many pairs of starts would decide, where the
-    verdict is inconclusive. paired: whether the starts of a block were compared with each other. chance: the p-value,
-    adjusted for the number of cases compared at once (Holm); never shown alone. detectable: the smallest ratio - 1 that
-    these starts can distinguish from none. starts_for_margin: pairs of starts that can distinguish the margin.
+    ``floor``: the A/A ratio - 1, see ``_floor``; NaN where it is not known. more_starts: how many pairs of starts would
+    decide, where the verdict is inconclusive. paired: whether the starts of a block were compared with each other.
+    chance: the p-value, adjusted for the number of cases compared at once (false discovery rate); never shown alone.
+    detectable: the smallest ratio - 1 that so many starts find with 80 % probability. starts_for_margin: how many pairs
+    of starts find the margin so.
     """
 
     case: str
@@ -105,8 +106,9 @@ def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
     for case_a, case_b in _pairs(a, b):
         for name in QUANTITIES:
             theirs, ours = _logs(a, case_a, name, unlike), _logs(b, case_b, name, unlike)
-            comparisons.append(_compared(a.labels[case_a], name, theirs, ours, margin, paired=False))
-    return at_once([comparison for comparison in comparisons if comparison])
+            if len(theirs) and len(ours):
+                comparisons.append(_of_groups(a.labels[case_a], name, theirs, ours, margin))
+    return at_once(comparisons)
 
 
 def machines(run: Run) -> list[str]:
@@ -116,13 +118,13 @@ def machines(run: Run) -> list[str]:
 
 
 def at_once(found: list[Comparison]) -> list[Comparison]:
-    """Return comparisons of many cases with their chances adjusted (Holm), quantity by quantity.
+    """Return comparisons of many cases with their chances adjusted (Benjamini-Hochberg), quantity by quantity.
 
     A difference that is no longer significant becomes inconclusive: of twenty pairs of equal cases one differs.
     """
     chances = pd.Series([comparison.chance for comparison in found], dtype=float)
     adjusted = chances.groupby([comparison.quantity for comparison in found]).transform(
-        lambda p: intervals.holm(p.to_numpy())
+        lambda p: intervals.false_discovery(p.to_numpy())
     )
     return [_adjusted(comparison, float(chance)) for comparison, chance in zip(found, adjusted, strict=True)]
 
@@ -138,10 +140,34 @@ def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
     label = f"{run.labels[case_b]} against {run.labels[case_a]}"
     comparisons = []
     for name in QUANTITIES:
-        theirs, ours = _logs(run, case_a, name), _logs(run, case_b, name)
-        both = theirs.index.intersection(ours.index)
-        comparisons.append(_compared(label, name, theirs.loc[both], ours.loc[both], MARGIN, paired=True))
-    return [comparison for comparison in comparisons if comparison]
+        logs = ratios(run, case_a, case_b, name).to_numpy()
+        if len(logs):
+            floor = _floor(run, (case_a, case_b), name)
+            chance, spread = intervals.t_test_p(logs), float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0
+            found = intervals.paired_shift(logs).exp()
+            comparisons.append(_compared(label, name, found, chance, floor, spread, len(logs), MARGIN, paired=True))
+    return comparisons
+
+
+def ratios(run: Run, base: int, other: int, name: str) -> "pd.Series[float]":
+    """Return ln(other / base) of a quantity by block: of slices where the cases took turns, else of starts."""
+    of_slices = run.contrasts(base, other, name)
+    return _logs_of_ratio(values(run, base, name), values(run, other, name)) if of_slices is None else of_slices
+
+
+def _floor(run: Run, cases: tuple[int, int], name: str) -> float:
+    """Return the A/A ratio - 1: of one of the cases and its twin under another name, which has starts of its own.
+
+    Where the run has no twin, the larger A/A ratio of the two cases themselves.
+    """
+    twins = [
+        (case, other) for case in cases for other in run.numbers if other != case and run.case(other) == run.case(case)
+    ]
+    if twins:
+        return max(
+            math.expm1(abs(intervals.paired_shift(ratios(run, *pair, name).to_numpy()).middle)) for pair in twins
+        )
+    return max(aa_ratio(_logs(run, case, name).to_numpy()) for case in cases)
 
 
 @once
@@ -152,13 +178,16 @@ def effect(run: Run, base: int, other: int, name: str) -> Interval:
     the ends are NaN where fewer than six blocks hold both cases. ``name`` is a column of ``Run.starts``, or
     ``cpu_us_per_call``. All NaN where a block lacks either.
     """
-    return ratio_of(values(run, base, name), values(run, other, name))
+    return intervals.paired_shift(ratios(run, base, other, name).to_numpy()).exp()
 
 
 def ratio_of(base: "pd.Series[float]", other: "pd.Series[float]") -> Interval:
     """Return the ratio of two quantities by block, other over base, as ``effect`` does; all NaN without a block."""
-    logs = (np.log(other[other > 0]) - np.log(base[base > 0])).dropna().to_numpy()
-    return intervals.paired_shift(logs).exp()
+    return intervals.paired_shift(_logs_of_ratio(base, other).to_numpy()).exp()
+
+
+def _logs_of_ratio(base: "pd.Series[float]", other: "pd.Series[float]") -> "pd.Series[float]":
+    return (np.log(other[other > 0]) - np.log(base[base > 0])).dropna()
 
 
 def _key(run: Run, case: int) -> str:
@@ -210,33 +239,41 @@ def _logs(run: Run, case: int, name: str, normalised: bool = False) -> "pd.Serie
     return logs - math.log(_baseline(run, case, name)) if normalised else logs
 
 
-def _compared(
-    label: str, name: str, theirs: "pd.Series[float]", ours: "pd.Series[float]", margin: float, paired: bool
-) -> Comparison | None:
-    """Return the comparison of two series of logs, or None where either is not known."""
-    if ours.empty or theirs.empty:
-        return None
-    difference = (ours - theirs).to_numpy() if paired else np.empty(0)
+def _of_groups(
+    label: str, name: str, theirs: "pd.Series[float]", ours: "pd.Series[float]", margin: float
+) -> Comparison:
+    """Return the comparison of the starts of two runs, as logs."""
     groups = ours.to_numpy(), theirs.to_numpy()
-    ratio = (intervals.paired_shift(difference) if paired else intervals.shift(*groups)).exp()
-    chance = intervals.signed_rank_p(difference) if paired else intervals.rank_sum_p(*groups)
-    floor = max(aa_ratio(theirs.to_numpy()), aa_ratio(ours.to_numpy()))
-    allowed = margin if math.isnan(floor) else max(margin, floor)
-    spread = float(np.std(difference, ddof=1)) if len(difference) > 1 else math.hypot(_sd(ours), _sd(theirs))
-    verdict = judge(ratio.low, ratio.high, allowed)
-    starts = len(difference) if paired else min(len(ours), len(theirs))
+    found, chance = intervals.shift(*groups).exp(), intervals.welch_p(*groups)
+    floors = [aa_ratio(group) for group in groups]
+    spread, starts = math.hypot(_sd(ours), _sd(theirs)), min(map(len, groups))
+    return _compared(label, name, found, chance, max(floors), spread, starts, margin, paired=False)
+
+
+def _compared(
+    label: str,
+    name: str,
+    found: Interval,
+    chance: float,
+    floor: float,
+    spread: float,
+    starts: int,
+    margin: float,
+    paired: bool,
+) -> Comparison:
+    """Return the comparison with its verdict; ``spread``: standard deviation of ln(ratio) of two starts."""
+    verdict = judge(found.low, found.high, margin, 0.0 if math.isnan(floor) else floor)
     least = max(intervals.LEAST_PAIRS, starts + 1)  # these starts did not decide
-    more = max(least, variance.starts_for(spread, allowed)) if verdict == UNKNOWN else 0
     words, more_is_better = QUANTITIES[name]
     return Comparison(
         case=label,
         quantity=words,
-        ratio=ratio.middle,
-        low=ratio.low,
-        high=ratio.high,
+        ratio=found.middle,
+        low=found.low,
+        high=found.high,
         verdict=verdict,
         floor=floor,
-        more_starts=more,
+        more_starts=max(least, variance.starts_for(spread, margin)) if verdict == UNKNOWN else 0,
         paired=paired,
         more_is_better=more_is_better,
         chance=chance,
@@ -259,8 +296,12 @@ def aa_ratio(logs: Any) -> float:
     return math.expm1(abs(float(np.median(logs[::2]) - np.median(logs[1::2]))))
 
 
-def judge(low: float, high: float, margin: float) -> str:
-    """Return the verdict on the interval of a ratio, given the margin of practical interest."""
-    if 1 / (1 + margin) <= low and high <= 1 + margin:
-        return SAME
-    return DIFFERENT if low > 1 or high < 1 else UNKNOWN
+def judge(low: float, high: float, margin: float, floor: float = 0.0) -> str:
+    """Return the verdict on the interval of a ratio.
+
+    Different: it lies beyond the A/A ratio, 1 + ``floor``. No practical difference: it is inside the ``margin`` of
+    practical interest, which noise never widens.
+    """
+    if low > 1 + floor or high < 1 / (1 + floor):
+        return DIFFERENT
+    return SAME if 1 / (1 + margin) <= low and high <= 1 + margin else UNKNOWN

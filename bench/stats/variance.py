@@ -14,6 +14,7 @@ from scipy import special
 from bench.stats.intervals import CONFIDENCE
 from bench.stats.quantiles import Array
 
+POWER = 0.8  # of a detectable effect: in how many of all tries it is found
 MOST_PARTS, MOST_STARTS = 1000, 10_000  # what is proposed at most
 
 
@@ -51,18 +52,19 @@ def best_parts(of: Components, part_s: float, start_s: float) -> int:
 
 
 def detectable(spread: float, starts: int) -> float:
-    """Return the smallest effect that this many pairs of starts can detect, as a ratio minus 1.
+    """Return the effect that this many pairs of starts find with probability ``POWER``, as a ratio minus 1.
 
-    ``spread``: standard deviation of ln(ratio) between two starts of one case.
+    ``spread``: standard deviation of ln(ratio) of a pair. An effect of half the width of the interval would be found in
+    half of all tries at most.
     """
     if starts < 2:
         return math.inf
-    t = special.stdtrit(starts - 1, (1 + CONFIDENCE) / 2)
-    return float(math.exp(t * spread / math.sqrt(starts)) - 1)
+    t = special.stdtrit(starts - 1, (1 + CONFIDENCE) / 2) + special.stdtrit(starts - 1, POWER)
+    return float(math.expm1(t * spread / math.sqrt(starts)))
 
 
 def starts_for(spread: float, margin: float) -> int:
-    """Return how many pairs of starts detect a ratio of 1 + margin."""
+    """Return how many pairs of starts find a ratio of 1 + margin with probability ``POWER``."""
     number = 2
     while detectable(spread, number) > margin and number < MOST_STARTS:
         number += max(1, number // 20)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import re
 
 import numpy as np
@@ -49,12 +50,25 @@ def test_cases_of_one_run_are_paired_by_block():
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [
-        (1.01, 1.04, SAME), (0.96, 1.04, SAME), (1.06, 1.2, DIFFERENT), (1.01, 1.2, DIFFERENT), (0.5, 0.9, DIFFERENT),
-        (0.9, 1.1, UNKNOWN), (np.nan, np.nan, UNKNOWN),
+        (1.01, 1.04, DIFFERENT), (0.96, 1.04, SAME), (1.06, 1.2, DIFFERENT), (1.01, 1.2, DIFFERENT),
+        (0.5, 0.9, DIFFERENT), (0.9, 1.1, UNKNOWN), (np.nan, np.nan, UNKNOWN),
     ],
 )  # fmt: skip
 def test_the_three_verdicts(low, high, verdict):
     assert judge(low, high, 0.05) == verdict
+
+
+def test_noise_never_widens_the_margin_and_a_difference_clears_the_a_a_ratio():
+    assert judge(0.65, 1.55, 0.05, floor=0.77) == UNKNOWN  # not: no practical difference
+    assert judge(1.3, 1.7, 0.05, floor=0.77) == UNKNOWN and judge(1.8, 2.1, 0.05, floor=0.77) == DIFFERENT
+    assert judge(0.97, 1.04, 0.05, floor=0.2) == SAME
+
+
+def test_where_a_case_has_a_twin_the_a_a_ratio_is_theirs():
+    cases = [Case("zeromq", "ipc"), Case("zeromq", "ipc"), Case("zeromq", "tcp")]
+    one = p50(compare_cases(handmade(cases, [100, 103, 102]), 0, 2))
+    assert one.floor == pytest.approx(0.03, abs=1e-3) and one.verdict == SAME
+    assert p50(compare_cases(handmade(cases, [100, 103, 106]), 0, 2)).verdict == DIFFERENT
 
 
 def test_too_few_starts_decide_nothing_and_say_how_many_would():
@@ -121,9 +135,22 @@ def test_many_cases_at_once_take_more_to_be_different():
     found = [one for one in compare(a, b) if one.quantity == "p50 RTT"]
     assert all(one.chance <= 1 for one in found)
     last = found[-1]
-    assert last.chance == pytest.approx(min(1, 20 * alone.chance)) and last.verdict == DIFFERENT
-    many = at_once([dataclasses.replace(last, chance=0.01) for _ in range(20)])
-    assert {one.verdict for one in many} == {UNKNOWN} and many[0].more_starts >= 12
+    assert last.chance == pytest.approx(min(1, 20 * alone.chance), rel=0.05) and last.verdict == DIFFERENT
+    rare = [dataclasses.replace(last, chance=0.01), *(dataclasses.replace(last, chance=0.5) for _ in range(19))]
+    assert at_once(rare)[0].verdict == UNKNOWN and at_once(rare)[0].more_starts >= 12
+
+
+def test_every_case_made_a_tenth_slower_is_found_and_fails_the_gate(command):
+    def noisy(number):
+        return lambda start, calls: np.full(calls, math.exp(0.02 * np.random.default_rng([number, start]).normal()))
+
+    cases = [Case("zeromq", "ipc", size) for size in range(1, 79)]
+    made = [handmade(cases, [level] * 78, calls=400, shape=noisy(seed)) for seed, level in ((1, 100), (2, 110))]
+    found = [one for one in compare(*made) if one.quantity == "p50 RTT"]
+    assert sum(one.verdict == DIFFERENT for one in found) >= 70
+    equal = handmade(cases, [100] * 78, calls=400, shape=noisy(3))
+    assert sum(one.verdict == DIFFERENT for one in compare(made[0], equal) if one.quantity == "p50 RTT") <= 2
+    assert command("compare", made[0].id, made[1].id, "--fail-if-slower", "5%").returncode == 3
 
 
 def test_a_quantile_that_starts_do_not_carry_is_not_compared_and_that_is_said(command):
