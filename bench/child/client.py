@@ -22,7 +22,7 @@ from bench.child.structured_messages import application, carried
 from bench.contract import Binding
 from bench.process import cpu_clocks
 from bench.process.channel import Channel, fail, pin, run_child
-from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, Proceed, Ready, Sent
+from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, GoOn, Paused, Proceed, Ready, Sent
 
 
 class ServerThread(threading.Thread):
@@ -198,6 +198,19 @@ def drain(channel: Channel, server_thread: ServerThread | None) -> timed_loops.M
     return None
 
 
+def make_calls(go: Go, load: Any, server_thread: ServerThread | None) -> Meter:
+    """Make the calls of the window, or of one slice of it; return the meter that began with them.
+
+    A slice is as long as it was to be even if the order came late.
+    """
+    meter = Meter(server_thread, getattr(load, "pids", ()))
+    timed_loops.wait_until(go.at_ns)
+    late_ns = time.perf_counter_ns() - go.at_ns if isinstance(go, GoOn) else 0
+    meter.start()
+    load.load(go.at_ns, go.until_ns + late_ns)
+    return meter
+
+
 def main(channel: Channel) -> None:
     """Get ready, run one window, report, disconnect."""
     with memory.explained():
@@ -212,10 +225,11 @@ def measure(channel: Channel, spec: ClientSpec) -> None:
     get_ready(channel, spec, load, server_thread)
     go = channel.receive(Go)
     late_ns = max(0, time.perf_counter_ns() - go.at_ns)
-    meter = Meter(server_thread, getattr(load, "pids", ()))
-    timed_loops.wait_until(go.at_ns)
-    meter.start()
-    load.load(go.at_ns, go.until_ns)
+    meter = make_calls(go, load, server_thread)
+    while isinstance(go, GoOn) and go.more:
+        channel.send(Paused(**meter.stop()))
+        go = channel.receive(GoOn)
+        meter = make_calls(go, load, server_thread)
     marks = drain(channel, server_thread) if isinstance(load, Sending) else None
     used, report = meter.stop(), load.report()
     blobs = [*report.times, *((marks.times, marks.messages) if marks else ())]

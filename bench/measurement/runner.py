@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement import machine, versions
+from bench.measurement import machine, slices, versions
 from bench.measurement.hosts.host import HERE
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
+from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run import start_record, stored
@@ -15,6 +16,7 @@ from bench.run.folder import Folder
 from bench.text import listed
 
 Progress = Callable[[Case], None]
+Numbered = tuple[int, int]  # (start, index of its case)
 
 
 def run(
@@ -34,10 +36,16 @@ def run(
         with Routers() as routers:
             if done:
                 check_hosts(folder, plan, routers)
-            for start, block, index in plan.order():
-                if start not in done:
-                    _one(folder, plan, start, block, index, routers)
-                progress(plan.cases[index])
+            for block, starts in plan.blocks():
+                together, others = _in_turns(plan, starts)
+                if not done.issuperset(start for start, _ in together):
+                    _together(folder, plan, block, together, routers)
+                for start, index in others:
+                    if start not in done:
+                        _one(folder, plan, start, block, index, routers)
+                    progress(plan.cases[index])
+                for _, index in together:
+                    progress(plan.cases[index])
         folder.update(finished=True)
     return folder
 
@@ -85,15 +93,39 @@ def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     )
 
 
+def _in_turns(plan: Plan, starts: list[Numbered]) -> tuple[list[Numbered], list[Numbered]]:
+    """Return the starts of a block whose cases take turns, and those that have a window of their own."""
+    if not plan.slice_s:
+        return [], starts
+    together = [one for one in starts if not slicing.why_in_starts(plan.cases[one[1]])]
+    return together, [one for one in starts if one not in together]
+
+
+def _together(folder: Folder, plan: Plan, block: int, starts: list[Numbered], routers: Routers) -> None:
+    """Measure the cases of a block that take turns and store them, or store which failed and why."""
+    cases = [plan.cases[index] for _, index in starts]
+    try:
+        records = slices.measure(plan, cases, block, [plan.seed + start for start, _ in starts], routers)
+    except slices.ResidentFailedError as error:
+        raise _failed(folder, plan, *starts[error.place], error) from error
+    for (start, index), case, measured in zip(starts, cases, records, strict=True):
+        folder.append(start, start_record.tables(start, block, index, case, measured))
+
+
+def _failed(folder: Folder, plan: Plan, start: int, index: int, error: SystemFailedError) -> SystemFailedError:
+    """Keep in the manifest why a start failed; return the error that says what is kept."""
+    folder.failed(start, index, error)
+    kept = f"{len(folder.done())} starts before it are kept in {folder.id}"
+    return SystemFailedError(f"{describe(plan.cases[index])}: {error} ({kept})")
+
+
 def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers: Routers) -> None:
     """Measure one start and store it, or store why it failed."""
     case = plan.cases[index]
     try:
         measured = measure(case, plan.window_s, plan.seed + start, routers)
     except SystemFailedError as error:
-        folder.failed(start, index, error)
-        kept = f"{len(folder.done())} starts before it are kept in {folder.id}"
-        raise SystemFailedError(f"{describe(case)}: {error} ({kept})") from error
+        raise _failed(folder, plan, start, index, error) from error
     keep_machines(folder, routers.hosts(case).records)
     folder.append(start, start_record.tables(start, block, index, case, measured))
 

@@ -83,11 +83,7 @@ def measure(case: Case, window_s: float, seed: int, routers: Routers | None = No
 
 def _measure(case: Case, window_s: float, seed: int, routers: Routers, far_ahead_ns: int) -> StartRecord:
     """Measure one start; ``far_ahead_ns``: how much earlier orders to go leave where they go to other machines."""
-    hosts = routers.hosts(case)
-    environment, *_ = [host.prepare(case.system) for host in hosts.all()]  # the server's host comes first
-    texts = routers.credentials(case)
-    start = Start(case, seed, window_s, routers.of(case), environment, texts, hosts, far_ahead_ns)
-    children: list[ChildHandle] = []
+    start, children = specified(case, window_s, seed, routers, far_ahead_ns), list[ChildHandle]()
     try:
         spawned = start.spawn(children)
         prepared = start.get_ready(spawned)
@@ -98,9 +94,17 @@ def _measure(case: Case, window_s: float, seed: int, routers: Routers, far_ahead
     except LateOrderError:
         raise
     except (SystemFailedError, psutil.NoSuchProcess) as error:
-        raise SystemFailedError(f"{error}{start.obituary(str(error), children)}{_remedy(case)}") from error
+        raise start.failure(error, children) from error
     finally:
         stop_all(children)
+
+
+def specified(case: Case, window_s: float, seed: int, routers: Routers, far_ahead_ns: int = FAR_AHEAD_NS[0]) -> "Start":
+    """Return the specification of a start; what it needs beside its own processes is there then."""
+    hosts = routers.hosts(case)
+    environment, *_ = [host.prepare(case.system) for host in hosts.all()]  # the server's host comes first
+    texts = routers.credentials(case)
+    return Start(case, seed, window_s, routers.of(case), environment, texts, hosts, far_ahead_ns)
 
 
 def _remedy(case: Case) -> str:
@@ -446,6 +450,10 @@ class Start:
             **window.done[0].codec,
             **window.used,
         }
+
+    def failure(self, error: Exception, children: Sequence[ChildHandle]) -> SystemFailedError:
+        """Return the error for a start that failed: what happened, how its processes ended, and the remedy."""
+        return SystemFailedError(f"{error}{self.obituary(str(error), children)}{_remedy(self.case)}")
 
     def obituary(self, error: str, children: Sequence[ChildHandle]) -> str:
         """Return how the server and the router ended, if ``error`` does not say so: clients often notice first.

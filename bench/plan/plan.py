@@ -12,7 +12,11 @@ from bench.plan.case import Case
 
 @dataclass(frozen=True)
 class Plan:
-    """The cases of one experiment and how they are repeated."""
+    """The cases of one experiment and how they are repeated.
+
+    slice_s: 0: each start has a window of ``window_s`` of its own, one after another; else the processes of a block's
+    cases live at once and take turns in slices of this length, ``window_s`` in all for each case and block.
+    """
 
     notebook: str
     cases: tuple[Case, ...]
@@ -21,6 +25,7 @@ class Plan:
     seed: int
     profile: str
     absent: dict[str, str] = field(default_factory=dict)  # systems that cannot be measured here: what to do
+    slice_s: float = 0.0
 
     @property
     def hash8(self) -> str:
@@ -29,12 +34,21 @@ class Plan:
 
     def order(self) -> Iterator[tuple[int, int, int]]:
         """Yield (start, block, case index): every case once per block, in random order fixed by the seed."""
+        for block, starts in self.blocks():
+            yield from ((start, block, case) for start, case in starts)
+
+    def blocks(self) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+        """Yield each block with its starts in their order: (start, case index)."""
         chance = random.Random(self.seed)
         indices = list(range(len(self.cases)))
         for block in range(self.starts):
             chance.shuffle(indices)
-            for place, case in enumerate(indices):
-                yield block * len(indices) + place, block, case
+            yield block, [(block * len(indices) + place, case) for place, case in enumerate(indices)]
+
+    @property
+    def rounds(self) -> int:
+        """How many slices each case has in a block: an even number, as each order is followed by its reverse."""
+        return max(2, 2 * round(self.window_s / self.slice_s / 2)) if self.slice_s else 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as JSON holds it."""

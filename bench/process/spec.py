@@ -106,6 +106,22 @@ class Go(ControlMessage):
     until_ns: int
 
 
+class GoOn(Go):
+    """Order to a client: a slice of its window. more: another one follows, and the client says ``Paused`` behind it."""
+
+    more: bool
+
+
+class Paused(ControlMessage):
+    """A client's slice is over: its resource use in it, as in ``Done``."""
+
+    client_cpu_ns: int
+    server_cpu_ns: int | None
+    voluntary_switches: int
+    involuntary_switches: int
+    gc_collections: int
+
+
 class Proceed(ControlMessage):
     """Order to a client: all one-way messages have arrived."""
 

@@ -14,7 +14,7 @@ import pandas as pd
 from bench import stats
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.run import merging, reply_streams, start_values
+from bench.run import merging, reply_streams, slices, start_values
 from bench.run.folder import Folder
 from bench.run.start_values import ROLES as ROLES
 from bench.run.tables import Tables
@@ -100,6 +100,8 @@ class Run(Tables):
     def samples(self) -> pd.DataFrame:
         """One row per call: start, client, t_send_ns, lag_ns, rtt_ns, open_ns; ``case``; ``warm`` after the warm-up.
 
+        Of a run in slices also ``slice``, its number in the start, -1 where the start has none; of each slice the first
+        calls are not warm, and none of the slices that warm up, or that a case had to itself.
         ``opens``: the call opened its connection. ``large``: it carries the larger payload beside the others. Of a run
         of several hosts also ``host``, which made the call.
         """
@@ -109,6 +111,10 @@ class Run(Tables):
         frame["warm"] = frame["t_send_ns"].to_numpy() >= self.ledger["warm_up_ns"].to_numpy()[row]
         last = ~frame["start"].duplicated(keep="last")  # a start of one slow call has no other
         frame["warm"] |= last & ~frame.groupby("start")["warm"].transform("any")
+        if len(self.stored_slices):
+            frame["slice"] = slices.number_of_calls(frame, self.stored_slices)
+            in_slices = frame["slice"] >= 0
+            frame.loc[in_slices, "warm"] = slices.is_warm(frame[in_slices], self.stored_slices)
         frame["opens"] = frame["open_ns"].notna()
         frame["large"] = False
         for number, case in enumerate(self.plan.cases):
@@ -121,6 +127,17 @@ class Run(Tables):
             if len(lost := frame.loc[frame["host"].isna() & frame["start"].isin(calling), "start"]):
                 raise self._contradiction(f"start {lost.iloc[0]} has calls of a client that no host has")
         return frame
+
+    @cached_property
+    def slices(self) -> pd.DataFrame:
+        """One row per slice: block, case, round, and values of it: see ``slices.values``."""
+        return slices.values(self.stored_slices, self.samples, self.ledger)
+
+    def contrasts(self, base: int, other: int, name: str) -> "pd.Series[float] | None":
+        """Return ln(other / base) of a quantity by block, from slices; None where these cases did not take turns."""
+        if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
+            return None
+        return slices.contrasts(self.slices, base, other, name)
 
     @cached_property
     def merged(self) -> dict[int, merging.Merged]:

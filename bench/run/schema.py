@@ -1,6 +1,6 @@
 """The tables of a run on disk: columns, types, units and meanings; version and validation.
 
-A run folder holds ``manifest.json`` and ten tables of Parquet files, one file for each start:
+A run folder holds ``manifest.json`` and eleven tables of Parquet files, one file for each start:
 
 - ``ledger``: one row per start: what was measured, what it cost, what was counted
 - ``samples``: one row per request of a closed load
@@ -13,6 +13,8 @@ A run folder holds ``manifest.json`` and ten tables of Parquet files, one file f
 - ``streams``: one row per request of a load of reply streams; such a start has no samples
 - ``replies``: one row per reply of these streams; of every k-th stream where they are too many
 - ``hosts``: one row per host and role of a start that more machines than this one took part in; else none
+- ``slices``: one row per slice of a start whose case took turns with others; times in its other tables leave out the
+  pauses between its slices
 
 All times in ``samples``, ``marks``, ``load``, ``sessions``, ``attempts`` and ``streams`` count from the
 start's *go*, each by the clock of the host that took it; those in ``hosts`` do so by this machine's. A start is
@@ -191,6 +193,21 @@ HOSTS = _schema(
     ],
 )
 
+SLICES = _schema(
+    "slices",
+    [
+        _START,
+        _field("number", pa.int32(), "", "number of the slice in its start, in the order of measuring"),
+        _field("round", pa.int32(), "", "round of the block, 0: warm-up; null: one of several slices in a row"),
+        _field("at_ns", pa.int64(), "ns", "when it began, counted from the first slice of the block, pauses included"),
+        _field("begin_ns", pa.int64(), "ns", "when its first request was sent, pauses left out, as in samples"),
+        _field("length_ns", pa.int64(), "ns", "from its first request until its last reply"),
+        _field("calls", pa.int64(), "1", "requests completed"),
+        *(_field(f"{role}_cpu_ns", pa.int64(), "ns", f"CPU time of the {role} in the slice") for role in
+          ("client", "server", "router", "controller")),
+    ],
+)  # fmt: skip
+
 LEDGER = _schema(
     "ledger",
     [
@@ -281,6 +298,10 @@ LEDGER = _schema(
             "p99_bytes", pa.int64(), "B", "p99 of log-normal sizes with the median payload_bytes; 0, null: one size"
         ),
         _field("tcp_time_wait", pa.int64(), "1", "TCP sockets in TIME_WAIT: change in the window, whole namespace"),
+        _field(
+            "asleep_s", pa.float64(), "s", "how long its processes slept while other cases had their slices; else null"
+        ),
+        _field("asleep_cpu_ns", pa.int64(), "ns", "CPU time that they used meanwhile, a shared router's left out"),
     ],
 )
 
@@ -296,6 +317,7 @@ TABLES = {
     "streams": STREAMS,
     "replies": REPLIES,
     "hosts": HOSTS,
+    "slices": SLICES,
 }
 
 PLAUSIBLE = {  # columns of a table whose every value is known and not negative
@@ -309,6 +331,7 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "streams": ("start", "client", "stream", "t_send_ns", "replies"),
     "replies": ("start", "stream", "gap_ns"),
     "hosts": ("start", "clients", "bound_ns", "after_bound_ns"),
+    "slices": ("start", "number", "at_ns", "begin_ns", "length_ns", "calls"),
 }
 
 

@@ -82,6 +82,11 @@ class Tables:
         return frame.sort_values(["start", "t_send_ns"], kind="stable") if frame["client"].any() else frame
 
     @cached_property
+    def stored_slices(self) -> pd.DataFrame:
+        """The table ``slices``, in the order of measuring within each start; none where every start had a window."""
+        return self._read("slices").sort_values(["start", "number"], ignore_index=True)
+
+    @cached_property
     def marks(self) -> pd.DataFrame:
         """Progress of one-way streams: start, role, t_ns, messages."""
         return self._read("marks")

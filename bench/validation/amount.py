@@ -14,7 +14,9 @@ from bench.plan import hosts, parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.validation.cases import INSTRUMENT, placement_of
-from bench.validation.profiles import make_plan
+from bench.validation.profiles import in_slices, make_plan
+
+MOST_SLICE_MS = 1000
 
 
 @dataclass(frozen=True)
@@ -74,3 +76,18 @@ class OnHosts(Placed):
     def where(self, is_parallel: bool = False) -> str:
         """Return the placement asked for; on other machines the default is free."""
         return placement_of(self.placement, is_parallel, self.there)
+
+
+@dataclass(frozen=True)
+class InTurns(OnHosts):
+    """How much is measured, on which CPUs, by which machines, and in slices of which length."""
+
+    slice_ms: object = 25  # the cases live at once and take turns of so many ms; 0: starts follow each other
+
+    def plan(
+        self, notebook: str, cases: Sequence[Case], absent: dict[str, str] | None = None, class_s: float | None = None
+    ) -> Plan:
+        """Return the validated plan; in slices where at least two cases can take turns."""
+        plan = super().plan(notebook, cases, absent, class_s)
+        slice_ms = parameters.count(self.slice_ms, "slice_ms", MOST_SLICE_MS, least=0)
+        return in_slices(plan, slice_ms / 1e3, self.starts, self.window_s)

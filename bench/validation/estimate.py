@@ -6,7 +6,7 @@ import os
 from bench import systems
 from bench.child import generators
 from bench.errors import SystemFileError, UsageError
-from bench.plan import hosts
+from bench.plan import hosts, slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.text import counted
@@ -14,6 +14,9 @@ from bench.text import counted
 FAR_S = 0.4  # of a start in addition, where other machines take part: orders, and two comparisons of clocks
 START_S = 0.065  # time of each process of a start in addition to the window: interpreter, connecting, writing
 ROUTER_S = 7.0
+SWITCH_S = 0.001  # between two slices: clocks, counters, orders
+BLOCK_S = 0.1  # of a block of slices in addition
+LEAST_BLOCKS, MOST_BLOCKS = 12, 200
 AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
 MOST_HOURS = 24
 STREAM_S = 0.0015  # for each stream of replies: connecting, and its last replies behind the window's end
@@ -28,7 +31,28 @@ def expected_s(plan: Plan) -> float:
         case.system for case in plan.cases if case.system in here and systems.is_routed(case.system, case.options)
     }
     routers_s = sum(float(systems.constant(system, "ROUTER_S", ROUTER_S)) for system in routed)
-    return plan.starts * sum(_start_s(case, plan.window_s) for case in plan.cases) + routers_s
+    return plan.starts * _block_s(plan) + routers_s
+
+
+def blocks_in(plan: Plan, seconds: float) -> int:
+    """Return how many blocks of a plan in slices fit into a time, from ``LEAST_BLOCKS`` to ``MOST_BLOCKS``.
+
+    Of less than ``LEAST_BLOCKS`` seconds: two, which are no more than a test.
+    """
+    least = LEAST_BLOCKS if seconds > LEAST_BLOCKS else 2
+    return max(least, min(MOST_BLOCKS, int(seconds / _block_s(plan))))
+
+
+def _block_s(plan: Plan) -> float:
+    """Return how long a block takes: all starts one after another, or those in slices at once."""
+    together, apart = slicing.split(plan.cases) if plan.slice_s else ([], range(len(plan.cases)))
+    apart_s = sum(_start_s(plan.cases[place], plan.window_s) for place in apart)
+    if not together:
+        return apart_s
+    cases = [plan.cases[place] for place in together]
+    slices = (plan.rounds + 1) * len(cases) + slicing.STRETCH
+    processes_s = sum(_process_s(case) * (1 + case.processes) for case in cases) / min(2, os.cpu_count() or 1)
+    return apart_s + slices * (plan.slice_s + SWITCH_S) + processes_s + BLOCK_S
 
 
 def _start_s(case: Case, window_s: float) -> float:
@@ -80,4 +104,9 @@ def described(plan: Plan) -> str:
     what = "connections" if any(case.load == "reconnect" for case in plan.cases) else "client processes"
     windows = f"{processes} {what} in each" if processes else f"windows of {plan.window_s:g} s"
     starts = f"{len(plan.cases)} cases x {counted(plan.starts, 'start')}, {windows}"
+    if plan.slice_s:
+        starts = (
+            f"{counted(plan.starts, 'block')} of {len(plan.cases)} cases that take turns, each {plan.rounds} slices of "
+        )
+        starts += f"{1000 * plan.slice_s:g} ms in a block"
     return "; ".join([f"{starts}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])

@@ -1,13 +1,13 @@
 """Profiles: default numbers of starts and windows; and the plan made from a profile and cases."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.errors import UsageError
-from bench.plan import parameters
+from bench.plan import parameters, slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation import support
+from bench.validation import estimate, support
 
 LEAST_WINDOW_S = 0.01
 
@@ -31,6 +31,10 @@ PROFILES = {
     "class": Profile(starts=6, window_s=1.0, least_window_s=0.2, measuring_s=36),
     "full": Profile(starts=12, window_s=5.0, least_window_s=2.0, measuring_s=1200),
 }
+
+
+ROUNDS = 4  # slices of each case in a block: many short blocks average out more than few long ones
+BLOCKS_S = {"smoke": 2, "class": 52, "full": 600}  # how long the blocks of slices take in all
 
 
 def usual_window_s(profile: Profile, starts: int, cases: Sequence[Case]) -> float:
@@ -61,3 +65,19 @@ def make_plan(
             raise UsageError(f"window_s must be at least {LEAST_WINDOW_S} s: shorter windows hold too few calls")
     order = parameters.count(seed, "seed", 2**31)
     return Plan(notebook, tuple(cases), starts, window_s, order, profile, absent or {})
+
+
+def in_slices(plan: Plan, slice_s: float, starts: object = None, window_s: object = None) -> Plan:
+    """Return a plan whose cases take turns in slices; as it is where fewer than two cases can.
+
+    Without ``window_s`` each case has ``ROUNDS`` slices in a block; without ``starts`` there are as many blocks as the
+    profile has time for.
+    """
+    together, _ = slicing.split(plan.cases)
+    if not slice_s or len(together) < 2:
+        return plan
+    length_s = ROUNDS * slice_s if parameters.literal(window_s) is None else plan.window_s
+    sliced = replace(plan, slice_s=slice_s, window_s=length_s)
+    if parameters.literal(starts) is not None:
+        return sliced
+    return replace(sliced, starts=estimate.blocks_in(sliced, BLOCKS_S[plan.profile]))

@@ -3,12 +3,12 @@
 from typing import Any
 
 from bench.plan.plan import Plan
-from bench.validation.amount import OnHosts
+from bench.validation.amount import InTurns
 from bench.validation.cases import case_of, payload
 
 
 def plan(
-    given: OnHosts,
+    given: InTurns,
     a: object = "{system: zeromq, transport: ipc}",
     b: object = "{system: zeromq, transport: tcp}",
     payload_bytes: object = 1000,

@@ -1,0 +1,201 @@
+"""A block of resident cases: all their processes live at once, and the cases take turns in slices.
+
+While one case makes its calls, the others and this process sleep. Neighbouring slices share the state of the machine,
+which lasts from tenths of a second to minutes; starts that follow each other do not.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import psutil
+
+from bench.errors import SystemFailedError
+from bench.measurement.hosts.host import HERE, HostWindow, Metered, counters
+from bench.measurement.routers import Routers
+from bench.measurement.start import GO_AHEAD_NS, PATIENCE_S, Prepared, Spawned, Start, Window, disconnect, specified
+from bench.plan import slicing
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.plan.slicing import Turn
+from bench.process import cpu_clocks
+from bench.process.child_process import ChildHandle, collect, stop_all
+from bench.process.meters import LoadMeter
+from bench.process.spec import Done, GoOn, Paused
+from bench.run.start_record import StartRecord, Times
+from bench.stats.clock_offsets import ClockReading
+
+USED = ("client_cpu_ns", "server_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
+ROLES_CPU = ("server_cpu_ns", "router_cpu_ns", "controller_cpu_ns")
+
+
+class ResidentFailedError(SystemFailedError):
+    """A case of a block failed; ``place``: which."""
+
+    def __init__(self, place: int, error: SystemFailedError) -> None:
+        super().__init__(str(error))
+        self.place = place
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What was used until an edge of a slice: by other roles and the kernel's counters; by the case's processes."""
+
+    at_ns: int
+    used: Counter[str]
+    own_cpu_ns: int
+
+
+@dataclass
+class Resident:
+    """A case whose processes stay up for a block, and what its slices have measured so far.
+
+    asleep_ns, asleep_cpu_ns: how long others had their turns, and the CPU time of this one's processes meanwhile.
+    """
+
+    start: Start
+    spawned: Spawned
+    prepared: Prepared
+    slices: list[dict[str, Any]] = field(default_factory=list)
+    used: Counter[str] = field(default_factory=Counter)
+    reports: list[list[Any]] = field(default_factory=list)
+    utc: str = ""
+    last: Edge | None = None
+    asleep_ns: int = 0
+    asleep_cpu_ns: int = 0
+
+    @property
+    def pids(self) -> dict[str, list[int]]:
+        """The process ids by role."""
+        ((_, pids),) = self.prepared.pids
+        return dict(pids)
+
+    def edge(self) -> Edge:
+        """Read the clocks and counters."""
+        own = [pid for role, ids in self.pids.items() if role in ("client", "server", "client+server") for pid in ids]
+        return Edge(time.perf_counter_ns(), Counter(counters(self.pids)), cpu_clocks.total_ns(own))
+
+    def take(self, turn: Turn, slice_s: float, more: bool) -> None:
+        """Let this case make its calls for one slice while all others sleep."""
+        before, clients = self.edge(), self.spawned.clients
+        if self.last:
+            self.asleep_ns += before.at_ns - self.last.at_ns
+            self.asleep_cpu_ns += before.own_cpu_ns - self.last.own_cpu_ns
+        self.utc = self.utc or datetime.now(UTC).isoformat(timespec="milliseconds")
+        at_ns = time.perf_counter_ns() + GO_AHEAD_NS * len(clients) * (len(clients) > 1)  # together, where several
+        for client in clients:
+            client.send(GoOn(at_ns=at_ns, until_ns=at_ns + int(slice_s * 1e9), more=more))
+        reports: Sequence[Any] = collect(Paused if more else Done, clients, slice_s + PATIENCE_S, self.spawned.watched)
+        self.last = self.edge()
+        used = Counter(self.last.used)
+        used.subtract(before.used)
+        self.used.update(used)
+        self.reports.append(list(reports))
+        cpu = {name: used[name] for name in ROLES_CPU if name in used}
+        of_clients = {name: _total(reports, name) for name in ("client_cpu_ns", "server_cpu_ns")}
+        cpu |= {name: total for name, total in of_clients.items() if total is not None}
+        self.slices.append({"round": turn.round, "at_ns": at_ns, **cpu})
+
+    def record(self, go_ns: int) -> StartRecord:
+        """Return what was measured, as a start whose window has no pauses; ``go_ns``: when the block's slices began."""
+        load = LoadMeter(self.pids)
+        load.tick()
+        metered = Metered(dict(self.used), load.rows)
+        here = ClockReading(at_ns=go_ns)
+        window = Window(
+            self.utc, go_ns, (go_ns,) * len(self.spawned.clients), self._summed(), (),
+            (HostWindow(HERE, go_ns, here, here, metered),),
+        )  # fmt: skip
+        record = self.start.record(self.spawned, self.prepared, window)
+        rows = [row | {"at_ns": row["at_ns"] - go_ns} for row in self.slices]
+        calls, slices = without_pauses(record.calls, rows)
+        ledger = record.ledger | {
+            "window_s": sum(row["length_ns"] for row in slices) / 1e9,
+            "asleep_s": self.asleep_ns / 1e9,
+            "asleep_cpu_ns": self.asleep_cpu_ns,
+        }
+        return StartRecord(ledger, calls, record.tables | {"slices": slices})
+
+    def _summed(self) -> tuple[Done, ...]:
+        """Return the last report of each client with the resource use of all slices."""
+        by_client = zip(*self.reports, strict=True)
+        return tuple(
+            Done(**vars(reports[-1]) | {name: _total(reports, name) for name in USED}) for reports in by_client
+        )
+
+
+def _total(reports: Sequence[Any], name: str) -> int | None:
+    values = [getattr(report, name) for report in reports]
+    return None if None in values else sum(values)
+
+
+def without_pauses(
+    calls: Sequence[Times], slices: Sequence[dict[str, Any]]
+) -> tuple[list[Times], list[dict[str, Any]]]:
+    """Return the times of each caller with the pauses between its slices left out, and the slices' rows.
+
+    calls: send and receive times in ns since *go*, shape (2, calls). slices: ``at_ns`` of each, likewise. ``begin_ns``
+    in a row is where its slice begins when the pauses are left out, ``length_ns`` from its first request to its last
+    reply.
+    """
+    edges = np.array([row["at_ns"] for row in slices])
+    places = [np.searchsorted(edges, times[0], "right") - 1 for times in calls]
+    first, last = np.full(len(slices), np.iinfo("i8").max), np.full(len(slices), np.iinfo("i8").min)
+    for place, times in zip(places, calls, strict=True):
+        np.minimum.at(first, place, times[0])
+        np.maximum.at(last, place, times[1])
+    counted = sum((np.bincount(place, minlength=len(slices)) for place in places), np.zeros(len(slices), int))
+    length = np.where(counted > 0, last - first, 0)
+    begin = np.concatenate([[0], np.cumsum(length)[:-1]])
+    moved = [times + (begin - first)[place] for place, times in zip(places, calls, strict=True)]
+    columns = {"begin_ns": begin.tolist(), "length_ns": length.tolist(), "calls": counted.tolist()}
+    found = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return moved, [
+        row | values | {"number": number} for number, (row, values) in enumerate(zip(slices, found, strict=True))
+    ]
+
+
+def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int], routers: Routers) -> list[StartRecord]:
+    """Start the processes of all cases of a block, let them take turns, end them; return what each measured."""
+    children: list[list[ChildHandle]] = [[] for _ in cases]
+    starts: list[Start] = []
+    try:
+        for place, (case, seed) in enumerate(zip(cases, seeds, strict=True)):
+            with _failing(place, starts, children):
+                starts.append(specified(case, plan.window_s, seed, routers))
+        spawned, residents = [], []
+        for place, start in enumerate(starts):
+            with _failing(place, starts, children):
+                spawned.append(start.spawn(children[place]))
+        for place, start in enumerate(starts):
+            with _failing(place, starts, children):
+                residents.append(Resident(start, spawned[place], start.get_ready(spawned[place])))
+        turns = slicing.turns(len(cases), plan.rounds, block, plan.seed)
+        left = Counter(turn.place for turn in turns)
+        for turn in turns:
+            left[turn.place] -= 1
+            with _failing(turn.place, starts, children):
+                residents[turn.place].take(turn, plan.slice_s, more=left[turn.place] > 0)
+        go_ns, records = min(resident.slices[0]["at_ns"] for resident in residents), []
+        for place, resident in enumerate(residents):
+            with _failing(place, starts, children):
+                records.append(resident.record(go_ns))
+                disconnect(resident.spawned)
+        return records
+    finally:
+        stop_all([child for own in children for child in own])
+
+
+@contextmanager
+def _failing(place: int, starts: Sequence[Start], children: Sequence[Sequence[ChildHandle]]) -> Iterator[None]:
+    """Name the case whose processes failed, and how they ended."""
+    try:
+        yield
+    except (SystemFailedError, psutil.NoSuchProcess) as error:
+        whole = starts[place].failure(error, children[place]) if place < len(starts) else SystemFailedError(str(error))
+        raise ResidentFailedError(place, whole) from error

@@ -1,0 +1,56 @@
+"""Slices: cases whose processes live at once take turns, so that each is measured in the same state of the machine."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+from bench.plan.case import Case
+
+WARM_UP = 0  # the round that warms up
+STRETCH = 3  # slices in a row of the case that is measured alone; the last one counts
+
+
+class Turn(NamedTuple):
+    """One slice: the round it belongs to (None: the case has several slices in a row), and its case's place."""
+
+    round: int | None
+    place: int
+
+
+def turns(cases: int, rounds: int, block: int, seed: int) -> list[Turn]:
+    """Return the slices of a block in their order.
+
+    A round to warm up, then rounds in which each case has one slice: an order drawn at random is followed by its
+    reverse (ABBA), which cancels a linear drift. At the end one case, another one in each block, has several in a row.
+    """
+    chance, order = Random(f"{seed} {block}"), list(range(cases))
+    made = [Turn(WARM_UP, place) for place in chance.sample(order, cases)]
+    for number in range(1, rounds + 1):
+        order = order[::-1] if number % 2 == 0 else chance.sample(order, cases)
+        made += [Turn(number, place) for place in order]
+    return made + [Turn(None, block % cases)] * STRETCH
+
+
+def why_in_starts(case: Case) -> str:
+    """Return why a case is measured in starts of its own, where others take turns; "" where it takes turns too."""
+    if case.load != "closed" or case.calls_per_connection:
+        return "its load needs a window of its own"
+    if case.is_short:
+        return "it makes few calls"
+    if case.hosts:
+        return "its processes are on other hosts"
+    if case.generator or case.fresh_router:
+        return "its processes are started for each window"
+    return ""
+
+
+def split(cases: Sequence[Case]) -> tuple[list[int], list[int]]:
+    """Return the places of the cases that take turns, and of those that are measured in starts of their own."""
+    places = range(len(cases))
+    together = [place for place in places if not why_in_starts(cases[place])]
+    return together, [place for place in places if place not in together]
+
+
+def pairs(rounds: Sequence[int]) -> Iterator[int]:
+    """Return for each round which pair of rounds, an order and its reverse, it belongs to, from 0."""
+    return ((number - 1) // 2 for number in rounds)

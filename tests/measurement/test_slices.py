@@ -1,0 +1,64 @@
+"""Cases in turns, on real sockets: what is stored, what is compared, and which case is named when one fails."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import descendants
+
+from bench.errors import SystemFailedError
+from bench.experiments import registry
+from bench.measurement import runner
+from bench.run import stored
+from bench.run.frames import Run
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def planned(b="{system: sockets, transport: tcp}", **parameters):
+    parameters = {"starts": 2, "slice_ms": 10, "window_s": 0.02} | parameters
+    return registry.plan("compare", a="{system: sockets, transport: ipc}", b=b, **parameters)
+
+
+def test_cases_take_turns_and_every_call_is_counted_and_belongs_to_a_slice():
+    plan = planned()
+    run = Run(runner.run(plan))
+    assert len(run.ledger) == 6 and (run.ledger["calls"] == run.ledger["server_calls"]).all()
+    turns = run.stored_slices.join(run.ledger[["block", "case"]], on="start").sort_values(["block", "at_ns"])
+    rounds = turns.dropna(subset="round").groupby(["block", "round"])["case"].agg(list)
+    assert all(sorted(cases) == [0, 1, 2] for cases in rounds)
+    assert all(rounds[block, 2] == rounds[block, 1][::-1] for block in range(2))
+    assert run.stored_slices.groupby("start")["calls"].sum().equals(run.ledger["calls"].astype("i8"))
+    assert (run.ledger["asleep_s"] > 0).all() and run.stored_slices["server_cpu_ns"].gt(0).all()
+    for _, calls in run.samples.groupby("start"):
+        sent, rtt = calls["t_send_ns"].to_numpy(), calls["rtt_ns"].to_numpy()
+        assert (sent[1:] >= sent[:-1] + rtt[:-1]).all()
+    assert np.isfinite(run.contrasts(0, 2, "cpu_us_per_call")).all()
+
+
+def test_a_case_that_makes_few_calls_has_a_start_of_its_own():
+    plan = planned()
+    plan = replace(plan, cases=(*plan.cases, replace(plan.cases[0], max_calls=50)))
+    run = Run(runner.run(plan))
+    assert set(run.slices["case"]) == {0, 1, 2} and (run.ledger_of(3)["calls"] == 50).all()
+
+
+def test_a_block_that_lacks_a_start_is_measured_again_as_a_whole():
+    plan = planned()
+    folder = runner.run(plan)
+    before = Run(folder).ledger["utc"]
+    (folder.path / "ledger" / "00004.parquet").unlink()
+    after = Run(runner.run(plan, folder)).ledger["utc"]
+    assert [start for start in range(6) if after[start] == before[start]] == [0, 1, 2]
+
+
+def test_the_case_that_fails_is_named_with_the_end_of_its_servers_log_and_nothing_is_left(with_systems):
+    with_systems()
+    before = descendants(os.getpid())
+    plan = planned(b="{system: faulty, transport: tcp, options: {fault: dies_later}}")
+    with pytest.raises(SystemFailedError, match=r"^faulty over tcp.*status 3; .*the last words of the server"):
+        runner.run(plan)
+    (failure,) = stored.find("latest").stored_manifest()["failures"]
+    assert plan.cases[failure["case"]].system == "faulty"
+    assert descendants(os.getpid()) == before

@@ -1,0 +1,37 @@
+"""Slices: the order of the turns of a block, and which cases take turns."""
+
+from collections import Counter
+from dataclasses import replace
+
+from bench.plan import slicing
+from bench.plan.case import Case
+
+SOCKETS = Case("sockets", "ipc")
+
+
+def test_each_case_has_one_slice_in_each_round_and_each_order_is_followed_by_its_reverse() -> None:
+    made = slicing.turns(cases=3, rounds=6, block=4, seed=1)
+    rounds = {number: [turn.place for turn in made if turn.round == number] for number in range(7)}
+    assert all(sorted(places) == [0, 1, 2] for places in rounds.values())
+    assert all(rounds[number + 1] == rounds[number][::-1] for number in (1, 3, 5))
+    assert [turn.round for turn in made] == [0] * 3 + [n for n in range(1, 7) for _ in range(3)] + [None] * 3
+
+
+def test_orders_differ_between_pairs_and_blocks_and_are_fixed_by_the_seed() -> None:
+    first = [[turn.place for turn in slicing.turns(4, 8, block, 1)] for block in range(20)]
+    assert first == [[turn.place for turn in slicing.turns(4, 8, block, 1)] for block in range(20)]
+    assert len({tuple(order) for order in first}) > 15
+
+
+def test_each_case_is_alone_in_its_turn() -> None:
+    alone = [slicing.turns(3, 2, block, 1)[-1] for block in range(9)]
+    assert Counter(turn.place for turn in alone) == {0: 3, 1: 3, 2: 3}
+
+
+def test_loads_that_need_a_window_of_their_own_take_no_turns() -> None:
+    cases = [SOCKETS, replace(SOCKETS, load="open", offered_per_s=100.0), replace(SOCKETS, max_calls=100)]
+    assert [bool(slicing.why_in_starts(case)) for case in cases] == [False, True, True]
+
+
+def test_a_pair_of_rounds_is_an_order_and_its_reverse() -> None:
+    assert list(slicing.pairs([1, 2, 3, 4])) == [0, 0, 1, 1]
