@@ -145,3 +145,14 @@ def all_harmless(value: Any) -> Any:
     if isinstance(value, dict):
         return {harmless(str(name)): all_harmless(item) for name, item in value.items()}
     return [all_harmless(item) for item in value] if isinstance(value, list) else value
+
+
+def ratio_ends(middle: float, low: float, high: float) -> tuple[str, str, str]:
+    """Return a ratio and the ends of its interval with two digits of the interval's width, at least two decimals.
+
+    Less precise ones have fewer: one decimal from 10 on, none from 100 on. Ends that are not known are "nan".
+    """
+    decimals = 2 if middle < 10 else 1 if middle < 100 else 0
+    if 0 < high - low < 0.02:
+        decimals = min(4, 1 - math.floor(math.log10(high - low)))
+    return f"{middle:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"

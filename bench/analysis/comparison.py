@@ -12,6 +12,7 @@ from bench.errors import DataError, UsageError
 from bench.run.frames import Run, column, once
 from bench.stats import intervals, variance
 from bench.stats.intervals import Interval
+from bench.text import ratio_ends
 
 MARGIN = 0.05
 NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that are compared
@@ -86,11 +87,22 @@ class Comparison:
         worse = 1 / self.high - 1 if self.more_is_better else self.low - 1
         return max(0.0, worse) if self.verdict == DIFFERENT else 0.0
 
+    @property
+    def is_small(self) -> bool:
+        """Return whether the whole interval is inside the margin: a difference without practical interest."""
+        return self.low >= 1 / (1 + MARGIN) and self.high <= 1 + MARGIN
+
+    @property
+    def ends(self) -> tuple[str, str, str]:
+        """The ratio and the ends of its interval in words."""
+        return ratio_ends(self.ratio, self.low, self.high)
+
     def __str__(self) -> str:
-        interval = "(no interval: too few starts)" if math.isnan(self.low) else f"[{self.low:.2f}, {self.high:.2f}]"
+        ratio, low, high = self.ends
+        interval = "(no interval: too few starts)" if math.isnan(self.low) else f"[{low}, {high}]"
         more = f"; about {self.more_starts} starts would decide" if self.more_starts else ""
         itself = "" if math.isnan(self.floor) else f" (A/A ratio: {self.floor:.1%})"
-        return f"{self.case}, {self.quantity}: B is {self.ratio:.2f}x {interval} A: {self.verdict}{more}{itself}"
+        return f"{self.case}, {self.quantity}: B is {ratio}x {interval} A: {self.verdict}{more}{itself}"
 
 
 def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
@@ -150,9 +162,11 @@ def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
 
 
 def ratios(run: Run, base: int, other: int, name: str) -> "pd.Series[float]":
-    """Return ln(other / base) of a quantity by block: of slices where the cases took turns, else of starts."""
-    of_slices = run.contrasts(base, other, name)
-    return _logs_of_ratio(values(run, base, name), values(run, other, name)) if of_slices is None else of_slices
+    """Return ln(other / base) of a quantity by block; where the cases took turns, the median over these."""
+    of_turns = run.contrasts(base, other, name)
+    if of_turns is not None:
+        return of_turns.groupby(level="block").median()
+    return _logs_of_ratio(values(run, base, name), values(run, other, name))
 
 
 def _floor(run: Run, cases: tuple[int, int], name: str) -> float:

@@ -23,7 +23,7 @@ from bench.analysis.quantiles import Quantile, crossed, quantile
 from bench.analysis.resources import total_cpu
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
-from bench.text import duration, plain, quantity
+from bench.text import duration, plain, quantity, ratio_ends
 
 LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 
@@ -331,7 +331,7 @@ def ratio_text(ratio: Interval) -> str:
     """Return a ratio of two cases with its interval, where it has one: "× 1.53 [1.40, 1.66]"."""
     if math.isnan(ratio.middle):
         return ""
-    middle, low, high = (f"{end:.{2 if end < 10 else 1 if end < 100 else 0}f}" for end in ends_of(ratio))
+    middle, low, high = ratio_ends(*ends_of(ratio))
     return f"× {middle}" if math.isnan(ratio.low) else f"× {middle} [{low}, {high}]"
 
 

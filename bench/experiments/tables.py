@@ -260,7 +260,7 @@ def comparisons(run: Run) -> Iterator[Row]:
             yield {
                 "quantity": compared.quantity,
                 "compared": words,
-                "ratio [95 % CI]": _ranged(Interval(compared.ratio, compared.low, compared.high), "{:.2f}".format),
+                "ratio [95 % CI]": "{} [{}, {}]".format(*compared.ends) if compared.low > 0 else compared.ends[0],
                 "verdict": compared.verdict,
                 "starts needed to decide": str(compared.more_starts or ""),
             }

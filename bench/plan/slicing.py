@@ -1,6 +1,6 @@
 """Slices: cases whose processes live at once take turns, so that each is measured in the same state of the machine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -49,8 +49,3 @@ def split(cases: Sequence[Case]) -> tuple[list[int], list[int]]:
     places = range(len(cases))
     together = [place for place in places if not why_in_starts(cases[place])]
     return together, [place for place in places if place not in together]
-
-
-def pairs(rounds: Sequence[int]) -> Iterator[int]:
-    """Return for each round which pair of rounds, an order and its reverse, it belongs to, from 0."""
-    return ((number - 1) // 2 for number in rounds)

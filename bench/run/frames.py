@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
+from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run import merging, reply_streams, slices, start_values
@@ -134,7 +135,10 @@ class Run(Tables):
         return slices.values(self.stored_slices, self.samples, self.ledger)
 
     def contrasts(self, base: int, other: int, name: str) -> "pd.Series[float] | None":
-        """Return ln(other / base) of a quantity by block, from slices; None where these cases did not take turns."""
+        """Return ln(other / base) of a quantity from slices; None where these cases did not take turns.
+
+        Index: block and pair of rounds, see ``slices.contrasts``.
+        """
         if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
             return None
         return slices.contrasts(self.slices, base, other, name)
@@ -234,6 +238,9 @@ class Run(Tables):
         frame.loc[busiest.index, "client_cpu_share"] = busiest
         cases = frame["case"].map(self.case)
         frame["warm_up_ns"] = start_values.warm_up_ns(frame, cases, self.stored_samples, self.settlings)
+        rounds = self.stored_slices[self.stored_slices["round"] > slicing.WARM_UP]
+        begun = rounds.groupby("start")["begin_ns"].min()
+        frame.loc[begun.index, "warm_up_ns"] = begun
         return frame
 
     def shares(self, hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> "pd.Series[float]":

@@ -64,15 +64,12 @@ def values(slices: pd.DataFrame, samples: pd.DataFrame, ledger: pd.DataFrame) ->
 
 
 def contrasts(values: pd.DataFrame, base: int, other: int, name: str) -> "pd.Series[float]":
-    """Return ln(other / base) of a quantity by block: the median over pairs of rounds of the mean of both.
+    """Return ln(other / base) of a quantity for each pair of rounds, whose orders are each other's reverse.
 
-    values: as ``values`` returns them. The rounds of a pair have opposite orders, so that a drift cancels.
+    values: as ``values`` returns them. Index: block, pair. The mean over the pair's rounds: a linear drift cancels.
     """
     turns = values[values["round"] > slicing.WARM_UP]
-    logs = [
-        np.log(rows.set_index(["block", "round"])[name])
-        for rows in (turns[turns["case"] == case] for case in (other, base))
-    ]
-    ratio = (logs[0] - logs[1]).dropna().rename("ratio").reset_index()
-    pair = list(slicing.pairs(ratio["round"].to_list()))
-    return ratio.groupby(["block", pd.Series(pair, ratio.index, name="pair")])["ratio"].mean().groupby("block").median()
+    levels = [turns[turns["case"] == case].set_index(["block", "round"])[name] for case in (base, other)]
+    logs = (np.log(levels[1]) - np.log(levels[0])).dropna().rename("ratio").reset_index()
+    pairs = (logs["round"].astype(int) - 1) // 2
+    return logs["ratio"].groupby([logs["block"], pairs.rename("pair")]).mean()

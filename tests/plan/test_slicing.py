@@ -31,7 +31,3 @@ def test_each_case_is_alone_in_its_turn() -> None:
 def test_loads_that_need_a_window_of_their_own_take_no_turns() -> None:
     cases = [SOCKETS, replace(SOCKETS, load="open", offered_per_s=100.0), replace(SOCKETS, max_calls=100)]
     assert [bool(slicing.why_in_starts(case)) for case in cases] == [False, True, True]
-
-
-def test_a_pair_of_rounds_is_an_order_and_its_reverse() -> None:
-    assert list(slicing.pairs([1, 2, 3, 4])) == [0, 0, 1, 1]

@@ -1,9 +1,10 @@
 """Panels that compare one case with another, and with itself (A/A)."""
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from bench.analysis.comparison import DIFFERENT, MARGIN, SAME
+from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, effect, ratios
 from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
@@ -31,16 +32,18 @@ VERDICT_COLOURS = {DIFFERENT: SYSTEM_COLOURS[3], SAME: SYSTEM_COLOURS[2]}
 
 
 def by_block(run: Run, axes: Axes) -> None:
-    """Draw the median RTT of each start, block by block: a disturbance of a block affects all its cases."""
-    for case, colour in COLOURS.items():
-        rows = run.starts_of(case).sort_values("block")
-        axes.plot(rows["block"] + 1, rows[column(0.5)], color=colour, marker=MARKERS[case], ms=6, lw=1.2,
-                  label=_label(run, case))  # fmt: skip
-    log_axis(axes.yaxis)
+    """Draw the ratio of the median RTT in each block, B over A and A again over A, with both intervals."""
+    for case, name in ((AGAIN, "A again / A"), (B, "B / A")):
+        logs, found = ratios(run, A, case, column(0.5)), effect(run, A, case, column(0.5))
+        if found.has_ends:
+            axes.axhspan(found.low, found.high, color=COLOURS[case], alpha=0.25, lw=0)
+        axes.plot(logs.index + 1, np.exp(logs), MARKERS[case], color=COLOURS[case], ms=5, label=name)
+    axes.axhline(1, color=GREY, lw=1, zorder=0.5)
+    log_axis(axes.yaxis, "{:g}".format)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("block: each case once, in random order")
-    axes.set_ylabel("median RTT of a start")
-    axes.set_title("Median RTT of each start, block by block")
+    axes.set_xlabel("block: fresh processes of each case; band: 95 % confidence interval")
+    axes.set_ylabel("ratio of median RTT")
+    axes.set_title("Ratio of the median RTT in each block")
 
 
 def _label(run: Run, case: int) -> str:
@@ -55,7 +58,7 @@ def verdicts(run: Run, axes: Axes) -> None:
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
     for y, (_, ratio) in enumerate(rows):
         drawn = Look(VERDICT_COLOURS.get(ratio.verdict, GREY), "D")
-        interval_row(axes, y, (ratio.ratio, ratio.low, ratio.high), drawn, f"{ratio.ratio:.2f}  {ratio.verdict}")
+        interval_row(axes, y, (ratio.ratio, ratio.low, ratio.high), drawn, f"{ratio.ends[0]}  {ratio.verdict}")
     ratio_axis(axes)
     name_rows(axes, [name for name, _ in rows], fontsize=9)
     axes.set_xlabel(f"ratio with its confidence interval; grey band: the margin of {100 * MARGIN:g} %")

@@ -3,13 +3,15 @@
 import math
 
 import numpy as np
+import pandas as pd
 
 from bench.analysis import budget, verdicts
-from bench.analysis.comparison import DIFFERENT, SAME, Comparison
+from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, Comparison, ratios
+from bench.analysis.turns import awake, interference
 from bench.experiments.compare.findings import A, B, pairs
 from bench.run.frames import Run, column
 from bench.stats import Array, variance
-from bench.text import listed
+from bench.text import listed, ratio_ends
 
 
 def resolution(run: Run) -> str:
@@ -32,37 +34,65 @@ def conclusion(run: Run) -> str:
 
 
 def _said(comparison: Comparison) -> str:
-    has_interval = not math.isnan(comparison.low)
-    interval = (
-        f"95 % CI {comparison.low:.2f} to {comparison.high:.2f}" if has_interval else "no 95 % CI from so few starts"
-    )
+    ratio, low, high = comparison.ends
+    interval = "no 95 % CI from so few starts" if math.isnan(comparison.low) else f"95 % CI {low} to {high}"
     if comparison.verdict == DIFFERENT:
         better = (comparison.ratio > 1) == comparison.more_is_better
-        verdict = "better" if better else "worse"
-        return f"{comparison.quantity}: B has {comparison.ratio:.2f} times the value of A ({interval}): **{verdict}**."
+        verdict = f"**{'better' if better else 'worse'}**"
+        verdict += f", by less than {MARGIN:.0%}" if comparison.is_small else ""
+        return f"{comparison.quantity}: B has {ratio} times the value of A ({interval}): {verdict}."
     if comparison.verdict == SAME:
         return f"{comparison.quantity}: no practical difference ({interval})."
     more = f"; about {comparison.more_starts} starts would decide" if comparison.more_starts else ""
     return f"{comparison.quantity}: inconclusive ({interval}){more}."
 
 
+def turns(run: Run) -> str:
+    """Return what taking turns did to the cases: interference, and the CPU time of those that slept; "" without it."""
+    found = interference(run) if len(run.stored_slices) else {}
+    if not found:
+        return "Every start had a window of its own."
+    worst = max(found, key=lambda case: abs(math.log(found[case].middle)))
+    level, low, high = ratio_ends(*(getattr(found[worst], end) for end in ("middle", "low", "high")))
+    ends = f" (95 % CI {low} to {high})" if found[worst].has_ends else ""
+    return (
+        f"Interference: in its slices {run.labels[worst]} has {level} times the median RTT{ends} that it has when the "
+        f"others sleep for longer, the largest of {len(found)} cases. While they slept, the processes of a case used at"
+        f" most {awake(run).max():.2%} of a CPU."
+    )
+
+
 def effort(run: Run) -> str:
-    """Return the share of the variance between starts, and the detectable difference."""
+    """Return the share of the variance between starts, or between blocks, and the detectable difference."""
+    between, share = (
+        _between_starts(run) if (turns := run.contrasts(A, B, column(0.5))) is None else _between_blocks(turns)
+    )
+    unit, inner = ("starts", "calls") if turns is None else ("blocks", "slices in each")
+    advice = f"add {unit}, not {inner}" if share > 0.5 else f"more {inner} help as much as more {unit}"
+    deviation = float(ratios(run, A, B, column(0.5)).std())
+    now, four = (variance.detectable(deviation, starts) for starts in (run.plan.starts, 4 * run.plan.starts))
+    return (
+        f"Share of the variance between {unit}: {between}. To detect a smaller difference, {advice}. With "
+        f"{run.plan.starts} starts per case the smallest detectable difference of the p50 is {now:.1%}, with "
+        f"{4 * run.plan.starts} starts {four:.1%}."
+    )
+
+
+def _between_blocks(turns: "pd.Series[float]") -> tuple[str, float]:
+    """Return the share of the blocks in the variance of the ratio, in words and as a number."""
+    of_blocks = [logs.to_numpy() for _, logs in turns.groupby(level="block")]
+    share = variance.nested([logs for logs in of_blocks if len(logs) > 1] or [np.zeros(2)] * 2).share
+    return f"{share:.0%} of that of the ratio", share
+
+
+def _between_starts(run: Run) -> tuple[str, float]:
+    """Return the share of the starts in the variance of each case, in words, and the larger one."""
     shares = {}
     for case in (A, B):
         rows = run.samples_of(case, warm=True, headline=True)
         parts = [_parts(values["rtt_ns"].to_numpy()) for _, values in rows.groupby("start")]
         shares[run.labels[case]] = variance.nested([medians for medians in parts if len(medians) > 1]).share
-    spread = run.starts.groupby(["block", "case"])[column(0.5)].first().unstack()
-    deviation = float(np.log(spread[B] / spread[A]).dropna().std())
-    between = listed(f"{share:.0%} ({label})" for label, share in shares.items())
-    advice = "add starts, not calls" if max(shares.values()) > 0.5 else "longer windows help as much as more starts"
-    now, four = (variance.detectable(deviation, starts) for starts in (run.plan.starts, 4 * run.plan.starts))
-    return (
-        f"Share of the variance between starts: {between}. To detect a smaller difference, {advice}. With "
-        f"{run.plan.starts} starts per case the smallest detectable difference of the p50 is {now:.1%}, with "
-        f"{4 * run.plan.starts} starts {four:.1%}."
-    )
+    return listed(f"{share:.0%} ({label})" for label, share in shares.items()), max(shares.values())
 
 
 def _parts(values: Array) -> Array:
