@@ -178,17 +178,20 @@ class WireLoad:
             [(connection, connection.talk(self._script.turns(1), sent, received, NEVER_NS))],
             persistent=False,
         ).run()
+        connection.calls = 0
         return received[0] - sent[0]
 
     def load(self, at_ns: int, until_ns: int) -> None:
-        """Make the calls of the window; those of an open load may be sent late, by a fifth of it."""
+        """Make the calls of the window, or more in another slice of it; an open load's may be late by a fifth of it."""
         if self._due is not None:
             return self._opened(self._due, begin(self._due, at_ns, until_ns))
         pairs = list(zip(self.connections, self._times, strict=True))
         turns = self._script.turns
         for connection in self.connections:
             connection.renew()
-        return ConnectionLoop(self._poller, ((a, a.talk(turns(len(b[0])), *b, until_ns)) for a, b in pairs)).run()
+        return ConnectionLoop(
+            self._poller, ((a, a.talk(turns(len(b[0]), a.calls), *b, until_ns)) for a, b in pairs)
+        ).run()
 
     def _opened(self, due: "array[int]", limit_ns: int) -> None:
         idle, turns = deque[Step](), self._script.turns(len(due))

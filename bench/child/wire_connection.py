@@ -47,9 +47,9 @@ class Script:
         self.verified: list[bytes | None] = [None] * len(payloads)
         self.most = [READ_BYTES] * len(payloads)  # to read at once: a verified response and, were it there, one byte
 
-    def turns(self, count: int) -> Iterable[Turn]:
-        """Return ``count`` numbered requests that rotate through the payloads."""
-        return zip(range(count), itertools.cycle(enumerate(self.requests)))
+    def turns(self, count: int, first: int = 0) -> Iterable[Turn]:
+        """Return numbered requests from ``first`` up to ``count`` that rotate through the payloads."""
+        return zip(range(first, count), itertools.cycle(enumerate(self.requests)))
 
 
 class Connection:

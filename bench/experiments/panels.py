@@ -83,14 +83,14 @@ def caption(run: Run) -> str:
     cases, machine = run.cases, run.manifest["machine"]
     n = cases.loc[cases["system"] != "loopback", "n"].sum()
     what = "stored messages" if (cases["load"] == "reply_stream").any() else "calls after the warm-up"
-    amount = f"windows of {run.plan.window_s:g} s; n = {n:,} {what}"
+    amount = f"{run.plan.windows}; n = {n:,} {what}"
     if len(run.sessions):
         what = "connections" if run.find(load="reconnect") else "client processes"
         processes = f"n = {len(run.sessions):,} {what} with {run.sessions['calls'].sum():,} calls"
         amount = f"{amount}; {processes}" if n else processes
     if len(run.attempts):
         requests = int(run.ledger["scheduled"].sum())
-        amount = f"windows of {run.plan.window_s:g} s; n = {requests:,} requests with {len(run.attempts):,} attempts"
+        amount = f"{run.plan.windows}; n = {requests:,} requests with {len(run.attempts):,} attempts"
     sizes = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
     payload = listed(sizes) if len(sizes) < 8 and not len(run.sessions) else f"{sizes[0]} to {sizes[-1]}"
     places = listed(cases["placement"].unique())

@@ -50,6 +50,13 @@ class Plan:
         """How many slices each case has in a block: an even number, as each order is followed by its reverse."""
         return max(2, 2 * round(self.window_s / self.slice_s / 2)) if self.slice_s else 0
 
+    @property
+    def windows(self) -> str:
+        """What each start measures, in words."""
+        if self.slice_s:
+            return f"{self.rounds} slices of {1000 * self.slice_s:g} ms in each"
+        return f"windows of {self.window_s:g} s"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as JSON holds it."""
         return json.loads(json.dumps(asdict(self)))

@@ -33,7 +33,7 @@ def turns(cases: int, rounds: int, block: int, seed: int) -> list[Turn]:
 
 def why_in_starts(case: Case) -> str:
     """Return why a case is measured in starts of its own, where others take turns; "" where it takes turns too."""
-    if case.load != "closed" or case.calls_per_connection:
+    if case.load != "closed" or case.calls_per_connection or case.outstanding > 1 or case.large_bytes:
         return "its load needs a window of its own"
     if case.is_short:
         return "it makes few calls"

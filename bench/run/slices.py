@@ -22,7 +22,7 @@ def number_of_calls(samples: pd.DataFrame, slices: pd.DataFrame) -> Array:
 
 
 def is_warm(samples: pd.DataFrame, slices: pd.DataFrame) -> "npt.NDArray[np.bool_]":
-    """Return which calls count: those of the rounds, without the first ``DROPPED`` of each slice, or half of few.
+    """Return which calls count: those of the rounds, without the first ``DROPPED`` of each slice, or a quarter of few.
 
     samples: with ``slice``, in the order of sending in each start.
     """
@@ -32,7 +32,7 @@ def is_warm(samples: pd.DataFrame, slices: pd.DataFrame) -> "npt.NDArray[np.bool
     place = places - np.maximum.accumulate(np.where(begins, places, 0))
     rows = slices.set_index(["start", "number"])[["round", "calls"]]
     of_call = rows.reindex(pd.MultiIndex.from_arrays([samples["start"], samples["slice"]]))
-    enough = place >= np.minimum(DROPPED, of_call["calls"].to_numpy() // 2)
+    enough = place >= np.minimum(DROPPED, of_call["calls"].to_numpy() // 4)
     counts = of_call["round"].to_numpy() > slicing.WARM_UP
     return np.asarray(enough & counts)
 
@@ -46,7 +46,7 @@ def values(slices: pd.DataFrame, samples: pd.DataFrame, ledger: pd.DataFrame) ->
     counted = samples[samples["slice"] >= 0]
     by_slice = counted.groupby(["start", "slice"], sort=False)
     place = by_slice.cumcount()
-    kept = counted[place >= np.minimum(DROPPED, by_slice["rtt_ns"].transform("size") // 2)]
+    kept = counted[place >= np.minimum(DROPPED, by_slice["rtt_ns"].transform("size") // 4)]
     groups = kept.groupby(["start", "slice"])
     of_calls = pd.DataFrame({
         "p50_rtt_us": groups["rtt_ns"].quantile(0.5, interpolation="lower") / 1e3,

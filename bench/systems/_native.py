@@ -94,7 +94,8 @@ class Load:
         self._address, self._options, self._payloads = address, options, payloads
         self._callers = callers
         self._words = ["client", callers, most_calls, len(payloads), len(payloads[0])]
-        self._calls: list[int] = []
+        self._calls = [0] * callers  # whose times the program still has
+        self._times = [array("q") for _ in range(2 * callers)]
 
     def _start(self, words: list[object]) -> Program:
         """Start the program with these words, and the system's own behind them."""
@@ -113,13 +114,21 @@ class Load:
         return int(first_ns)
 
     def load(self, at_ns: int, until_ns: int) -> None:
-        """Let the program make its calls."""
+        """Let the program make its calls, in one window or in several slices."""
+        self._take_times()
         self._program.write(b"%d %d\n" % (at_ns, until_ns))
         self._calls = [int(word) for word in self._program.hear("done")]
 
     def report(self) -> LoadReport:
         """Return the number of calls, and the send and receive times of each caller."""
-        return LoadReport(sum(self._calls), [self._program.read(calls) for calls in self._calls for _ in range(2)])
+        self._take_times()
+        return LoadReport(sum(map(len, self._times)) // 2, self._times)
+
+    def _take_times(self) -> None:
+        """Take over the times that the program has: sent and received by each caller."""
+        for place, times in enumerate(self._times):
+            times.extend(self._program.read(self._calls[place // 2]))
+        self._calls = [0] * self._callers
 
     def close(self) -> None:
         """End the program, and with it its connections."""

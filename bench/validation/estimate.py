@@ -102,11 +102,6 @@ def described(plan: Plan) -> str:
     """Return a description of the plan with its expected duration."""
     processes = max(len(case.sessions) for case in plan.cases)
     what = "connections" if any(case.load == "reconnect" for case in plan.cases) else "client processes"
-    windows = f"{processes} {what} in each" if processes else f"windows of {plan.window_s:g} s"
+    windows = f"{processes} {what} in each" if processes else plan.windows
     starts = f"{len(plan.cases)} cases x {counted(plan.starts, 'start')}, {windows}"
-    if plan.slice_s:
-        starts = (
-            f"{counted(plan.starts, 'block')} of {len(plan.cases)} cases that take turns, each {plan.rounds} slices of "
-        )
-        starts += f"{1000 * plan.slice_s:g} ms in a block"
     return "; ".join([f"{starts}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])
