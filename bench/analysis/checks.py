@@ -346,7 +346,7 @@ def samples(run: Run) -> Check:
 
 def starts(run: Run) -> Check:
     """9. All planned starts are there, and at least 6 of each case, so that an interval of the median exists."""
-    fewest, planned = int(run.cases["starts"].min()), run.plan.starts * len(run.plan.cases)
+    fewest, planned = int(run.cases["starts"].min()), run.plan.all_starts
     if len(run.ledger) < planned:
         advice = "the run was interrupted: measure the rest with -p resume true"
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are complete", advice)

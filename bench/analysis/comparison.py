@@ -232,7 +232,8 @@ def values(run: Run, case: int, name: str) -> "pd.Series[float]":
         quantity = ends + rows[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
     else:
         quantity = rows[name]
-    return quantity.set_axis(rows["block"])
+    by_block = quantity.set_axis(rows["block"])
+    return by_block if by_block.index.is_unique else by_block.groupby(level="block").median()
 
 
 def _baseline(run: Run, case: int, name: str) -> float:

@@ -150,7 +150,7 @@ def _load(notebook: str, source: str) -> Run:
 @contextmanager
 def _progress(plan: Plan) -> Iterator[Any]:
     """Show a bar while measuring takes longer than two seconds, where a person can see it."""
-    total = plan.starts * len(plan.cases)
+    total = plan.all_starts
     with _bar(total, estimate.expected_s(plan)) as bar:
 
         def step(case: Case) -> None:

@@ -8,7 +8,6 @@ from bench.measurement import machine, slices, versions
 from bench.measurement.hosts.host import HERE
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
-from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run import start_record, stored
@@ -36,16 +35,12 @@ def run(
         with Routers() as routers:
             if done:
                 check_hosts(folder, plan, routers)
-            for block, starts in plan.blocks():
-                together, others = _in_turns(plan, starts)
-                if not done.issuperset(start for start, _ in together):
-                    _together(folder, plan, block, together, routers)
-                for start, index in others:
-                    if start not in done:
-                        _one(folder, plan, start, block, index, routers)
-                    progress(plan.cases[index])
-                for _, index in together:
-                    progress(plan.cases[index])
+            for block, parts in plan.blocks():
+                for part in parts:
+                    if not done.issuperset(start for start, _ in part):
+                        (_together if len(part) > 1 else _one)(folder, plan, block, part, routers)
+                    for _, index in part:
+                        progress(plan.cases[index])
         folder.update(finished=True)
     return folder
 
@@ -93,22 +88,15 @@ def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     )
 
 
-def _in_turns(plan: Plan, starts: list[Numbered]) -> tuple[list[Numbered], list[Numbered]]:
-    """Return the starts of a block whose cases take turns, and those that have a window of their own."""
-    if not plan.slice_s:
-        return [], starts
-    together = [one for one in starts if not slicing.why_in_starts(plan.cases[one[1]])]
-    return together, [one for one in starts if one not in together]
-
-
-def _together(folder: Folder, plan: Plan, block: int, starts: list[Numbered], routers: Routers) -> None:
-    """Measure the cases of a block that take turns and store them, or store which failed and why."""
-    cases = [plan.cases[index] for _, index in starts]
+def _together(folder: Folder, plan: Plan, block: int, part: list[Numbered], routers: Routers) -> None:
+    """Measure the cases of a group that take turns and store them, or store which failed and why."""
+    cases = [plan.cases[index] for _, index in part]
     try:
-        records = slices.measure(plan, cases, block, [plan.seed + start for start, _ in starts], routers)
+        records = slices.measure(plan, cases, block, [plan.seed + start for start, _ in part], routers)
     except slices.ResidentFailedError as error:
-        raise _failed(folder, plan, *starts[error.place], error) from error
-    for (start, index), case, measured in zip(starts, cases, records, strict=True):
+        raise _failed(folder, plan, *part[error.place], error) from error
+    for (start, index), case, measured in zip(part, cases, records, strict=True):
+        measured.ledger["turns_with"] = part[0][0]
         folder.append(start, start_record.tables(start, block, index, case, measured))
 
 
@@ -119,8 +107,9 @@ def _failed(folder: Folder, plan: Plan, start: int, index: int, error: SystemFai
     return SystemFailedError(f"{describe(plan.cases[index])}: {error} ({kept})")
 
 
-def _one(folder: Folder, plan: Plan, start: int, block: int, index: int, routers: Routers) -> None:
+def _one(folder: Folder, plan: Plan, block: int, part: list[Numbered], routers: Routers) -> None:
     """Measure one start and store it, or store why it failed."""
+    ((start, index),) = part
     case = plan.cases[index]
     try:
         measured = measure(case, plan.window_s, plan.seed + start, routers)

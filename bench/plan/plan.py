@@ -1,12 +1,14 @@
 """A plan: the cases of an experiment, their number of starts and window; fixed before the first start."""
 
 import hashlib
+import itertools
 import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from bench.plan import slicing
 from bench.plan.case import Case
 
 
@@ -34,16 +36,30 @@ class Plan:
 
     def order(self) -> Iterator[tuple[int, int, int]]:
         """Yield (start, block, case index): every case once per block, in random order fixed by the seed."""
-        for block, starts in self.blocks():
-            yield from ((start, block, case) for start, case in starts)
+        for block, parts in self.blocks():
+            yield from ((start, block, case) for part in parts for start, case in part)
 
-    def blocks(self) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-        """Yield each block with its starts in their order: (start, case index)."""
-        chance = random.Random(self.seed)
-        indices = list(range(len(self.cases)))
+    def blocks(self) -> Iterator[tuple[int, list[list[tuple[int, int]]]]]:
+        """Yield each block with its parts in random order: (start, case index) of what is measured at once.
+
+        That is one start, or all starts of a group whose cases take turns. The baseline is in each group.
+        """
+        chance, parts = random.Random(self.seed), self._parts
         for block in range(self.starts):
-            chance.shuffle(indices)
-            yield block, [(block * len(indices) + place, case) for place, case in enumerate(indices)]
+            chance.shuffle(parts)
+            numbers = itertools.count(block * sum(map(len, parts)))
+            yield block, [[(next(numbers), case) for case in part] for part in parts]
+
+    @property
+    def _parts(self) -> list[list[int]]:
+        together = slicing.groups(self.cases) if self.slice_s else []
+        apart = set(range(len(self.cases))).difference(*together)
+        return [*together, *([case] for case in sorted(apart))]
+
+    @property
+    def all_starts(self) -> int:
+        """How many starts the plan has in all."""
+        return self.starts * sum(map(len, self._parts))
 
     @property
     def rounds(self) -> int:

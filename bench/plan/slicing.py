@@ -7,6 +7,8 @@ from typing import NamedTuple
 from bench.plan.case import Case
 
 WARM_UP = 0  # the round that warms up
+BASELINE = "sockets"
+MOST = 8  # cases whose processes live at once
 STRETCH = 3  # slices in a row of the case that is measured alone; the last one counts
 
 
@@ -44,8 +46,31 @@ def why_in_starts(case: Case) -> str:
     return ""
 
 
-def split(cases: Sequence[Case]) -> tuple[list[int], list[int]]:
-    """Return the places of the cases that take turns, and of those that are measured in starts of their own."""
-    places = range(len(cases))
-    together = [place for place in places if not why_in_starts(cases[place])]
-    return together, [place for place in places if place not in together]
+def groups(cases: Sequence[Case]) -> list[list[int]]:
+    """Return the places of the cases that take turns, in groups of at most ``MOST``; none of fewer than two cases.
+
+    More than that are grouped by what they have in common beside the system and the number of clients. The first of
+    each family, of raw sockets if they are there, is in each of its groups: the others are compared with it.
+    """
+    together = [place for place, case in enumerate(cases) if not why_in_starts(case)]
+    if len(together) <= MOST:
+        return [together] if len(together) > 1 else []
+    families: dict[object, list[int]] = {}
+    for place in together:
+        of = cases[place]
+        families.setdefault((of.transport, of.payload_bytes, of.placement, of.engine, of.message), []).append(place)
+    made: list[list[int]] = []
+    for family in sorted(families.values(), key=len, reverse=True):
+        base, *others = sorted(family, key=lambda place: (cases[place].system != BASELINE, place))
+        for first in range(0, max(1, len(others)), MOST - 1):
+            _join(made, [base, *others[first : first + MOST - 1]])
+    return [group for group in made if len(group) > 1]
+
+
+def _join(made: list[list[int]], group: list[int]) -> None:
+    """Add a group to those that are made: to one that has room for all of it, or as a new one."""
+    for other in made:
+        if len(other) + len(group) <= MOST and not set(other) & set(group):
+            other += group
+            return
+    made.append(group)

@@ -39,7 +39,7 @@ def _row(folder: Folder) -> dict[str, Any] | None:
     except (DataError, KeyError, TypeError) as reason:
         print(f"left out {folder.id}: {reason}", file=sys.stderr)
         return None
-    planned = plan.starts * len(plan.cases)
+    planned = plan.all_starts
     machine = manifest["machine"]["machine_id"]
     values = (plan.notebook, plan.profile, len(plan.cases), len(done), planned, manifest["finished"], machine)
     return dict(zip(_COLUMNS, (folder.id, manifest["created"], *values), strict=True))

@@ -299,6 +299,9 @@ LEDGER = _schema(
         ),
         _field("tcp_time_wait", pa.int64(), "1", "TCP sockets in TIME_WAIT: change in the window, whole namespace"),
         _field(
+            "turns_with", pa.int32(), "", "first start of the group in which the case took turns; null: it took none"
+        ),
+        _field(
             "asleep_s", pa.float64(), "s", "how long its processes slept while other cases had their slices; else null"
         ),
         _field("asleep_cpu_ns", pa.int64(), "ns", "CPU time that they used meanwhile, a shared router's left out"),

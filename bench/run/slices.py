@@ -42,7 +42,7 @@ def values(slices: pd.DataFrame, samples: pd.DataFrame, ledger: pd.DataFrame) ->
 
     samples: with ``slice`` and ``warm``. Of a slice in which a case was measured alone the calls count as elsewhere.
     """
-    frame = slices.join(ledger[["block", "case"]], on="start")
+    frame = slices.join(ledger[["block", "case", "turns_with"]], on="start")
     counted = samples[samples["slice"] >= 0]
     by_slice = counted.groupby(["start", "slice"], sort=False)
     place = by_slice.cumcount()
@@ -66,10 +66,24 @@ def values(slices: pd.DataFrame, samples: pd.DataFrame, ledger: pd.DataFrame) ->
 def contrasts(values: pd.DataFrame, base: int, other: int, name: str) -> "pd.Series[float]":
     """Return ln(other / base) of a quantity for each pair of rounds, whose orders are each other's reverse.
 
-    values: as ``values`` returns them. Index: block, pair. The mean over the pair's rounds: a linear drift cancels.
+    values: as ``values`` returns them. Index: block, pair. The mean over the pair's rounds: a linear drift cancels. Of
+    cases that took no turns with each other it is the difference of their contrasts with a case that did with both.
     """
     turns = values[values["round"] > slicing.WARM_UP]
-    levels = [turns[turns["case"] == case].set_index(["block", "round"])[name] for case in (base, other)]
+    direct = _direct(turns, base, other, name)
+    if len(direct):
+        return direct
+    for third in turns["case"].unique():
+        parts = [_direct(turns, int(third), case, name).groupby(level="block").median() for case in (base, other)]
+        if len(logs := (parts[1] - parts[0]).dropna()):
+            return pd.concat({0: logs}, names=["pair"]).swaplevel()
+    return direct
+
+
+def _direct(turns: pd.DataFrame, base: int, other: int, name: str) -> "pd.Series[float]":
+    """Return the contrasts of two cases in the groups that have both."""
+    place = ["block", "turns_with", "round"]
+    levels = [turns[turns["case"] == case].set_index(place)[name] for case in (base, other)]
     logs = (np.log(levels[1]) - np.log(levels[0])).dropna().rename("ratio").reset_index()
     pairs = (logs["round"].astype(int) - 1) // 2
     return logs["ratio"].groupby([logs["block"], pairs.rename("pair")]).mean()

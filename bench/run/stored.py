@@ -72,7 +72,7 @@ def find(name: str) -> Folder:
 
 def unfinished(plan: Plan) -> Folder | None:
     """Return the latest run of exactly this plan that lacks starts and is not being measured now, or None."""
-    planned = plan.starts * len(plan.cases)
+    planned = plan.all_starts
     for folder in reversed(all_runs()):
         is_same = folder.id.split("-")[2:3] == [plan.hash8]
         if is_same and len(folder.done()) < planned and not folder.is_being_measured():

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from dataclasses import replace
 
 from bench import systems
 from bench.child import generators
@@ -44,15 +45,17 @@ def blocks_in(plan: Plan, seconds: float) -> int:
 
 
 def _block_s(plan: Plan) -> float:
-    """Return how long a block takes: all starts one after another, or those in slices at once."""
-    together, apart = slicing.split(plan.cases) if plan.slice_s else ([], range(len(plan.cases)))
-    apart_s = sum(_start_s(plan.cases[place], plan.window_s) for place in apart)
-    if not together:
-        return apart_s
-    cases = [plan.cases[place] for place in together]
+    """Return how long a block takes: its starts one after another, those of a group at once."""
+    ((_, parts),) = replace(plan, starts=1).blocks()
+    return sum(_part_s(plan, [plan.cases[index] for _, index in part]) for part in parts)
+
+
+def _part_s(plan: Plan, cases: list[Case]) -> float:
+    if len(cases) == 1:
+        return _start_s(cases[0], plan.window_s)
     slices = (plan.rounds + 1) * len(cases) + slicing.STRETCH
     processes_s = sum(_process_s(case) * (1 + case.processes) for case in cases) / min(2, os.cpu_count() or 1)
-    return apart_s + slices * (plan.slice_s + SWITCH_S) + processes_s + BLOCK_S
+    return slices * (plan.slice_s + SWITCH_S) + processes_s + BLOCK_S
 
 
 def _start_s(case: Case, window_s: float) -> float:

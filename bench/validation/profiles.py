@@ -73,8 +73,7 @@ def in_slices(plan: Plan, slice_s: float, starts: object = None, window_s: objec
     Without ``window_s`` each case has ``ROUNDS`` slices in a block; without ``starts`` there are as many blocks as the
     profile has time for.
     """
-    together, _ = slicing.split(plan.cases)
-    if not slice_s or len(together) < 2:
+    if not slice_s or not slicing.groups(plan.cases):
         return plan
     length_s = ROUNDS * slice_s if parameters.literal(window_s) is None else plan.window_s
     sliced = replace(plan, slice_s=slice_s, window_s=length_s)

@@ -31,3 +31,14 @@ def test_each_case_is_alone_in_its_turn() -> None:
 def test_loads_that_need_a_window_of_their_own_take_no_turns() -> None:
     cases = [SOCKETS, replace(SOCKETS, load="open", offered_per_s=100.0), replace(SOCKETS, max_calls=100)]
     assert [bool(slicing.why_in_starts(case)) for case in cases] == [False, True, True]
+
+
+def test_more_cases_than_can_live_at_once_are_in_groups_with_their_baseline() -> None:
+    systems = ["zeromq", "sockets", "nng", "redis", "http_stdlib", "grpc_sync", "pyro5", "thrift", "rpyc"]
+    cases = [Case(system, transport) for transport in ("tcp", "ipc") for system in systems]
+    groups = slicing.groups(cases)
+    assert set().union(*groups) == set(range(18)) and all(len(group) <= slicing.MOST for group in groups)
+    for group in groups:
+        transports = {cases[place].transport for place in group}
+        assert {cases[place].transport for place in group if cases[place].system == "sockets"} == transports
+    assert slicing.groups(cases[:1]) == [] and slicing.groups(cases[:8]) == [list(range(8))]

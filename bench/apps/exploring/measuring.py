@@ -111,7 +111,7 @@ class Measurement:
 
     def _tell(self) -> None:
         """Report the progress of the measurement until it has ended: complete starts, time of the current one."""
-        total = self.plan.starts * len(self.plan.cases)
+        total = self.plan.all_starts
         each_s = max(0.1, expected_s(self.plan) / total)
         share = 0.0
         while not self._ended.wait(TICK_S):
