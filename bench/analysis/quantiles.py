@@ -54,8 +54,7 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
         return Quantile(*stats.across_starts(by_start), STARTS, needed, len(calls))
     if len(calls) < needed:
         return Quantile(math.nan, math.nan, math.nan, "", needed, len(calls))
-    worth = sum(intervals.effective_size(rows.to_numpy()) for _, rows in calls.groupby(level=0))
-    ends = intervals.quantile_interval(calls.to_numpy(), p, worth) or (math.nan, math.nan)
+    ends = intervals.quantile_interval(calls.to_numpy(), p, calls.index.to_numpy()) or (math.nan, math.nan)
     return Quantile(stats.quantile(calls.to_numpy(), p), *ends, CALLS, needed, len(calls))
 
 
@@ -68,7 +67,7 @@ def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quant
 
 
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":
-    """Return a kind of time of all calls of a case after the warm-up, in us; index: start.
+    """Return a kind of time of all calls of a case after the warm-up, in us, in the order of sending; index: start.
 
     Of several hosts only those of the hosts that quantiles describe. Where hosts kept samples, a random sample of these
     calls; lags of idle connections only of processes that sent all.
