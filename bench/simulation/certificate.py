@@ -95,7 +95,7 @@ def within_a_start(p: float, rho: float, runs: int) -> Line:
 def bursts(chance: np.random.Generator, n: int, length: int, share: float) -> Array:
     """Return a series of which a share is slow, in bursts: others are below ``QUICK_US``, slow ones above it.
 
-    What the calls of a burst take beyond ``QUICK_US`` is exponential with a mean of half of it, one value for the burst.
+    What the calls of a burst take beyond ``QUICK_US`` is one value for all, exponential with a mean of half of it.
     """
     begins = chance.random(n + length - 1) < 1 - (1 - share) ** (1 / length)
     is_slow = np.convolve(begins, np.ones(length), "valid") > 0.5

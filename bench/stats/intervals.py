@@ -54,7 +54,7 @@ def quantile_interval(values: Array, p: float, starts: Array | None = None) -> t
     quantile and at both ends (``clustering``).
     """
     series = np.asarray(values)
-    edges = np.flatnonzero(np.diff(starts)) + 1 if starts is not None and len(series) else []
+    edges = np.flatnonzero(np.diff(np.zeros(len(series)) if starts is None else starts)) + 1
     ordered, bursts = np.sort(series), clustering(np.split(series > quantile(series, p), edges))
     first = _order_statistics(ordered, p, bursts)
     if first is None:

@@ -58,7 +58,7 @@ def test_broken_verdicts_get_no_certificate(monkeypatch):
     monkeypatch.setattr(
         intervals, "paired_shift", lambda d: intervals.Interval(float(np.median(d)), d.min(), d.min() + 1e-9, 0.95)
     )
-    monkeypatch.setattr(stats, "across_starts", lambda values: (values or [0.0])[:1] * 3)
+    monkeypatch.setattr(stats, "across_starts", lambda values: stats.Spread(*(values or [0.0])[:1] * 3))
     failed = {line.tried for line in certificate.verdicts(10) if not line.passed}
     assert {name.split(" ")[0] for name in failed} >= {"range", "effect", "A"}
 
