@@ -58,11 +58,15 @@ class Spread(NamedTuple):
         return self.levels or (self.middle,)
 
     def values(self, text: Callable[[float], str]) -> str:
-        """Return the median in words, or both levels: "24.4 µs or 35.8 µs"."""
-        return " or ".join(dict.fromkeys(map(text, self.medians)))
+        """Return the median in words, or both levels: "24.4 or 35.8 µs"."""
+        first, *second = dict.fromkeys(map(text, self.medians))
+        if not second:
+            return first
+        number, _, unit = first.partition(" ")
+        return f"{number if unit == second[0].partition(' ')[2] else first} or {second[0]}"
 
     def words(self, text: Callable[[float], str], *notes: str) -> str:
-        """Return the median in words, or both levels with what they are: "24.4 µs or 35.8 µs (two levels)".
+        """Return the median in words, or both levels with what they are: "24.4 or 35.8 µs (two levels)".
 
         notes: what is said of the value in the same brackets.
         """

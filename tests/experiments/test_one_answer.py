@@ -102,8 +102,8 @@ def test_openloads_mean_response_time_is_one_number_in_score_and_table():
     run = reference("openload")
     table = openload.utilization(run)
     for question in ("openload q1", "openload q2"):
-        value = questions.measured(run, questions.find(question))[0]
-        assert f"| {duration(1e3 * value)} |" in table
+        answer = questions.measured(run, questions.find(question)).times(1e3)
+        assert f"| {answer.values(duration)} |" in table
 
 
 def test_calibrations_sentence_and_the_card_report_one_lateness():

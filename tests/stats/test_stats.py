@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bench import stats
+from bench.text import duration
 
 
 @pytest.mark.parametrize("n", range(1, 60))
@@ -41,8 +42,9 @@ def test_range_over_starts():
 def test_a_median_between_two_levels_is_named_as_both():
     thrift = stats.across_starts([23.4, 43.6, 24.4, 36.9, 24.4, 35.8])  # two speeds of a machine
     assert thrift.levels == thrift.medians == (24.4, 35.8) and thrift.middle == pytest.approx(30.1)
-    assert thrift.words("{:g} µs".format) == "24.4 µs or 35.8 µs (two levels)"
+    assert thrift.words("{:g} µs".format) == "24.4 or 35.8 µs (two levels)"
     assert thrift.words("{:g}".format, "median") == "24.4 or 35.8 (two levels; median)"
+    assert stats.across_starts([900, 1500]).values(duration) == "900 µs or 1.50 ms"
     assert thrift.times(2).levels == (48.8, 71.6)
     assert thrift.words("{:.0e}".format) == "2e+01 or 4e+01 (two levels)"
 

@@ -80,7 +80,7 @@ def share(run: Run, axes: Axes) -> None:
     for place, (name, cases) in enumerate(sweeps.items()):
         colour, marker = look(place)
         sizes = [run.case(case).payload_bytes for case in cases]
-        middle, low, high = 100 * np.array([findings.split(run, case).share for case in cases]).T
+        middle, low, high = 100 * np.array([findings.split(run, case).share[:3] for case in cases]).T
         axes.plot(sizes, middle, marker=marker, color=colour, ms=6, lw=1.8, label=name)
         band(axes, sizes, low, high, colour)
     axes.axhline(100 * findings.DOMINANT, color=GREY, lw=1, ls="--")

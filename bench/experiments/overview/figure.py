@@ -247,7 +247,7 @@ def _quantiles(run: Run, axes: Axes) -> None:
     for subject in subjects(run):
         y, colour = rows_of(run).places[subject.system], look_of(run)[subject.system].colour
         quantiles = {p: quantile(subject.run, subject.case, p) for p in MARKS}
-        values = [of.value for of in quantiles.values() if not math.isnan(of.value)]
+        values = [us for of in quantiles.values() for us in of.spread.medians if not math.isnan(us)]
         with hollow(axes, subject.is_borrowed):
             axes.plot([min(values), max(values)], [y, y], color=colour, lw=2)
             for p, mark in MARKS.items():
