@@ -149,9 +149,8 @@ def expected() -> str:
         answer = questions.measured(reference(question.notebook), question)
         if answer is None:
             raise DataError(f"reference/{question.notebook} does not answer {question.name}: measure it anew")
-        value, low, high = map(question.shown, answer)
-        interval = f"{question.spread} {low} to {high}"
-        rows.append([question.notebook, question.text, f"{value} {question.unit}", interval])
+        interval = f"{question.spread} {question.shown(answer.low)} to {question.shown(answer.high)}"
+        rows.append([question.notebook, question.text, f"{question.said(answer)} {question.unit}", interval])
     columns = ["notebook", "question", "reference run", "interval or range"]
     return markdown(pd.DataFrame(rows, columns=columns).set_index("notebook"))
 

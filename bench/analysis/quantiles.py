@@ -23,6 +23,7 @@ class Quantile:
     ``starts``: the median of the starts' quantiles, and their range. ``calls``: of all calls together, where no single
     start has enough of them; its interval is valid for these starts only. Empty: too few calls, and the value is NaN.
     An end that is not known is NaN. ``by``: the load generator that reported it for each start, or should have.
+    ``levels``: of the starts, where they have two.
     """
 
     value: float
@@ -32,6 +33,12 @@ class Quantile:
     needed: int
     has: int
     by: str = ""
+    levels: tuple[float, float] | None = None
+
+    @property
+    def spread(self) -> stats.Spread:
+        """The value with its interval or range."""
+        return stats.Spread(self.value, self.low, self.high, self.levels)
 
     def __str__(self) -> str:
         if self.by and not self.over:
@@ -40,7 +47,7 @@ class Quantile:
             return f"n/a (needs {self.needed:,} samples, has {self.has:,})"
         ends = "" if math.isnan(self.low) else f" [{duration(self.low)}, {duration(self.high)}]"
         these = f" in these calls{'' if ends else ', no interval'}" if self.over == CALLS else ""
-        return f"{duration(self.value)}{ends}{these}{f' as {self.by} reports it' * bool(self.by)}"
+        return f"{self.spread.words(duration)}{ends}{these}{f' as {self.by} reports it' * bool(self.by)}"
 
 
 @once
@@ -51,11 +58,10 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     calls, needed = times(run, case, time), stats.needed_samples(p)
     by_start = [stats.carried(values.to_numpy(), p) for _, values in calls.groupby(level=0)]
     if by_start and not any(map(math.isnan, by_start)):
-        return Quantile(*stats.across_starts(by_start), STARTS, needed, len(calls))
+        return _over_starts(stats.across_starts(by_start), needed, len(calls))
     if len(calls) < needed:
         return Quantile(math.nan, math.nan, math.nan, "", needed, len(calls))
-    worth = sum(intervals.effective_size(rows.to_numpy()) for _, rows in calls.groupby(level=0))
-    ends = intervals.quantile_interval(calls.to_numpy(), p, worth) or (math.nan, math.nan)
+    ends = intervals.quantile_interval(calls.to_numpy(), p, calls.index.to_numpy()) or (math.nan, math.nan)
     return Quantile(stats.quantile(calls.to_numpy(), p), *ends, CALLS, needed, len(calls))
 
 
@@ -63,12 +69,17 @@ def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quant
     """Return the median and the range of the values that the starts' reports hold; no interval within a start."""
     reported = run.starts_of(case)[column(p)]
     is_reported = time == "rtt" and len(reported) > 0 and bool(reported.notna().all())
-    value = stats.across_starts(reported) if is_reported else (math.nan,) * 3
-    return Quantile(*value, STARTS if is_reported else "", stats.needed_samples(p), 0, generator)
+    if not is_reported:
+        return Quantile(math.nan, math.nan, math.nan, "", stats.needed_samples(p), 0, generator)
+    return _over_starts(stats.across_starts(reported), stats.needed_samples(p), 0, generator)
+
+
+def _over_starts(spread: stats.Spread, needed: int, has: int, by: str = "") -> Quantile:
+    return Quantile(spread.middle, spread.low, spread.high, STARTS, needed, has, by, spread.levels)
 
 
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":
-    """Return a kind of time of all calls of a case after the warm-up, in us; index: start.
+    """Return a kind of time of all calls of a case after the warm-up, in us, in the order of sending; index: start.
 
     Of several hosts only those of the hosts that quantiles describe. Where hosts kept samples, a random sample of these
     calls; lags of idle connections only of processes that sent all.

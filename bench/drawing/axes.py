@@ -20,7 +20,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
 from bench.analysis.quantiles import Quantile, crossed, quantile
-from bench.analysis.resources import total_cpu
+from bench.analysis.resources import cpu_over_starts, total_cpu
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
 from bench.text import duration, plain, quantity, ratio_ends
@@ -272,34 +272,39 @@ def range_rows(axes: Axes, rows: Iterable[RangeRow], text: Callable[[float], str
 def range_row(
     axes: Axes, y: float, row: RangeRow, text: Callable[[float], str] = duration, fontsize: float = 10
 ) -> None:
-    """Draw one value of each start as markers, their range as a bar, their median as a line; beside it the median."""
+    """Draw one value of each start as markers, their range as a bar, their median as a line; beside it the median.
+
+    Starts with two levels have two lines, and both values beside them.
+    """
     if row.instead:
         axes.text(0.02, y, row.instead, transform=axes.get_yaxis_transform(), va="center")
         return
-    middle, low, high = stats.across_starts(list(row.values))
+    of = stats.across_starts(list(row.values))
+    lines = of.medians if math.isnan(row.line) else (row.line,)
     with hollow(axes, row.is_hollow):
-        axes.plot([low, high], [y, y], color=row.colour, lw=7, alpha=0.3, solid_capstyle="round")
+        axes.plot([of.low, of.high], [y, y], color=row.colour, lw=7, alpha=0.3, solid_capstyle="round")
         axes.plot(row.values, [y] * len(row.values), row.marker, ms=5.5, mec="white", mew=0.6, color=row.colour)
-        axes.plot(middle if math.isnan(row.line) else row.line, y, "|", ms=16, mew=2, color="black")
-        write_beside(axes, y, (row.words or text(middle)) + row.more, fontsize)
+        axes.plot(lines, [y] * len(lines), "|", ms=16, mew=2, color="black")
+        write_beside(axes, y, (row.words or of.values(text)) + row.more, fontsize)
 
 
 def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:
     """Draw rows of the median RTT of each start, in us, on a logarithmic axis."""
     range_rows(axes, rows)
     log_axis(axes.xaxis)
-    axes.set_xlabel("median RTT of each start; bar: their range, line: their median")
+    axes.set_xlabel("median RTT of each start; bar: their range, line: their median, or two levels")
     axes.set_title("Median RTT of each start")
 
 
 def interval_row(axes: Axes, y: float, ends: Any, drawn: Look, words: str = "", label: str | None = None) -> None:
     """Draw an estimate as a marker and its interval as a bar, with words beside them.
 
-    ends: (estimate, low, high); an interval that is not known is NaN, and has no bar.
+    ends: (estimate, low, high), or a spread; an interval that is not known is NaN, and has no bar.
     """
-    middle, low, high = ends
+    middle, low, high = ends[:3]
+    at = ends.medians if isinstance(ends, stats.Spread) else (middle,)
     axes.plot([low, high], [y, y], color=drawn.colour, lw=5, alpha=0.35, solid_capstyle="butt")
-    axes.plot(middle, y, drawn.marker, ms=6.5, color=drawn.colour, label=label)
+    axes.plot(at, [y] * len(at), drawn.marker, ls="", ms=6.5, color=drawn.colour, label=label)
     if words:
         write_beside(axes, y, words, 9)
 
@@ -393,7 +398,8 @@ def quantile_marks(
             continue
         height = float(tail_scale(p))
         axes.plot([of.low, of.high], [height] * 2, color=drawn.colour, lw=4.5, alpha=0.3, solid_capstyle="round")
-        axes.plot(of.value, height, "|", color=drawn.colour, ms=9, mew=1.4)
+        medians = of.spread.medians
+        axes.plot(medians, [height] * len(medians), "|", color=drawn.colour, ms=9, mew=1.4)
         axes.plot(on_curve(*points, p), height, drawn.marker, color=drawn.colour, ms=5.5)
 
 
@@ -435,7 +441,7 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = ()) 
                               for role, us in spent.items()))  # fmt: skip
         of_starts = totals[run.starts["case"] == case]
         axes.hlines(y, of_starts.min(), of_starts.max(), color="black", lw=1.4)
-        words = duration(np.nansum(list(spent.values()))) + ("\n(server: not known)" if row["target"] else "")
+        words = cpu_over_starts(run, case).values(duration) + ("\n(server: not known)" if row["target"] else "")
         write_beside(axes, y, words, min(10, row_fontsize(len(cases)) + 1))
     axes.set_xlim(0, 1.04 * axes.dataLim.x1)
     axes.set_xlabel("CPU time per call [µs]; line: range over starts")

@@ -16,10 +16,14 @@ from bench.text import duration, listed
 P50 = column(0.5)
 
 
-def with_range(row: "pd.Series[float]", name: str) -> str:
+def with_range(run: Run, case: int, name: str) -> str:
     """Return a median over starts with the range of the starts."""
-    low, high = duration(row[f"{name}_low"]), duration(row[f"{name}_high"])
-    return f"{duration(row[name])} (range over starts {low} to {high})"
+    return ranged(run.over_starts(case, name))
+
+
+def ranged(spread: stats.Spread) -> str:
+    """Return a time in us with its range over starts."""
+    return spread.words(duration, f"range over starts {duration(spread.low)} to {duration(spread.high)}")
 
 
 def factor(value: float) -> str:

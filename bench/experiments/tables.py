@@ -31,7 +31,7 @@ from bench.plan.retry_policy import RetryPolicy
 from bench.plan.slicing import why_in_starts
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
-from bench.stats import Spread
+from bench.stats import Spread, across_starts
 from bench.stats.intervals import Interval
 from bench.text import duration, listed, quantity
 
@@ -60,13 +60,19 @@ def table(
 
 def _ranged(value: Interval | Spread, text: Text) -> str:
     """Return a value with its interval or range: "1.53 [1.41, 1.66]"; no ends where they are not known."""
-    middle = text(value.middle)
+    middle = value.words(text) if isinstance(value, Spread) else text(value.middle)
     return middle if math.isnan(value.low) else f"{middle} [{text(value.low)}, {text(value.high)}]"
 
 
-def _of_case(row: "pd.Series[float]", name: str, text: Text) -> str:
+def _of_case(run: Run, case: int, name: str, text: Text) -> str:
     """Return a number of ``Run.cases`` with its range over the starts."""
-    return _ranged(Spread(row[name], row[f"{name}_low"], row[f"{name}_high"]), text)
+    return _ranged(run.over_starts(case, name), text)
+
+
+def _median(run: Run, case: int, name: str, text: Text, otherwise: str = "n/a") -> str:
+    """Return a number of ``Run.cases`` without its range; ``otherwise`` where it is not known."""
+    spread = run.over_starts(case, name)
+    return otherwise if math.isnan(spread.middle) else spread.words(text)
 
 
 def _known(value: float, text: Text, otherwise: str) -> str:
@@ -104,7 +110,7 @@ def limits(run: Run) -> Iterator[Row]:
             limit = limit_of(run, case)
             yield {
                 "case": row["label"],
-                "calls/s [range over starts]": _of_case(row, "rate_per_s", quantity),
+                "calls/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
                 "CPU utilization": limit.utilization,
                 "saturated": limit.names if limit.capacity != UNKNOWN else UNKNOWN,
                 "the server's capacity": limit.capacity,
@@ -124,7 +130,7 @@ def predictions(run: Run) -> Iterator[Row]:
         place = int(row["clients"]) - 1
         yield {
             "clients": row["clients"],
-            "measured calls/s": _of_case(row, "rate_per_s", quantity),
+            "measured calls/s": _of_case(run, case, "rate_per_s", quantity),
             "predicted, asymptotic": quantity(model.asymptote[place]),
             "predicted, MVA": quantity(model.rate[place]),
             "measured / MVA": quantity(row["rate_per_s"] / model.rate[place]),
@@ -197,9 +203,11 @@ def calls(run: Run) -> Iterator[Row]:
             "payload [B]": row["payload_bytes"],
             "starts": row["starts"],
             "n": row["n"] if has_samples else "no samples",
-            "median RTT [range over starts]": _of_case(row, column(0.5), duration) if has_samples else str(shown[0.5]),
+            "median RTT [range over starts]": _of_case(run, case, column(0.5), duration)
+            if has_samples
+            else str(shown[0.5]),
             **{f"p{100 * p:g}": str(shown[p]) for p in stats.QUANTILES[1:]},
-            "calls/s [range over starts]": _of_case(row, "rate_per_s", quantity),
+            "calls/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
             **({"note": f"the starts disagree{order}"} if (order := quantiles.crossed(shown.items())) else {}),
             **_described(run, case),
         }
@@ -216,16 +224,17 @@ def messages(run: Run) -> Iterator[Row]:
     """Return one row for each case of structured messages: RTT, the codec's four times alone, its share, the sizes."""
     for case in filter(functools.partial(codecs.is_message, run), run.numbers):
         of, split = run.case(case), codecs.split(run, case)
-        codec_ns = run.starts_of(case).median(numeric_only=True)
+        codec_ns = run.starts_of(case)
         client, server = (
-            " + ".join(duration(codec_ns[name] / 1e3) for name in names) for names in (codecs.CLIENT, codecs.SERVER)
+            " + ".join(across_starts(codec_ns[name]).words(_of_ns) for name in names)
+            for names in (codecs.CLIENT, codecs.SERVER)
         )
         there, back = codecs.encoded_bytes(run, case)
         yield {
             "case": f"{of.system} {of.transport} {codecs.codec(run, case)}",
             "message [B as JSON]": of.payload_bytes,
             "encoded [B]": f"{there:,.0f} + {back:,.0f}",
-            "median RTT": duration(split.rtt.middle),
+            "median RTT": split.rtt.words(duration),
             "client: encode + decode": client,
             "server: decode + encode": server,
             "codec's share [range over starts]": _ranged(split.share, _percent),
@@ -242,8 +251,8 @@ def loads(run: Run) -> Iterator[Row]:
             "case": row["label"],
             "load": row["load"],
             "offered/s": f"{row['offered_per_s']:g}" if is_paced else "closed loop",
-            "achieved/s [range over starts]": _of_case(row, "rate_per_s", quantity),
-            "sent of scheduled": f"{row['achieved']:.1%}" if is_paced else "all",
+            "achieved/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
+            "sent of scheduled": _median(run, case, "achieved", "{:.1%}".format) if is_paced else "all",
         }
         for p in stats.QUANTILES[:3]:
             response = str(quantiles.quantile(run, case, p, "response")) if is_paced else "no schedule"
@@ -270,33 +279,42 @@ def comparisons(run: Run) -> Iterator[Row]:
 @table("case", "no router")
 def costs(run: Run) -> Iterator[Row]:
     """Return one row for each closed-loop case: first call, CPU time and context switches per call, memory."""
-    for _, row in numbered(run.cases_with(load="closed")):
+    for case, row in numbered(run.cases_with(load="closed")):
         yield {
             "case": row["label"],
-            "first call (cold)": duration(row["first_rtt_ns"] / 1e3),
-            "client CPU/call": _of_case(row, "client_cpu_us_per_call", duration),
-            "server CPU/call": _of_server(row, "server_cpu_us_per_call", duration),
-            "client voluntary context switches/call": f"{row['client_sleeps_per_call']:.2f}",
-            "server voluntary context switches/call": _of_server(row, "server_sleeps_per_call", "{:.2f}".format, False),
-            **_of_router(row, "call"),
-            "client memory": _memory(row["client_rss_bytes"]),
-            "server memory": _of_server(row, "server_rss_bytes", _memory, False),
+            "first call (cold)": _median(run, case, "first_rtt_ns", _of_ns),
+            "client CPU/call": _of_case(run, case, "client_cpu_us_per_call", duration),
+            "server CPU/call": _of_server(run, case, "server_cpu_us_per_call", duration),
+            "client voluntary context switches/call": _median(run, case, "client_sleeps_per_call", "{:.2f}".format),
+            "server voluntary context switches/call": _of_server(
+                run, case, "server_sleeps_per_call", "{:.2f}".format, False
+            ),
+            **_of_router(run, case, "call"),
+            "client memory": _median(run, case, "client_rss_bytes", _memory),
+            "server memory": _of_server(run, case, "server_rss_bytes", _memory, False),
         }
 
 
-def _of_server(row: "pd.Series[float]", name: str, text: Text, ranged: bool = True) -> str:
+def _of_ns(value: float) -> str:
+    return duration(value / 1e3)
+
+
+def _of_server(run: Run, case: int, name: str, text: Text, ranged: bool = True) -> str:
     """Return a server's number, or why there is none."""
-    if row["system"] == "loopback":
+    of = run.case(case)
+    if of.system == "loopback":
         return "no server"
-    if row["target"]:
+    if of.target:
         return "not known"
-    return _known(row[name], lambda value: _of_case(row, name, text) if ranged else text(value), "in the client's")
+    if math.isnan(run.over_starts(case, name).middle):
+        return "in the client's"
+    return (_of_case if ranged else _median)(run, case, name, text)
 
 
-def _of_router(row: "pd.Series[float]", of: str) -> Row:
+def _of_router(run: Run, case: int, of: str) -> Row:
     """Return the router's column where there is a router."""
-    name = "router_cpu_us_per_call"
-    return {} if math.isnan(row[name]) else {f"router CPU/{of}": _of_case(row, name, duration)}
+    spread = run.over_starts(case, "router_cpu_us_per_call")
+    return {} if math.isnan(spread.middle) else {f"router CPU/{of}": _ranged(spread, duration)}
 
 
 @table("case")
@@ -308,9 +326,9 @@ def processes(run: Run) -> Iterator[Row]:
             yield {
                 "case": row["label"],
                 "role": role,
-                "CPU load [% of one CPU]": f"{row[f'{role}_cpu_percent']:.1f}",
-                "CPU/call": duration(row[f"{role}_cpu_us_per_call"]),
-                "memory": _memory(row[f"{role}_rss_bytes"]),
+                "CPU load [% of one CPU]": _median(run, case, f"{role}_cpu_percent", "{:.1f}".format),
+                "CPU/call": _median(run, case, f"{role}_cpu_us_per_call", duration),
+                "memory": _median(run, case, f"{role}_rss_bytes", _memory),
                 "origin, 2016": "{} %, {} MB".format(
                     *(" to ".join(f"{end:g}" for end in dict.fromkeys(ends)) for ends in WAMP_PROCESSES[role])
                 ),
@@ -357,7 +375,7 @@ def ranking(run: Run) -> Iterator[Row]:
         yield {
             "link": condition.link,
             "payload": _memory(condition.payload_bytes),
-            base: f"{ranks[base]} {duration(run.cases.loc[condition.cases[base], column(0.5)])}",
+            base: f"{ranks[base]} {_median(run, condition.cases[base], column(0.5), duration)}",
             **{name: f"{ranks[name]} {ratio}" for name, ratio in ratios_of.items()},
         }
 
@@ -401,7 +419,7 @@ def truths(run: Run) -> Iterator[Row]:
             "case": truth.label,
             "quantile": f"p{100 * truth.p:g} of {'response time' if truth.time == 'response' else 'round trip'}",
             "true": duration(truth.true),
-            "measured": _ranged(Spread(truth.measured, truth.low, truth.high), duration),
+            "measured": _ranged(truth.spread, duration),
             "error": f"{truth.off:+.1%}",
         }
 
@@ -422,23 +440,23 @@ def retries(run: Run) -> Iterator[Row]:
 
 
 def _of_starts(values: "pd.Series[float]", text: Text) -> str:
-    return _ranged(stats.across_starts(values), text)
+    return _ranged(across_starts(values), text)
 
 
 @table("case", "no router")
 def streams(run: Run) -> Iterator[Row]:
     """Return one row for each one-way stream: received and sent per second, Mb/s, CPU per message by role."""
-    for _, row in numbered(run.cases_with(load="stream")):
+    for case, row in numbered(run.cases_with(load="stream")):
         yield {
             "case": f"{row['system']} {row['transport']}",
             "payload [B]": row["payload_bytes"],
             "starts": row["starts"],
-            "received/s [range over starts]": _of_case(row, "rate_per_s", quantity),
-            "sent/s": quantity(row["send_rate_per_s"]),
-            "Mb/s": f"{row['rate_mbit_per_s']:,.0f}",
-            "sender CPU/message": duration(row["client_cpu_us_per_call"]),
-            "receiver CPU/message": duration(row["server_cpu_us_per_call"]),
-            **_of_router(row, "message"),
+            "received/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
+            "sent/s": _median(run, case, "send_rate_per_s", quantity),
+            "Mb/s": _median(run, case, "rate_mbit_per_s", "{:,.0f}".format),
+            "sender CPU/message": _median(run, case, "client_cpu_us_per_call", duration),
+            "receiver CPU/message": _median(run, case, "server_cpu_us_per_call", duration),
+            **_of_router(run, case, "message"),
         }
 
 
@@ -450,11 +468,11 @@ def reply_streams(run: Run) -> Iterator[Row]:
         yield {
             "case": row["label"],
             "starts": row["starts"],
-            "time to first message [range over starts]": _of_case(row, "p50_first_us", duration),
-            "median gap": duration(row["p50_gap_us"]),
-            **{f"{p} gap": _known(row[f"{p}_gap_us"], duration, TOO_FEW) for p in ("p90", "p99")},
-            "messages/s [range over starts]": _of_case(row, "rate_per_s", quantity),
-            "more than a gap late": _known(row["overdue"], "{:.1%}".format, "no schedule"),
+            "time to first message [range over starts]": _of_case(run, case, "p50_first_us", duration),
+            "median gap": _median(run, case, "p50_gap_us", duration),
+            **{f"{p} gap": _median(run, case, f"{p}_gap_us", duration, TOO_FEW) for p in ("p90", "p99")},
+            "messages/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
+            "more than a gap late": _median(run, case, "overdue", "{:.1%}".format, "no schedule"),
             "streams complete, broken": f"{starts['streams'].sum():,.0f}, {starts['errors'].sum():,.0f}",
         }
 

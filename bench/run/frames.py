@@ -312,10 +312,17 @@ class Run(Tables):
         row |= {name: getattr(case, name) for name in (*FACTORS, *streamed)} | {"options": json.dumps(case.options)}
         row["target"] = case.target or ""
         for name in (*NUMBERS, *times):
-            is_carried = name not in (*TAILS, *times) or starts[name].notna().all()
-            values = starts[name].to_list() if is_carried else []
-            row[name], row[f"{name}_low"], row[f"{name}_high"] = stats.across_starts(values)
+            row[name], row[f"{name}_low"], row[f"{name}_high"], _ = self.over_starts(index, name)
         return row
+
+    def over_starts(self, case: int, name: str) -> stats.Spread:
+        """Return the median over a case's starts of a column of ``starts``, its range, and its levels if it has two.
+
+        NaN for a quantile that some start does not carry. What is printed of a median comes from here.
+        """
+        values, is_streamed = self.starts_of(case)[name], self.case(case).load == reply_streams.LOAD
+        is_carried = name not in (*TAILS, *(reply_streams.COLUMNS if is_streamed else ())) or values.notna().all()
+        return stats.across_starts(values.to_list() if is_carried else [])
 
     @cached_property
     def labels(self) -> list[str]:

@@ -23,6 +23,7 @@ RUNS = 300
 COVERED, ALARMS, OFF = 0.93, 0.05, 0.10
 AROUND_US = 50.0
 TRUE_RATIO = 1.2
+QUICK_US = 1000.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ def certificate(runs: int = RUNS) -> Iterator[Line]:
     for rho in (0.0, 0.5):
         for p in (0.5, 0.9, 0.99):
             yield within_a_start(p, rho, runs)
+    for share in (0.015, 0.03):
+        yield in_bursts(share, runs)
     yield from verdicts(runs)
     for used in (0.3, 0.7):
         yield open_loop(used, runs)
@@ -83,10 +86,32 @@ def within_a_start(p: float, rho: float, runs: int) -> Line:
     truth, covered = virtual_time.law_quantile({"law": "exponential", "mean_us": 1000}, p), 0
     for number in range(runs):
         values = dependent(np.random.default_rng([number, 7]), 3000, rho, 1000.0)
-        interval = intervals.quantile_interval(values, p, intervals.effective_size(values))
+        interval = intervals.quantile_interval(values, p)
         covered += interval is not None and interval[0] <= truth <= interval[1]
     kind = f"correlated by {rho:g}" if rho else "independent"
     return _at_least(f"interval of p{100 * p:g} in one start of {kind} calls covers", covered / runs, COVERED)
+
+
+def bursts(chance: np.random.Generator, n: int, length: int, share: float) -> Array:
+    """Return a series of which a share is slow, in bursts: others are below ``QUICK_US``, slow ones above it.
+
+    What the calls of a burst take beyond ``QUICK_US`` is one value for all, exponential with a mean of half of it.
+    """
+    begins = chance.random(n + length - 1) < 1 - (1 - share) ** (1 / length)
+    is_slow = np.convolve(begins, np.ones(length), "valid") > 0.5
+    levels = chance.exponential(size=n + length)[np.cumsum(begins)[length - 1 :]]
+    return QUICK_US * np.where(is_slow, 1 + 0.5 * levels, chance.uniform(0.5, 1, n))
+
+
+def in_bursts(share: float, runs: int) -> Line:
+    """The interval of p99 in one start covers the true one where slow calls come in bursts of 20."""
+    truth, covered = QUICK_US * (1 + 0.5 * math.log(share / 0.01)), 0
+    for number in range(runs):
+        values = bursts(np.random.default_rng([number, 9]), 20_000, 20, share)
+        interval = intervals.quantile_interval(values, 0.99)
+        covered += interval is not None and interval[0] <= truth <= interval[1]
+    kind = f"{share:.1%} slow calls in bursts of 20"
+    return _at_least(f"interval of p99 in one start with {kind} covers", covered / runs, COVERED)
 
 
 def verdicts(runs: int) -> Iterator[Line]:

@@ -1,16 +1,18 @@
 """Intervals without assuming a distribution: for quantiles of dependent calls, and for ratios of two groups of starts.
 
-Sources: order statistics (David & Nagaraja 2003, 7.1), initial positive sequence (Geyer 1992), Hodges & Lehmann 1963.
+Sources: order statistics (David & Nagaraja 2003, 7.1), moving blocks (Künsch 1989), bursts (Ferro & Segers 2003),
+initial positive sequence (Geyer 1992), Hodges & Lehmann 1963.
 """
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from bench.stats.quantiles import Array, needed_samples
+from bench.stats.quantiles import Array, needed_samples, quantile
 
 CONFIDENCE = 0.95
 EXACT = 25  # up to so many starts of each side distributions are exact, above them normal
@@ -43,20 +45,82 @@ class Interval:
         return Interval(math.exp(self.middle), math.exp(self.low), math.exp(self.high), self.confidence)
 
 
-def quantile_interval(values: Array, p: float, independent: float | None = None) -> tuple[float, float] | None:
-    """Return the 95 % interval of the ``p`` quantile from order statistics, or None if there are too few values.
+def quantile_interval(values: Array, p: float, starts: Array | None = None) -> tuple[float, float] | None:
+    """Return the 95 % interval of the ``p`` quantile, or None if the values are worth too few independent ones.
 
-    ``independent`` is how many independent values these are worth (``effective_size``); None: all of them.
+    values: in the order of the calls, which shows their bursts. starts: the start of each, in which calls follow each
+    other; None: all of one. The interval holds for these starts only. It consists of order statistics, for as many
+    independent values as these are worth: their number over how much bursts spread the number of slow calls, at the
+    quantile and at both ends (``clustering``).
     """
-    ordered = np.sort(np.asarray(values))
-    n = len(ordered)
-    worth = n if independent is None else min(n, max(1.0, independent))
+    series = np.asarray(values)
+    edges = np.flatnonzero(np.diff(np.zeros(len(series)) if starts is None else starts)) + 1
+    ordered, bursts = np.sort(series), clustering(np.split(series > quantile(series, p), edges))
+    first = _order_statistics(ordered, p, bursts)
+    if first is None:
+        return None
+    at_ends = (clustering(np.split(series >= end, edges)) for end in first)
+    return _order_statistics(ordered, p, max(bursts, *at_ends))
+
+
+def _order_statistics(ordered: Array, p: float, bursts: float) -> tuple[float, float] | None:
+    """Return the 95 % interval of a quantile of sorted values; None if they are worth too few."""
+    n, worth = len(ordered), math.floor(len(ordered) / bursts)
     if worth < needed_samples(p, CONFIDENCE):
         return None
     tail = (1 - CONFIDENCE) / 2
-    low, high = (math.ceil(special.bdtrik(q, math.floor(worth), p)) for q in (tail, 1 - tail))
-    first, last = math.floor(low * n / math.floor(worth)), math.ceil((high + 1) * n / math.floor(worth))
+    low, high = (math.ceil(special.bdtrik(q, worth, p)) for q in (tail, 1 - tail))
+    first, last = math.floor(low * n / worth), math.ceil((high + 1) * n / worth)
     return float(ordered[max(first - 1, 0)]), float(ordered[min(last - 1, n - 1)])
+
+
+BLOCK_BURSTS = 4  # a block is at least so many times as long as the longest burst: it then cuts few bursts in two
+
+
+def clustering(is_slow: Sequence[Array]) -> float:
+    """Return by how much bursts raise the variance of the number of slow calls, over that of independent calls; >= 1.
+
+    is_slow: for each start a flag of each call, in the order of the calls. The variance is that of a moving-block
+    bootstrap inside each start, in closed form: from all blocks of its calls in a circle (Künsch 1989; Politis &
+    Romano 1992), without their bias of 1 - block length / calls.
+    """
+    n, count = sum(map(len, is_slow)), sum(map(np.count_nonzero, is_slow))
+    if count < 2 or count == n:
+        return 1.0
+    longest = max(longest_burst(start) for start in is_slow)
+    return max(1.0, sum(_variance(start, longest) for start in is_slow) / (count * (1 - count / n)))
+
+
+def _variance(is_slow: Array, longest: int) -> float:
+    """Return the variance of the number of slow calls of a start, whose bursts are up to so many calls long."""
+    n = len(is_slow)
+    length = min(max(BLOCK_BURSTS * longest, math.ceil(n ** (1 / 3))), n // 2)
+    if not length:
+        return 0.0
+    until = np.concatenate([[0], np.cumsum(np.concatenate([is_slow, is_slow[:length]]))])
+    in_block = until[length:][:n] - until[:n]
+    return float(np.var(in_block)) * n / length / (1 - length / n)
+
+
+def longest_burst(is_slow: Array) -> int:
+    """Return how many calls the longest burst of slow calls spans, the calls taken in a circle; 0 of no slow call.
+
+    The largest gaps between slow calls separate bursts; how many do follows from how unequal all gaps are: the
+    intervals estimator of the extremal index (Ferro & Segers 2003).
+    """
+    n, places = len(is_slow), np.flatnonzero(is_slow)
+    if len(places) < 2:
+        return len(places)
+    gaps = np.diff(places, append=places[0] + n).astype(float)
+    index = 2 * (gaps - 1).sum() ** 2 / max(1.0, len(gaps) * ((gaps - 1) * (gaps - 2)).sum())
+    bursts = math.floor(min(1.0, index) * len(gaps))
+    if bursts == len(gaps):
+        return 1
+    last = np.flatnonzero(gaps > np.sort(gaps)[::-1][bursts])
+    if not len(last):
+        return n
+    first = (np.roll(last, 1) + 1) % len(gaps)
+    return int(((places[last] - places[first]) % n).max()) + 1
 
 
 def autocorrelation(values: Array) -> Array:

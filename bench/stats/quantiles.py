@@ -1,6 +1,7 @@
 """Quantiles: of one start, over starts, and how many samples they need."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,15 +42,49 @@ def carried(values: Array, p: float) -> float:
 
 
 class Spread(NamedTuple):
-    """The median over the starts, and the smallest and largest of them."""
+    """The median over the starts, the smallest and largest of them, and their two levels where they have two.
+
+    levels: the two middle values of an even number of starts, where the median between them is near neither; else None.
+    """
 
     middle: float
     low: float
     high: float
+    levels: tuple[float, float] | None = None
+
+    @property
+    def medians(self) -> tuple[float, ...]:
+        """The median alone, or both levels: what is shown in its place."""
+        return self.levels or (self.middle,)
+
+    def values(self, text: Callable[[float], str]) -> str:
+        """Return the median in words, or both levels: "24.4 or 35.8 µs"."""
+        first, *second = dict.fromkeys(map(text, self.medians))
+        if not second:
+            return first
+        number, _, unit = first.partition(" ")
+        return f"{number if unit == second[0].partition(' ')[2] else first} or {second[0]}"
+
+    def words(self, text: Callable[[float], str], *notes: str) -> str:
+        """Return the median in words, or both levels with what they are: "24.4 or 35.8 µs (two levels)".
+
+        notes: what is said of the value in the same brackets.
+        """
+        value = self.values(text)
+        said = [*(["two levels"] if " or " in value else []), *notes]
+        return f"{value} ({'; '.join(said)})" if said else value
+
+    def times(self, factor: float) -> "Spread":
+        """Return the spread of what is ``factor`` times as much, in another unit for example."""
+        levels = self.levels and (factor * self.levels[0], factor * self.levels[1])
+        return Spread(factor * self.middle, factor * self.low, factor * self.high, levels)
+
+
+APART = 1.1  # a median between two values whose ratio is larger is a value that nobody measured
 
 
 def across_starts(values: npt.ArrayLike) -> Spread:
-    """Return the median, smallest and largest of one number per start; NaN where there is none.
+    """Return the median, smallest and largest of one number per start, and its two levels; NaN where there is none.
 
     With R starts the two ends enclose the true median with probability 1 - 2 * 2**-R: 96.9 % for R = 6.
     """
@@ -57,7 +92,10 @@ def across_starts(values: npt.ArrayLike) -> Spread:
     array = array[~np.isnan(array)]
     if array.size == 0:
         return Spread(math.nan, math.nan, math.nan)
-    return Spread(float(np.median(array)), float(array.min()), float(array.max()))
+    ordered = np.sort(array)
+    lower, upper = float(ordered[(len(array) - 1) // 2]), float(ordered[len(array) // 2])
+    levels = (lower, upper) if lower >= 0 and upper > APART * lower else None
+    return Spread(float(np.median(array)), float(ordered[0]), float(ordered[-1]), levels)
 
 
 def coverage(starts: int) -> float:

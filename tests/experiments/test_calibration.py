@@ -22,17 +22,18 @@ LAW = {"law": "exponential", "mean_us": 1000}
 def test_the_certificate_passes():
     lines = list(certificate.certificate(40))
     assert [str(line) for line in lines if not line.passed] == []
-    assert len(lines) == 18 and len({line.tried for line in lines}) == 18
+    assert len(lines) == 20 and len({line.tried for line in lines}) == 20
 
 
 BROKEN = {
     "quantiles": (stats, "quantile", lambda values, p: float(np.quantile(values, p)), certificate.quantiles),
     "dependence": (
         intervals,
-        "effective_size",
-        lambda values: float(len(values)),
+        "clustering",
+        lambda is_slow: 1.0,
         lambda: certificate.within_a_start(0.5, 0.8, 100),
     ),
+    "bursts": (intervals, "clustering", lambda is_slow: 1.0, lambda: certificate.in_bursts(0.015, 50)),
     "open loop": (stats, "quantile", lambda values, p: float(values.mean()), lambda: certificate.open_loop(0.7, 30)),
     "correction": (stats, "corrected", lambda values, interval: values, certificate.correction),
     "warm-up": (
@@ -57,7 +58,7 @@ def test_broken_verdicts_get_no_certificate(monkeypatch):
     monkeypatch.setattr(
         intervals, "paired_shift", lambda d: intervals.Interval(float(np.median(d)), d.min(), d.min() + 1e-9, 0.95)
     )
-    monkeypatch.setattr(stats, "across_starts", lambda values: (values or [0.0])[:1] * 3)
+    monkeypatch.setattr(stats, "across_starts", lambda values: stats.Spread(*(values or [0.0])[:1] * 3))
     failed = {line.tried for line in certificate.verdicts(10) if not line.passed}
     assert {name.split(" ")[0] for name in failed} >= {"range", "effect", "A"}
 

@@ -68,9 +68,9 @@ def test_the_origins_difference_and_the_stopwatch_of_a_known_run():
             for calls in (1, 100, 1000)]  # fmt: skip
     run = made_up(*rows)
     assert findings.of_hundred(run, 0) == 100
-    assert findings.difference_us(run, 0) == pytest.approx((12, 12, 12))
-    assert findings.stopwatch_us(run, 0) == pytest.approx((10, 10, 10))
-    assert findings.call_us(run, 0, "wall") == pytest.approx((12, 12, 12))
+    assert findings.difference_us(run, 0)[:3] == pytest.approx((12, 12, 12))
+    assert findings.stopwatch_us(run, 0)[:3] == pytest.approx((10, 10, 10))
+    assert findings.call_us(run, 0, "wall")[:3] == pytest.approx((12, 12, 12))
     assert findings.costs(run, 0, "wall").start.middle == pytest.approx(1988)
 
 

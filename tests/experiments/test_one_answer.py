@@ -47,7 +47,7 @@ def test_each_score_is_repeated_by_the_notebooks_sentences_or_tables(notebook, d
 def test_the_score_is_what_the_sentences_say(question):
     one = questions.find(question)
     run = reference(one.notebook)
-    value = one.shown(questions.measured(run, one)[0])
+    value = one.said(questions.measured(run, one))
     said = sentences.conclusion(run)
     assert f"{value} {one.unit}" in said
 
@@ -63,21 +63,21 @@ SAID = {  # the value and the two ends of a score in a sentence of the same run
 def test_the_score_is_what_a_sentence_says(question):
     one = questions.find(question)
     run = reference(one.notebook)
-    said = SAID[question].format(*(re.escape(one.shown(value)) for value in questions.measured(run, one)))
+    said = SAID[question].format(*(re.escape(one.shown(value)) for value in questions.measured(run, one)[:3]))
     assert re.search(said, sentences.conclusion(run))
 
 
 def test_messages_score_is_the_share_that_its_sentences_say():
     one = questions.find("messages q1")
     run = reference(one.notebook)
-    value, low, high = (f"{end:.0f}%" for end in questions.measured(run, one))
+    value, low, high = (f"{end:.0f}%" for end in questions.measured(run, one)[:3])
     (line,) = [line for line in sentences.conclusion(run).splitlines() if "**zeromq, json**" in line]
     assert re.search(rf"{value} .*{low} to {high}", line)
 
 
 def test_languages_score_is_the_reciprocal_of_the_share_that_its_sentences_say():
     run = reference("languages")
-    value, low, high = questions.measured(run, questions.find("languages q1"))
+    value, low, high, _ = questions.measured(run, questions.find("languages q1"))
     said = re.search(r"sockets_c tcp\*\*: .*?, (\d+) % \(95 % CI (\d+) to (\d+)\)", sentences.conclusion(run))
     share, least, most = (int(each) / 100 for each in said.groups())
     assert [value, low, high] == pytest.approx([1 / share, 1 / most, 1 / least], rel=0.01)
@@ -86,7 +86,7 @@ def test_languages_score_is_the_reciprocal_of_the_share_that_its_sentences_say()
 def test_streamings_score_of_cpu_time_is_the_reciprocal_of_the_step_that_the_sentences_judge():
     run = reference("streaming")
     (found,) = [one.ratio.interval for one in steps(run) if (one.factor, one.what) == ("stack", QUANTITIES[CPU])]
-    answer = questions.measured(run, questions.find("streaming q2"))
+    answer = questions.measured(run, questions.find("streaming q2"))[:3]
     assert answer == pytest.approx((1 / found.middle, 1 / found.high, 1 / found.low))
 
 
@@ -102,8 +102,8 @@ def test_openloads_mean_response_time_is_one_number_in_score_and_table():
     run = reference("openload")
     table = openload.utilization(run)
     for question in ("openload q1", "openload q2"):
-        value = questions.measured(run, questions.find(question))[0]
-        assert f"| {duration(1e3 * value)} |" in table
+        answer = questions.measured(run, questions.find(question)).times(1e3)
+        assert f"| {answer.values(duration)} |" in table
 
 
 def test_calibrations_sentence_and_the_card_report_one_lateness():

@@ -43,16 +43,55 @@ def test_dependent_calls_are_worth_less():
         series[i] = rho * series[i - 1] + noise[i]
     worth = effective_size(series)
     assert worth == pytest.approx(n * (1 - rho) / (1 + rho), rel=0.15)
-    wide, narrow = quantile_interval(series, 0.5, worth), quantile_interval(series, 0.5)
+    wide, narrow = quantile_interval(series, 0.5), quantile_interval(random.permutation(series), 0.5)
     assert wide[1] - wide[0] > 3 * (narrow[1] - narrow[0])
     assert effective_size(random.normal(size=10_000)) > 8000
 
 
+@pytest.mark.parametrize("share", [0.015, 0.03])
+def test_intervals_of_tails_cover_where_slow_calls_come_in_bursts(share):
+    truth = 1 + 0.5 * math.log(share / 0.01)
+    hits = []
+    for seed in range(200):
+        random = RNG([seed, 5])
+        begins = random.random(20_019) < 1 - (1 - share) ** (1 / 20)
+        is_slow = np.convolve(begins, np.ones(20), "valid") > 0.5
+        calls = np.where(is_slow, 1 + 0.5 * random.exponential(size=20_000), random.uniform(0.5, 1, 20_000))
+        hits.append(covers(quantile_interval(calls, 0.99), truth))
+    assert np.mean(hits) >= 0.93
+
+
+def test_the_longest_burst_and_what_bursts_do_to_a_share():
+    begins = np.arange(500, 20_000, 1000) + RNG(6).integers(-300, 300, 20)
+    is_slow = np.isin(np.arange(20_000), begins[:, None] + np.arange(20))
+    assert intervals.longest_burst(is_slow) == 20
+    assert intervals.longest_burst(np.roll(is_slow, 20_000 - begins[3] - 10)) == 20  # there is no first and no last
+    assert intervals.clustering([is_slow]) > 10
+    assert intervals.clustering(np.split(is_slow, 4)) == pytest.approx(intervals.clustering([is_slow]), rel=0.3)
+    alone = RNG(7).permutation(is_slow)
+    assert intervals.longest_burst(alone) < 100 and intervals.clustering([alone]) < 1.5
+    assert intervals.clustering([np.zeros(9, bool)]) == intervals.clustering([np.ones(9, bool), np.ones(1, bool)]) == 1
+
+
+def test_slow_starts_are_no_bursts():
+    calls = np.concatenate([RNG(number).uniform(1, 2, 1000) * (1 + number / 5) for number in range(6)])
+    starts = np.repeat(np.arange(6), 1000)
+    assert quantile_interval(calls, 0.99) is None
+    low, high = quantile_interval(calls, 0.99, starts)
+    assert low < stats.quantile(calls, 0.99) < high
+
+
+def test_few_bursts_have_no_interval():
+    calls = RNG(8).uniform(0.5, 1, 3000)
+    calls[1000:1060] += 1
+    assert quantile_interval(calls, 0.99) is None and quantile_interval(RNG(9).permutation(calls), 0.99) is not None
+
+
 @given(numbers)
-def test_intervals_hold_their_quantile_where_there_are_enough_values(values):
+def test_intervals_hold_their_quantile_and_need_enough_values(values):
     for p in (0.5, 0.9):
         found = quantile_interval(values, p)
-        assert (found is None) == (len(values) < stats.needed_samples(p))
+        assert found is None or len(values) >= stats.needed_samples(p)
         assert found is None or found[0] <= stats.quantile(np.asarray(values), p) <= found[1]
 
 

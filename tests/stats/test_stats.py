@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bench import stats
+from bench.text import duration
 
 
 @pytest.mark.parametrize("n", range(1, 60))
@@ -31,11 +32,43 @@ def test_needed_samples(p, needed):
 
 
 def test_range_over_starts():
-    assert stats.across_starts([3, 1, 2]) == (2, 1, 3)
-    assert stats.across_starts([3, math.nan, 1]) == (2, 1, 3)
-    assert all(math.isnan(value) for value in stats.across_starts([]))
+    assert stats.across_starts([3, 1, 2]) == (2, 1, 3, None)
+    assert stats.across_starts([3.1, math.nan, 3]) == (3.05, 3, 3.1, None)
+    assert all(math.isnan(value) for value in stats.across_starts([])[:3]) and stats.across_starts([]).levels is None
     assert stats.coverage(6) == pytest.approx(0.96875)
     assert stats.coverage(1) == 0
+
+
+def test_a_median_between_two_levels_is_named_as_both():
+    thrift = stats.across_starts([23.4, 43.6, 24.4, 36.9, 24.4, 35.8])  # two speeds of a machine
+    assert thrift.levels == thrift.medians == (24.4, 35.8) and thrift.middle == pytest.approx(30.1)
+    assert thrift.words("{:g} µs".format) == "24.4 or 35.8 µs (two levels)"
+    assert thrift.words("{:g}".format, "median") == "24.4 or 35.8 (two levels; median)"
+    assert stats.across_starts([900, 1500]).values(duration) == "900 µs or 1.50 ms"
+    assert thrift.times(2).levels == (48.8, 71.6)
+    assert thrift.words("{:.0e}".format) == "2e+01 or 4e+01 (two levels)"
+
+
+@pytest.mark.parametrize(
+    ("values", "levels"),
+    [
+        ([10, 10.9], None),
+        ([10, 11.1], (10, 11.1)),
+        ([1, 10, 20], None),  # some start had the median
+        ([0, 0], None),
+        ([0, 3], (0, 3)),
+        ([-1, 5], None),  # a difference around zero
+        ([1, 2, math.inf, math.inf], (2, math.inf)),
+    ],
+)
+def test_starts_have_two_levels_where_an_even_number_of_them_has_a_gap_in_the_middle(values, levels):
+    spread = stats.across_starts(values)
+    assert spread.levels == levels
+    assert ("two levels" in spread.words(str)) == (levels is not None)
+
+
+def test_levels_that_read_alike_are_one_value():
+    assert stats.across_starts([0.001, 0.002]).words("{:.2f}".format) == "0.00"
 
 
 def test_warm_up_is_a_fifth_of_short_windows_and_at_most_200_ms():

@@ -112,8 +112,8 @@ def _make_room(figure: Figure, above: Axes) -> None:
 
 def named(place: int, entry: Entry) -> str:
     """Return a result's line: its colour, name, median with its range, and how its checks ended."""
-    middle, low, high = stats.across_starts(list(entry.row.medians))
-    time = "overloaded" if entry.row.over else f"{duration(middle)} [{duration(low)}, {duration(high)}]"
+    of = stats.across_starts(list(entry.row.medians))
+    time = "overloaded" if entry.row.over else f"{of.words(duration)} [{duration(of.low)}, {duration(of.high)}]"
     starts = f"{len(entry.row.medians)} start{'s' * (len(entry.row.medians) > 1)}"
     swatch = f'<span class="rt-swatch" style="background:{to_hex(colour(place))}"></span>'
     return f'<div class="rt-name">{swatch}<b>{html.escape(entry.row.name)}</b> {time}, {starts}; {entry.score}</div>'

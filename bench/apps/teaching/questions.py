@@ -32,7 +32,7 @@ from bench.text import quantity
 P50, SERVER_CPU = column(0.5), "server_cpu_us_per_call"
 RATIO = "times"  # the unit of a ratio of two cases
 
-Answer = tuple[float, float, float]  # a value, and the low and high end of its interval or range
+Answer = stats.Spread  # a value, the low and high end of its interval or range, and the two levels of a median
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,10 @@ class Question:
     def shown(self, value: float) -> str:
         """Return a number of an answer as text, without its unit; ratios as the notebook's sentences show them."""
         return quantity(value) if self.unit == RATIO else f"{value:.3g}"
+
+    def said(self, answer: "Answer") -> str:
+        """Return an answer as text, without its unit and its ends; a median between two levels as both."""
+        return answer.words(self.shown)
 
 
 ALL = tuple(
@@ -93,8 +97,8 @@ def measured(run: Run, question: Question) -> Answer | None:
         answer = answer.interval
     if isinstance(answer, pd.Series):
         answer = stats.across_starts(answer.to_list())
-    value, low, high = (answer.middle, answer.low, answer.high) if isinstance(answer, Interval) else answer
-    return None if math.isnan(value) else (value, low, high)
+    spread = Answer(answer.middle, answer.low, answer.high) if isinstance(answer, Interval) else answer
+    return None if math.isnan(spread.middle) else spread
 
 
 def _case(run: Run, **wanted: object) -> int:
@@ -132,8 +136,7 @@ def _of_codec(run: Run, name: str) -> int:
 
 
 def _codec_percent(run: Run, name: str) -> Answer:
-    middle, low, high = messages.split(run, _of_codec(run, name)).share
-    return 100 * middle, 100 * low, 100 * high
+    return messages.split(run, _of_codec(run, name)).share.times(100)
 
 
 def _cross(run: Run, system: str) -> languages.Cross:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from bench.apps.notebook import show_figure
 from bench.apps.teaching import predictions, questions
 from bench.apps.teaching.predictions import Prediction
-from bench.apps.teaching.questions import Question
+from bench.apps.teaching.questions import Answer, Question
 from bench.drawing.axes import log_axis, style
 from bench.errors import UsageError
 from bench.run.frames import Run
@@ -24,13 +24,13 @@ class Score(NamedTuple):
     asked: Question
     made: Prediction | None
     remark: str
-    measured: tuple[float, float, float] | None
+    measured: Answer | None
 
     def __str__(self) -> str:
         text = f"**{self.asked.text}** "
         if self.measured is None:
             return f"{text}Not measured in this run."
-        value = f"{self.asked.shown(self.measured[0])} {self.asked.unit} ({self._ends()})"
+        value = f"{self.asked.said(self.measured)} {self.asked.unit} ({self._ends()})"
         if self.made is None:
             return f"{text}Measured: {value}; {self.remark}."
         off, side = self.made.off_by(self.measured[0]), "high" if self.made.middle > self.measured[0] else "low"
@@ -44,7 +44,7 @@ class Score(NamedTuple):
     def _ends(self) -> str:
         """Return the interval or range of the measurement in words."""
         assert self.measured
-        _, low, high = self.measured
+        _, low, high, _ = self.measured
         if math.isnan(low):
             return f"no {self.asked.spread} from fewer than six blocks"
         return f"{self.asked.spread} {self.asked.shown(low)} to {self.asked.shown(high)}"
@@ -75,14 +75,14 @@ def score(run: Run, *names: str) -> None:
 def draw_score(score: Score, axes: Axes) -> None:
     """Draw a predicted range with its geometric mean, and the measurement with its interval or range over starts."""
     assert score.made and score.measured
-    made, (value, low, high) = score.made, score.measured
+    made, (value, low, high, _) = score.made, score.measured
     low, high = (value, value) if math.isnan(low) else (low, high)
-    for y, colour, ends, middle in (
-        (1, PREDICTED, (made.low, made.high), made.middle),
-        (0, MEASURED, (low, high), value),
+    for y, colour, ends, middles in (
+        (1, PREDICTED, (made.low, made.high), (made.middle,)),
+        (0, MEASURED, (low, high), score.measured.medians),
     ):
         axes.plot(ends, [y, y], color=colour, lw=9, alpha=0.35, solid_capstyle="butt")
-        axes.plot(middle, y, "|", ms=16, mew=2.5, color=colour)
+        axes.plot(middles, [y] * len(middles), "|", ms=16, mew=2.5, color=colour)
     axes.set_xlim(min(made.low, low) / 2, max(made.high, high) * 2)
     log_axis(axes.xaxis, lambda at: f"{at:g}")
     axes.set_yticks([1, 0], ["predicted", "measured"])

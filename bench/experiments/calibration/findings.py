@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from bench.analysis.quantiles import quantile
 from bench.run.frames import Run, number_of, once
 from bench.simulation import virtual_time
+from bench.stats import Spread
 
 MARGIN = 0.10
 
@@ -23,6 +24,12 @@ class Truth:
     low: float
     high: float
     true: float
+    levels: tuple[float, float] | None = None
+
+    @property
+    def spread(self) -> Spread:
+        """The measured quantile over the starts."""
+        return Spread(self.measured, self.low, self.high, self.levels)
 
     @property
     def off(self) -> float:
@@ -45,9 +52,8 @@ def truths(run: Run) -> list[Truth]:
         for p in SHOWN:
             measured, true = quantile(run, case, p, time), quantile(virtual(run), case, p, time)
             if measured.over and true.over:
-                quantiles.append(
-                    Truth(name(run, case), time, p, measured.value, measured.low, measured.high, true.value)
-                )
+                value, low, high, levels = measured.spread
+                quantiles.append(Truth(name(run, case), time, p, value, low, high, true.value, levels))
     return quantiles
 
 

@@ -38,9 +38,8 @@ def _closeness(run: Run) -> str:
     text = f"Of {len(quantiles)} quantiles, **{len(quantiles) - len(off)} are within {MARGIN:.0%} of the true value**."
     if off:
         worst = max(off, key=lambda quantile: abs(quantile.off))
-        text += (
-            f" The largest error is at {_named(worst)}: {duration(worst.measured)} for a true {duration(worst.true)}."
-        )
+        measured = worst.spread.words(duration)
+        text += f" The largest error is at {_named(worst)}: {measured} for a true {duration(worst.true)}."
         text += f" Of the {len(off)} outside, the true value is inside the measured interval for {len(held)}."
     return text
 

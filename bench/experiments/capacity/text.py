@@ -41,10 +41,9 @@ def _cost(run: Run, rate: float) -> str:
     case = case_at(run, rate)
     if case is None or math.isnan(run.cases.loc[case, "server_cpu_us_per_call"]):
         return ""
-    row = run.cases.loc[case]
-    client, server = (duration(row[f"{role}_cpu_us_per_call"]) for role in ("client", "server"))
-    busy = row["server_cpu_percent"]
-    used = f"a call costs {server} of server CPU and {client} of client CPU; server utilization is {busy:.0f} %"
+    client, server = (run.over_starts(case, f"{role}_cpu_us_per_call").words(duration) for role in ("client", "server"))
+    busy = run.over_starts(case, "server_cpu_percent").words("{:.0f} %".format)
+    used = f"a call costs {server} of server CPU and {client} of client CPU; server utilization is {busy}"
     limit = limit_of(run, case)
     if not any("client" in resource.roles for resource in limit.saturated):
         return f"At the lower rate {used}."

@@ -2,8 +2,9 @@
 
 import pandas as pd
 
+from bench import stats
 from bench.analysis.prediction import agreement, capacity_at, predict
-from bench.analysis.resources import resources, total_cpu
+from bench.analysis.resources import cpu_over_starts, resources
 from bench.experiments import published
 from bench.experiments.clients.findings import best, bursts, first_calls_us, gain, grown
 from bench.experiments.sentences import P50, clients_of, why_not_more, with_range
@@ -15,16 +16,20 @@ def conclusion(run: Run) -> str:
     """Return how the rate grows with clients, what limits it, and how far the prediction from one client holds."""
     cases = grown(run)
     single, most, last = cases.iloc[0], cases[cases["clients"] == best(run)].iloc[0], cases.iloc[-1]
-    text = f"{clients_of(single)} makes {quantity(single['rate_per_s'])} calls/s in a whole window."
+    text = f"{clients_of(single)} makes {_rate(run, single)} calls/s in a whole window."
     if number_of(most.name) != number_of(single.name):
         text += (
-            f" The highest rate is {quantity(most['rate_per_s'])} calls/s with {clients_of(most)}: "
+            f" The highest rate is {_rate(run, most)} calls/s with {clients_of(most)}: "
             f"{gain(run, cases, best(run))} the rate of one."
         )
     text += f" {why_not_more(run, number_of(most.name))}"
     if last["clients"] > most["clients"]:
-        text += f" With {clients_of(last)} the rate is {quantity(last['rate_per_s'])} calls/s."
+        text += f" With {clients_of(last)} the rate is {_rate(run, last)} calls/s."
     return "\n\n".join([text, _predicted(run, single, most)])
+
+
+def _rate(run: Run, row: "pd.Series[float]") -> str:
+    return run.over_starts(number_of(row.name), "rate_per_s").words(quantity)
 
 
 def _predicted(run: Run, single: "pd.Series[float]", most: "pd.Series[float]") -> str:
@@ -34,14 +39,13 @@ def _predicted(run: Run, single: "pd.Series[float]", most: "pd.Series[float]") -
         return "One more client measures latency, so that no client is alone, and nothing is predicted from one client."
     if model is None:
         return "The server's CPU time is not known, so nothing is predicted from one client."
-    cost = total_cpu(grown(run))
-    then, now = (float(cost[number_of(row.name)]) for row in (single, most))
+    then, now = (cpu_over_starts(run, number_of(row.name)).words(duration) for row in (single, most))
     limit = float(model.asymptote[int(most["clients"]) - 1])
     text = (
         f"Prediction from one client: {model.limit} saturates first, at {quantity(model.asymptote[-1])} calls/s "
         f"(asymptotic). Measured rates and the MVA prediction differ by at most a factor of "
-        f"{agreement(run, model):.2f}. Both assume a constant CPU time per call; it is {duration(then)} with "
-        f"{clients_of(single)} and {duration(now)} with {clients_of(most)}."
+        f"{agreement(run, model):.2f}. Both assume a constant CPU time per call; it is {then} with "
+        f"{clients_of(single)} and {now} with {clients_of(most)}."
     )
     over = most["rate_per_s"] / limit
     if over > 1:
@@ -56,10 +60,11 @@ def _predicted(run: Run, single: "pd.Series[float]", most: "pd.Series[float]") -
 def answers(run: Run) -> str:
     """Return answers to the two questions of the class lab, with its own numbers."""
     single, lab = grown(run).iloc[0], published.GRPC_LAB
-    cold = first_calls_us(run).median()
+    median = with_range(run, number_of(single.name), P50)
+    cold = stats.across_starts(first_calls_us(run)).words(duration)
     text = (
-        f"**Round-trip time between one client and one server.** The median RTT is {with_range(single, P50)} after the "
-        f"warm-up. The first call, which also connects, takes {duration(cold)}. The lab's one call took "
+        f"**Round-trip time between one client and one server.** The median RTT is {median} after the "
+        f"warm-up. The first call, which also connects, takes {cold}. The lab's one call took "
         f"{duration(1e3 * lab['one_call_ms'])}."
     )
     burst, window = gain(run, bursts(run), 2), gain(run, grown(run), 2)

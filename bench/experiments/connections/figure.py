@@ -68,7 +68,7 @@ def _against_churn(run: Run, axes: Axes, of: Callable[[Run, int], "pd.Series[flo
     for system, cases in rows.groupby("system", sort=False):
         colour, marker = _look_of(run, str(system))
         places = [order.index(int(calls)) for calls in cases["calls_per_connection"]]
-        times_us = np.array([stats.across_starts(of(run, number_of(case))) for case in cases.index])
+        times_us = np.array([stats.across_starts(of(run, number_of(case)))[:3] for case in cases.index])
         axes.plot(places, times_us[:, 0], marker=marker, ms=6, lw=1.8, color=colour, label=str(system))
         band(axes, places, times_us[:, 1], times_us[:, 2], colour)
     log_axis(axes.yaxis)

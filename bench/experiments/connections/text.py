@@ -17,6 +17,7 @@ from bench.experiments.connections.findings import (
 )
 from bench.experiments.sentences import limit_of
 from bench.run.frames import Run, number_of
+from bench.stats import across_starts
 from bench.text import duration, listed, paragraphs, quantity
 
 
@@ -41,13 +42,14 @@ def renewal(run: Run) -> str:
         )
         first = cases["p50_first_us"].dropna()
         if len(first):
-            lines[-1] += f" Opening and first call: {duration(first.iloc[0])} (median)."
+            opening = run.over_starts(number_of(first.index[0]), "p50_first_us")
+            lines[-1] += f" Opening and first call: {opening.words(duration, 'median')}."
     return "\n".join(lines)
 
 
 def _cost(run: Run, case: int) -> str:
-    time, cpu = (of(run, case).median() for of in (time_per_call_us, cpu_per_call_us))
-    return f"{duration(time)} per call ({duration(cpu)} of CPU time)"
+    time, cpu = (across_starts(of(run, case)) for of in (time_per_call_us, cpu_per_call_us))
+    return f"{time.words(duration)} per call ({cpu.values(duration)} of CPU time)"
 
 
 def depths(run: Run) -> str:
@@ -82,7 +84,9 @@ def _blocked(run: Run, system: Beside) -> str:
         f"on one connection with calls of {large}": system.same,
         "on a connection of their own": system.own,
     }
-    shown = [f"{duration(run.cases.loc[case, P50])} {words}" for words, case in cases.items() if case is not None]
+    shown = [
+        f"{run.over_starts(case, P50).words(duration)} {words}" for words, case in cases.items() if case is not None
+    ]
     text = f"- **{system.system}**: the median RTT of small calls is {listed(shown)}."
     ratio = blocking(run, system)
     if ratio is None:
@@ -109,8 +113,10 @@ def ports(run: Run) -> str:
             continue
         if run.case(number_of(case)).transport != "tcp" or run.case(number_of(case)).calls_per_connection != 1:
             continue
+        opened = run.over_starts(number_of(case), "opened_per_call").words("{:.2f}".format)
+        left = run.over_starts(number_of(case), "tcp_time_wait").words("{:,.0f}".format)
         lines.append(
-            f"- **{row['system']}**: {row['opened_per_call']:.2f} TCP connections per call; "
-            f"{row['tcp_time_wait']:,.0f} more sockets in TIME_WAIT after a window of {run.plan.window_s:g} s."
+            f"- **{row['system']}**: {opened} TCP connections per call; {left} more sockets in TIME_WAIT after a "
+            f"window of {run.plan.window_s:g} s."
         )
     return "\n".join(lines) or "No TCP connections were renewed at each call, or the kernel's counters are not known."

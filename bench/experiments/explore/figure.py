@@ -87,7 +87,7 @@ def rates(run: Run, axes: Axes) -> None:
         quantity,
     )
     log_axis(axes.xaxis, quantity)
-    axes.set_xlabel("calls per second of each start; bar: their range, line: their median")
+    axes.set_xlabel("calls per second of each start; bar: their range, line: their median, or two levels")
     name_rows(axes, wrapped(row.name for row in shown))
     axes.set_title("Throughput of each start")
 

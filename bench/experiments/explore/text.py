@@ -8,10 +8,11 @@ import numpy as np
 from bench import stats
 from bench.experiments.case_ratios import confidence, ratio
 from bench.experiments.explore.findings import Row, rows, time_of
+from bench.experiments.sentences import ranged
 from bench.run.frames import Run, column
 from bench.stats import intervals
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity
+from bench.text import quantity
 
 
 def conclusion(run: Run) -> str:
@@ -41,16 +42,16 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
     known: ratios paired by block; for pairs that it lacks, starts are compared without pairing (Mann-Whitney).
     """
     over = [f"**{row.name}** is overloaded at its rate: no time is reported." for row in shown if row.over]
-    medians = [(row, *stats.across_starts(row.medians)) for row in shown if not row.over]
-    medians = sorted((entry for entry in medians if not math.isnan(entry[1])), key=lambda entry: entry[1])
+    medians = [(row, stats.across_starts(row.medians)) for row in shown if not row.over]
+    medians = sorted((entry for entry in medians if not math.isnan(entry[1].middle)), key=lambda entry: entry[1].middle)
     if not medians:
         return " ".join(over)
-    first, shortest, low, high = medians[0]
+    first, shortest = medians[0]
     said = [f"{'The' if len(medians) == 1 else 'The shortest'} median is that of **{first.name}**: "
-            f"{_with_range(shortest, low, high)}."]  # fmt: skip
-    for row, value, least, most in medians[1:]:
+            f"{ranged(shortest)}."]  # fmt: skip
+    for row, spread in medians[1:]:
         interval = (known or {}).get((first.name, row.name)) or unpaired(first, row)
-        said.append(f"**{row.name}**: {_with_range(value, least, most)}, {_ratio(interval)}.")
+        said.append(f"**{row.name}**: {ranged(spread)}, {_ratio(interval)}.")
     return " ".join([*said, *over])
 
 
@@ -63,7 +64,3 @@ def _ratio(interval: Interval) -> str:
     """Return a ratio with its interval; where the interval holds 1, that the two are not distinguishable."""
     text = f"{quantity(interval.middle)} times the shortest ({confidence(interval)})"
     return f"{text}: not distinguishable from it" if interval.low <= 1 <= interval.high else text
-
-
-def _with_range(value: float, low: float, high: float) -> str:
-    return f"{duration(value)} (range over starts {duration(low)} to {duration(high)})"

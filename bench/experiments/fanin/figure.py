@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.resources import FULL, WORDS
+from bench.analysis.resources import FULL, WORDS, cpu_over_starts
 from bench.drawing.axes import (
     GREY,
     ROLE_COLOURS,
@@ -25,7 +25,7 @@ from bench.drawing.axes import (
 )
 from bench.drawing.borrowed import marked, shown
 from bench.experiments.case_ratios import P50, RATE
-from bench.experiments.fanin.findings import ROLES, best, cpu_us, fewest, grown, is_brokered, most, of, systems
+from bench.experiments.fanin.findings import ROLES, best, fewest, grown, is_brokered, most, of, systems
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.text import duration, quantity
@@ -79,7 +79,7 @@ def cpu_by_role(run: Run, axes: Axes) -> None:
         with hollow(axes, measured is not run):
             stacked_bar(axes, y, (("broker" if role == "router" else role, us, ROLE_COLOURS[role], ROLE_HATCHES[role])
                                   for role, us in spent.items()))  # fmt: skip
-            write_beside(axes, y, duration(cpu_us(measured, case)))
+            write_beside(axes, y, cpu_over_starts(measured, case).values(duration))
     name_rows(axes, [_row(run, *row) for row in rows])
     axes.yaxis.grid(False)
     label_axis(axes.xaxis, duration)

@@ -78,11 +78,6 @@ def detour(run: Run, system: str) -> Ratio | None:
     return ratio(run, fewest(run, base), fewest(run, system), P50) if alike else None
 
 
-def cpu_us(run: Run, case: int) -> float:
-    """Return the CPU time per call of all roles, median over the starts, in us."""
-    return float(total_cpu(run.starts_of(case)).median())
-
-
 def broker_share(run: Run, case: int) -> float:
     """Return the router's share of the CPU time per call, 0 without a router."""
     starts = run.starts_of(case)

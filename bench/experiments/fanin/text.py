@@ -1,11 +1,11 @@
 """Sentences of fanin.ipynb: what a broker adds to a call, what many clients gain, and what ends the growth."""
 
-from bench.experiments.case_ratios import P50
+from bench.analysis.resources import cpu_over_starts
+from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.fanin.findings import (
     best,
     broker_share,
     brokers,
-    cpu_us,
     delay,
     detour,
     direct,
@@ -31,10 +31,14 @@ def detours(run: Run) -> str:
     lines = []
     for name in brokers(run):
         case, ratio = fewest(run, name), detour(run, name)
-        text = f"- **{name}**: with {_clients(run, case)} the median RTT is {duration(float(run.cases.loc[case, P50]))}"
+        text = (
+            f"- **{name}**: with {_clients(run, case)} the median RTT is {run.over_starts(case, P50).words(duration)}"
+        )
         text += f", {ratio} as long as directly ({base})." if ratio else "."
         share = broker_share(run, case)
-        lines.append(f"{text} CPU time per call: {duration(cpu_us(run, case))}, of which the broker {share:.0%}.")
+        lines.append(
+            f"{text} CPU time per call: {cpu_over_starts(run, case).words(duration)}, of which the broker {share:.0%}."
+        )
     return "\n".join(lines)
 
 
@@ -44,7 +48,7 @@ def growths(run: Run) -> str:
     for name in systems(run):
         rate, rtt, top = growth(run, name), delay(run, name), best(run, name)
         limit = limit_of(run, top)
-        text = f"- **{name}**: the highest rate is {quantity(float(run.cases.loc[top, 'rate_per_s']))} calls/s, with "
+        text = f"- **{name}**: the highest rate is {run.over_starts(top, RATE).words(quantity)} calls/s, with "
         text += f"{_clients(run, top)}."
         if rate is not None and rtt is not None:
             text += (

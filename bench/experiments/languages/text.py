@@ -53,7 +53,7 @@ def cpu(run: Run) -> str:
         parts = []
         for role in findings.CPU:
             both = [
-                duration(across_starts(findings.cpu_us(run, case, role)).middle)
+                across_starts(findings.cpu_us(run, case, role)).words(duration)
                 for case in (cross.python, getattr(cross, role))
             ]
             parts.append(
@@ -69,7 +69,7 @@ def throughput(run: Run) -> str:
     for cross in findings.several(run):
         gains = [(which, findings.rate_gain(run, cross, which)) for which in NATIVE]
         parts = [f"{times(gain)} as many {NATIVE[which]}" for which, gain in gains]
-        rate = quantity(across_starts(run.starts_of(cross.python)[findings.RATE]).middle)
+        rate = run.over_starts(cross.python, findings.RATE).words(quantity)
         lines.append(
             f"- **{cross.name}**, {cross.callers} callers in one process: {rate} calls per second with both sides in "
             f"Python; {', '.join(parts[:-1])}, {parts[-1]}.{_bottleneck(run, cross)}"
@@ -97,4 +97,4 @@ def _percent(share: Interval) -> str:
 
 
 def _median(run: Run, case: int) -> str:
-    return duration(across_starts(run.starts_of(case)[findings.RTT]).middle)
+    return run.over_starts(case, findings.RTT).words(duration)

@@ -5,10 +5,10 @@ import math
 import pandas as pd
 
 from bench.analysis.quantiles import quantile
-from bench.analysis.resources import total_cpu
+from bench.analysis.resources import cpu_over_starts, total_cpu
 from bench.experiments.latency.findings import ratios
 from bench.experiments.sentences import P50, with_range
-from bench.run.frames import Run, numbered
+from bench.run.frames import Run, number_of, numbered
 from bench.text import duration, listed, quantity
 
 
@@ -17,21 +17,21 @@ def conclusion(run: Run) -> str:
     cases, compared = run.cases.dropna(subset=P50), {ratio.other: ratio for ratio in ratios(run)}
     sentences = []
     for case, row in numbered(cases[~cases["system"].isin(["sockets", "loopback"])]):
-        text = f"The median RTT of **{row['label']}** is {with_range(row, P50)}"
+        text = f"The median RTT of **{row['label']}** is {with_range(run, case, P50)}"
         if ratio := compared.get(case):
-            base = cases.loc[ratio.base]
-            text += f", {ratio} that of raw sockets over {base['transport']} ({duration(base[P50])})"
+            base = run.over_starts(ratio.base, P50).words(duration)
+            text += f", {ratio} that of raw sockets over {run.case(ratio.base).transport} ({base})"
         sentences.append(text + ".")
-    return " ".join([*sentences, _instrument(cases), _tail(run)])
+    return " ".join([*sentences, _instrument(run, cases), _tail(run)])
 
 
-def _instrument(cases: pd.DataFrame) -> str:
+def _instrument(run: Run, cases: pd.DataFrame) -> str:
     own, rest = cases[cases["system"] == "loopback"], cases[cases["system"] != "loopback"]
     if own.empty or rest.empty:
         return ""
-    overhead = own[P50].iloc[0]
+    overhead, words = own[P50].iloc[0], run.over_starts(number_of(own.index[0]), P50).words(duration)
     return (
-        f"The instrument overhead (`loopback`) is {duration(overhead)} per call: {overhead / rest[P50].min():.1%} of "
+        f"The instrument overhead (`loopback`) is {words} per call: {overhead / rest[P50].min():.1%} of "
         "the shortest median RTT."
     )
 
@@ -54,7 +54,8 @@ def cpu(run: Run) -> str:
     every = total_cpu(cases)
     share = every / cases["mean_rtt_us"]
     lines = [
-        f"- {row['label']}: {duration(every[case])} CPU time per call, {duration(row['mean_rtt_us'])} mean RTT: "
+        f"- {row['label']}: {cpu_over_starts(run, case).words(duration)} CPU time per call, "
+        f"{run.over_starts(case, 'mean_rtt_us').words(duration)} mean RTT: "
         f"{share[case]:.0%}"
         for case, row in numbered(cases)
     ]

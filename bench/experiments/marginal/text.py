@@ -22,9 +22,9 @@ def _costs(run: Run) -> str:
         start, _, byte = costs(run, case, "wall")
         call = call_us(run, case, "wall")
         worth = f", as long as {quantity(start.middle / call.middle)} calls" if call.low > 0 else ""
-        each_kb = f"; {duration(byte.middle)} per further kB" if byte.low > 0 else ""
+        each_kb = f"; {byte.words(duration)} per further kB" if byte.low > 0 else ""
         lines.append(
-            f"- **{run.labels[case]}**: a process takes {duration(start.middle)} to start, connect and end{worth}; "
+            f"- **{run.labels[case]}**: a process takes {start.words(duration)} to start, connect and end{worth}; "
             f"{_spread(call)} per call{_shares(run, case)}{each_kb}"
         )
     return "\n".join(lines)
@@ -44,7 +44,7 @@ def _shares(run: Run, case: int) -> str:
 def _spread(spread: Spread) -> str:
     if spread.low <= 0:
         return f"at most {duration(spread.high)} (some starts give less than zero)"
-    return f"{duration(spread.middle)} (starts from {duration(spread.low)} to {duration(spread.high)})"
+    return spread.words(duration, f"starts from {duration(spread.low)} to {duration(spread.high)}")
 
 
 def _pairs(run: Run) -> str:

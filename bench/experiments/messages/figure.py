@@ -37,8 +37,8 @@ def calls(run: Run, axes: Axes) -> None:
     for y, (base, case) in enumerate(pairs):
         split = findings.split(run, case)
         _stack(axes, y, split, 100 / split.rtt.middle)
-        bytes_us = f"\nbytes: {duration(findings.split(run, base).rtt.middle)}" if base is not None else ""
-        write_beside(axes, y, f"{duration(split.rtt.middle)}{bytes_us}")
+        bytes_us = f"\nbytes: {findings.split(run, base).rtt.values(duration)}" if base is not None else ""
+        write_beside(axes, y, f"{split.rtt.values(duration)}{bytes_us}")
     name_rows(axes, [f"{run.case(case).system}\n{findings.codec(run, case)}" for _, case in pairs])
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of the median RTT [%]; beside it: the median RTT")
@@ -56,7 +56,7 @@ def codecs(run: Run, axes: Axes) -> None:
         _stack(axes, y, split, 1)
         axes.hlines(y, split.rtt.low, split.rtt.high, color="black", lw=1.4)
         there, back = (quantity(encoded, "B") for encoded in findings.encoded_bytes(run, case))
-        write_beside(axes, y, f"{duration(split.rtt.middle)}, codec {split.share.middle:.0%}\n{there} + {back}")
+        write_beside(axes, y, f"{split.rtt.values(duration)}, codec {split.share.middle:.0%}\n{there} + {back}")
     axes.set_xlim(0)
     axes.set_xlabel("median RTT [µs]; line: range over starts; beside it: encoded sizes")
     name_rows(axes, [findings.codec(run, case) for case in rows])
@@ -80,7 +80,7 @@ def share(run: Run, axes: Axes) -> None:
     for place, (name, cases) in enumerate(sweeps.items()):
         colour, marker = look(place)
         sizes = [run.case(case).payload_bytes for case in cases]
-        middle, low, high = 100 * np.array([findings.split(run, case).share for case in cases]).T
+        middle, low, high = 100 * np.array([findings.split(run, case).share[:3] for case in cases]).T
         axes.plot(sizes, middle, marker=marker, color=colour, ms=6, lw=1.8, label=name)
         band(axes, sizes, low, high, colour)
     axes.axhline(100 * findings.DOMINANT, color=GREY, lw=1, ls="--")

@@ -30,10 +30,12 @@ def _system(run: Run, base: int | None, case: int) -> str:
     against = f"; {compared} as long as with opaque bytes" if compared is not None else ""
     if compared is not None and compared.interval.low <= 1 <= compared.interval.high:
         against += " (not distinguishable)"
+    of_share = split.share
+    share = of_share.words("{:.0%}".format, f"starts from {of_share.low:.0%} to {of_share.high:.0%}")
     return (
-        f"- **{run.case(case).system}, {findings.codec(run, case)}**: {duration(split.rtt.middle)}, of which the codec "
-        f"takes {duration(split.client.middle)} in the client and {duration(split.server.middle)} in the server: "
-        f"{split.share.middle:.0%} (starts from {split.share.low:.0%} to {split.share.high:.0%}){against}"
+        f"- **{run.case(case).system}, {findings.codec(run, case)}**: {split.rtt.words(duration)}, of which the codec "
+        f"takes {split.client.words(duration)} in the client and {split.server.words(duration)} in the server: "
+        f"{share}{against}"
     )
 
 

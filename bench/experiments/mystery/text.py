@@ -2,8 +2,6 @@
 
 import math
 
-import pandas as pd
-
 from bench.analysis import comparison
 from bench.analysis.quantiles import quantile
 from bench.experiments.case_ratios import times
@@ -23,7 +21,7 @@ def conclusion(run: Run) -> str:
 def seen(run: Run, box: str) -> str:
     """Return the symptoms of a box, in numbers."""
     row = alone(run).loc[box]
-    parts = [f"one caller: median {duration(row[P50])}{_spread(row)}{_tail(run, int(row['case']))}"]
+    parts = [f"one caller: median {_spread(run, int(row['case']))}{_tail(run, int(row['case']))}"]
     rows = boxes(run)
     several = rows[(rows["box"] == box) & (rows["callers"] > 1)]
     if len(several):
@@ -35,12 +33,13 @@ def seen(run: Run, box: str) -> str:
 def _tail(run: Run, case: int) -> str:
     """Return p99 where the calls carry it."""
     p99 = quantile(run, case, 0.99)
-    return f", p99 {duration(p99.value)}" if p99.over else ""
+    return f", p99 {p99.spread.words(duration)}" if p99.over else ""
 
 
-def _spread(row: "pd.Series[float]") -> str:
-    """Return the range of the starts' medians."""
-    return f" (starts from {duration(row[f'{P50}_low'])} to {duration(row[f'{P50}_high'])})"
+def _spread(run: Run, case: int) -> str:
+    """Return the median RTT with the range of the starts' medians."""
+    spread = run.over_starts(case, P50)
+    return spread.words(duration, f"starts from {duration(spread.low)} to {duration(spread.high)}")
 
 
 def _payload(run: Run, box: str) -> list[str]:

@@ -33,7 +33,7 @@ def links(run: Run) -> str:
     lines = []
     pairs = [(ratio, where) for over, where in WHERE.items() for ratio in added(run, over)]
     for ratio, where in pairs:
-        before, after = (duration(run.cases.loc[case, P50]) for case in (ratio.base, ratio.other))
+        before, after = (run.over_starts(case, P50).words(duration) for case in (ratio.base, ratio.other))
         more = float(added_us(run, ratio).median())
         verb = "adds" if more >= 0 else "removes"
         clear = f"the link {verb} {duration(abs(more))}" if ratio.is_certain else "no difference is shown"
@@ -54,9 +54,9 @@ def bandwidths(run: Run) -> str:
         rest = f" ({over_law(run, sweep[0]):.2f} times with {least} each way)" if sweep[1:] else ""
         lines.append(
             f"- **{bandwidth(rate)}**: a call with {quantity(most.payload_bytes, 'B')} each way takes "
-            f"{duration(run.cases.loc[most.case, P50])}, {over_law(run, most):.2f} times 2 × payload / bandwidth"
-            f"{rest}. 2 × payload / bandwidth is {duration(most.law_us)}, and {duration(most.packets_us)} with the "
-            "headers of each segment."
+            f"{run.over_starts(most.case, P50).words(duration)}, {over_law(run, most):.2f} times "
+            f"2 × payload / bandwidth{rest}. 2 × payload / bandwidth is {duration(most.law_us)}, and "
+            f"{duration(most.packets_us)} with the headers of each segment."
         )
     return "\n".join(lines)
 

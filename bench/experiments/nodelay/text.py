@@ -28,11 +28,12 @@ def _systems(run: Run) -> str:
         two_writes = [
             combination for combination in combinations(run) if combination.system == system and combination.writes == 2
         ]
-        rate = {combination.sides: _rate(run, combination) for combination in two_writes}
+        rate = {of.sides: run.over_starts(of.case, "rate_per_s") for of in two_writes}
+        slow = {sides: spread.words("{:.3g}".format) for sides, spread in rate.items()}
         lines.append(
-            f"- **{system}**, two writes per message: {quantity(rate['both'])} calls/s if both sides set TCP_NODELAY, "
-            f"{rate['client only']:.3g} calls/s if only the client does, {rate['server only']:.3g} calls/s if only the "
-            f"server does, {rate['neither']:.3g} calls/s if neither does"
+            f"- **{system}**, two writes per message: {rate['both'].words(quantity)} calls/s if both sides set "
+            f"TCP_NODELAY, {slow['client only']} calls/s if only the client does, {slow['server only']} calls/s if "
+            f"only the server does, {slow['neither']} calls/s if neither does"
         )
     return "\n".join(lines)
 
@@ -70,9 +71,10 @@ def _origin(run: Run) -> str:
     if not two_writes:
         return ""
     rate = {combination.sides: _rate(run, combination) for combination in two_writes}
+    here = {of.sides: run.over_starts(of.case, "rate_per_s").words("{:.0f}".format) for of in two_writes}
     return (
         f"The origin measured {theirs['one side']} calls/s with TCP_NODELAY on one side and {theirs['both sides']} "
-        f"calls/s on neither; the same packet stream makes {rate['client only']:.0f} and {rate['neither']:.0f} calls/s "
+        f"calls/s on neither; the same packet stream makes {here['client only']} and {here['neither']} calls/s "
         f"here. One side over neither is {theirs['one side'] / theirs['both sides']:.2f} there and "
         f"{rate['client only'] / rate['neither']:.2f} here (ratios of medians). A call with one stall took "
         f"{1e3 / theirs['one side']:.0f} ms there and {1e3 / rate['client only']:.0f} ms here."

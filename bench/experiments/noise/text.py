@@ -17,7 +17,7 @@ from bench.experiments.noise.findings import (
     timer_cases,
 )
 from bench.run.frames import Run
-from bench.stats import Array, across_starts, variance
+from bench.stats import Array, Spread, across_starts, variance
 from bench.text import duration
 from bench.validation.profiles import PROFILES
 
@@ -32,15 +32,15 @@ def clock(run: Run) -> str:
     cost = run.manifest["machine"].get("clock_cost_ns")
     read = f"Reading the clock costs {cost:.0f} ns here. " if cost else ""
     late = {name: _late_median(run, case) for name, case in timer_cases(run).items()}
-    timers = ", ".join(f"{duration(late[name])} ({words})" for name, words in TIMERS.items())
+    timers = ", ".join(f"{late[name].values(duration)} ({words})" for name, words in TIMERS.items())
     return f"{read}A short wait ends late by a median of {timers}. A load generator that paces requests needs the last."
 
 
-def _late_median(run: Run, case: int) -> float:
+def _late_median(run: Run, case: int) -> Spread:
     """Return the median over the starts of the median lateness in us, as the figure's line."""
     return across_starts(
         [stats.quantile(late_us.to_numpy(), 0.5) for _, late_us in overshoot(run, case).groupby(level=0)]
-    ).middle
+    )
 
 
 def _late(run: Run, case: int, p: float) -> float:

@@ -40,9 +40,10 @@ def _growth(run: Run) -> str:
     text = f"The server's capacity is {capacity(run):,.0f} requests/s ({source})."
     if len(calm):
         low, high = calm.iloc[0], calm.iloc[-1]
+        medians = [run.over_starts(number_of(row.name), "p50_response_us").words(duration) for row in (low, high)]
         text += (
-            f" The median response time is {duration(low['p50_response_us'])} at {low['offered_per_s']:g}/s and "
-            f"{duration(high['p50_response_us'])} at {high['offered_per_s']:g}/s."
+            f" The median response time is {medians[0]} at {low['offered_per_s']:g}/s and "
+            f"{medians[1]} at {high['offered_per_s']:g}/s."
         )
     if len(calm) > 1:
         ends = number_of(calm.index[0]), number_of(calm.index[-1])
@@ -73,7 +74,7 @@ def _model(run: Run) -> str:
 
 def _mean_us(run: Run, case: int) -> float:
     """Return the median over the starts of a case's mean response times, in us; NaN if there are none."""
-    return float(mean_response_us(run, case).median())
+    return stats.across_starts(mean_response_us(run, case)).middle
 
 
 def utilization(run: Run) -> str:
@@ -89,7 +90,11 @@ def utilization(run: Run) -> str:
     ]
     for (case, row), mean in zip(numbered(cases), model, strict=True):
         rho, busy = row["offered_per_s"] * service, row["server_cpu_percent"]
-        measured = "overloaded" if case in over else duration(_mean_us(run, case))
+        measured = (
+            "overloaded"
+            if case in over
+            else stats.across_starts(mean_response_us(run, number_of(case))).values(duration)
+        )
         wanted = duration(mean) if np.isfinite(mean) else "no limit: ρ ≥ 1"
         cpu = "not known" if math.isnan(busy) else f"{busy:.0f} %"
         lines.append(f"| {row['offered_per_s']:g}/s | {rho:.0%} | {cpu} | {wanted} | {measured} |")

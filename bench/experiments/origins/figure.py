@@ -55,7 +55,7 @@ def _pairs(axes: Axes, rows: list[Row], text: Any) -> None:
         axes.plot(replica.theirs, [y, y], color=GREY, lw=4, alpha=0.5, solid_capstyle="round")
         axes.plot(sum(replica.theirs) / 2, y, "s", ms=7, mfc="white", mec=GREY, mew=1.6)
         with hollow(axes, is_borrowed):
-            interval_row(axes, y, replica.here, LOOKS[replica.origin], text(replica.here.middle))
+            interval_row(axes, y, replica.here, LOOKS[replica.origin], replica.here.values(text))
     _name(axes, rows)
     _key(axes, rows, "here: median and range over starts")
     log_axis(axes.xaxis, text)

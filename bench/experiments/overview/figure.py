@@ -216,7 +216,8 @@ def _gains(run: Run, measured: Run, axes: Axes) -> None:
         axes.plot(row["one"], y, marker, ms=8 if measured is run else 5, color=colour, mfc="white", mew=2)
         axes.plot(row["two"], y, marker, ms=8, color=colour)
         gain_text = ratio_text(gain(measured, str(system), str(row["placement"])))
-        write_beside(axes, y, f"{quantity(row['two'])}  {gain_text}", _fontsize(run))
+        two = measured.over_starts(row["ratio"].other, row["ratio"].name)
+        write_beside(axes, y, f"{two.values(quantity)}  {gain_text}", _fontsize(run))
 
 
 def gain(run: Run, system: str, placement: str) -> Interval:
@@ -246,14 +247,15 @@ def _quantiles(run: Run, axes: Axes) -> None:
     for subject in subjects(run):
         y, colour = rows_of(run).places[subject.system], look_of(run)[subject.system].colour
         quantiles = {p: quantile(subject.run, subject.case, p) for p in MARKS}
-        values = [of.value for of in quantiles.values() if not math.isnan(of.value)]
+        values = [us for of in quantiles.values() for us in of.spread.medians if not math.isnan(us)]
         with hollow(axes, subject.is_borrowed):
             axes.plot([min(values), max(values)], [y, y], color=colour, lw=2)
             for p, mark in MARKS.items():
-                axes.plot(quantiles[p].value, y, mark, ms=12 if mark == "|" else 6, mew=2 if mark == "|" else 0.6,
-                          color=colour)  # fmt: skip
+                medians = quantiles[p].spread.medians
+                axes.plot(medians, [y] * len(medians), mark, ls="", ms=12 if mark == "|" else 6,
+                          mew=2 if mark == "|" else 0.6, color=colour)  # fmt: skip
             few = [f"p{100 * p:g}: too few calls" for p, of in quantiles.items() if math.isnan(of.value)]
-            words = "; ".join(few) or f"p99 {duration(quantiles[0.99].value)}"
+            words = "; ".join(few) or f"p99 {quantiles[0.99].spread.values(duration)}"
             write_beside(axes, y, words + crossed(quantiles.items()), _fontsize(run))
     for p, mark in MARKS.items():
         axes.plot([], [], mark, ms=12 if mark == "|" else 6, mew=2, color=GREY, label=f"p{100 * p:g}")

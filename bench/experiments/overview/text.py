@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from bench.analysis.resources import total_cpu
+from bench.analysis.resources import cpu_over_starts
 from bench.experiments.overview.findings import (
     FLOOR,
     P50,
@@ -26,12 +26,11 @@ ASKED = (FLOOR, "grpc_sync", "wamp_crossbar")
 def conclusion(run: Run) -> str:
     """Return each system's RTT, its ratio to raw sockets, its CPU time, and the gain of a second client."""
     cases, shown = ranked(run), _in_words(run)
-    every = total_cpu(cases)
     rest = f"\nThe other {len(cases) - len(shown)} systems are in the tables." if len(shown) < len(cases) else ""
     lines = [
         f"- **{row['system']}** ({group_of(run, case)}, {row['transport']}): "
-        f"median RTT {duration(row[P50])}{_compared(run, case)}; "
-        f"{duration(every.loc[case])} CPU time per call"
+        f"median RTT {run.over_starts(case, P50).words(duration)}{_compared(run, case)}; "
+        f"{cpu_over_starts(run, case).words(duration)} CPU time per call"
         for case, row in numbered(cases)
         if case in shown
     ]
@@ -94,8 +93,9 @@ def _second_client(run: Run) -> str:
 
 
 def _gain(run: Run, system: str) -> str:
-    row = rates(run).loc[system]
-    return f"**{system}**: {row['ratio']}, from {quantity(row['one'])} to {quantity(row['two'])} calls/s"
+    gain = rates(run).loc[system, "ratio"]
+    one, two = (run.over_starts(case, gain.name).words(quantity) for case in (gain.base, gain.other))
+    return f"**{system}**: {gain}, from {one} to {two} calls/s"
 
 
 def absent(run: Run) -> list[str]:

@@ -18,9 +18,10 @@ def conclusion(run: Run) -> str:
     lines = []
     for ratio in ratios(run):
         fast, slow = cases.loc[ratio.base], cases.loc[ratio.other]
+        ends = [run.over_starts(case, P50).words(duration) for case in (ratio.base, ratio.other)]
         lines.append(
-            f"- **{fast['system']} over {fast['transport']}**: the median RTT is {duration(fast[P50])} with placement "
-            f"`{fast['placement']}` and {duration(slow[P50])} with `{slow['placement']}`: {ratio}{_equal(ratio)}."
+            f"- **{fast['system']} over {fast['transport']}**: the median RTT is {ends[0]} with placement "
+            f"`{fast['placement']}` and {ends[1]} with `{slow['placement']}`: {ratio}{_equal(ratio)}."
         )
     spread = (cases[f"{P50}_high"] / cases[f"{P50}_low"]).groupby(cases["placement"]).median()
     ranks = "; ".join(f"`{name}` {spread[name]:.2f}" for name in spread.sort_values().index)

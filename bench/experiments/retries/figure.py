@@ -93,15 +93,17 @@ def fates(run: Run, axes: Axes) -> None:
 
 def _recovery(of: Outcome) -> str:
     """Return the median recovery in few words."""
-    middle = across_starts(of.recovery_s).middle
-    return "no freeze" if np.isnan(middle) else f"after {middle:.1f} s" if np.isfinite(middle) else "no recovery"
+    of_starts = across_starts(of.recovery_s)
+    if np.isnan(of_starts.middle):
+        return "no freeze"
+    return f"after {of_starts.values('{:.1f} s'.format)}" if np.isfinite(of_starts.middle) else "no recovery"
 
 
 def deadlines(run: Run, axes: Axes) -> None:
     """Draw the share of the requests that met their deadline in each start, and when each policy recovered."""
     rows = [
         RangeRow(100 * of.met, look(place).colour, marker=look(place).marker,
-                 words=f"{across_starts(of.met).middle:.0%}, {_recovery(of)}")
+                 words=f"{across_starts(of.met).values('{:.0%}'.format)}, {_recovery(of)}")
         for place, of in enumerate(outcomes(run))
     ]  # fmt: skip
     range_rows(axes, rows)

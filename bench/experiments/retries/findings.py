@@ -137,11 +137,11 @@ def recovery_words(one: Outcome) -> str:
     recoveries = one.recovery_s.dropna()
     if recoveries.empty:
         return "the server did not freeze"
-    middle, low, high = across_starts(recoveries)
+    middle, low, high, _ = of_starts = across_starts(recoveries)
     if not np.isfinite(middle):
         return "not within the window" + f" ({one.recovered} of {len(recoveries)} starts did)" * bool(one.recovered)
     longest = f"{high:.1f}" if np.isfinite(high) else "more than the window"
-    return f"{middle:.1f} s [{low:.1f} to {longest}]"
+    return f"{of_starts.words('{:.1f} s'.format)} [{low:.1f} to {longest}]"
 
 
 def utilization(run: Run, attempts_each: float = 1.0) -> float:

@@ -29,9 +29,8 @@ def storm(run: Run) -> str:
 
 
 def _line(outcome: Outcome) -> str:
-    made, met, wasted = (
-        across_starts(values).middle for values in (outcome.attempts_per_request, outcome.met, outcome.wasted)
-    )
+    made = across_starts(outcome.attempts_per_request).words("{:.2f}".format)
+    met, wasted = (across_starts(share).words("{:.0%}".format) for share in (outcome.met, outcome.wasted))
     frozen = int(outcome.recovery_s.notna().sum())
     if not frozen:
         ended = "the server did not freeze in the window"
@@ -43,8 +42,8 @@ def _line(outcome: Outcome) -> str:
     else:
         ended = f"deadlines were met again {recovery_words(outcome)} after the freeze ended"
     return (
-        f"- **{outcome.name}**: {made:.2f} attempts per request, {met:.0%} of the requests met the deadline, "
-        f"{wasted:.0%} of the replies came after their attempt was abandoned; {ended}."
+        f"- **{outcome.name}**: {made} attempts per request, {met} of the requests met the deadline, "
+        f"{wasted} of the replies came after their attempt was abandoned; {ended}."
     )
 
 

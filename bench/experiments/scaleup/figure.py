@@ -1,5 +1,6 @@
 """Panels of server workers behind one port: throughput, resources, RTT, and the distribution of connections."""
 
+import functools
 import json
 
 import numpy as np
@@ -27,6 +28,8 @@ from bench.stats import scalability
 from bench.text import counted, quantity
 
 TITLE = "How does throughput scale with the number of server workers?"
+
+in_bytes = functools.partial(quantity, unit="B")
 
 
 def look_of(run: Run) -> dict[int, Look]:
@@ -81,9 +84,9 @@ def resources(run: Run, axes: Axes) -> None:
             rates, face = run.starts_of(case)["rate_per_s"], "white" if row["workers"] == 1 else colour
             axes.plot(rates, [y] * len(rates), "o", ms=6, color=colour, mfc=face, mew=1.3, alpha=0.8,
                       label=counted(row["workers"], "worker"))  # fmt: skip
-        best = float(cases["rate_per_s"].max())
-        goodput = f" = {quantity(best * size, 'B')}/s" if resource == "bytes" else ""
-        write_beside(axes, y, f"{quantity(best)}/s{goodput}")
+        best = run.over_starts(number_of(cases["rate_per_s"].idxmax()), "rate_per_s")
+        goodput = f" = {best.times(size).values(in_bytes)}/s" if resource == "bytes" else ""
+        write_beside(axes, y, f"{best.values(quantity)}/s{goodput}")
         names.append(f"{size:,} B" if resource == "bytes" else str(resource))
     log_axis(axes.xaxis, quantity)
     name_rows(axes, names)

@@ -1,5 +1,6 @@
 """What the figure of rates against workers says."""
 
+import functools
 import json
 import math
 
@@ -11,7 +12,7 @@ from bench.experiments.case_ratios import times
 from bench.experiments.scaleup.findings import cpus, engine, of_bytes, server_host
 from bench.experiments.sentences import why_not_more
 from bench.run.frames import Run, number_of
-from bench.stats import scalability
+from bench.stats import Spread, scalability
 from bench.text import counted, paragraphs, quantity
 
 
@@ -26,20 +27,24 @@ def _growth(run: Run) -> str:
     for size, cases in rows.groupby("payload_bytes"):
         best = cases.loc[cases["rate_per_s"].idxmax()]
         single = cases[cases["workers"] == 1].iloc[0]
-        line = f"- **{size:,} B**: one worker serves {quantity(single['rate_per_s'])} requests/s"
+        alone, most = (run.over_starts(number_of(row.name), "rate_per_s") for row in (single, best))
+        line = f"- **{size:,} B**: one worker serves {alone.words(quantity)} requests/s"
         if best["workers"] > 1:
             gain = comparison.effect(run, number_of(single.name), number_of(best.name), "rate_per_s")
             line += (
-                f"; {best['workers']} workers serve the most, {quantity(best['rate_per_s'])} "
-                f"({quantity(best['rate_per_s'] * best['payload_bytes'], 'B')}/s): {times(gain)} as many"
+                f"; {best['workers']} workers serve the most, {most.words(quantity)} "
+                f"({_goodput(most, best)}): {times(gain)} as many"
             )
         else:
-            line += (
-                f" ({quantity(single['rate_per_s'] * single['payload_bytes'], 'B')}/s), and more workers serve no more"
-            )
+            line += f" ({_goodput(alone, single)}), and more workers serve no more"
         lines.append(line)
     smallest = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
     return "\n".join([*lines, "", why_not_more(run, number_of(smallest["rate_per_s"].idxmax()))])
+
+
+def _goodput(rate: Spread, case: "pd.Series[float]") -> str:
+    """Return the bytes per second of a rate of requests."""
+    return f"{rate.times(case['payload_bytes']).values(functools.partial(quantity, unit='B'))} per second"
 
 
 def _client(run: Run) -> str:

@@ -1,13 +1,11 @@
 """Sentences of streaming.ipynb: the first message, the gaps, where a reply is late, and the origin's choice."""
 
-import pandas as pd
-
 from bench import stats
 from bench.analysis.resources import total_cpu
 from bench.experiments.published import VLLM
 from bench.experiments.streaming import findings
 from bench.experiments.streaming.findings import FIRST, QUANTITIES, Step
-from bench.run.frames import Run, numbered
+from bench.run.frames import Run, number_of, numbered
 from bench.text import duration, listed, paragraphs, quantity
 
 HALF = 0.5  # share of the sum of both medians
@@ -33,11 +31,9 @@ def _first(run: Run) -> str:
         return ""
     few = cases[cases["callers"] == cases["callers"].min()].sort_values(FIRST)
     low, high = few.iloc[0], few.iloc[-1]
-    text = (
-        f"With {_streams(int(low['callers']))}, the median time to first message is {duration(low[FIRST])} "
-        f"with {low['system']}"
-    )
-    return f"{text} and {duration(high[FIRST])} with {high['system']}." if len(few) > 1 else f"{text}."
+    first, last = (run.over_starts(number_of(row.name), FIRST).words(duration) for row in (low, high))
+    text = f"With {_streams(int(low['callers']))}, the median time to first message is {first} with {low['system']}"
+    return f"{text} and {last} with {high['system']}." if len(few) > 1 else f"{text}."
 
 
 def _schedule(run: Run) -> str:
@@ -108,14 +104,14 @@ def _cost(run: Run) -> str:
     if rows.empty:
         return ""
     every = total_cpu(rows).sort_values()
-    low, high = (rows.loc[case] for case in (every.index[0], every.index[-1]))
-    text = f"A message costs {_cpu(low)} CPU time with {low['system']}"
-    return f"{text} and {_cpu(high)} with {high['system']}." if len(rows) > 1 else f"{text}."
+    low, high = number_of(every.index[0]), number_of(every.index[-1])
+    text = f"A message costs {_cpu(run, low)} CPU time with {run.case(low).system}"
+    return f"{text} and {_cpu(run, high)} with {run.case(high).system}." if len(rows) > 1 else f"{text}."
 
 
-def _cpu(row: "pd.Series[float]") -> str:
-    parts = [(role, row[f"{role}_cpu_us_per_call"]) for role in ("client", "server", "router")]
-    return listed(f"{duration(us)} ({role})" for role, us in parts if us > 0)
+def _cpu(run: Run, case: int) -> str:
+    parts = {role: run.over_starts(case, f"{role}_cpu_us_per_call") for role in ("client", "server", "router")}
+    return listed(f"{us.values(duration)} ({role})" for role, us in parts.items() if us.middle > 0)
 
 
 def origin(run: Run) -> str:

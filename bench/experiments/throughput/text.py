@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench.experiments.sentences import clients_of, why_not_more
 from bench.experiments.throughput.findings import ends, growth, sweeps
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of
 from bench.text import paragraphs, quantity
 
 
@@ -18,9 +18,11 @@ def _streams(run: Run) -> str:
     if cases.empty:
         return ""
     most, widest = cases.loc[cases["rate_per_s"].idxmax()], cases.loc[cases["rate_mbit_per_s"].idxmax()]
+    rate = run.over_starts(number_of(most.name), "rate_per_s")
+    bits = run.over_starts(number_of(widest.name), "rate_mbit_per_s")
     return (
-        f"One-way: the highest message rate is {quantity(most['rate_per_s'])} messages/s ({most['transport']}, "
-        f"{most['payload_bytes']:,} B); the highest bit rate is {widest['rate_mbit_per_s']:,.0f} Mb/s "
+        f"One-way: the highest message rate is {rate.words(quantity)} messages/s ({most['transport']}, "
+        f"{most['payload_bytes']:,} B); the highest bit rate is {bits.words('{:,.0f}'.format)} Mb/s "
         f"({widest['transport']}, {widest['payload_bytes']:,} B)."
     )
 
@@ -29,13 +31,14 @@ def _limit(run: Run, rows: pd.DataFrame) -> str:
     """Return how calls per second grow with the clients, and what limits them at the highest rate."""
     fewest, best = ends(rows)
     least, most = rows.loc[fewest], rows.loc[best]
+    few, many = (run.over_starts(case, "rate_per_s").words(quantity) for case in (fewest, best))
     text = (
         f"**{least['target'] or least['transport']}**: {clients_of(least)} "
-        f"{'makes' if least['clients'] == 1 else 'make'} {quantity(least['rate_per_s'])} calls/s."
+        f"{'makes' if least['clients'] == 1 else 'make'} {few} calls/s."
     )
     if best != fewest:
         text += (
-            f" The highest rate is {quantity(most['rate_per_s'])} calls/s with {clients_of(most)}: "
+            f" The highest rate is {many} calls/s with {clients_of(most)}: "
             f"{growth(run, rows)} the rate of {clients_of(least)}."
         )
     return f"{text} {why_not_more(run, best)}"

@@ -25,6 +25,7 @@ from bench.drawing.axes import (
 from bench.experiments.tls import findings
 from bench.experiments.tls.findings import Pair, pairs
 from bench.run.frames import Run
+from bench.stats import across_starts
 from bench.stats.intervals import Interval
 from bench.text import duration
 
@@ -91,9 +92,10 @@ def cpu(run: Run, axes: Axes) -> None:
         for case, words in ((pair.plain, "plain"), (pair.encrypted, findings.protocol(run, pair))):
             parts = [(label, findings.median(findings.call_us(run, case, largest, role)), ROLE_COLOURS[role], "")
                      for role, label in (("client", "client"), ("server", server))]  # fmt: skip
-            total_us = stacked_bar(axes, len(names), parts)
+            stacked_bar(axes, len(names), parts)
             ratio = f", {ratio_text(findings.cpu_ratio(run, pair, largest))}" if case == pair.encrypted else ""
-            write_beside(axes, len(names), f"{duration(total_us)}{ratio}")
+            total = across_starts(findings.cpu_us(run, case, largest)).values(duration)
+            write_beside(axes, len(names), f"{total}{ratio}")
             names.append(f"{findings.name(run, pair) if is_mixed else run.case(case).system}, {words}")
     name_rows(axes, names)
     axes.set_xlabel("CPU time per call [µs], median over starts; ×: both roles, ratio with 95 % CI")

@@ -6,6 +6,7 @@ from bench.experiments.case_ratios import confidence, times
 from bench.experiments.tls import findings
 from bench.experiments.tls.findings import Pair, pairs
 from bench.run.frames import Run
+from bench.stats import across_starts
 from bench.stats.intervals import Interval
 from bench.text import duration, paragraphs, quantity
 
@@ -40,7 +41,7 @@ def handshakes(run: Run) -> str:
     """Return how encryption changes the time to the first reply, and what a resumed session changes."""
     lines = []
     for pair in pairs(run):
-        plain, encrypted = (duration(findings.median(findings.connect_us(run, case))) for case in pair[:2])
+        plain, encrypted = (across_starts(findings.connect_us(run, case)).words(duration) for case in pair[:2])
         again = findings.resumed_ratio(run, pair)
         words = f" With a resumed session it is {times(again)} as long as with a new one." if again else ""
         if again and again.low <= 1 <= again.high:

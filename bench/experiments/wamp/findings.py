@@ -72,7 +72,7 @@ def _effect(table: pd.DataFrame, factor: str, level: str, first: str) -> Effect:
     changed, base = table.xs(level, level=factor), table.xs(first, level=factor)
     us = (changed - base).mean().to_numpy()
     ratio = intervals.paired_shift(np.log(changed / base).mean()).exp().middle
-    return Effect(factor, level, first, us, *stats.across_starts(us), ratio)
+    return Effect(factor, level, first, us, *stats.across_starts(us)[:3], ratio)
 
 
 def is_larger(one: Effect, other: Effect) -> bool:

@@ -1,6 +1,6 @@
 """Sentences of wamp.ipynb: the effect of each factor, and the router's share of the CPU time."""
 
-from bench.analysis.resources import total_cpu
+from bench.analysis.resources import cpu_over_starts, total_cpu
 from bench.experiments.case_ratios import Ratio
 from bench.experiments.published import wamp_replicas
 from bench.experiments.sentences import P50
@@ -26,10 +26,10 @@ def _origin_pair(run: Run) -> str:
     cases = wamp_replicas(run)
     if len(cases) < 2:
         return ""
-    fast, slow = (run.cases.loc[case, P50] for case in cases.values())
+    fast, slow = (run.over_starts(case, P50).words(duration) for case in cases.values())
     names = [name.replace(" ", " + ") for name in cases]
     return (
-        f"The median RTT of **{names[0]}** is {duration(fast)}, of **{names[1]}** {duration(slow)}: "
+        f"The median RTT of **{names[0]}** is {fast}, of **{names[1]}** {slow}: "
         f"{findings.combined(run)}. In the origin: about {ORIGINS_FACTOR:g} times (ratio of two averages). Three "
         "factors changed at once."
     )
@@ -83,16 +83,22 @@ def router(run: Run) -> str:
     if case is None:
         return ""
     best, every = run.cases.loc[case], float(total_cpu(run.cases).loc[case])
-    controller = best["controller_cpu_us_per_call"]
+    used, own, controller = (
+        spread.words(duration) if spread.middle else "none"
+        for spread in (
+            cpu_over_starts(run, case),
+            run.over_starts(case, "router_cpu_us_per_call"),
+            run.over_starts(case, "controller_cpu_us_per_call"),
+        )
+    )
     text = (
-        f"The fastest combination ({best['label']}) uses {duration(every)} CPU time per call: the router uses "
-        f"{duration(best['router_cpu_us_per_call'])} ({best['router_cpu_us_per_call'] / every:.0%}), its controller "
-        f"{duration(controller) if controller else 'none'}. Each message passes two connections instead of one, and "
-        "the router reads and writes it once more."
+        f"The fastest combination ({best['label']}) uses {used} CPU time per call: the router uses {own} "
+        f"({best['router_cpu_us_per_call'] / every:.0%}), its controller {controller}. Each message passes two "
+        "connections instead of one, and the router reads and writes it once more."
     )
     return " ".join([text, *(_without(run, ratio) for ratio in findings.without_router(run))])
 
 
 def _without(run: Run, ratio: Ratio) -> str:
-    row = run.cases.loc[ratio.base]
-    return f"The median RTT of {row['label']} is {duration(row[P50])}; the routed call takes {ratio} as long."
+    median = run.over_starts(ratio.base, P50).words(duration)
+    return f"The median RTT of {run.labels[ratio.base]} is {median}; the routed call takes {ratio} as long."

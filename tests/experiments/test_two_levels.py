@@ -1,0 +1,67 @@
+"""A median between two levels of the starts is printed as both of them: in sentences, tables, figures and scores."""
+
+import pytest
+from handmade import PAIR, handmade, reference
+from matplotlib.figure import Figure
+
+from bench.analysis.quantiles import quantile
+from bench.apps.teaching import questions, scores
+from bench.experiments import sentences, tables
+from bench.experiments.explore.figure import medians
+from bench.experiments.overview import figure as overview
+
+CPU = {"client_cpu_ns": 50_000_000}  # the same in each start
+
+
+def two_speeds(start, calls):
+    """Starts of every second block take half as long again: a machine of two speeds."""
+    return 1.5 if start // len(PAIR) % 2 else 1.0
+
+
+@pytest.fixture(scope="module")
+def run():
+    return handmade(PAIR, [100, 40], shape=two_speeds, **CPU)
+
+
+def test_sentences_and_tables_give_both_levels(run):
+    spread = run.over_starts(0, "p50_rtt_us")
+    assert spread.levels == pytest.approx((104.26, 151.87), rel=1e-3)
+    both, bare = "104 or 152 µs (two levels", "128 µs"
+    assert both in sentences.conclusion(run) and bare not in sentences.conclusion(run)
+    for table in (tables.calls(run), tables.loads(run)):
+        shown = table.to_string()
+        assert both in shown and bare not in shown
+    assert "two levels" in tables.calls(run)["calls/s [range over starts]"].iloc[0]
+    assert "two levels" not in tables.costs(run)["client CPU/call"].iloc[0]
+
+
+def test_a_quantile_has_them_too(run):
+    assert quantile(run, 0, 0.9).levels and "two levels" in str(quantile(run, 0, 0.9))
+    assert quantile(handmade(PAIR, [100, 40]), 0, 0.9).levels is None
+
+
+def test_a_figure_draws_and_writes_both(run):
+    axes = Figure().subplots()
+    medians(run, axes)
+    (line,) = [line for line in axes.lines if line.get_marker() == "|" and line.get_ydata()[0] == 0]
+    assert list(line.get_xdata()) == pytest.approx(run.over_starts(0, "p50_rtt_us").levels)
+    assert axes.texts[0].get_text() == "104 or 152 µs"
+
+
+def test_a_score_gives_both(run):
+    one = questions.find("latency q1")
+    answer = questions.measured(run, one)
+    assert answer.levels and "(two levels)" in str(scores.Score(one, None, "", answer))
+
+
+def test_no_start_of_thrift_had_the_median_that_was_printed():
+    run = reference("overview")
+    thrift = run.first(system="thrift", clients=1)
+    spread = run.over_starts(thrift, "p50_rtt_us")
+    if spread.levels is None:
+        pytest.skip("this reference run has one level there")
+    row = tables.calls(run).loc[run.labels[thrift], "median RTT [range over starts]"]
+    assert "two levels" in row
+    axes = Figure().subplots()
+    overview.layers(run, axes)
+    assert any(text.get_text().startswith(row.partition(" (two levels)")[0]) for text in axes.texts)
