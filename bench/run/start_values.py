@@ -66,7 +66,8 @@ def add_use_of_cpus(ledger: pd.DataFrame, cpus_allowed: int) -> None:
     ledger["client_cpu_share"] = ledger["client_cpu_percent"] / 100 / usable
     ledger["client_sleeps_per_call"] = ledger["voluntary_switches"] / ledger["calls"]
     ledger["server_sleeps_per_call"] = ledger["server_voluntary_switches"] / ledger["calls"]
-    ledger["other_cpu_ns"] = ledger["machine_busy_ns"] - ledger[[f"{role}_cpu_ns" for role in ROLES]].sum(axis=1)
+    of_roles = ledger[[f"{role}_cpu_ns" for role in ROLES]].sum(axis=1)
+    ledger["other_cpu_ns"] = (ledger["machine_busy_ns"] - of_roles).clip(lower=0)  # the machine's clock ticks at 10 ms
 
 
 def quantiles_us(times_ns: "pd.Series[int]", starts: "pd.Series[int]") -> pd.DataFrame:

@@ -132,3 +132,9 @@ def test_a_run_is_shared_until_a_file_of_it_changes():
     assert shared(folder.path) is run and run.cases["n"].sum() > 0
     folder.update(note="another")
     assert shared(folder.path) is not run and shared(folder.path).manifest["note"] == "another"
+
+
+def test_cpu_time_of_other_processes_is_not_below_zero():
+    quiet, busy = (handmade(PAIR, [100, 50], machine_busy_ns=busy_ns) for busy_ns in (10_000_000, 250_000_000))
+    assert (quiet.ledger["other_cpu_ns"] == 0).all()  # the roles used 150 ms; the machine's clock ticks at 10 ms
+    assert (busy.ledger["other_cpu_ns"] == 100_000_000).all()
