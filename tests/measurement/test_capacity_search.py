@@ -51,6 +51,21 @@ def test_a_lower_end_that_is_not_confirmed_is_given_up():
     assert found.confirmed and found.low < steady.low and len(again) > len(asked)
 
 
+def test_starts_that_chose_a_rate_do_not_confirm_it():
+    asked = []
+
+    def probe(rate):  # of the starts at a rate around 1000/s the first two meet the objective, and then every third
+        asked.append(rate)
+        number = asked.count(rate)
+        return Probe(rate, 1.0, 1.0, 1.0, rate < 900 or (rate < 1000 and (number <= 2 or number % 3 == 0)))
+
+    found = search(probe, 100)
+    assert found.confirmed and found.low < 900
+    assert found.votes(found.low) == (STARTS, STARTS) and asked.count(found.low) == STARTS + 2
+    unconfirmed = [rate for rate in asked if 900 <= rate < 1000]
+    assert unconfirmed and found.votes(unconfirmed[0]) == (2, STARTS)
+
+
 def test_fresh_starts_that_never_agree_end_the_search():
     asked = []
 
