@@ -114,6 +114,12 @@ class _Search:
         return False
 
 
+def decided(probe: Callable[[float], Probe], rate: float) -> tuple[bool, tuple[Probe, ...]]:
+    """Return whether two of at most three fresh starts meet the objective at a rate, and these starts."""
+    asked = _Search(probe, rate, starts=0)
+    return asked.keeps(rate), tuple(asked.probes)
+
+
 def search(
     probe: Callable[[float], Probe],
     first: float,

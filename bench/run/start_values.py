@@ -1,5 +1,7 @@
 """Values of each start, from the frames of a run: warm-up, use of CPUs, rates, pacing of open loads."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from bench import stats
@@ -8,6 +10,7 @@ from bench.plan.case import Case
 from bench.stats import steady_state
 
 ROLES = ("client", "server", "router", "controller")
+BUSY = 0.8  # share of its CPUs above which a group of clients may be the limit
 REPORTED = {  # columns of a start, in us and per second: the names in the report of a load generator
     "p50_rtt_us": "rtt_p50",
     "p90_rtt_us": "rtt_p90",
@@ -72,6 +75,11 @@ def add_use_of_cpus(ledger: pd.DataFrame, cpus_allowed: int, reports: pd.DataFra
     ledger["server_sleeps_per_call"] = ledger["server_voluntary_switches"] / ledger["calls"]
     of_roles = ledger[[f"{role}_cpu_ns" for role in ROLES]].sum(axis=1)
     ledger["other_cpu_ns"] = (ledger["machine_busy_ns"] - of_roles).clip(lower=0)  # the machine's clock ticks at 10 ms
+
+
+def client_share(cases: pd.DataFrame, rates: Iterable[float]) -> float:
+    """Return the largest share of their CPUs that the clients used at some offered rates; NaN if none was measured."""
+    return float(cases.loc[cases["offered_per_s"].isin([*rates]), "client_cpu_share"].max())
 
 
 def quantiles_us(times_ns: "pd.Series[int]", starts: "pd.Series[int]") -> pd.DataFrame:
