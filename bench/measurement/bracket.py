@@ -114,10 +114,11 @@ class _Search:
         return False
 
 
-def decided(probe: Callable[[float], Probe], rate: float) -> tuple[bool, tuple[Probe, ...]]:
-    """Return whether two of at most three fresh starts meet the objective at a rate, and these starts."""
+def decided(probe: Callable[[float], Probe], rate: float) -> tuple[Probe, ...]:
+    """Return the fresh starts at a rate, at most three, two of which agree on whether the objective is met."""
     asked = _Search(probe, rate, starts=0)
-    return asked.keeps(rate), tuple(asked.probes)
+    asked.keeps(rate)
+    return tuple(asked.probes)
 
 
 def search(

@@ -44,6 +44,7 @@ def find(plan: Plan, goal: Objective, say: Say) -> Folder:
     with folder.measuring(), Routers() as routers:
         prober = Prober(folder, plan, goal, routers, say)
         prober.try_machine(case.offered_per_s)
+        say(of_machine(prober.control, goal))
         least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S
         bracket = search(prober, case.offered_per_s, least, starts=PROFILES[plan.profile].starts)
         if not bracket.low:
@@ -57,7 +58,7 @@ def find(plan: Plan, goal: Objective, say: Say) -> Folder:
 class Prober:
     """Measures a start at each rate asked for, and stores it.
 
-    control: the latest probes of raw sockets in place of the system.
+    control: the latest probes of raw sockets in place of the system, at one rate.
     """
 
     def __init__(self, folder: Folder, plan: Plan, goal: Objective, routers: Routers, say: Say) -> None:
@@ -68,7 +69,7 @@ class Prober:
         self.control: tuple[Probe, ...] = ()
 
     def try_machine(self, rate: float) -> None:
-        """Find out, and say, whether this machine can show the objective now: raw sockets at this rate meet it."""
+        """Find out whether this machine can show the objective now: whether raw sockets at this rate meet it."""
         case = replace(self._plan.cases[0], system=CONTROL, options={}, offered_per_s=rate)
 
         def probe(_: float) -> Probe:
@@ -79,8 +80,7 @@ class Prober:
                     raise
                 return _failed(rate)
 
-        _, self.control = decided(probe, rate)
-        self._say(of_machine(self.control, self._goal))
+        self.control = decided(probe, rate)
 
     def _measure(self, case: Case) -> StartRecord:
         needed_s = LEAST_SHARE * stats.needed_samples(self._goal.p) / case.offered_per_s

@@ -162,7 +162,7 @@ def test_where_raw_sockets_meet_an_objective_the_system_is_named(monkeypatch):
 
 
 def test_a_machine_that_was_slow_at_the_beginning_only_is_not_blamed(monkeypatch):
-    run, said = searched(monkeypatch, {"sockets": 100, "zeromq": 0})  # the control at 200/s fails, at the lowest not
+    _, said = searched(monkeypatch, {"sockets": 100, "zeromq": 0})  # the control at 200/s fails, at the lowest not
     assert "cannot" in said[0] and "raw sockets meet it" in said[-1]
 
 

@@ -58,8 +58,8 @@ def instrument(run: Run) -> str:
     paced = f" On idle connections the p99 lateness is at most {duration(late)} (median over starts)."
     paced = "" if math.isnan(late) else paced
     return (
-        "The true values contain service times and the wait for the server, and nothing else: what the round trip to the "
-        f"server takes (system calls, wake-ups) is part of each error.{paced} The error of the medians is "
+        "The true values contain service times and the wait for the server, and nothing else: what a round trip takes "
+        f"beside them (system calls, wake-ups) is part of each error.{paced} The error of the medians is "
         f"{listed(parts)} (median over the cases): do not interpret smaller differences on this machine."
     )
 

@@ -46,14 +46,14 @@ def machine_shows(run: Run) -> bool:
 
 
 def busiest_clients(run: Run) -> float:
-    """Return the largest share of their CPUs that the clients used at an end of the bracket; NaN if neither is known."""
+    """Return the largest share of their CPUs that the clients used at an end of the bracket; NaN if not known."""
     return client_share(run.cases, bracket(run))
 
 
 def is_at_least(run: Run) -> bool:
     """Return whether the clients may have been the limit at an end of the bracket: the server's capacity is higher."""
-    ends = [case for case in map(lambda rate: case_at(run, rate), bracket(run)) if case is not None]
-    saturated = [resource for case in ends for resource in full(resources(run, case))]
+    ends = [case_at(run, rate) for rate in bracket(run)]
+    saturated = [resource for case in ends if case is not None for resource in full(resources(run, case))]
     return busiest_clients(run) > BUSY or any("client" in resource.roles for resource in saturated)
 
 

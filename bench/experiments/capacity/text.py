@@ -38,13 +38,13 @@ def conclusion(run: Run) -> str:
         return f"After {len(rows)} starts it is not certain whether the {goal} is met near {quantity(high)}/s."
     if not low:
         beside = ", where raw sockets meet it" if len(control(run)) else ""
-        return f"The {goal} is violated at every rate down to {quantity(high)}/s{beside}: relax it, or find the cause."
+        return f"The {goal} is violated at all rates down to {quantity(high)}/s{beside}: relax it, or find the cause."
     if not search["confirmed"]:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
     met = int(confirming(run)["met"].sum())
     text = (
-        f"The {goal} is met at **{low:,.0f} requests/s** (in {met} of {evidence(run)} {_kind(run)} starts) and violated "
-        f"at **{high:,.0f} requests/s**; the search took {len(rows)} starts."
+        f"The {goal} is met at **{low:,.0f} requests/s** (in {met} of {evidence(run)} {_kind(run)} starts) and "
+        f"violated at **{high:,.0f} requests/s**; the search took {len(rows)} starts."
     )
     violated = rows[~rows["met"] & (rows["achieved"] > 0)]
     if (violated["achieved"] < LEAST_ACHIEVED).any():
@@ -58,11 +58,11 @@ def _kind(run: Run) -> str:
 
 
 def _of_machine(run: Run) -> str:
-    tried = control(run)
+    tried, violated = control(run), int((~control(run)["met"]).sum())
     return (
         f"This machine could not show **{searched(run)['objective']}** when this was measured: raw sockets violated it "
-        f"at {quantity(tried['rate'].iloc[0])}/s in {int((~tried['met']).sum())} of {len(tried)} starts. Nothing follows "
-        "about the system: use a quieter machine, or a looser objective."
+        f"at {quantity(tried['rate'].iloc[0])}/s in {violated} of {len(tried)} starts. Nothing follows about the "
+        "system: use a quieter machine, or a looser objective."
     )
 
 
