@@ -185,15 +185,18 @@ class Binding:
         return places[self.transport]
 
 
+PACING = "pacing_cpu"  # among a report's numbers: CPU time in us that a client spent spinning until requests were due
+
+
 @dataclass(frozen=True)
 class LoadReport:
     """Result of a load in one window.
 
     calls: answered calls, or one-way messages sent. times: for each caller its send and receive times (for an open load
     also its scheduled send times), int64 in ns, one buffer after the other; for a stream the sender's marks. errors:
-    failed calls. numbers: name, value and unit of each number that a load generator reported. scheduled: number of
-    calls in the schedule of an open load. window_s: window measured by a load generator. sessions: whole client
-    processes, in the order of running. codec: times of the codec of structured
+    failed calls. numbers: name, value and unit of each number that a load generator reported; of an open load also
+    ``PACING``. scheduled: number of calls in the schedule of an open load. window_s: window measured by a load
+    generator. sessions: whole client processes, in the order of running. codec: times of the codec of structured
     messages alone, ``bench.child.structured_messages.CodecTimes`` by name.
     """
 

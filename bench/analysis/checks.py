@@ -23,12 +23,12 @@ from bench.analysis.trust_card import CAUTION, INVALID, PASS, Check, Tally, outc
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run, column, once
 from bench.run.reply_streams import LOAD as REPLY_STREAM
+from bench.run.start_values import BUSY
 from bench.stats import intervals
 from bench.text import few, listed
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
 LITTLE = 0.02  # what Little's law may be off by, beside one call of each caller
-BUSY = 0.8  # share of its CPUs above which a group of clients may be the limit
 COLLECTED = "collections are part of what the client's library costs, and can move p99: no other work did"
 HEADLINE = 0.99  # the highest quantile that every case must have enough calls for
 
@@ -353,7 +353,8 @@ def starts(run: Run) -> Check:
     finding = f"{fewest} starts of each case: their range covers the true median with {stats.coverage(fewest):.1%}"
     if search := run.manifest.get("capacity"):  # which spends its starts where the decision is
         low, rates = search["low_per_s"], [probe["rate"] for probe in search["probes"]]
-        fewest = rates.count(low) if low else len(rates)
+        confirming = sum(probe.get("confirms", False) for probe in search["probes"] if probe["rate"] == low)
+        fewest = confirming or rates.count(low) if low else len(rates)
         finding = (
             f"{fewest} starts {'at the highest rate that met the SLO' if low else 'of all rates'}; {len(rates)} in all"
         )

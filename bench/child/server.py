@@ -16,6 +16,7 @@ from bench.child.structured_messages import application, carried
 from bench.child.timed_loops import make_payloads, punctual
 from bench.contract import Binding
 from bench.errors import SystemFailedError
+from bench.process import cpu_clocks
 from bench.process.channel import Channel, Counted, Listening, pin, run_child
 from bench.process.spec import Arrived, FirstArrived, ServerSpec
 
@@ -103,10 +104,10 @@ class Echo:
         self._on_announce(address, pids or {})
 
     def count(self) -> Counted:
-        """Return how many requests were answered so far, and how many of them by each worker, if there are any."""
+        """Return how many requests were answered so far, by each worker if there are any, and the context switches."""
         here, workers = next(self._calls) - self._asked, list(self._counts())
         self._asked += 1  # reading the counter increments it
-        return Counted(count=here + sum(workers), workers=workers or None)
+        return Counted(count=here + sum(workers), workers=workers or None, switches=cpu_clocks.switches_of_others())
 
 
 def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:

@@ -1,31 +1,36 @@
 """The search for a capacity: double the rate, bisect, confirm; two of three fresh starts decide at each rate."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.plan.case import MOST_PER_S
 
 RATIO = 1.1  # the bracket is narrowed to this
-STARTS = 6  # fresh starts at its lower end, most of which must meet the objective
+STARTS = 6  # further fresh starts at its lower end, most of which must meet the objective
 MOST_PROBES = 60
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One start at one rate: the quantile in us (NaN if too few requests), share sent, CPU per call in us."""
+    """One start at one rate: the quantile in us, share sent, CPU per call in us, whether it met the objective.
+
+    quantile_us: NaN if too few requests, infinite if too many were not sent. confirms: whether the start was made to
+    confirm a rate that others had chosen: those met the objective because they chose it.
+    """
 
     rate: float
     quantile_us: float
     achieved: float
     server_cpu_us: float
     kept: bool
+    confirms: bool = False
 
 
 @dataclass(frozen=True)
 class Bracket:
     """The objective is met at ``low`` and violated at ``high``; ``low`` is 0 if no rate met it.
 
-    confirmed: whether most fresh starts met it at ``low``. ended: whether the search finished within its limit.
+    confirmed: whether most further starts met it at ``low``. ended: whether the search finished within its limit.
     """
 
     low: float
@@ -35,8 +40,8 @@ class Bracket:
     ended: bool = True
 
     def votes(self, rate: float) -> tuple[int, int]:
-        """Return in how many starts at a rate the objective was met, and how many there were."""
-        votes = [probe.kept for probe in self.probes if probe.rate == rate]
+        """Return in how many of the starts that confirm a rate the objective was met, and how many these were."""
+        votes = [probe.kept for probe in self.probes if probe.rate == rate and probe.confirms]
         return sum(votes), len(votes)
 
 
@@ -52,25 +57,26 @@ class _Search:
         self.low, self.high = 0.0, first
         self.probes: list[Probe] = []
 
-    def _votes(self, rate: float) -> list[bool]:
-        return [probe.kept for probe in self.probes if probe.rate == rate]
-
-    def _ask(self, rate: float) -> None:
+    def _ask(self, rate: float) -> Probe:
         if len(self.probes) >= MOST_PROBES:
             raise _OutOfPatienceError
         self.probes.append(self._probe(rate))
+        return self.probes[-1]
 
     def keeps(self, rate: float) -> bool:
         """Ask fresh starts until two of at most three agree: one start may meet a stall of the machine."""
-        while max(self._votes(rate).count(vote) for vote in (True, False)) < 2:
-            self._ask(rate)
-        return self._votes(rate).count(True) >= 2
+        votes = [probe.kept for probe in self.probes if probe.rate == rate]
+        while max(votes.count(True), votes.count(False)) < 2:
+            votes.append(self._ask(rate).kept)
+        return votes.count(True) >= 2
 
     def confirms(self, rate: float) -> bool:
-        """Ask until there are enough starts; most of them have to meet the objective."""
-        while len(self._votes(rate)) < self._starts:
-            self._ask(rate)
-        return 2 * sum(self._votes(rate)) > len(self._votes(rate))
+        """Ask further starts, as those that chose the rate met the objective; most of them have to meet it."""
+        votes = []
+        for _ in range(self._starts):
+            votes.append(self._ask(rate).kept)
+            self.probes[-1] = replace(self.probes[-1], confirms=True)
+        return 2 * sum(votes) > len(votes)
 
     def double(self, most: float) -> None:
         """Double the rate until the objective is violated."""
@@ -108,6 +114,13 @@ class _Search:
         return False
 
 
+def decided(probe: Callable[[float], Probe], rate: float) -> tuple[Probe, ...]:
+    """Return the fresh starts at a rate, at most three, two of which agree on whether the objective is met."""
+    asked = _Search(probe, rate, starts=0)
+    asked.keeps(rate)
+    return tuple(asked.probes)
+
+
 def search(
     probe: Callable[[float], Probe],
     first: float,
@@ -117,7 +130,7 @@ def search(
 ) -> Bracket:
     """Double the rate until the objective is violated, bisect (on logs) to a narrow bracket, confirm its lower end.
 
-    Two of at most three fresh starts decide at each rate, most of ``starts`` at the lower end. An end that is not
+    Two of at most three fresh starts decide at each rate, most of ``starts`` further ones at the lower end. An end not
     confirmed becomes the upper one, and the search continues below it. Rates below ``least`` and above ``most`` are not
     tried.
     """

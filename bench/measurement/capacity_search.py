@@ -1,8 +1,12 @@
-"""The search for a capacity on a real system: each probe is a start, and is on disk before the next begins."""
+"""The search for a capacity on a real system: each probe is a start, and is on disk before the next begins.
 
-from collections.abc import Callable
+A control comes first: raw sockets under the same load. Where they violate the objective too, it is the machine that
+cannot show it, and nothing follows about the system.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from math import isnan, nan
+from math import inf, isfinite, isinf, nan
 from typing import Any
 
 import numpy as np
@@ -10,17 +14,19 @@ import numpy as np
 from bench import stats
 from bench.errors import SystemFailedError
 from bench.measurement import runner
-from bench.measurement.bracket import Bracket, Probe, search
+from bench.measurement.bracket import Bracket, Probe, decided, search
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.plan.objective import Objective
 from bench.plan.plan import Plan
-from bench.run import start_record, stored
+from bench.run import start_record, start_values, stored
 from bench.run.folder import Folder
+from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 from bench.validation.profiles import PROFILES
 
+CONTROL = "sockets"  # the system of the control
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests
 LEAST_SHARE = 1.3  # requests a probe is made for, of those that its quantile needs: arrivals are random
 Say = Callable[[str], None]
@@ -29,28 +35,57 @@ Say = Callable[[str], None]
 def find(plan: Plan, goal: Objective, say: Say) -> Folder:
     """Search the highest rate at which the plan's one case meets an objective; return the run's folder.
 
-    The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes and bracket. A
-    failed probe counts as a violation; if the first one fails, SystemFailedError.
+    The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes, bracket, and the
+    probes of the control, which is measured at the first rate, and again at the lowest if the objective is violated
+    there. A failed probe counts as a violation; if the first one fails, SystemFailedError.
     """
     (case,) = plan.cases
     folder = stored.create(replace(plan, starts=1), runner.facts(plan))
     with folder.measuring(), Routers() as routers:
         prober = Prober(folder, plan, goal, routers, say)
+        prober.try_machine(case.offered_per_s)
+        say(of_machine(prober.control, goal))
         least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S
         bracket = search(prober, case.offered_per_s, least, starts=PROFILES[plan.profile].starts)
-        folder.update(finished=True, capacity=_record(goal, bracket))
-    say(closing(goal, bracket))
+        if not bracket.low:
+            prober.try_machine(bracket.high)
+        folder.update(finished=True, capacity=_record(goal, bracket, prober.control))
+    share = start_values.client_share(Run(folder).cases, (bracket.low, bracket.high))
+    say(closing(goal, bracket, prober.control, share))
     return folder
 
 
 class Prober:
-    """Measures a start at each rate asked for, and stores it."""
+    """Measures a start at each rate asked for, and stores it.
+
+    control: the latest probes of raw sockets in place of the system, at one rate.
+    """
 
     def __init__(self, folder: Folder, plan: Plan, goal: Objective, routers: Routers, say: Say) -> None:
         self._folder, self._plan, self._goal, self._routing, self._say = folder, plan, goal, routers, say
         self._cases: list[Case] = []
         self._tried: list[int] = []  # the case of each probe
         self._probes: list[Probe] = []
+        self.control: tuple[Probe, ...] = ()
+
+    def try_machine(self, rate: float) -> None:
+        """Find out whether this machine can show the objective now: whether raw sockets at this rate meet it."""
+        case = replace(self._plan.cases[0], system=CONTROL, options={}, offered_per_s=rate)
+
+        def probe(_: float) -> Probe:
+            try:
+                return judged(self._measure(case), rate, self._goal)
+            except SystemFailedError:
+                if not self.control:
+                    raise
+                return _failed(rate)
+
+        self.control = decided(probe, rate)
+
+    def _measure(self, case: Case) -> StartRecord:
+        needed_s = LEAST_SHARE * stats.needed_samples(self._goal.p) / case.offered_per_s
+        window_s = min(LONGEST_S, max(self._plan.window_s, needed_s))
+        return measure(case, window_s, self._plan.seed + len(self._tried), self._routing)
 
     def __call__(self, rate: float) -> Probe:
         """Return the result of a fresh start at this rate."""
@@ -58,21 +93,21 @@ class Prober:
         if case not in self._cases:
             self._cases.append(case)
         index = self._cases.index(case)
-        window_s = min(LONGEST_S, max(self._plan.window_s, LEAST_SHARE * stats.needed_samples(self._goal.p) / rate))
         try:
-            record = measure(case, window_s, self._plan.seed + number, self._routing)
+            record = self._measure(case)
         except SystemFailedError as error:
             if not self._tried:
                 raise
             self._folder.failed(number, index, error)
-            probe = Probe(rate, nan, 0.0, nan, kept=False)
+            probe = _failed(rate)
         else:
             self._store(number, index, case, record)
             probe = judged(record, rate, self._goal)
         self._tried.append(index)
         self._probes.append(probe)
         so_far = Bracket(0.0, rate, tuple(self._probes), confirmed=False, ended=False)
-        self._folder.update(capacity=_record(self._goal, so_far))  # an interrupted search can be looked at
+        # an interrupted search can be looked at
+        self._folder.update(capacity=_record(self._goal, so_far, self.control))
         self._say(line(probe, self._goal))
         return probe
 
@@ -82,47 +117,89 @@ class Prober:
         self._folder.append(number, start_record.tables(number, self._tried.count(index), index, case, record))
 
 
+def _failed(rate: float) -> Probe:
+    return Probe(rate, nan, 0.0, nan, kept=False)
+
+
 def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
     """Return whether a start met an objective: response times of all requests, from their scheduled send times.
 
-    Where a host measures latency, only of its requests.
+    A request that was not sent, or not answered, is later than any other. Where a host measures latency, only its
+    requests count.
     """
     hosts = record.tables.get("hosts", ())
     alone = next((row["first_client"] for row in hosts if row["role"] == "latency"), 0)  # its times alone count
-    callers = len(record.calls) // max(1, sum(row["clients"] for row in hosts))
-    times = np.concatenate([np.zeros(0, "i8"), *(times[1] - times[2] for times in record.calls[alone * callers :])])
-    achieved = record.ledger["calls"] / max(1, record.ledger["scheduled"])
-    quantile = stats.quantile(times / 1e3, goal.p) if len(times) >= stats.needed_samples(goal.p) else nan
+    processes = max(1, sum(row["clients"] for row in hosts))
+    callers = len(record.calls) // processes
+    answered = np.concatenate([np.zeros(0, "i8"), *(times[1] - times[2] for times in record.calls[alone * callers :])])
+    scheduled = record.ledger["scheduled"]
+    due = len(range(alone, scheduled, processes)) if alone else scheduled  # requests go to the processes in turn
+    times = np.append(answered / 1e3, np.full(max(0, due - len(answered)), inf))
+    achieved = record.ledger["calls"] / max(1, scheduled)
+    quantile = stats.quantile(times, goal.p) if len(times) >= stats.needed_samples(goal.p) else nan
     cpu_us = (record.ledger.get("server_cpu_ns") or nan) / max(1, record.ledger["calls"]) / 1e3
     is_met = quantile <= goal.limit_us and achieved >= LEAST_ACHIEVED
     return Probe(rate, quantile, achieved, cpu_us, bool(is_met))
 
 
-def _record(goal: Objective, bracket: Bracket) -> dict[str, Any]:
-    """Return the search as the manifest stores it; values that are not known are null."""
-    probes = [
-        {name: None if isnan(value) else value for name, value in asdict(probe).items()} for probe in bracket.probes
-    ]
+def _record(goal: Objective, bracket: Bracket, control: Sequence[Probe]) -> dict[str, Any]:
+    """Return the search as the manifest stores it; values that are not known, or infinite, are null."""
     ends = {
         "low_per_s": bracket.low,
         "high_per_s": bracket.high,
         "confirmed": bracket.confirmed,
         "ended": bracket.ended,
     }
-    return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, "probes": probes, **ends}
+    starts = {"probes": _rows(bracket.probes), "control": _rows(control)}
+    return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, **starts, **ends}
+
+
+def _rows(probes: Sequence[Probe]) -> list[dict[str, Any]]:
+    return [{name: value if isfinite(value) else None for name, value in asdict(probe).items()} for probe in probes]
 
 
 def line(probe: Probe, goal: Objective) -> str:
     """Return a probe as one line."""
-    value = "too few requests" if isnan(probe.quantile_us) else f"{probe.quantile_us / 1000:.3g} ms"
-    cpu = "not known" if isnan(probe.server_cpu_us) else f"{probe.server_cpu_us:.0f} us"
+    value = _in_ms(probe.quantile_us)
+    cpu = f"{probe.server_cpu_us:.0f} us" if isfinite(probe.server_cpu_us) else "not known"
     state = "met" if probe.kept else "violated"
     head = f"{probe.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {probe.achieved:6.1%}"
     return f"{head}  server CPU/call {cpu:>9}  {state}"
 
 
-def closing(goal: Objective, found: Bracket) -> str:
-    """Return a sentence on the bracket that the search found."""
+def _in_ms(quantile_us: float) -> str:
+    if isinf(quantile_us):
+        return "not sent in time"
+    return f"{quantile_us / 1000:.3g} ms" if isfinite(quantile_us) else "too few requests"
+
+
+def of_machine(control: Sequence[Probe], goal: Objective) -> str:
+    """Return a sentence on whether a machine can show an objective: what raw sockets do at the rate of the control."""
+    rate, met = control[0].rate, [probe.kept for probe in control]
+    if machine_shows(control):
+        return f"control: raw sockets meet the SLO {goal} at {rate:,.0f}/s in {sum(met)} of {len(met)} starts"
+    values = ", ".join(_in_ms(probe.quantile_us) for probe in control)
+    return (
+        f"this machine cannot show {goal} now: raw sockets violate it at {rate:,.0f}/s in {met.count(False)} of "
+        f"{len(met)} starts (p{100 * goal.p:g}: {values})"
+    )
+
+
+def machine_shows(control: Sequence[Probe]) -> bool:
+    """Return whether most starts of raw sockets met the objective, or none was made."""
+    return 2 * sum(probe.kept for probe in control) >= len(control)
+
+
+def closing(goal: Objective, found: Bracket, control: Sequence[Probe] = (), client_share: float = nan) -> str:
+    """Return a sentence on the bracket that the search found.
+
+    control: the last probes of raw sockets. client_share: of their CPUs that the clients used at the bracket's ends.
+    """
+    if not (found.low and found.ended) and not machine_shows(control):
+        return (
+            f"{of_machine(control, goal)}; nothing follows about the system: use a quieter machine "
+            f"(python -m bench doctor), or a looser objective"
+        )
     if not found.ended:
         return (
             f"after {len(found.probes)} starts it is still not known whether the SLO {goal} is met around "
@@ -130,11 +207,15 @@ def closing(goal: Objective, found: Bracket) -> str:
             f"(python -m bench doctor)"
         )
     if not found.low:
-        return f"the SLO {goal} is violated at all rates down to {found.high:,.0f}/s: loosen it, or find the bottleneck"
+        text = f"the SLO {goal} is violated at all rates down to {found.high:,.0f}/s"
+        return f"{text}{', where raw sockets meet it' if control else ''}: loosen it, or find the bottleneck"
     if not found.confirmed:
         return f"the SLO {goal} is met at {found.low:,.0f}/s, the highest rate searched: use a stricter objective"
     kept, fresh = found.votes(found.low)
-    return (
-        f"the SLO {goal} is met at {found.low:,.0f} requests/s ({kept} of {fresh} fresh starts) and violated at "
+    text = (
+        f"the SLO {goal} is met at {found.low:,.0f} requests/s ({kept} of {fresh} further starts) and violated at "
         f"{found.high:,.0f}/s"
     )
+    if client_share > start_values.BUSY:
+        text += f"; the clients used {client_share:.0%} of their CPUs: the server's capacity is at least the lower rate"
+    return text

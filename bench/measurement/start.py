@@ -422,6 +422,7 @@ class Start:
             if count is None
             else count - self.case.processes * self.case.callers,  # each made one before
             "server_worker_calls": json.dumps(workers) if workers else None,
+            **_server_switches(prepared, now),
         }
 
     def _ledger(self, spawned: Spawned, prepared: Prepared, window: Window, last_ns: int) -> dict[str, Any]:
@@ -495,6 +496,17 @@ def _total(done: Sequence[Done], name: str) -> int | None:
     """Return the sum of a field over all clients; None where some client does not know it."""
     values = [getattr(report, name) for report in done]
     return None if None in values else sum(values)
+
+
+def _server_switches(prepared: Prepared, now: Counted | None) -> dict[str, int]:
+    """Return the context switches that a server of one process counted itself: those of ended threads are in them."""
+    processes = [pid for _, pids in prepared.pids for pid in pids.get("server", ())]
+    before = prepared.counted
+    if len(processes) != 1 or not (before and before.switches and now and now.switches):
+        return {}
+    names = ("server_voluntary_switches", "server_involuntary_switches")
+    pairs = zip(names, before.switches, now.switches, strict=True)
+    return {name: after - earlier for name, earlier, after in pairs}
 
 
 def _cpus(cpus: Iterable[int]) -> str | None:

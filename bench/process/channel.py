@@ -125,10 +125,15 @@ class Count(ControlMessage):
 
 
 class Counted(ControlMessage):
-    """Number of requests answered so far, in total and by each worker, if there are workers."""
+    """Number of requests answered so far, in total and by each worker, if there are workers.
+
+    switches: voluntary and involuntary context switches of the process so far, also of threads that have ended, without
+    the thread that answers; None if it does not know them.
+    """
 
     count: int
     workers: Sequence[int] | None = None
+    switches: Sequence[int] | None = None
 
 
 Kind = TypeVar("Kind", bound=ControlMessage)

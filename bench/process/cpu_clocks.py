@@ -44,7 +44,7 @@ def threads(pid: int) -> list[int]:
 
 
 def switches(pids: Iterable[int]) -> tuple[int, int] | None:
-    """Return voluntary and involuntary context switches over all threads, or None off Linux."""
+    """Return voluntary and involuntary context switches over all threads that live now, or None off Linux."""
     if sys.platform != "linux":
         return None
     totals = [0, 0]
@@ -54,3 +54,17 @@ def switches(pids: Iterable[int]) -> tuple[int, int] | None:
                 for forced, number in re.findall(r"(?m)^(non)?voluntary_ctxt_switches:\s*(\d+)", status.read()):
                     totals[bool(forced)] += int(number)
     return totals[0], totals[1]
+
+
+def switches_of_others() -> tuple[int, int] | None:
+    """Return voluntary and involuntary context switches of this process without those of the calling thread.
+
+    Unlike ``switches`` it counts those of threads that have ended, too: only the process itself can ask the kernel for
+    them (getrusage(2)). None off Linux.
+    """
+    if sys.platform != "linux":
+        return None
+    import resource
+
+    of_all, own = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_THREAD)
+    return of_all.ru_nvcsw - own.ru_nvcsw, of_all.ru_nivcsw - own.ru_nivcsw

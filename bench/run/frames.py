@@ -232,7 +232,7 @@ class Run(Tables):
         DataError for a run without any complete start.
         """
         frame = self.stored_ledger.copy()
-        start_values.add_use_of_cpus(frame, int(self.manifest["machine"]["cpus_allowed"]))
+        start_values.add_use_of_cpus(frame, int(self.manifest["machine"]["cpus_allowed"]), self.reports)
         loading = self.hosts[self.hosts["clients"] > 0]
         busiest = self.shares(loading, frame["window_s"]).groupby(loading["start"]).max()
         frame.loc[busiest.index, "client_cpu_share"] = busiest

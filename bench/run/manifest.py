@@ -124,6 +124,7 @@ class _Probe(Struct):
     kept: bool
     quantile_us: Number | None = None
     server_cpu_us: Number | None = None
+    confirms: bool = False
 
 
 class _Capacity(Struct):
@@ -135,6 +136,7 @@ class _Capacity(Struct):
     limit_us: Number
     low_per_s: Number
     high_per_s: Number
+    control: list[_Probe] = []
 
 
 class _Failure(Struct):

@@ -1,12 +1,16 @@
 """Values of each start, from the frames of a run: warm-up, use of CPUs, rates, pacing of open loads."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from bench import stats
+from bench.contract import PACING
 from bench.plan.case import Case
 from bench.stats import steady_state
 
 ROLES = ("client", "server", "router", "controller")
+BUSY = 0.8  # share of its CPUs above which a group of clients may be the limit
 REPORTED = {  # columns of a start, in us and per second: the names in the report of a load generator
     "p50_rtt_us": "rtt_p50",
     "p90_rtt_us": "rtt_p90",
@@ -53,20 +57,29 @@ def _detected_ns(starts: pd.DataFrame, samples: pd.DataFrame, settled: dict[int,
     return min(int(latest_ns), int(starts["window_s"].min() * 0.5e9)) if len(starts) else 0
 
 
-def add_use_of_cpus(ledger: pd.DataFrame, cpus_allowed: int) -> None:
+def add_use_of_cpus(ledger: pd.DataFrame, cpus_allowed: int, reports: pd.DataFrame) -> None:
     """Add CPU time per call (us), utilization (%), the clients' share of their CPUs, and context switches per call.
 
-    cpus_allowed: CPUs that a role can use that is not pinned.
+    cpus_allowed: CPUs that a role can use that is not pinned. reports: what the clients reported. Spinning until a
+    request is due is part of the clients' utilization, but not of the CPU time per call.
     """
     for role in ROLES:
         ledger[f"{role}_cpu_us_per_call"] = ledger[f"{role}_cpu_ns"] / ledger["calls"] / 1e3
         ledger[f"{role}_cpu_percent"] = ledger[f"{role}_cpu_ns"] / ledger["window_s"] / 1e7
+    pacing_us = reports[reports["name"] == PACING].groupby("start")["value"].sum()
+    ledger["client_cpu_us_per_call"] -= pacing_us.reindex(ledger.index, fill_value=0) / ledger["calls"]
     pinned = ledger["client_cpus"].map(lambda cpus: len(cpus.split(",")) if isinstance(cpus, str) else cpus_allowed)
     usable = pinned.clip(upper=ledger["clients"])  # a process runs one thread at a time
     ledger["client_cpu_share"] = ledger["client_cpu_percent"] / 100 / usable
     ledger["client_sleeps_per_call"] = ledger["voluntary_switches"] / ledger["calls"]
     ledger["server_sleeps_per_call"] = ledger["server_voluntary_switches"] / ledger["calls"]
-    ledger["other_cpu_ns"] = ledger["machine_busy_ns"] - ledger[[f"{role}_cpu_ns" for role in ROLES]].sum(axis=1)
+    of_roles = ledger[[f"{role}_cpu_ns" for role in ROLES]].sum(axis=1)
+    ledger["other_cpu_ns"] = (ledger["machine_busy_ns"] - of_roles).clip(lower=0)  # the machine's clock ticks at 10 ms
+
+
+def client_share(cases: pd.DataFrame, rates: Iterable[float]) -> float:
+    """Return the largest share of their CPUs that the clients used at some offered rates; NaN if none was measured."""
+    return float(cases.loc[cases["offered_per_s"].isin([*rates]), "client_cpu_share"].max())
 
 
 def quantiles_us(times_ns: "pd.Series[int]", starts: "pd.Series[int]") -> pd.DataFrame:
@@ -111,7 +124,8 @@ def stream_rates(marks: pd.DataFrame, role: str) -> dict[int, float]:
 
 def fill_in_reported(starts: pd.DataFrame, reports: pd.DataFrame) -> None:
     """Put what was reported into the starts that have no samples; what was not reported stays NaN."""
-    reported = reports.pivot(index="start", columns="name", values="value").reindex(starts.index)
+    of_starts = reports[reports["name"].isin(REPORTED.values())]
+    reported = of_starts.pivot(index="start", columns="name", values="value").reindex(starts.index)
     for column, name in REPORTED.items():
         if name in reported:
             starts[column] = starts[column].fillna(reported[name])

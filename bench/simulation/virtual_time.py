@@ -142,20 +142,14 @@ def run(plan: Plan, seed: int, effect: Effect = lambda start, block, case: 1.0, 
 def replay(run: Run) -> Run:
     """Return a measured run's oracle cases in virtual time: the same schedules and the same service times.
 
-    The overhead of a round trip is taken from the measured run (``overhead_us``).
+    A round trip takes no longer there than the service and the wait for it: nothing that was measured is in the truth.
     """
-    around_us, starts = overhead_us(run), []
+    starts = []
     for number, row in numbered(run.ledger[run.ledger["system"] == "oracle"]):
         case = run.case(row["case"])
-        record = measured(case, run.plan.window_s, run.plan.seed + number, 1, around_us, after=case.clients)
+        record = measured(case, run.plan.window_s, run.plan.seed + number, 1, around_us=0.0, after=case.clients)
         starts.append(start_record.tables(number, row["block"], row["case"], case, record))
     return Run(InMemory(f"{run.id} in virtual time", run.plan, starts))
-
-
-def overhead_us(run: Run) -> float:
-    """Return a round trip's median minus the service time, in us: from the closed loop of constant service times."""
-    case = run.first(system="oracle", load="closed", law="constant")
-    return 0.0 if case is None else float(run.cases.loc[case, "p50_rtt_us"]) - float(run.case(case).options["mean_us"])
 
 
 def law_quantile(options: dict[str, Any], p: float) -> float:

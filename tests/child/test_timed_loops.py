@@ -40,6 +40,14 @@ def test_closed_async_does_the_same():
     assert list(sent) == sorted(sent) and sent[0] > 0
 
 
+def test_the_cpu_time_of_spinning_is_counted_and_late_requests_do_not_spin():
+    before, cpu_ns = timed_loops.spun_ns(), time.thread_time_ns()
+    timed_loops.wait_until(time.perf_counter_ns() - 1)
+    assert timed_loops.spun_ns() == before
+    timed_loops.wait_until(time.perf_counter_ns() + 100_000)
+    assert before < timed_loops.spun_ns() <= before + time.thread_time_ns() - cpu_ns + 5_000
+
+
 def test_the_reply_to_an_earlier_request_is_noticed():
     late = [b""]
 

@@ -2,18 +2,23 @@
 
 import math
 
+import numpy as np
 import pytest
+from handmade import usual
 
 from bench import systems
+from bench.analysis import checks
 from bench.apps import listing
 from bench.errors import UsageError
 from bench.experiments import panels, registry
+from bench.experiments.capacity import text
 from bench.experiments.sentences import conclusion
 from bench.measurement import capacity_search
 from bench.measurement.bracket import MOST_PROBES, RATIO, STARTS, Probe, search
-from bench.measurement.capacity_search import closing
+from bench.measurement.capacity_search import closing, judged
 from bench.plan.objective import Objective, objective
 from bench.run.frames import Run
+from bench.run.start_record import StartRecord
 from bench.run.stored import find
 
 
@@ -49,6 +54,21 @@ def test_a_lower_end_that_is_not_confirmed_is_given_up():
     probe, again = server(1000, moody=range(last - 3, last + 1))  # four of the six starts there fail
     found = search(probe, 100)
     assert found.confirmed and found.low < steady.low and len(again) > len(asked)
+
+
+def test_starts_that_chose_a_rate_do_not_confirm_it():
+    asked = []
+
+    def probe(rate):  # of the starts at a rate around 1000/s the first two meet the objective, and then every third
+        asked.append(rate)
+        number = asked.count(rate)
+        return Probe(rate, 1.0, 1.0, 1.0, rate < 900 or (rate < 1000 and (number <= 2 or number % 3 == 0)))
+
+    found = search(probe, 100)
+    assert found.confirmed and found.low < 900
+    assert found.votes(found.low) == (STARTS, STARTS) and asked.count(found.low) == STARTS + 2
+    unconfirmed = [rate for rate in asked if 900 <= rate < 1000]
+    assert unconfirmed and found.votes(unconfirmed[0]) == (2, STARTS)
 
 
 def test_fresh_starts_that_never_agree_end_the_search():
@@ -88,6 +108,74 @@ def test_objectives_that_are_none(text):
         objective(text)
 
 
+@pytest.mark.parametrize(("unsent", "is_kept"), [(0, True), (5, False)])
+def test_requests_that_were_not_sent_are_late(unsent, is_kept):
+    took_us = np.where(np.arange(1000 - unsent) % 150 == 149, 9000, 1000)  # of 1000 requests 6 take 9 ms
+    record = StartRecord({"calls": len(took_us), "scheduled": 1000}, [opened(took_us)])
+    assert judged(record, 100.0, objective("p99<=5ms")).kept == is_kept
+    assert judged(record, 100.0, objective("p95<=5ms")).kept
+
+
+def test_too_many_requests_that_were_not_sent_leave_no_quantile():
+    record = StartRecord({"calls": 900, "scheduled": 1000}, [opened(np.full(900, 1000))])
+    probe = judged(record, 100.0, objective("p95<=5ms"))
+    assert math.isinf(probe.quantile_us) and not probe.kept
+    assert "not sent" in capacity_search.line(probe, objective("p95<=5ms"))
+
+
+def opened(took_us):
+    """Return the times of requests that were sent when they were due."""
+    due_ns = np.arange(len(took_us)) * 10_000_000
+    return np.stack([due_ns, due_ns + 1000 * took_us, due_ns])
+
+
+def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms"):
+    """Return the run of a search on made-up servers, and what was said.
+
+    limits: the highest rate at which each system meets the objective. share: of their CPUs that the clients use.
+    """
+
+    def measured(case, window_s, seed, routers):
+        took_us = np.full(100, 1000 if case.offered_per_s <= limits[case.system] else 9000)
+        known = usual(100, 1.0, scheduled=100, client_cpu_ns=int(share * 1e9), voluntary_switches=0)
+        return StartRecord(known, [opened(took_us)])
+
+    monkeypatch.setattr(capacity_search, "measure", measured)
+    plan, said = registry.plan("capacity", system="zeromq", transport="ipc", objective=goal, first=first), []
+    folder = capacity_search.find(plan, objective(goal), said.append)
+    return Run(folder), said
+
+
+def test_where_raw_sockets_violate_an_objective_too_the_machine_is_named_and_not_the_system(monkeypatch):
+    run, said = searched(monkeypatch, {"sockets": 0, "zeromq": 0})
+    assert run.manifest["capacity"]["control"][0]["rate"] == run.manifest["capacity"]["high_per_s"] < 20
+    for words in (said[0], said[-1], text.conclusion(run)):
+        assert "machine" in words and "raw sockets violate" in words and "bottleneck" not in words
+    assert {case.system for case in run.plan.cases} == {"zeromq"}
+
+
+def test_where_raw_sockets_meet_an_objective_the_system_is_named(monkeypatch):
+    run, said = searched(monkeypatch, {"sockets": 1000, "zeromq": 0})
+    assert "meet" in said[0] and all(probe["kept"] for probe in run.manifest["capacity"]["control"])
+    for words in (said[-1], text.conclusion(run)):
+        assert "violated" in words and "raw sockets meet it" in words
+
+
+def test_a_machine_that_was_slow_at_the_beginning_only_is_not_blamed(monkeypatch):
+    _, said = searched(monkeypatch, {"sockets": 100, "zeromq": 0})  # the control at 200/s fails, at the lowest not
+    assert "cannot" in said[0] and "raw sockets meet it" in said[-1]
+
+
+@pytest.mark.parametrize(("share", "is_at_least"), [(0.75, False), (0.85, True)])
+def test_a_rate_at_which_the_clients_are_busy_is_at_least_the_capacity(monkeypatch, share, is_at_least):
+    run, said = searched(monkeypatch, {"sockets": 10**6, "zeromq": 1000}, share)
+    assert len(said) == 2 + len(run.manifest["capacity"]["probes"])
+    for words in (said[-1], text.conclusion(run)):
+        assert ("at least" in words) == is_at_least and (f"{share:.0%}" in words) == is_at_least
+    assert text.evidence(run) == 6 and checks.starts(run).found.startswith("6 starts ")
+    panels.whole(run)
+
+
 @pytest.mark.slow
 def test_a_server_of_known_law_is_found_below_its_capacity(command):
     systems.prepare("oracle")  # its program may have to be compiled, which is said
@@ -105,7 +193,7 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     ]
     finished = command("capacity", "oracle", "ipc", *words)
     assert finished.returncode == 0, finished.stderr
-    *probes, told, stored = finished.stdout.splitlines()
+    _, *probes, told, stored = finished.stdout.splitlines()  # the first line is the control's
     run = Run(find("latest"))
     low, high = (run.manifest["capacity"][name] for name in ("low_per_s", "high_per_s"))
     assert f"{low:,.0f}" in told and f"{high:,.0f}" in told and 0 < low < high and len(probes) >= 8
@@ -129,6 +217,6 @@ def test_an_interrupted_search_can_be_looked_at(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         capacity_search.find(plan, objective("p50<1s"), interrupted)
     run = Run(find("latest"))
-    assert not run.manifest["finished"] and len(run.ledger) == 3
+    assert not run.manifest["finished"] and len(run.ledger) == 2  # the first line is the control's
     assert "not certain" in listing.run_text("latest") or "No conclusion" in listing.run_text("latest")
     panels.whole(run)

@@ -1,16 +1,20 @@
 """From stored rows to numbers, checks and sentences, on runs made by hand."""
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from handmade import PAIR, file_by_file, handmade, reference
+from handmade import PAIR, file_by_file, handmade, in_order, recorded, reference, usual
 
+from bench.contract import PACING
 from bench.experiments import published, registry, sentences, tables
 from bench.experiments.latency.text import cpu
 from bench.experiments.throughput.text import conclusion
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run.frames import Run, once, shared
+from bench.run.start_record import StartRecord
 
 
 def test_numbers_of_a_run_made_by_hand():
@@ -132,3 +136,22 @@ def test_a_run_is_shared_until_a_file_of_it_changes():
     assert shared(folder.path) is run and run.cases["n"].sum() > 0
     folder.update(note="another")
     assert shared(folder.path) is not run and shared(folder.path).manifest["note"] == "another"
+
+
+def test_spinning_until_a_request_is_due_is_no_cost_of_a_call():
+    def record(start, block, index):
+        rtt_ns = np.full(1000, 100_000)
+        spun = [{"name": PACING, "value": 2000.0, "unit": "us"}, {"name": PACING, "value": 3000.0, "unit": "us"}]
+        times = np.vstack([in_order(rtt_ns), in_order(rtt_ns)[0]])
+        return StartRecord(usual(1000, 0.1, scheduled=1000), [times], {"reports": spun * index})
+
+    case = Case("sockets", "ipc", load="open", offered_per_s=10_000)
+    run = recorded("openload", [case, replace(case, clients=2)], record)
+    assert run.cases["client_cpu_us_per_call"].tolist() == [10, 5]  # of 10 ms the two clients spun 5 ms
+    assert run.cases["client_cpu_percent"].tolist() == [10, 10]
+
+
+def test_cpu_time_of_other_processes_is_not_below_zero():
+    quiet, busy = (handmade(PAIR, [100, 50], machine_busy_ns=busy_ns) for busy_ns in (10_000_000, 250_000_000))
+    assert (quiet.ledger["other_cpu_ns"] == 0).all()  # the roles used 150 ms; the machine's clock ticks at 10 ms
+    assert (busy.ledger["other_cpu_ns"] == 100_000_000).all()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -60,6 +61,30 @@ def test_context_switches_are_those_of_all_threads_and_processes():
     assert cpu_clocks.threads(gone.pid) == [] and cpu_clocks.switches([gone.pid]) == (0, 0)
 
 
+def test_context_switches_of_threads_that_ended_are_counted():
+    def sleep() -> None:
+        for _ in range(50):
+            time.sleep(0.0005)
+
+    def used() -> tuple[int, int]:
+        thread = threading.Thread(target=sleep)
+        before = cpu_clocks.switches_of_others()
+        thread.start()
+        thread.join()
+        after = cpu_clocks.switches_of_others()
+        return after[0] - before[0], after[1] - before[1]
+
+    voluntary, involuntary = used()
+    assert voluntary >= 50 and involuntary >= 0
+
+
+def test_a_server_that_ends_a_thread_with_each_connection_reports_their_switches():
+    case = Case("sockets", "tcp", 100, calls_per_connection=50, placement="split", max_calls=500)
+    ledger = measure(case, 1.0, 1).ledger
+    assert ledger["calls"] == 500
+    assert ledger["server_voluntary_switches"] > 0.2 * ledger["calls"]  # the thread that accepts makes 0.08 of them
+
+
 def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():
     code = "import sys, bench.child.client; print('psutil' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
@@ -71,5 +96,5 @@ def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():
 def test_a_server_may_be_asked_for_its_count_more_than_once():
     echo = Echo(lambda address, pids: None)
     for answered in range(3):
-        assert vars(echo.count()) == vars(echo.count()) == {"count": answered, "workers": None}
+        assert [(counted.count, counted.workers) for counted in (echo.count(), echo.count())] == 2 * [(answered, None)]
         echo.answer(b"x")

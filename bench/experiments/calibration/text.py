@@ -8,10 +8,7 @@ from bench import stats
 from bench.experiments.calibration.findings import MARGIN, Truth, frozen, truths, virtual
 from bench.experiments.calibration.plan import PACED_PER_S
 from bench.run.frames import Run
-from bench.simulation.virtual_time import overhead_us
 from bench.text import duration, listed, paragraphs
-
-WEIGHED = "constant, closed"  # what the overhead was taken from
 
 
 def conclusion(run: Run) -> str:
@@ -49,11 +46,10 @@ def _named(quantile: Truth) -> str:
 
 
 def instrument(run: Run) -> str:
-    """Say what the instrument itself adds: the overhead of a round trip, the lateness of sending, errors of medians."""
+    """Say what a round trip adds to the service time, how late requests were sent, and the errors of medians."""
     parts = []
     for time, words in (("rtt", "closed loops"), ("response", "open loads")):
-        all_medians = [quantile for quantile in truths(run) if quantile.time == time and quantile.p == 0.5]
-        medians = [median for median in all_medians if median.label != WEIGHED]  # which has no error by definition
+        medians = [quantile for quantile in truths(run) if quantile.time == time and quantile.p == 0.5]
         if medians:
             added = float(np.median([median.measured - median.true for median in medians]))
             parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
@@ -61,9 +57,9 @@ def instrument(run: Run) -> str:
     paced = f" On idle connections the p99 lateness is at most {duration(late)} (median over starts)."
     paced = "" if math.isnan(late) else paced
     return (
-        f"A round trip takes {duration(overhead_us(run))} longer than the service time (the overhead, taken from the "
-        f"constant distribution and added to all true values).{paced} The error of the medians is {listed(parts)} "
-        f"(median over the cases): do not interpret smaller differences on this machine."
+        "The true values contain service times and the wait for the server, and nothing else: what a round trip takes "
+        f"beside them (system calls, wake-ups) is part of each error.{paced} The error of the medians is "
+        f"{listed(parts)} (median over the cases): do not interpret smaller differences on this machine."
     )
 
 

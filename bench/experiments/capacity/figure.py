@@ -17,7 +17,7 @@ from bench.drawing.axes import (
     say_why_empty,
     tail_scale,
 )
-from bench.experiments.capacity.findings import bracket, case_at, probes, searched
+from bench.experiments.capacity.findings import bracket, case_at, is_at_least, probes, searched
 from bench.run.frames import Run
 from bench.text import quantity
 
@@ -30,7 +30,8 @@ OUTCOMES = ((True, MET, "o", "SLO met"), (False, VIOLATED, "s", "SLO violated"))
 def _band(run: Run, span: Any) -> None:
     low, high = bracket(run)
     if low:
-        span(low, high, color="#bbbbbb", alpha=0.45, lw=0, zorder=0.5, label="capacity: in this interval")
+        label = "capacity: at least this" if is_at_least(run) else "capacity: in this interval"
+        span(low, high, color="#bbbbbb", alpha=0.45, lw=0, zorder=0.5, label=label)
 
 
 def against_rate(run: Run, axes: Axes) -> None:

@@ -4,7 +4,9 @@ from typing import Any
 
 import pandas as pd
 
+from bench.analysis.resources import full, resources
 from bench.run.frames import Run, once
+from bench.run.start_values import BUSY, client_share
 
 
 def searched(run: Run) -> dict[str, Any]:
@@ -15,9 +17,44 @@ def searched(run: Run) -> dict[str, Any]:
 
 @once
 def probes(run: Run) -> pd.DataFrame:
-    """Return one row for each probe, in order: rate, quantile_us (NaN if not known), achieved, server_cpu_us, met."""
+    """Return one row for each probe, in order: rate, quantile_us (NaN if not known), achieved, server_cpu_us, met.
+
+    ``confirms``: whether the start was made to confirm a rate that others had chosen. Searches of older versions used
+    those that chose the rate as well: there all probes at the lower end confirm it.
+    """
     frame = pd.DataFrame(searched(run)["probes"]).rename(columns={"kept": "met"})
-    return frame.astype({"rate": float, "quantile_us": float, "achieved": float, "server_cpu_us": float, "met": bool})
+    if not frame.get("confirms", pd.Series(dtype=bool)).any():
+        frame["confirms"] = frame["rate"] == searched(run)["low_per_s"]
+    numbers = dict.fromkeys(("rate", "quantile_us", "achieved", "server_cpu_us"), float)
+    return frame.astype({**numbers, "met": bool, "confirms": bool})
+
+
+def confirming(run: Run) -> pd.DataFrame:
+    """Return the probes that confirm the lower end of the bracket."""
+    rows = probes(run)
+    return rows[rows["confirms"] & (rows["rate"] == bracket(run)[0])]
+
+
+def control(run: Run) -> pd.DataFrame:
+    """Return the last starts of raw sockets in place of the system: rate, met; none from an older version."""
+    return pd.DataFrame(searched(run).get("control") or [], columns=["rate", "kept"]).rename(columns={"kept": "met"})
+
+
+def machine_shows(run: Run) -> bool:
+    """Return whether raw sockets met the objective in most starts of the control, or there was none."""
+    return 2 * int(control(run)["met"].sum()) >= len(control(run))
+
+
+def busiest_clients(run: Run) -> float:
+    """Return the largest share of their CPUs that the clients used at an end of the bracket; NaN if not known."""
+    return client_share(run.cases, bracket(run))
+
+
+def is_at_least(run: Run) -> bool:
+    """Return whether the clients may have been the limit at an end of the bracket: the server's capacity is higher."""
+    ends = [case_at(run, rate) for rate in bracket(run)]
+    saturated = [resource for case in ends if case is not None for resource in full(resources(run, case))]
+    return busiest_clients(run) > BUSY or any("client" in resource.roles for resource in saturated)
 
 
 def bracket(run: Run) -> tuple[float, float]:

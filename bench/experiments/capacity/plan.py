@@ -11,7 +11,7 @@ from bench.validation.amount import OnHosts
 from bench.validation.cases import client_count, offered, one_way, payload
 from bench.validation.profiles import PROFILES
 
-PROBES = 20  # before the lower end is confirmed: doublings and bisections, two or three starts each
+PROBES = 22  # before the lower end is confirmed: control, doublings and bisections, two or three starts each
 NOT_TAKEN = ("starts", "resume", "budget_s", "predictions")  # the search decides
 
 

@@ -2,39 +2,68 @@
 
 import math
 
-from bench.experiments.capacity.findings import bracket, case_at, probes, searched
-from bench.experiments.sentences import limit_of
+from bench.experiments.capacity.findings import (
+    bracket,
+    busiest_clients,
+    case_at,
+    confirming,
+    control,
+    is_at_least,
+    machine_shows,
+    probes,
+    searched,
+)
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run
+from bench.run.start_values import BUSY
 from bench.text import duration, quantity
 
 
 def evidence(run: Run) -> int:
-    """Return how many starts were measured at the lower end: the conclusion's sample size."""
-    rows, low = probes(run), bracket(run)[0]
-    return int((rows["rate"] == low).sum()) if low else len(rows)
+    """Return how many starts the conclusion is from: those that confirm the lower end, or all, with the control's."""
+    return len(confirming(run)) if bracket(run)[0] else len(probes(run)) + len(control(run))
 
 
 def conclusion(run: Run) -> str:
-    """Say which rate meets the SLO and which violates it, from how many starts, and the CPU time per call there."""
+    """Say which rate meets the SLO and which violates it, from how many starts, and the CPU time per call there.
+
+    Where raw sockets violate the SLO too, it is the machine that cannot show it.
+    """
     low, high = bracket(run)
     search, rows = searched(run), probes(run)
     goal = f"SLO **{search['objective']}**"
+    if not (low and search["ended"]) and not machine_shows(run):
+        return _of_machine(run)
     if not search["ended"]:
         return f"After {len(rows)} starts it is not certain whether the {goal} is met near {quantity(high)}/s."
     if not low:
-        return f"The {goal} is violated at every rate down to {quantity(high)}/s: relax it, or find another cause."
+        beside = ", where raw sockets meet it" if len(control(run)) else ""
+        return f"The {goal} is violated at all rates down to {quantity(high)}/s{beside}: relax it, or find the cause."
     if not search["confirmed"]:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
-    met = int((rows["met"] & (rows["rate"] == low)).sum())
+    met = int(confirming(run)["met"].sum())
     text = (
-        f"The {goal} is met at **{low:,.0f} requests/s** (in {met} of {evidence(run)} fresh starts) and violated at "
-        f"**{high:,.0f} requests/s**; the search took {len(rows)} starts."
+        f"The {goal} is met at **{low:,.0f} requests/s** (in {met} of {evidence(run)} {_kind(run)} starts) and "
+        f"violated at **{high:,.0f} requests/s**; the search took {len(rows)} starts."
     )
     violated = rows[~rows["met"] & (rows["achieved"] > 0)]
     if (violated["achieved"] < LEAST_ACHIEVED).any():
         text += " At some higher rates, not all requests could be sent on time."
-    return " ".join([text, _cost(run, low)])
+    return " ".join(filter(None, [text, _cost(run, low), _limit(run)]))
+
+
+def _kind(run: Run) -> str:
+    """Return "further", or "fresh" for a search of an older version: those that chose the rate are among them."""
+    return "further" if any(probe.get("confirms") for probe in searched(run)["probes"]) else "fresh"
+
+
+def _of_machine(run: Run) -> str:
+    tried, violated = control(run), int((~control(run)["met"]).sum())
+    return (
+        f"This machine could not show **{searched(run)['objective']}** when this was measured: raw sockets violated it "
+        f"at {quantity(tried['rate'].iloc[0])}/s in {violated} of {len(tried)} starts. Nothing follows about the "
+        "system: use a quieter machine, or a looser objective."
+    )
 
 
 def _cost(run: Run, rate: float) -> str:
@@ -43,8 +72,16 @@ def _cost(run: Run, rate: float) -> str:
         return ""
     client, server = (run.over_starts(case, f"{role}_cpu_us_per_call").words(duration) for role in ("client", "server"))
     busy = run.over_starts(case, "server_cpu_percent").words("{:.0f} %".format)
-    used = f"a call costs {server} of server CPU and {client} of client CPU; server utilization is {busy}"
-    limit = limit_of(run, case)
-    if not any("client" in resource.roles for resource in limit.saturated):
-        return f"At the lower rate {used}."
-    return f"At the lower rate {used}. The clients' CPU is saturated: the server's capacity is at least this rate."
+    return (
+        f"At the lower rate a call costs {server} of server CPU and {client} of client CPU; server utilization is "
+        f"{busy}."
+    )
+
+
+def _limit(run: Run) -> str:
+    """Say that the capacity is at least the lower rate, where the clients may have been the limit."""
+    if not is_at_least(run):
+        return ""
+    share = busiest_clients(run)
+    used = f"used up to {share:.0%} of their CPUs" if share > BUSY else "shared a saturated CPU with the server"
+    return f"At these rates the clients {used}: the server's capacity is at least {bracket(run)[0]:,.0f} requests/s."
