@@ -412,10 +412,9 @@ def noise(run: Run) -> Check:
     allowed = stationarity.aa_allowance(fewest, len(finite))
     over = sum(ratio > allowed for ratio in finite.values())
     finding = f"A/A ratios: median over the cases {np.median(list(finite.values())):.1%}, largest {finite[worst]:.1%} "
-    finding += (
-        f"({run.labels[worst]}); where start medians vary by {stationarity.QUIET_SPREAD:.0%}, chance explains up "
-    )
-    finding += f"to {allowed:.1%}, which {over} of {len(finite)} cases exceed" if over else f"to {allowed:.1%}"
+    finding += f"({run.labels[worst]}); where start medians vary by {stationarity.QUIET_SPREAD:.0%}, "
+    finding += f"chance explains up to {allowed:.1%}"
+    finding += f", which {over} of {len(finite)} cases exceed" if over else ""
     advice = "smaller differences of such a case are noise: use more starts, a quieter machine, or another placement"
     return outcome("noise", not over, finding, advice)
 
