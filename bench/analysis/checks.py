@@ -21,7 +21,7 @@ from bench.analysis.comparison import aa_ratio
 from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.resources import full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
-from bench.plan.case import LEAST_ACHIEVED
+from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run.frames import Run, column, number_of, once
 from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.stats import intervals
@@ -191,7 +191,7 @@ def pacing(run: Run) -> Check:
     if (retrying := run.cases_with(load="retry")).size:
         return _punctual(run, retrying)
     if not any(case.load == "open" for case in run.plan.cases):
-        return Check("pacing", NOTHING, "closed loop: no request schedule, so response times are not reported")
+        return Check("pacing", NOTHING, "no load has a request schedule, so response times are not reported")
     cases = run.cases_with(load="open")
     if not cases["n"].sum():
         return Check("pacing", INVALID, "no request was due in any window", "use longer windows or higher rates")
@@ -227,8 +227,9 @@ def _punctual(run: Run, cases: pd.DataFrame) -> Check:
 def client(run: Run) -> Check:
     """4. The clients of a load with a schedule have time for it: no group of them uses more than 80 % of its CPUs.
 
-    A closed loop of several callers has no schedule: something is saturated there, and where it is the clients' CPU,
-    the rate is what the server can do at least. That is what tables and sentences say of it, and no fault.
+    A closed loop of several callers has no schedule, and neither have streams without pauses: something is saturated
+    there, and where it is the clients' CPU, the rate is what the server can do at least. That is what tables and
+    sentences say of it, and no fault.
     """
     cases = run.cases[(run.cases["under_way"] > 1) | (run.cases["load"] == "retry")].dropna(subset="client_cpu_share")
     if cases.empty:
@@ -236,12 +237,16 @@ def client(run: Run) -> Check:
     busy = cases.loc[cases["client_cpu_share"] > BUSY, "client_cpu_share"]
     if busy.empty:
         return Check("client", PASS, f"no group of parallel clients used more than {BUSY:.0%} of its CPUs")
-    if (late := busy[[run.case(number_of(case)).load != "closed" for case in busy.index]]).size:
+    if (late := busy[[_has_schedule(run.case(number_of(case))) for case in busy.index]]).size:
         advice = "times include the clients' own queueing: use a lower rate, fewer streams, or a faster load generator"
         return Check("client", CAUTION, _used(run, late), advice)
     limited = client_limited(run)
     least = _capacity_at_least(run, limited) if limited else "their rates are what the servers can do at least"
     return Check("client", PASS, f"{_used(run, busy)}; {least}")
+
+
+def _has_schedule(case: Case) -> bool:
+    return case.is_paced or case.gap_us > 0
 
 
 def _used(run: Run, busy: "pd.Series[float]") -> str:
@@ -332,8 +337,7 @@ def settled(run: Run) -> Check:
     elif share:
         finding += ", in no case more of them than chance explains: the range over starts includes it"
     advice = "use longer windows (window_s); look at every call in order for steps of the machine"
-    is_settled = not unsteady and all(of_case.is_settled for of_case in levels.values())
-    return outcome("settled", is_settled, finding, advice)
+    return outcome("settled", stationarity.are_steady(levels), finding, advice)
 
 
 @of_samples

@@ -74,6 +74,11 @@ def unsteady(levels: Mapping[int, Levels]) -> list[int]:
     return [case for case in mostly if _as_many(levels[case], unsteady_starts, total) <= most]
 
 
+def are_steady(levels: Mapping[int, Levels]) -> bool:
+    """Return whether no case of a run moves in all of its starts, and none has unsteady starts beyond chance."""
+    return not unsteady(levels) and all(of.is_settled for of in levels.values())
+
+
 def _as_many(of: Levels, unsteady_starts: int, total: int) -> float:
     """Return how likely a case has as many unsteady starts as it has, or more, if its starts are like all others."""
     ways = [

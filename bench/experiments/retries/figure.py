@@ -114,7 +114,7 @@ def deadlines(run: Run, axes: Axes) -> None:
     name_rows(axes, names)
     separate_rows(axes, (place - 0.5 for place in range(2, len(rows), 2)))
     label_axis(axes.xaxis, "{:.0f} %".format)
-    axes.set_xlabel("requests answered within the deadline, and before the attempt was abandoned")
+    axes.set_xlabel("requests answered in time; bar: range over starts")
     axes.set_title("Requests answered in time, and time to recovery after the freeze")
 
 

@@ -70,7 +70,8 @@ def _line(outcome: Outcome) -> str:
     return (
         f"- **{outcome.name}**: {made:.2f} attempts per request; {awaited:.0%} of the requests were answered before "
         f"the attempt was abandoned ({policy.timeout_ms:g} ms), {met:.0%} within the deadline "
-        f"({policy.deadline_ms:g} ms){first}; {wasted:.0%} of the replies came after that; {ended}."
+        f"({policy.deadline_ms:g} ms){first}; {wasted:.0%} of the replies came too late for their attempt; "
+        f"{ended}."
     )
 
 
