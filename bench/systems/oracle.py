@@ -174,7 +174,9 @@ def _serve_here(binding: Binding, options: Options, service: Service) -> None:
             for key, _ in selector.select():
                 if key.fileobj is listener:
                     admit()
-                elif not _answer(*key.data, service.answer, times, options):
+                    continue
+                client, reply = key.data
+                if not _answer(client, reply, service.answer, times, options):
                     selector.unregister(key.fileobj)  # and it is closed with the last reference
 
     workers[0].register(listener, selectors.EVENT_READ)
