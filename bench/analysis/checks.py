@@ -2,8 +2,9 @@
 
 Each reports a finding and, if it fails, what to try.
 
-Most checks compare a count or a share with a fixed bound, and have no false-alarm rate. Two are statistical tests:
-``settled`` and ``noise`` state theirs.
+A check that finds nothing to look at in a run is N/A: it neither passes nor fails. Most checks compare a count or a
+share with a fixed bound, and have no false-alarm rate. Two are statistical tests, ``settled`` and ``noise``, and state
+theirs.
 """
 
 import functools
@@ -19,17 +20,17 @@ from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio
 from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.resources import full, resources, stuck
-from bench.analysis.trust_card import CAUTION, INVALID, PASS, Check, Tally, outcome
-from bench.plan.case import LEAST_ACHIEVED
-from bench.run.frames import Run, column, once
+from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
+from bench.plan.case import LEAST_ACHIEVED, Case
+from bench.run.frames import Run, column, number_of, once
 from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
 from bench.stats import intervals
 from bench.text import few, listed
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
-LITTLE = 0.02  # what Little's law may be off by, beside one call of each caller
-COLLECTED = "collections are part of what the client's library costs, and can move p99: no other work did"
+APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
+COLLECTED = "collections are part of what the client's library costs, and can move the quantile: no other work did"
 HEADLINE = 0.99  # the highest quantile that every case must have enough calls for
 
 
@@ -56,15 +57,11 @@ def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
         reason = f"no samples of {listed(dict.fromkeys(run.case(case).generator for case in without))}"
         advice = "the load generator reports no samples: use the engine library or wire"
         if len(without) == len(run.cases):
-            return Check(check.__name__, CAUTION, f"not checked: {reason}", advice)
+            return Check(check.__name__, NOTHING, f"not checked: {reason}", advice)
         others = f" and {len(without) - 1} others" if len(without) > 1 else ""
         checked = check(run)
-        return Check(
-            checked.name,
-            CAUTION if checked.verdict == PASS else checked.verdict,
-            f"{checked.found}; not checked for {run.labels[without[0]]}{others}: {reason}",
-            checked.advice or advice,
-        )
+        finding = f"{checked.found}; not checked for {run.labels[without[0]]}{others}: {reason}"
+        return Check(checked.name, checked.verdict, finding, checked.advice or advice)
 
     return of_run
 
@@ -149,26 +146,44 @@ def _kinds(reports: pd.DataFrame, starts: "pd.Index[int]") -> str:
 
 
 @of_samples
-def little(run: Run) -> Check:
-    """2. Little's law holds: callers = rate x (round trip + gap), within 2 % and one call of each caller.
+def rate(run: Run) -> Check:
+    """2. The rate of each closed loop is the server's: it counted as many calls as rate x window, within 10 %.
 
-    The rate counts whole calls, so the calls in flight at the edges of the window are an error of up to one per caller.
+    The rate counts the calls while all callers ran, by the clients' clocks. The server counts those of the whole
+    window, which begins when the first caller does and ends with the last reply: it may differ also by the share of the
+    window that the longest call takes. Compared are medians over starts, as they are printed.
     """
-    cases = [case for case in sampled_cases(run) if run.case(case).load == "closed"]
-    starts = run.starts[run.starts["case"].isin(cases)].dropna(subset="rate_per_s")
+    starts = run.starts[run.starts["case"].isin(_closed_loops(run))].dropna(subset="rate_per_s")
+    if silent := _silent(run, starts):
+        finding = f"only {silent[0]} of {silent[1]} callers of {run.labels[silent[2]]} made calls"
+        return Check("rate", CAUTION, finding, "the others did not run, or their calls are missing: look at the errors")
+    starts = starts.dropna(subset="server_calls")
     if starts.empty:
-        return Check("little", PASS, "no closed loop in this run: the law is not needed")
-    callers = starts["case"].map(lambda case: run.case(case).under_way)
-    sent = run.samples[run.samples["start"].isin(starts.index)]
-    cycle = cycle_s(sent).reindex(starts.index)
-    off = (callers / (starts["rate_per_s"] * cycle) - 1).abs()
-    allowed = LITTLE + callers / starts["calls"] * (callers > 1)
-    finding = f"callers and rate x (round trip + gap) agree within {off.max():.1%}"
-    if not (over := off > allowed).any():
-        return Check("little", PASS, finding)
-    worst = (off - allowed).idxmax()
-    finding += f"; {over.sum()} of {len(starts)} starts above the edge effect ({run.labels[starts.loc[worst, 'case']]})"
-    return Check("little", CAUTION, finding, "calls are missing, or the callers did not run at the same time")
+        return Check("rate", NOTHING, "no closed loop whose server counted its calls")
+    longest_s = run.stored_samples.groupby("start")["rtt_ns"].max().reindex(starts.index) / 1e9
+    apart = (starts["server_calls"] / (starts["rate_per_s"] * starts["window_s"]) - 1).abs()
+    off = (apart - longest_s / starts["window_s"]).clip(lower=0).groupby(starts["case"]).median()
+    worst = number_of(off.idxmax())
+    finding = f"the server's count and rate x window agree within {off.max():.1%} beside the longest call of each start"
+    if off.max() <= APART:
+        return Check("rate", PASS, finding)
+    finding += f"; {run.labels[worst]} differs most"
+    return Check("rate", CAUTION, finding, "callers did not run at the same time: use longer windows (window_s)")
+
+
+def _closed_loops(run: Run) -> list[int]:
+    return [case for case in sampled_cases(run) if run.case(case).load == "closed"]
+
+
+def _silent(run: Run, starts: pd.DataFrame) -> tuple[int, int, int] | None:
+    """Return how many callers made calls in a start in which not all did, how many there are, and the case."""
+    made = run.stored_samples.groupby("start")["client"].nunique().reindex(starts.index)
+    wanted = starts["case"].map(lambda case: run.case(case).under_way)
+    short = made[made < wanted]
+    if short.empty:
+        return None
+    start = short.index[0]
+    return int(made[start]), int(wanted[start]), number_of(starts.loc[start, "case"])
 
 
 def pacing(run: Run) -> Check:
@@ -176,7 +191,7 @@ def pacing(run: Run) -> Check:
     if (retrying := run.cases_with(load="retry")).size:
         return _punctual(run, retrying)
     if not any(case.load == "open" for case in run.plan.cases):
-        return Check("pacing", PASS, "closed loop: no request schedule, so response times are not reported")
+        return Check("pacing", NOTHING, "no load has a request schedule, so response times are not reported")
     cases = run.cases_with(load="open")
     if not cases["n"].sum():
         return Check("pacing", INVALID, "no request was due in any window", "use longer windows or higher rates")
@@ -210,20 +225,36 @@ def _punctual(run: Run, cases: pd.DataFrame) -> Check:
 
 
 def client(run: Run) -> Check:
-    """4. The clients are not the limit of a throughput: no group of them uses more than 80 % of its CPUs."""
-    share = run.cases.loc[(run.cases["under_way"] > 1) | (run.cases["load"] == "retry"), "client_cpu_share"]
-    busy = share[share > BUSY]
+    """4. The clients of a load with a schedule have time for it: no group of them uses more than 80 % of its CPUs.
+
+    A closed loop of several callers has no schedule, and neither have streams without pauses: something is saturated
+    there, and where it is the clients' CPU, the rate is what the server can do at least. That is what tables and
+    sentences say of it, and no fault.
+    """
+    cases = run.cases[(run.cases["under_way"] > 1) | (run.cases["load"] == "retry")].dropna(subset="client_cpu_share")
+    if cases.empty:
+        return Check("client", NOTHING, "no parallel clients in this run")
+    busy = cases.loc[cases["client_cpu_share"] > BUSY, "client_cpu_share"]
     if busy.empty:
         return Check("client", PASS, f"no group of parallel clients used more than {BUSY:.0%} of its CPUs")
+    if (late := busy[[_has_schedule(run.case(number_of(case))) for case in busy.index]]).size:
+        advice = "times include the clients' own queueing: use a lower rate, fewer streams, or a faster load generator"
+        return Check("client", CAUTION, _used(run, late), advice)
+    limited = client_limited(run)
+    least = _capacity_at_least(run, limited) if limited else "their rates are what the servers can do at least"
+    return Check("client", PASS, f"{_used(run, busy)}; {least}")
+
+
+def _has_schedule(case: Case) -> bool:
+    return case.is_paced or case.gap_us > 0
+
+
+def _used(run: Run, busy: "pd.Series[float]") -> str:
+    """Return how much of their CPUs the clients used, at most, and where."""
     case = int(busy.idxmax())
     where = f"of host {per_host.busiest(run, case)[0]} " if case in run.merged else ""
-    finding = f"clients {where}used up to {busy.max():.0%} of their CPUs "
-    finding += f"({_and_others(run, [case, *busy.index.drop(case)])})"
-    if not (limited := client_limited(run)):
-        advice = "the clients may be the limit, and the server's capacity higher: use a faster load generator"
-        return Check("client", CAUTION, finding, advice)
-    finding += f"; {_capacity_at_least(run, limited)}"
-    return Check("client", CAUTION, finding, "more clients on these CPUs do not help: use a faster load generator")
+    others = [number_of(other) for other in busy.index.drop(case)]
+    return f"clients {where}used up to {busy.max():.0%} of their CPUs ({_and_others(run, [case, *others])})"
 
 
 def client_limited(run: Run) -> list[int]:
@@ -262,6 +293,8 @@ def limit(run: Run) -> Check:
     CAUTION if twice the callers make less than 1.1 times the calls and no CPU is saturated: the cause is not known.
     """
     windows = [*windowed_cases(run), *run.find(load="retry")]
+    if not windows:
+        return Check("limit", NOTHING, "no case whose calls fill a window")
     names = dict.fromkeys(resource.name for case in windows for resource in full(resources(run, case)))
     finding = f"saturated in at least one case: {listed(names)}" if names else "no CPU was saturated in any case"
     if limited := client_limited(run):
@@ -275,19 +308,20 @@ def limit(run: Run) -> Check:
 
 @of_samples
 def settled(run: Run) -> Check:
-    """6. The level does not change after the warm-up: no drift, no step that the starts agree on, no unsteady starts.
+    """6. The level does not change after the warm-up: no drift, no step that the starts agree on, no unsteady case.
 
     False-alarm rate: at most 5 % of stationary runs, for the drift (which must also reach 2 % of the median) and the
     step (which must also reach 5 %) together; the certificate counts it. In simulation also with autocorrelated calls
     and with levels that switch at random, as long as a level lasts no more than a twentieth of the window; more where
-    it lasts a fifth, for which longer windows are the right advice.
+    it lasts a fifth, for which longer windows are the right advice. And at most 5 % of runs in which all cases change
+    their level equally often (``stationarity.unsteady``). Cases that the plan makes unsteady are left out.
     """
-    cases = sampled_cases(run)
+    cases = [case for case in sampled_cases(run) if not stationarity.is_unsteady_by_plan(run.case(case))]
     if not cases:
-        return Check("settled", PASS, "no windows of calls in this run")
+        return Check("settled", NOTHING, "no windows of calls whose level should be the same")
     finding = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s; after it "
-    by_label = {run.labels[case]: stationarity.levels(run, case, len(cases)) for case in cases}
-    moved = {label: levels for label, levels in by_label.items() if levels.drift or levels.step}
+    levels = {case: stationarity.levels(run, case, len(cases)) for case in cases}
+    moved = {run.labels[case]: of_case for case, of_case in levels.items() if of_case.drift or of_case.step}
     if moved:
         worst = max(moved, key=lambda label: max(abs(moved[label].drift), abs(moved[label].step)))
         change = max(abs(moved[worst].drift), abs(moved[worst].step))
@@ -295,11 +329,15 @@ def settled(run: Run) -> Check:
         finding += f"the largest {kind} common to the starts is {change:.1%} of the median ({worst})"
     else:
         finding += "no drift or step is common to the starts of a case"
-    if unsteady := [label for label, levels in by_label.items() if levels.is_unsteady]:
+    if share := stationarity.unsteady_share(levels.values()):
+        finding += f"; {share:.0%} of all starts changed their level"
+    if unsteady := [run.labels[case] for case in stationarity.unsteady(levels)]:
         others = " and others" if len(unsteady) > 3 else ""
-        finding += f"; most starts of {listed(unsteady[:3])}{others} did not reach steady state"
+        finding += f", most starts of {listed(unsteady[:3])}{others}: these did not reach steady state"
+    elif share:
+        finding += ", in no case more of them than chance explains: the range over starts includes it"
     advice = "use longer windows (window_s); look at every call in order for steps of the machine"
-    return outcome("settled", all(levels.is_settled for levels in by_label.values()), finding, advice)
+    return outcome("settled", stationarity.are_steady(levels), finding, advice)
 
 
 @of_samples
@@ -315,7 +353,7 @@ def independence(run: Run) -> Check:
             rows = run.samples_of(case, warm=True, headline=True).groupby("start")["rtt_ns"]
             worth[case] = sum(intervals.effective_size(values.to_numpy()) for _, values in rows)
     if not worth:
-        return Check("independence", PASS, f"no case with {needed} calls or more in a window")
+        return Check("independence", NOTHING, f"no case with {needed} calls or more in a window")
     least = min(worth, key=lambda case: worth[case])
     finding = f"the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent calls"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
@@ -333,7 +371,7 @@ def samples(run: Run) -> Check:
             "samples", CAUTION, finding, "shorter windows (window_s) and more starts give the same information"
         )
     if counts.empty:
-        return Check("samples", PASS, "no windows of calls in this run")
+        return Check("samples", NOTHING, "no windows of calls in this run")
     needed, headline = stats.needed_samples(max(stats.QUANTILES)), stats.needed_samples(HEADLINE)
     if counts.min() >= needed:
         return Check("samples", PASS, f"enough calls for every quantile (p99.9 needs {needed:,})")
@@ -363,7 +401,7 @@ def starts(run: Run) -> Check:
 
 
 def noise(run: Run) -> Check:
-    """10. The A/A ratio: the median of every other start over that of the rest, the largest of all cases.
+    """10. The A/A ratio: the median of every other start over that of the rest, of each case.
 
     It is compared with what chance explains where start medians vary by 5 % (one standard deviation), so that not more
     than 5 % of runs on such a machine are a CAUTION, however many cases they have (``stationarity.aa_allowance``).
@@ -373,21 +411,24 @@ def noise(run: Run) -> Check:
     }
     finite = {case: ratio for case, ratio in ratios.items() if not math.isnan(ratio)}
     if not finite:
-        return Check("noise", PASS, "too few starts of calls for an A/A ratio")
+        return Check("noise", NOTHING, "too few starts of calls for an A/A ratio")
     worst = max(finite, key=lambda case: finite[case])
     fewest = int(run.cases.loc[list(finite), "starts"].min())
     allowed = stationarity.aa_allowance(fewest, len(finite))
-    finding = f"the largest A/A ratio is {finite[worst]:.1%} ({run.labels[worst]}); where start medians vary by "
-    finding += f"{stationarity.QUIET_SPREAD:.0%}, chance explains up to {allowed:.1%}"
-    advice = "differences below it are noise here: use more starts, a quieter machine, or another placement"
-    return outcome("noise", finite[worst] <= allowed, finding, advice)
+    over = sum(ratio > allowed for ratio in finite.values())
+    finding = f"A/A ratios: median over the cases {np.median(list(finite.values())):.1%}, largest {finite[worst]:.1%} "
+    finding += f"({run.labels[worst]}); where start medians vary by {stationarity.QUIET_SPREAD:.0%}, "
+    finding += f"chance explains up to {allowed:.1%}"
+    finding += f", which {over} of {len(finite)} cases exceed" if over else ""
+    advice = "smaller differences of such a case are noise: use more starts, a quieter machine, or another placement"
+    return outcome("noise", not over, finding, advice)
 
 
 def machine(run: Run) -> Check:
-    """11. Other work used little of the machine, and garbage collections are too few to move a quantile.
+    """11. Other work used little of the machine, and garbage collections are too few to move a printed quantile.
 
-    Bounds: steal 1 % of the CPU time, other processes 10 % of a CPU, no throttling, 1 collection in 1,000 calls. Of
-    several hosts each is looked at, and named.
+    Bounds: steal 1 % of the CPU time, other processes 10 % of a CPU, no throttling, fewer collections than half of the
+    calls above the highest quantile that is printed of their case. Of several hosts each is looked at, and named.
     """
     if not len(run.hosts):
         return _this_machine(run, run.ledger)
@@ -405,12 +446,15 @@ def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
     disturbed = per_host.disturbances(ledger, int(run.manifest["machine"]["cpus_allowed"]))
     advice = ["end other work and measure again; see python -m bench doctor"] if disturbed else []
     collections = int(ledger["gc_collections"].sum())
-    if (ledger["gc_collections"] > per_host.MOST_COLLECTIONS * ledger["calls"]).any():
-        disturbed.append(f"the clients' own interpreters made {collections} garbage collections inside windows")
+    if moved := per_host.moved_by_collections(run, ledger):
+        case, share, p = moved
+        finding = f"the clients' own interpreters made a garbage collection in {share:.1%} of the calls of "
+        disturbed.append(f"{finding}{run.labels[case]}, whose p{100 * p:g} is printed")
         advice.append(COLLECTED)
     if disturbed:
         return Check("machine", CAUTION, "; ".join(disturbed), "; ".join(advice))
-    few = f", {collections} garbage collections, at most 1 in 1,000 calls" if collections else ", no garbage collection"
+    few = f", {collections} garbage collections, too few to move a printed quantile" if collections else ""
+    few = few or ", no garbage collection"
     quiet = ", little other work" if ledger["other_cpu_ns"].notna().any() else "; other processes were not recorded"
     stolen = "steal at most 1 % (median over starts)" if ledger["steal_ns"].notna().any() else "steal was not recorded"
     return Check("machine", PASS, f"{stolen}, no throttling{few}{quiet}")
@@ -441,7 +485,7 @@ def instrument(run: Run) -> Check:
     cases = cases[cases["n"] > 0]
     loopback, measured = cases[cases["system"] == "loopback"], cases[cases["system"] != "loopback"]
     if measured.empty:
-        return Check("instrument", PASS, "no calls in this run")
+        return Check("instrument", NOTHING, "no calls in this run")
     least = float(measured[column(0.5)].min())
     own = (
         float(loopback[column(0.5)].iloc[0])
@@ -469,18 +513,9 @@ def stalls(run: Run) -> Check:
 
 
 ALL: tuple[Callable[[Run], Check], ...] = (
-    answers, little, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
+    answers, rate, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
 )  # fmt: skip
 OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks, hosts, stalls)
-
-
-def cycle_s(calls: pd.DataFrame) -> "pd.Series[float]":
-    """Return each start's mean round trip plus the mean gap until the same caller's next call, in s."""
-    callers = calls.groupby(["start", "client"])
-    size, spans = callers.size(), callers["t_send_ns"].max() - callers["t_send_ns"].min()
-    served = callers["rtt_ns"].sum() - callers["rtt_ns"].last()
-    gap = (spans - served).groupby("start").sum() / (size - 1).clip(lower=1).groupby("start").sum()
-    return (calls.groupby("start")["rtt_ns"].mean() + gap) / 1e9
 
 
 @once

@@ -7,17 +7,18 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis.trust_card import CAUTION, PASS, Check
-from bench.run.frames import Run, number_of
+from bench.analysis.trust_card import CAUTION, NOTHING, PASS, Check
+from bench.run.frames import Run, column, number_of
 from bench.run.merging import ALONE, LATENCY, POOLED, Merged
 from bench.stats.intervals import Interval
 from bench.stats.pooling import AGREE, DIFFER, MARGIN
 from bench.text import listed
 
 CLIENTS = ("load", "latency")
+HEADLINE = 0.99  # the quantile of times that are no round trips, as those of reply streams
 MOST_STEAL, MOST_OTHERS = 0.01, 0.1  # of the CPU time, and of a CPU
 STALL_S, STALL_PAUSES = 0.5, 20  # no reply for so long, and so many times the mean pause between replies
-MOST_COLLECTIONS = 0.001  # collections per call; fewer cannot move p99.9
+MOST_COLLECTIONS = 0.5  # of the calls above a quantile: that fewer are collections moves it little
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def agreement(run: Run) -> Check:
         ALONE: "one host loads",
     }
     finding = listed(words[kind] for kind in kinds if kind in words) or "no case of several hosts"
-    return Check("hosts", PASS, finding)
+    return Check("hosts", PASS if POOLED in kinds else NOTHING, finding)
 
 
 def stalls(run: Run) -> Check:
@@ -109,6 +110,8 @@ def stalls(run: Run) -> Check:
         pauses_s = np.diff(replies, prepend=0) / 1e9
         if pauses_s.max() > max(STALL_S, STALL_PAUSES * pauses_s.mean()):
             longest = max(longest, (float(pauses_s.max()), int(start), str(host)))
+    if run.samples.empty:
+        return Check("stalls", NOTHING, "no calls in this run")
     seconds, start, host = longest
     if not seconds:
         return Check("stalls", PASS, f"no host waited {STALL_S:g} s for a reply")
@@ -155,8 +158,30 @@ def collected(run: Run) -> dict[str, int]:
         return {}
     calls = run.samples.groupby(["start", run.samples["host"].astype(object)]).size()
     made = rows.groupby(["start", "host"])["gc_collections"].sum()
-    over = made[made > MOST_COLLECTIONS * calls.reindex(made.index, fill_value=0)]
+    cases = run.ledger["case"].reindex(made.index.get_level_values("start"))
+    most = [MOST_COLLECTIONS * (1 - highest(run, number_of(case))) for case in cases]
+    over = made[made > most * calls.reindex(made.index, fill_value=0)]
     return {str(host): int(count) for host, count in over.groupby("host").sum().items() if count}
+
+
+def highest(run: Run, case: int) -> float:
+    """Return the highest quantile that is printed of a case: the highest that every start has enough calls for."""
+    row = run.cases.loc[case]
+    return max((p for p in stats.QUANTILES if not math.isnan(row[column(p)])), default=HEADLINE)
+
+
+def moved_by_collections(run: Run, starts: pd.DataFrame) -> tuple[int, float, float] | None:
+    """Return a case of which garbage collections of the clients can move a printed quantile, or None.
+
+    Each collection makes one call longer. They can move a quantile if they are more than half as many as the calls
+    above it. With the case: collections per call and the quantile. starts: rows of ``Run.ledger``.
+    """
+    share = (starts["gc_collections"] / starts["calls"]).groupby(starts["case"]).median()
+    above = pd.Series({case: 1 - highest(run, number_of(case)) for case in share.index}, dtype=float)
+    worst = (share / above).idxmax()
+    if not share[worst] > MOST_COLLECTIONS * above[worst]:
+        return None
+    return number_of(worst), float(share[worst]), 1 - float(above[worst])
 
 
 def busiest(run: Run, case: int) -> tuple[str, float]:

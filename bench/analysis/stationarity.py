@@ -4,12 +4,13 @@ An error of 5 % is shared by all cases of a run, by drift and step, and by the p
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
+from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import Array, steady_state
 
@@ -29,17 +30,62 @@ class Levels:
 
     drift: median over the starts of (Theil-Sen slope x window) / median, 0 where the starts do not agree on one.
     step: the largest mean change of a part of the window against the whole, as a ratio minus 1, 0 where the starts do
-    not agree on one. is_unsteady: most starts have change points and halves that differ by more than ``STEP``.
+    not agree on one. unsteady: how many of the ``starts`` have change points and halves that differ by more than
+    ``STEP``.
     """
 
     drift: float
     step: float
-    is_unsteady: bool
+    unsteady: int
+    starts: int
 
     @property
     def is_settled(self) -> bool:
-        """Whether the level is the same over the whole window."""
-        return abs(self.drift) < DRIFT and not self.step and not self.is_unsteady
+        """Whether the starts agree that the level is the same over the whole window."""
+        return abs(self.drift) < DRIFT and not self.step
+
+
+def is_unsteady_by_plan(case: Case) -> bool:
+    """Return whether the plan makes the level of a case change: its server freezes, or its service times are random.
+
+    Random service times are the same in every start, so that the starts agree on their changes by construction.
+    """
+    return bool(case.options.get("freeze_after")) or case.options.get("law", "constant") != "constant"
+
+
+def unsteady_share(levels: Iterable[Levels]) -> float:
+    """Return the share of all starts of a run whose level changed; 0 of none."""
+    found = list(levels)
+    return sum(of.unsteady for of in found) / max(1, sum(of.starts for of in found))
+
+
+def unsteady(levels: Mapping[int, Levels]) -> list[int]:
+    """Return the cases most of whose starts are unsteady, and more of them than chance explains.
+
+    A machine that changes its speed at random makes starts of any case unsteady. Compared with the starts of all cases
+    together (Fisher's exact test, one-sided, 5 % shared by the cases) a case must have more of them; or it is most
+    starts of the run: then the windows are too short for this machine.
+    """
+    total, unsteady_starts = sum(of.starts for of in levels.values()), sum(of.unsteady for of in levels.values())
+    mostly = [case for case, of in levels.items() if 2 * of.unsteady > of.starts]
+    if 2 * unsteady_starts > total:
+        return mostly
+    most = ALARMS / max(1, len(levels))
+    return [case for case in mostly if _as_many(levels[case], unsteady_starts, total) <= most]
+
+
+def are_steady(levels: Mapping[int, Levels]) -> bool:
+    """Return whether no case of a run moves in all of its starts, and none has unsteady starts beyond chance."""
+    return not unsteady(levels) and all(of.is_settled for of in levels.values())
+
+
+def _as_many(of: Levels, unsteady_starts: int, total: int) -> float:
+    """Return how likely a case has as many unsteady starts as it has, or more, if its starts are like all others."""
+    ways = [
+        math.comb(of.starts, count) * math.comb(total - of.starts, unsteady_starts - count)
+        for count in range(of.unsteady, min(of.starts, unsteady_starts) + 1)
+    ]
+    return sum(ways) / math.comb(total, unsteady_starts)
 
 
 def levels(run: Run, case: int, cases: int) -> Levels:
@@ -53,14 +99,14 @@ def levels(run: Run, case: int, cases: int) -> Levels:
     rows = run.samples_of(case, warm=True).groupby("start")
     calls = [(of_start["rtt_ns"].to_numpy(), of_start["t_send_ns"].to_numpy()) for _, of_start in rows]
     if len(calls) < LEAST_STARTS:
-        return Levels(0.0, 0.0, False)
+        return Levels(0.0, 0.0, 0, len(calls))
     drifts = np.array([steady_state.drift(rtt_ns, send_ns) for rtt_ns, send_ns in calls])
     drift = float(np.median(drifts)) if steady_state.agree(drifts, TESTS * cases) else 0.0
     labels = [run.settlings[start].label for start in starts if start in run.settlings]
     unsettled = labels.count(steady_state.UNSETTLED)
     uneven = sum(_halves_differ(rtt_ns) for rtt_ns, _ in calls)
     step = _agreed_step([rtt_ns for rtt_ns, _ in calls], TESTS * cases)
-    return Levels(drift, step, 2 * min(unsettled, uneven) > len(labels))
+    return Levels(drift, step, min(unsettled, uneven), len(labels))
 
 
 def _halves_differ(values: Array) -> bool:

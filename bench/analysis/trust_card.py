@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass
 
 from bench.text import listed
 
-PASS, CAUTION, INVALID = "PASS", "CAUTION", "INVALID"
+PASS, CAUTION, INVALID, NOTHING = "PASS", "CAUTION", "INVALID", "N/A"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check's outcome."""
+    """One check's outcome; the verdict ``NOTHING`` ("N/A") is that of a check that had nothing to look at."""
 
     name: str
     verdict: str
@@ -36,12 +36,25 @@ class Tally:
     @property
     def passed(self) -> int:
         """Return how many checks passed."""
-        return len(self.verdicts) - len(self.others)
+        return self._named(PASS)
+
+    @property
+    def judged(self) -> int:
+        """Return how many checks had something to look at."""
+        return len(self.verdicts) - self.idle
+
+    @property
+    def idle(self) -> int:
+        """Return how many checks had nothing to look at: they did not pass, and did not fail."""
+        return self._named(NOTHING)
 
     @property
     def others(self) -> list[str]:
-        """Return the names of the checks that did not pass."""
-        return [name for name, verdict in self.verdicts.items() if verdict != PASS]
+        """Return the names of the checks that looked at something and did not pass."""
+        return [name for name, verdict in self.verdicts.items() if verdict not in (PASS, NOTHING)]
+
+    def _named(self, verdict: str) -> int:
+        return list(self.verdicts.values()).count(verdict)
 
     @property
     def invalid(self) -> list[str]:
@@ -53,9 +66,18 @@ class Tally:
         """Return whether some check is INVALID: then no conclusion is drawn from the run."""
         return bool(self.invalid)
 
+    @property
+    def words(self) -> str:
+        """Return "7 of 9 checks passed, 3 had nothing to check", with the names of those that did not pass."""
+        return f"{self.passed} of {self.judged} checks passed{self._rest}"
+
     def __str__(self) -> str:
+        return f"{self.passed}/{self.judged}{self._rest}"
+
+    @property
+    def _rest(self) -> str:
         names = f" (not: {listed(self.others)})" if self.others else ""
-        return f"{self.passed}/{len(self.verdicts)}{names}"
+        return names + (f", {self.idle} had nothing to check" if self.idle else "")
 
 
 def tally(checks: Iterable[Check]) -> Tally:

@@ -142,7 +142,8 @@ def run_text(name: str, is_verified: bool = True) -> str:
     lines += [f"measure   {repeat.command(folder)}"]
     lines += [f"digest    {manifest['digest']}"] if "digest" in manifest else []
     passed = checks.tally(run)
-    lines += [f"checks    {passed.passed}/{len(passed.verdicts)} passed"]
+    nothing = f", {passed.idle} had nothing to check" if passed.idle else ""
+    lines += [f"checks    {passed.passed}/{passed.judged} passed{nothing}"]
     lines += [
         f"  {check.verdict:8}{check.name}: {check.found}{'; ' + check.advice if check.advice else ''}"
         for check in checks.check(run)

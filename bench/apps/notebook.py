@@ -19,8 +19,7 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from bench import paths
-from bench.analysis import budget, checks
-from bench.analysis.trust_card import PASS
+from bench.analysis import budget, checks, trust_card
 from bench.apps import code, listing
 from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
@@ -198,9 +197,11 @@ def answer(run: Run, *panels: str) -> None:
 def trust(run: Run) -> None:
     """Show the trust card, folded: how many checks passed, and within it the outcome of each, with advice."""
     outcomes = checks.check(run)
-    others = [f"{check.name} {check.verdict}" for check in outcomes if check.verdict != PASS]
-    line = f"Trust card: {len(outcomes) - len(others)} of {len(outcomes)} checks PASS"
-    display(Folded("; ".join([line, *others]), _html(tables.card(outcomes), wrap=True)))
+    tally = trust_card.tally(outcomes)
+    line = [f"Trust card: {tally.passed} of {tally.judged} checks PASS"]
+    line += [f"{name} {tally.verdicts[name]}" for name in tally.others]
+    line += [f"{tally.idle} had nothing to check"] if tally.idle else []
+    display(Folded("; ".join(line), _html(tables.card(outcomes), wrap=True)))
 
 
 def method(run: Run, system: str = "") -> None:

@@ -14,6 +14,11 @@ from bench.plan.retry_policy import RetryPolicy
 TIMEOUT, RETRY = 0, 1  # kinds of alarms
 
 
+def connection_of(request: int, number: int, connections: int) -> int:
+    """Return on which connection an attempt is sent: each attempt of a request uses the next one."""
+    return (request + number) % connections
+
+
 class Requests:
     """The requests of an open load and their attempts, numbered in the order of sending.
 

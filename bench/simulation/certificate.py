@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from bench import stats
-from bench.analysis import checks, comparison, trust_card
+from bench.analysis import comparison, stationarity
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import column
@@ -126,7 +126,9 @@ def verdicts(runs: int) -> Iterator[Line]:
         counts["range"] += run.cases.loc[0, f"{p50}_low"] <= truth <= run.cases.loc[0, f"{p50}_high"]
         counts["paired"] += _covers(comparison.compare_cases(run, 0, 2)[0], ratio)
         counts["aa"] += _called_different(comparison.compare_cases(run, 0, 1))
-        counts["drift"] += checks.settled(run).verdict != trust_card.PASS
+        counts["drift"] += not stationarity.are_steady(
+            {case: stationarity.levels(run, case, len(run.numbers)) for case in run.numbers}
+        )
         if last is not None:
             counts["other_aa"] += _called_different(comparison.compare(last, run)[:1])
             counts["unpaired"] += _covers(comparison.compare(last, run)[0], 1.0)

@@ -1,6 +1,6 @@
-// The oracle's server in C: one thread answers one request at a time, each after its service time.
+// The oracle's server in C: each worker, a thread, answers one request at a time, each after its service time.
 //
-//   serve LISTENING_FD LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED WAIT NS_PER_BYTE
+//   serve LISTENING_FD LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED WAIT NS_PER_BYTE WORKERS
 //       says "ready"; answers a line "count" with the number of requests answered so far; ends with its input.
 //   times COUNT LAW MEAN_US FREEZE_AFTER FREEZE_MS SEED WAIT NS_PER_BYTE
 //       prints the service times of the first COUNT requests, in us, one a line, without what their bytes add.
@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PREFIX = 4, ONE_READ = 65536, EVENTS = 64, WORDS = 624, HALF = 397 };
+enum { PREFIX = 4, ONE_READ = 65536, EVENTS = 64, WORDS = 624, HALF = 397, MOST_WORKERS = 64 };
 
 // Python's random.Random(SEED): MT19937, seeded by init_by_array (Matsumoto & Nishimura 2002).
 static uint32_t state[WORDS];
@@ -72,11 +72,21 @@ static const char* law;
 static double mean_us, freeze_ms, ns_per_byte;
 static long long freeze_after, number;
 
-static double next_service_us(void) {
+static pthread_mutex_t drawing = PTHREAD_MUTEX_INITIALIZER;
+
+static double draw_service_us(void) {
     double frozen_us = ++number == freeze_after ? 1000.0 * freeze_ms : 0.0;
     if (!strcmp(law, "exponential")) return frozen_us - mean_us * log(1.0 - random_fraction());
     if (!strcmp(law, "bimodal")) return frozen_us + mean_us * (random_fraction() < 0.1 ? 5.5 : 0.5);
     return frozen_us + mean_us;
+}
+
+// The workers take the service times in the order in which they begin to serve.
+static double next_service_us(void) {
+    pthread_mutex_lock(&drawing);
+    double us = draw_service_us();
+    pthread_mutex_unlock(&drawing);
+    return us;
 }
 
 static int64_t now_ns(void) {
@@ -164,7 +174,10 @@ static void watch(int queue, int fd, Connection* of) {
     if (epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event)) fail("epoll_ctl");
 }
 
-static void admit(int queue, int listener) {
+static int listener, workers, queues[MOST_WORKERS], admitted;
+
+// Give a new connection to the worker whose turn it is.
+static void admit(void) {
     int on = 1, fd = accept(listener, NULL, NULL);
     if (fd < 0) return;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // refused on a Unix domain socket, which has no delay
@@ -173,21 +186,19 @@ static void admit(int queue, int listener) {
     if (!client || !client->bytes) fail("out of memory");
     client->fd = fd;
     client->room = ONE_READ;
-    watch(queue, fd, client);
+    watch(queues[admitted++ % workers], fd, client);
 }
 
 static void* serve(void* at) {
-    int listener = *(int*)at, queue = epoll_create1(0);
+    int queue = *(int*)at;
     struct epoll_event ready[EVENTS];
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-    if (queue < 0) fail("epoll_create1");
-    watch(queue, listener, NULL);
     for (;;) {
         int count = epoll_wait(queue, ready, EVENTS, -1);
         for (int i = 0; i < count; i++) {
             Connection* client = (Connection*)ready[i].data.ptr;
             if (!client) {
-                admit(queue, listener);
+                admit();
             } else if (!answer(client)) {
                 close(client->fd);
                 free(client->bytes);
@@ -199,8 +210,10 @@ static void* serve(void* at) {
 }
 
 int main(int argc, char** argv) {
-    if (argc != 10) return 2;
-    int listener = atoi(argv[2]);
+    if (argc < 10) return 2;
+    listener = atoi(argv[2]);
+    workers = argc > 10 ? atoi(argv[10]) : 1;
+    if (workers < 1 || workers > MOST_WORKERS) return 2;
     law = argv[3];
     mean_us = atof(argv[4]);
     freeze_after = atoll(argv[5]);
@@ -214,7 +227,13 @@ int main(int argc, char** argv) {
     }
     pthread_t server;
     signal(SIGPIPE, SIG_IGN);
-    if ((errno = pthread_create(&server, NULL, serve, &listener))) fail("pthread_create");
+    for (int i = 0; i < workers; i++) {
+        if ((queues[i] = epoll_create1(0)) < 0) fail("epoll_create1");
+    }
+    watch(queues[0], listener, NULL);
+    for (int i = 0; i < workers; i++) {
+        if ((errno = pthread_create(&server, NULL, serve, &queues[i]))) fail("pthread_create");
+    }
     printf("ready\n");
     fflush(stdout);
     char line[80];

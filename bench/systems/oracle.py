@@ -4,11 +4,13 @@ The server is a small program in C, compiled on first use, or the same in Python
 adds time of its own to each request, which varies, so measurements of the instrument's error use the C program.
 """
 
+import itertools
 import math
 import random
 import selectors
 import shutil
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,6 +28,7 @@ LAWS = ("constant", "exponential", "bimodal")
 SERVERS = ("python", "c")
 WAITS = ("spin", "sleep")
 SEED = 1  # of the service times: the same in every start
+MOST_WORKERS = 64
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Options:
     server: c, a program that is compiled on first use, or python.
     ns_per_byte: what each byte of a request adds to its service time.
     wait: spin, a service time is CPU time; or sleep, the server waits, as for a disk, and leaves the CPU to others.
+    workers: threads that answer, one request at a time each; they get connections in turn, and one of them freezes.
     """
 
     law: Literal["constant", "exponential", "bimodal"] = "constant"
@@ -49,6 +53,7 @@ class Options:
     server: Literal["python", "c"] = "python"
     wait: Literal["spin", "sleep"] = "spin"
     ns_per_byte: float = 0.0
+    workers: int = 1
 
     def __post_init__(self) -> None:
         if not 1 <= self.mean_us <= 10_000_000:
@@ -57,6 +62,8 @@ class Options:
             raise ValueError("freeze_after must not be negative, freeze_ms must be from 0 to 60 000")
         if not 0 <= self.ns_per_byte <= 100_000:
             raise ValueError("ns_per_byte must be from 0 to 100 000")
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise ValueError(f"workers must be from 1 to {MOST_WORKERS}")
 
 
 def best_server() -> str:
@@ -146,27 +153,48 @@ def _serve_by_program(binding: Binding, options: Options, service: Service) -> N
 
     listener, address = _connections.bound(binding)
     law = [options.law, options.mean_us, options.freeze_after, options.freeze_ms, SEED, options.wait]
-    program = _source().start(["serve", listener.fileno(), *law, options.ns_per_byte], [listener])
+    program = _source().start(["serve", listener.fileno(), *law, options.ns_per_byte, options.workers], [listener])
     _native.serve(program, service, lambda words: address)
 
 
 def _serve_here(binding: Binding, options: Options, service: Service) -> None:
-    """Answer in this process, in Python."""
+    """Answer in this process, in Python: the first worker also accepts connections, and gives them out in turn."""
     listener, address = _connections.bound(binding)
-    times = service_times(options)
-    with selectors.DefaultSelector() as selector:
-        selector.register(listener, selectors.EVENT_READ)
-        service.announce(address)
+    times = _shared(service_times(options))
+    workers = [selectors.DefaultSelector() for _ in range(options.workers)]
+    turn = itertools.cycle(workers)
+
+    def admit() -> None:
+        connection, _ = listener.accept()
+        send, _ = sockets.stream(connection)
+        next(turn).register(connection, selectors.EVENT_READ, (connection, send))
+
+    def work(selector: selectors.BaseSelector) -> None:
         while True:
             for key, _ in selector.select():
                 if key.fileobj is listener:
-                    connection, _ = listener.accept()
-                    send, _ = sockets.stream(connection)
-                    selector.register(connection, selectors.EVENT_READ, (connection, send))
+                    admit()
                     continue
                 client, reply = key.data
                 if not _answer(client, reply, service.answer, times, options):
                     selector.unregister(key.fileobj)  # and it is closed with the last reference
+
+    workers[0].register(listener, selectors.EVENT_READ)
+    for selector in workers[1:]:
+        threading.Thread(target=work, args=(selector,), daemon=True).start()
+    service.announce(address)
+    work(workers[0])
+
+
+def _shared(values: Iterator[float]) -> Iterator[float]:
+    """Return values that several threads may take."""
+    lock = threading.Lock()
+
+    def take() -> float:
+        with lock:
+            return next(values)
+
+    return iter(take, None)
 
 
 def _answer(

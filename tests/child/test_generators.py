@@ -75,15 +75,15 @@ def test_a_report_is_stored_and_told_as_reported(engine, resource):
     assert quantiles.quantile(run, 0, 0.5, "response").over == ""
     found = {one.name: one for one in checks.check(run)}
     assert found["answers"].verdict == checks.PASS and engine in found["answers"].found
-    for name in ("little", "settled", "independence", "samples", "instrument"):
-        assert found[name].verdict == checks.CAUTION and engine in found[name].found
+    for name in ("rate", "settled", "independence", "samples", "instrument"):
+        assert found[name].verdict == checks.NOTHING and engine in found[name].found
 
 
 def test_beside_samples_the_checks_say_what_was_left_out():
     need("wrk")
     run = Run(runner.run(make_plan("latency", [case("wire"), case("wrk")], starts=1, window_s=0.2)))
     found = {one.name: one for one in checks.check(run)}
-    assert "wrk" in found["answers"].found and "http_aiohttp tcp wrk" in found["little"].found
+    assert "wrk" in found["answers"].found and "http_aiohttp tcp wrk" in found["rate"].found
     assert run.count(0) > 0 and run.count(1) == 0
 
 

@@ -135,10 +135,10 @@ def test_opening_is_apart_in_the_samples_and_quantiles_are_of_open_connections()
     assert row["calls_per_connection"] == 4 and run.count(0) < len(run.samples) * 0.75 + 1
 
 
-def test_littles_law_and_the_counts_hold_with_openings():
+def test_rate_and_counts_hold_with_openings():
     found = {one.name: one for one in checks.check(renewed_run())}
-    assert found["little"].verdict == checks.PASS and found["answers"].verdict == checks.PASS
-    assert "within 0.0%" in found["little"].found or "within 0.1%" in found["little"].found
+    assert found["rate"].verdict == checks.PASS and found["answers"].verdict == checks.PASS
+    assert "within 0.0%" in found["rate"].found or "within 0.1%" in found["rate"].found
 
 
 def test_where_every_call_opens_its_connection_those_calls_are_described():

@@ -1,30 +1,32 @@
 """Retry policies in simulated time, with exact values: a server that answers in order, one request at a time."""
 
+import heapq
 import itertools
 from array import array
 
 import pytest
 
-from bench.child.retry_attempts import Requests
+from bench.child.retry_attempts import Requests, connection_of
 from bench.plan.retry_policy import RetryPolicy
 
 MS = 1_000_000
 
 
-def simulated(due_ms, policy, service_ms=2.0, freeze=(0.0, 0.0), until_ms=10_000.0):
-    """Return the requests after a server has answered in order; it begins nothing within ``freeze``, in ms."""
+def simulated(due_ms, policy, service_ms=2.0, freeze=(0.0, 0.0), until_ms=10_000.0, workers=1):
+    """Return the requests after workers have answered in order; the first begins nothing within ``freeze``, in ms."""
     requests = Requests(array("q", (int(one * MS) for one in due_ms)), policy, seed=1)
-    free_ns, replies = 0, []  # (when, attempt)
+    free_ns, replies = [0] * workers, []  # (when, attempt), the earliest first
     while (wake := requests.wake_ns) is not None and wake <= until_ms * MS:
         while replies and replies[0][0] <= wake:
-            requests.was_answered(replies[0][1], replies.pop(0)[0])
+            requests.was_answered(replies[0][1], heapq.heappop(replies)[0])
         while (attempt := requests.next_attempt(wake)) is not None:
             requests.was_sent(attempt, wake)
-            begin = max(free_ns, wake)
-            if freeze[0] * MS <= begin < freeze[1] * MS:
+            worker = connection_of(requests.request[attempt], requests.number[attempt], workers)
+            begin = max(free_ns[worker], wake)
+            if not worker and freeze[0] * MS <= begin < freeze[1] * MS:
                 begin = int(freeze[1] * MS)
-            free_ns = begin + int(service_ms * MS)
-            replies.append((free_ns, attempt))
+            free_ns[worker] = begin + int(service_ms * MS)
+            heapq.heappush(replies, (free_ns[worker], attempt))
     for when, attempt in replies:
         requests.was_answered(attempt, when)
     return requests
@@ -119,6 +121,27 @@ def test_a_storm_outlives_its_cause_where_all_attempts_together_exceed_the_capac
     assert outcome["at once"][1:] == (120, 300) and outcome["at once"][0] == 120 + 4 * 480
     assert outcome["backoff"][1:] == (120, 300)
     assert outcome["budget"][2] == 0 and outcome["budget"][0] <= 600 + 10 + 60
+
+
+def overtaken(requests):
+    """Return the requests that a retry answered before the first attempt was answered."""
+    first = {request: replied for request, number, _, replied in made(requests) if not number}
+    return {request for request, number, _, replied in made(requests) if number and replied < first[request]}
+
+
+def test_with_two_workers_a_retry_is_answered_before_its_original_and_with_one_never():
+    due = [10 * number / 3 for number in range(600)]  # 300/s
+    for workers, service_ms in ((1, 2.0), (2, 4.0)):  # utilization 60 %
+        plain, retried, budgeted = (
+            simulated(due, policy, service_ms, (400, 700), workers=workers)
+            for policy in (RetryPolicy(), RetryPolicy(retries=3), RetryPolicy(retries=3, budget=0.1))
+        )
+        late = {
+            name: {r for r, *_ in made(of)} - {r for r, _, sent, replied in made(of) if replied - sent <= 50}
+            for name, of in (("plain", plain), ("retried", retried), ("budgeted", budgeted))
+        }
+        assert bool(overtaken(retried)) == bool(overtaken(budgeted)) == (workers == 2) and not overtaken(plain)
+        assert (len(late["budgeted"]) < len(late["plain"])) == (workers == 2)  # only then retries save requests
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_virtual_run_passes_through_the_very_checks_of_real_ones():
     plan = make_plan("compare", [Case("oracle", "ipc", 100, LAW)], starts=6, window_s=0.3)
     run = virtual_time.run(plan, seed=1)
     verdicts = {one.name: one.verdict for one in checks.check(run)}
-    assert verdicts["answers"] == verdicts["little"] == verdicts["starts"] == checks.PASS
+    assert verdicts["answers"] == verdicts["rate"] == verdicts["starts"] == checks.PASS
     p50 = run.cases.loc[0, "p50_rtt_us"]
     assert p50 == pytest.approx(50 + 1000 * math.log(2), rel=0.1)
 

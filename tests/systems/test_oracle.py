@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import select
 import signal
 import socket
 import struct
@@ -139,3 +140,21 @@ def test_bytes_add_what_they_are_told_to_to_a_service_time(server):
         assert np.all(received - sent >= 100_000 + 2000 * size)
     with pytest.raises(UsageError, match=r"ns_per_byte .*100 000"):
         checked(Case("oracle", "ipc", options={"ns_per_byte": -1.0}))
+
+
+@pytest.mark.parametrize("server", oracle.SERVERS)
+def test_workers_answer_beside_each_other_and_one_of_them_freezes(serve, server):
+    _, address = serve("tcp", mean_us=1000, server=server, wait="sleep", workers=2, freeze_after=1, freeze_ms=400)
+    where, message = parse_address(address), struct.pack("!I", 5) + b"hello"
+    with _connections.connect(where) as frozen, _connections.connect(where) as other:
+        frozen.sendall(message)
+        assert select.select([frozen], [], [], 0.05)[0] == []  # it is served: the next request is the second
+        other.sendall(message)
+        assert other.recv(len(message), socket.MSG_WAITALL) == message
+        assert select.select([frozen], [], [], 0)[0] == []
+        assert frozen.recv(len(message), socket.MSG_WAITALL) == message
+
+
+def test_a_server_without_workers_is_refused():
+    with pytest.raises(ValueError, match="workers"):
+        oracle.Options(workers=0)

@@ -74,7 +74,7 @@ class Run(Struct, forbid_unknown_fields=True):
     digest: Digits
     revision: Fact | None
     versions: dict[Fact, Fact]
-    checks: Annotated[dict[Name, Literal["PASS", "CAUTION"]], Meta(max_length=50)]
+    checks: Annotated[dict[Name, Literal["PASS", "CAUTION", "N/A"]], Meta(max_length=50)]
     cases: Annotated[list[CASE], Meta(min_length=1, max_length=100)]
     starts: Annotated[list[Start], Meta(min_length=1, max_length=2000)]
 

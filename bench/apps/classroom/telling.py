@@ -1,6 +1,7 @@
 """Sentences and tables computed from what a class submitted."""
 
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 from scipy import special
@@ -76,10 +77,16 @@ def submissions(room: Room) -> pd.DataFrame:
     """
     rows = [
         {"file": run.file, "run": run.id, "starts": len(run.starts), **run.facts}
-        | {"checks": f"{Tally(run.checks).passed}/{len(run.checks)}", "digest": run.run_digest[:SHOWN] or "none"}
+        | {"checks": _passed(run.checks), "digest": run.run_digest[:SHOWN] or "none"}
         for run in room.runs
     ]
     return pd.DataFrame(rows).set_index("machine_id") if rows else pd.DataFrame()
+
+
+def _passed(verdicts: Mapping[str, str]) -> str:
+    """Return how many of the checks that had something to look at passed."""
+    tally = Tally(verdicts)
+    return f"{tally.passed}/{tally.judged}"
 
 
 def refusals(room: Room) -> pd.DataFrame:

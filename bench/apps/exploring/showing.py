@@ -21,7 +21,7 @@ from bench.experiments.explore.figure import colour, draw_distributions, draw_me
 from bench.experiments.explore.findings import Row, row, wrapped
 from bench.experiments.explore.text import sentences
 from bench.run.frames import Run
-from bench.text import duration, listed
+from bench.text import duration
 
 # Keys typed into an input are its own: JupyterLab would take those of a list or a button for its shortcuts.
 OWN_KEYS = (
@@ -63,10 +63,8 @@ class Entry:
 
     @property
     def score(self) -> str:
-        """How many checks passed, and the names of those that did not."""
-        verdicts = tally(self.card)
-        passed = f"{verdicts.passed} of {len(self.card)} checks passed"
-        return f"{passed} (not: {listed(verdicts.others)})" if verdicts.others else passed
+        """How many checks passed, the names of those that did not, and how many had nothing to check."""
+        return tally(self.card).words
 
 
 def entry(result: Result) -> Entry:

@@ -1,4 +1,4 @@
-"""Panels of retries around a freeze: attempts and goodput over time, what became of attempts, deadlines met."""
+"""Panels of retries around a freeze: attempts and goodput over time, what became of attempts and of requests."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,6 +11,7 @@ from bench.drawing.axes import (
     name_rows,
     range_rows,
     say_why_empty,
+    separate_rows,
     stacked_bar,
     write_beside,
 )
@@ -31,8 +32,8 @@ TITLE = "What do retries do to a server that is late?"
 
 LINES = ("-", "--", "-.", ":")
 FATES = {  # what becomes of an attempt: colour and hatch
-    "answered in time": ("#2f4858", ""),
-    "answered too late": ("#d9a441", "//"),
+    "answered before it was abandoned": ("#2f4858", ""),
+    "answered after that": ("#d9a441", "//"),
     "no reply before the end": ("#d9d9d9", ".."),
 }
 
@@ -67,17 +68,17 @@ def attempts_over_time(run: Run, axes: Axes) -> None:
 
 
 def goodput_over_time(run: Run, axes: Axes) -> None:
-    """Draw the goodput of each policy over time: requests due then that were answered before their deadline."""
+    """Draw the goodput of each policy over time: requests due then that were answered before they were abandoned."""
     _over_time(run, axes, "goodput")
     axes.set_ylabel("goodput [requests/s], median over starts")
     axes.set_title("Goodput over time")
 
 
 def _fates(run: Run, of: Outcome) -> list[float]:
-    """Return how many attempts per request were answered in time, too late, or not before the end."""
+    """Return how many attempts per request were answered before they were abandoned, after that, or not at all."""
     rows, count = attempts(run, of.case), len(requests(run, of.case))
-    in_time, answered = int(rows["in_time"].sum()), int(rows["rtt_ns"].notna().sum())
-    return [fate / count for fate in (in_time, answered - in_time, len(rows) - answered)]
+    awaited, answered = int(rows["is_awaited"].sum()), int(rows["rtt_ns"].notna().sum())
+    return [fate / count for fate in (awaited, answered - awaited, len(rows) - answered)]
 
 
 def fates(run: Run, axes: Axes) -> None:
@@ -100,17 +101,23 @@ def _recovery(of: Outcome) -> str:
 
 
 def deadlines(run: Run, axes: Axes) -> None:
-    """Draw the share of the requests that met their deadline in each start, and when each policy recovered."""
-    rows = [
-        RangeRow(100 * of.met, look(place).colour, marker=look(place).marker,
-                 words=f"{across_starts(of.met).values('{:.0%}'.format)}, {_recovery(of)}")
-        for place, of in enumerate(outcomes(run))
-    ]  # fmt: skip
+    """Draw two shares of the requests in each start: replies within the deadline, and before the attempt was abandoned.
+
+    Beside the second stands when the policy recovered: goodput counts only such replies.
+    """
+    rows, names = [], []
+    for place, of in enumerate(outcomes(run)):
+        (colour, marker), recovery = look(place), _recovery(of)
+        for values, name, more in ((of.met, "deadline", ""), (of.awaited, "not abandoned", f", {recovery}")):
+            words = f"{across_starts(values).values('{:.0%}'.format)}{more}"
+            rows.append(RangeRow(100 * values, colour, marker=marker, words=words))
+            names.append(f"{of.name}: {name}")
     range_rows(axes, rows)
-    name_rows(axes, [of.name for of in outcomes(run)])
+    name_rows(axes, names)
+    separate_rows(axes, (place - 0.5 for place in range(2, len(rows), 2)))
     label_axis(axes.xaxis, "{:.0f} %".format)
-    axes.set_xlabel("requests that met the deadline; bar: range over starts")
-    axes.set_title("Deadlines met, and time to recovery after the freeze")
+    axes.set_xlabel("requests answered in time; bar: range over starts")
+    axes.set_title("Requests answered in time, and time to recovery after the freeze")
 
 
 PANELS = (attempts_over_time, goodput_over_time, fates, deadlines)

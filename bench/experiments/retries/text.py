@@ -1,6 +1,6 @@
 """What the figure of retries says."""
 
-from bench.experiments.retries.findings import Outcome, outcomes, recovery_words, utilization
+from bench.experiments.retries.findings import Outcome, outcomes, recovery_words, utilization, workers
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.text import paragraphs
@@ -15,11 +15,27 @@ def offered(run: Run) -> str:
     """Say what was offered, and how long the server stopped."""
     of = run.case(outcomes(run)[0].case)
     share = of.options["freeze_ms"] / 1e3 / run.plan.window_s
+    takes, count = f"{of.options['mean_us'] / 1e3:g} ms for each, one at a time", workers(run, outcomes(run)[0].case)
+    server = f"a server whose {count} workers take {takes}" if count > 1 else f"a server that takes {takes}"
+    who = "One worker" if count > 1 else "It"
     return (
-        f"{of.offered_per_s:g} requests/s to a server that takes {of.options['mean_us'] / 1e3:g} ms for each, one at a "
-        f"time: utilization {utilization(run):.0%}. It stops once for {of.options['freeze_ms']} ms, {share:.0%} of "
-        f"each window. An attempt is abandoned after {of.retry['timeout_ms']:g} ms, a request has failed after "
-        f"{of.retry['deadline_ms']:g} ms."
+        f"{of.offered_per_s:g} requests/s to {server}: utilization {utilization(run):.0%}. {who} stops once for "
+        f"{of.options['freeze_ms']} ms, {share:.0%} of each window. An attempt is abandoned after "
+        f"{of.retry['timeout_ms']:g} ms, a request has failed after {of.retry['deadline_ms']:g} ms. "
+        f"{_order(of.callers)}"
+    )
+
+
+def _order(connections: int) -> str:
+    """Say whether a retry can be answered before the attempt that it repeats, and why."""
+    if connections > 1:
+        return (
+            f"The attempts of a request use {connections} connections in turn, one to each worker, so a retry can be "
+            "answered before the attempt that it repeats."
+        )
+    return (
+        "All attempts share one connection, whose requests are answered in order: no retry can be answered before the "
+        "attempt that it repeats, so here retries can only add load."
     )
 
 
@@ -30,7 +46,10 @@ def storm(run: Run) -> str:
 
 def _line(outcome: Outcome) -> str:
     made = across_starts(outcome.attempts_per_request).words("{:.2f}".format)
-    met, wasted = (across_starts(share).words("{:.0%}".format) for share in (outcome.met, outcome.wasted))
+    awaited, met, overtaken, wasted = (
+        across_starts(share).words("{:.0%}".format)
+        for share in (outcome.awaited, outcome.met, outcome.overtaken, outcome.wasted)
+    )
     frozen = int(outcome.recovery_s.notna().sum())
     if not frozen:
         ended = "the server did not freeze in the window"
@@ -40,10 +59,15 @@ def _line(outcome: Outcome) -> str:
             f"it did **not recover** before the window ended{others}, though the server was healthy after the freeze"
         )
     else:
-        ended = f"deadlines were met again {recovery_words(outcome)} after the freeze ended"
+        ended = f"requests were answered in time again {recovery_words(outcome)} after the freeze ended"
+    policy = outcome.policy
+    overtakes = policy.retries and (outcome.overtaken > 0).any()
+    first = f"; {overtaken} of the requests were answered by a retry first" if overtakes else ""
     return (
-        f"- **{outcome.name}**: {made} attempts per request, {met} of the requests met the deadline, "
-        f"{wasted} of the replies came after their attempt was abandoned; {ended}."
+        f"- **{outcome.name}**: {made} attempts per request; {awaited} of the requests were answered before "
+        f"the attempt was abandoned ({policy.timeout_ms:g} ms), {met} within the deadline "
+        f"({policy.deadline_ms:g} ms){first}; {wasted} of the replies came too late for their attempt; "
+        f"{ended}."
     )
 
 
