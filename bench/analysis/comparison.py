@@ -37,6 +37,7 @@ LATER = {  # options that some runs lack, added since or removed, with the value
     "querier": (True,),
     "express": (False,),
     "threads": (20, 80),
+    "workers": (1,),
     "compress": (True,),
     "keep_method": (True,),
     "protocol": ("connect", "binary"),

@@ -140,6 +140,7 @@ def test_many_cases_at_once_take_more_to_be_different():
     assert at_once(rare)[0].verdict == UNKNOWN and at_once(rare)[0].more_starts >= 12
 
 
+@pytest.mark.slow
 def test_every_case_made_a_tenth_slower_is_found_and_fails_the_gate(command):
     def noisy(number):
         return lambda start, calls: np.full(calls, math.exp(0.02 * np.random.default_rng([number, start]).normal()))
