@@ -150,7 +150,7 @@ def expected() -> str:
         if answer is None:
             raise DataError(f"reference/{question.notebook} does not answer {question.name}: measure it anew")
         interval = f"{question.spread} {question.shown(answer.low)} to {question.shown(answer.high)}"
-        rows.append([question.notebook, question.text, f"{question.said(answer)} {question.unit}", interval])
+        rows.append([question.notebook, question.text, question.said(answer), interval])
     columns = ["notebook", "question", "reference run", "interval or range"]
     return markdown(pd.DataFrame(rows, columns=columns).set_index("notebook"))
 

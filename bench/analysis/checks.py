@@ -205,11 +205,17 @@ def pacing(run: Run) -> Check:
     if calm.empty:
         return Check("pacing", INVALID, f"every offered rate exceeds the server's capacity{omitted}", "lower the rates")
     late = calm["pacing_p99_us"]
-    finding = (
-        f"p99 lateness of requests on idle connections is at most {late.max():.0f} us (median over starts){omitted}"
-    )
+    finding = f"{_latest(run, late)}{omitted}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
     return outcome("pacing", bool((late <= 0.1 * calm[RESPONSE]).all()), finding, advice)
+
+
+def _latest(run: Run, late: "pd.Series[float]") -> str:
+    """Return the largest p99 lateness of some cases in words."""
+    if late.isna().all():
+        return "no request found an idle connection, so the lateness of sending is not known"
+    most = run.over_starts(number_of(late.idxmax()), "pacing_p99_us").words("{:.0f} us".format, "median over starts")
+    return f"p99 lateness of requests on idle connections is at most {most}"
 
 
 def _punctual(run: Run, cases: pd.DataFrame) -> Check:
@@ -275,9 +281,9 @@ def _capacity_at_least(run: Run, limited: list[int]) -> str:
     case = max(limited, key=lambda number: float(run.cases.loc[number, "rate_per_s"]))
     busy = [resource.busy for resource in resources(run, case) if "server" in resource.roles]
     server_share = f" (the server's at {max(busy):.0%})" if busy else ""
-    rate = float(run.cases.loc[case, "rate_per_s"])
+    rate = run.over_starts(case, "rate_per_s").words("{:,.0f}/s".format)
     where = _and_others(run, [case, *(other for other in limited if other != case)])
-    return f"the limit of {where} is the clients' CPU{server_share}: the server's capacity is at least {rate:,.0f}/s"
+    return f"the limit of {where} is the clients' CPU{server_share}: the server's capacity is at least {rate}"
 
 
 def _and_others(run: Run, cases: list[int]) -> str:
@@ -487,13 +493,13 @@ def instrument(run: Run) -> Check:
     if measured.empty:
         return Check("instrument", NOTHING, "no calls in this run")
     least = float(measured[column(0.5)].min())
-    own = (
-        float(loopback[column(0.5)].iloc[0])
-        if len(loopback)
-        else 2e-3 * float(run.manifest["machine"].get("clock_cost_ns") or 0)
+    clock_us = 2e-3 * float(run.manifest["machine"].get("clock_cost_ns") or 0)
+    spread = (
+        run.over_starts(number_of(loopback.index[0]), column(0.5)) if len(loopback) else stats.across_starts([clock_us])
     )
+    own = spread.middle
     what = "the timed loop takes" if len(loopback) else "two clock readings take"
-    finding = f"{what} {own:.2f} us, {own / least:.2%} of the shortest median"
+    finding = f"{what} {spread.words('{:.2f} us'.format)}, {own / least:.2%} of the shortest median"
     return outcome("instrument", own <= 0.01 * least, finding, "do not subtract it; smaller differences are noise")
 
 

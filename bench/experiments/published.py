@@ -4,7 +4,7 @@ from typing import Any
 
 from bench.experiments.marginal.findings import difference_us, of_hundred, spent
 from bench.run.frames import Run, numbered
-from bench.stats import quantile
+from bench.stats import Spread, across_starts, quantile
 
 GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container
     "one_call_ms": 1.21,
@@ -66,14 +66,16 @@ def lab_lines(run: Run) -> str:
     is the ratio of these two medians: the lab's own form, not ``comparison.effect``.
     """
     bursts = run.cases_with(is_short=True)
-    cold = run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"].median() / 1e6
-    lines = [f"one call, cold: {cold:.2f} ms   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
+    cold = across_starts(run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e6)
+    lines = [f"one call, cold: {cold.words('{:.2f} ms'.format)}   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
     sums: dict[int, float] = {}
     for case, row in numbered(bursts):
         rates = _client_rates(run, case)
-        measured = " + ".join(f"{rate:,.2f}" for rate in rates)
-        total = f" = {sum(rates):,.2f}" if len(rates) > 1 else ""
-        sums[int(row["clients"])] = sum(rates)
+        measured = " + ".join(rate.words("{:,.2f}".format) for rate in rates)
+        sums[int(row["clients"])] = sum(rate.middle for rate in rates)
+        total = (
+            f" = {sums[int(row['clients'])]:,.2f}" if len(rates) > 1 and not any(rate.levels for rate in rates) else ""
+        )
         theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
         lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
         calls = run.case(case).max_calls // row["clients"]
@@ -89,12 +91,12 @@ def lab_lines(run: Run) -> str:
     return "\n".join(lines)
 
 
-def _client_rates(run: Run, case: int) -> list[float]:
+def _client_rates(run: Run, case: int) -> list[Spread]:
     """Return each client's calls per second from its first call to its last reply, the median over the starts."""
     rows = run.samples_of(case)
     spans = rows.assign(end=rows["t_send_ns"] + rows["rtt_ns"]).groupby(["start", "client"])
     rates = spans.size() / (spans["end"].max() - spans["t_send_ns"].min()) * 1e9
-    return [float(rate) for rate in rates.groupby("client").median()]
+    return [across_starts(of_client) for _, of_client in rates.groupby("client")]
 
 
 def wamp_lines(run: Run) -> str:
@@ -138,8 +140,8 @@ def xmlrpc_lines(run: Run) -> str:
         rows = rows[rows["payload_bytes"] == run.case(case).payload_bytes]
         many, of_one = of_hundred(run, case), rows.loc[rows["calls"] == 1, "us"].median() / 1e3
         of_many = rows.loc[rows["calls"] == many, "us"].median() / 1e3
-        call = difference_us(run, case).middle / 1e3
-        times = f"{many} RPCs {of_many:.1f} ms, 1 RPC {of_one:.1f} ms -> {call:.3f} ms for one more"
+        call = difference_us(run, case).times(1e-3).words("{:.3f} ms".format)
+        times = f"{many} RPCs {of_many:.1f} ms, 1 RPC {of_one:.1f} ms -> {call} for one more"
         lines.append(f"{run.labels[case]}: {times}")
     lines.append("the origin, about 1999 (696 bogomips), a whole process each:")
     for name in ("http_c", "http_cpp", "pstream_cpp"):
@@ -157,7 +159,8 @@ def scaleup_lines(run: Run) -> str:
         if not len(rtt):  # a load generator's report is in the table
             continue
         shown = "  ".join(f"p{percent} {quantile(rtt, percent / 100):.2f} ms" for percent in (50, 75, 90, 99))
-        blocks.append(f"{row['label']}: {row['rate_per_s']:,.0f}/s, mean {rtt.mean():.2f} ms  {shown}")
+        rate = run.over_starts(case, "rate_per_s").words("{:,.0f}/s".format)
+        blocks.append(f"{row['label']}: {rate}, mean {rtt.mean():.2f} ms  {shown}")
     blocks.append(f"the origin, 2015, {SCALE_UP_CONNECTIONS} connections:")
     for name, theirs in SCALE_UP.items():
         times = {key.removesuffix("_ms"): value for key, value in theirs.items() if key != "per_s"}

@@ -58,8 +58,8 @@ class Question:
         return quantity(value) if self.unit == RATIO else f"{value:.3g}"
 
     def said(self, answer: "Answer") -> str:
-        """Return an answer as text, without its unit and its ends; a median between two levels as both."""
-        return answer.words(self.shown)
+        """Return an answer with its unit as text, without its ends; a median between two levels as both."""
+        return answer.words(lambda value: f"{self.shown(value)} {self.unit}")
 
 
 ALL = tuple(

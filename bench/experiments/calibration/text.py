@@ -1,13 +1,11 @@
 """What the figure of measured against true says."""
 
-import math
-
 import numpy as np
 
 from bench import stats
 from bench.experiments.calibration.findings import MARGIN, Truth, frozen, truths, virtual
 from bench.experiments.calibration.plan import PACED_PER_S
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of
 from bench.text import duration, listed, paragraphs
 
 
@@ -53,9 +51,10 @@ def instrument(run: Run) -> str:
         if medians:
             added = float(np.median([median.measured - median.true for median in medians]))
             parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
-    late = float(run.cases["pacing_p99_us"].max())
-    paced = f" On idle connections the p99 lateness is at most {duration(late)} (median over starts)."
-    paced = "" if math.isnan(late) else paced
+    late, paced = run.cases["pacing_p99_us"], ""
+    if late.notna().any():
+        most = run.over_starts(number_of(late.idxmax()), "pacing_p99_us").words(duration, "median over starts")
+        paced = f" On idle connections the p99 lateness is at most {most}."
     return (
         "The true values contain service times and the wait for the server, and nothing else: what a round trip takes "
         f"beside them (system calls, wake-ups) is part of each error.{paced} The error of the medians is "

@@ -75,8 +75,8 @@ def medians(run: Run, axes: Axes) -> None:
     if _is_sweep(run):
         return _over_payload(run, axes, column(0.5), "median RTT", "Median RTT by payload; band: range over starts")
     cases = run.cases.dropna(subset=column(0.5))
-    own = cases.loc[cases["system"] == "loopback", column(0.5)]
-    off = own.map(lambda us: f"◂ {duration(us)}, off the axis: instrument overhead")
+    own = {case: run.over_starts(case, column(0.5)) for case in run.find(system="loopback")}
+    off = {case: f"◂ {of.values(duration)}, off the axis: instrument overhead" for case, of in own.items()}
     drawn = {case: looks(run)[case] for case in cases.index}
     median_rows(axes, (RangeRow(run.starts_of(case)[column(0.5)], colour, instead=off.get(case, ""), marker=marker)
                        for case, (colour, marker) in drawn.items()))  # fmt: skip

@@ -18,6 +18,7 @@ from bench.experiments.network.findings import (
 from bench.experiments.nodelay.findings import DELAY_S
 from bench.plan.namespaces import bandwidth
 from bench.run.frames import Run
+from bench.stats import across_starts
 from bench.text import duration, listed, paragraphs, plain, quantity
 
 WHERE = {VETH: "over the veth pair", FAR: "between the hosts"}
@@ -34,9 +35,9 @@ def links(run: Run) -> str:
     pairs = [(ratio, where) for over, where in WHERE.items() for ratio in added(run, over)]
     for ratio, where in pairs:
         before, after = (run.over_starts(case, P50).words(duration) for case in (ratio.base, ratio.other))
-        more = float(added_us(run, ratio).median())
-        verb = "adds" if more >= 0 else "removes"
-        clear = f"the link {verb} {duration(abs(more))}" if ratio.is_certain else "no difference is shown"
+        more = across_starts(added_us(run, ratio))
+        verb, size = ("adds", more) if more.middle >= 0 else ("removes", more.times(-1))
+        clear = f"the link {verb} {size.words(duration)}" if ratio.is_certain else "no difference is shown"
         lines.append(
             f"- **{run.case(ratio.base).system}**: the median RTT is {before} over loopback and {after} {where}, "
             f"{ratio}: {clear}."
@@ -112,7 +113,7 @@ def _stall(run: Run, name: str, of_link: list[Stall]) -> str:
 
 def _span(run: Run, cases: list[Stall]) -> str:
     """Return the least and the largest median RTT of some cases in words."""
-    medians = [float(run.cases.loc[stalled.case, P50]) for stalled in cases]
+    medians = [us for stalled in cases for us in run.over_starts(stalled.case, P50).medians]
     ends = list(dict.fromkeys(duration(us) for us in (min(medians), max(medians))))
     return " to ".join(ends)
 
