@@ -32,7 +32,7 @@ from bench.stats.intervals import Array
 
 FILE = "docs/resolution.json"
 BLOCKS = int(os.environ.get("BLOCKS", "200"))  # of each pair
-TRIES, PIECE, BUSY = 1000, 10, 2
+TRIES, PIECE, BUSY = 400, 10, 2
 NAMES = {column(0.5): "p50 RTT", "cpu_us_per_call": "CPU per call"}
 
 
@@ -87,15 +87,19 @@ def _spin() -> None:
 
 
 def measured(pair: Pair, busy: int) -> dict[str, Any]:
-    """Return the ln ratios of each block of a pair, by quantity: of B over A, and of A again over A."""
+    """Measure a pair beside so many busy processes; return what ``of_run`` does."""
     usual = registry.plan("compare", a=pair.a, b=pair.b)
     with beside(busy):
-        run = Run(runner.run(replace(usual, starts=BLOCKS)))
+        return of_run(Run(runner.run(replace(usual, starts=BLOCKS))), pair, busy, usual.starts)
+
+
+def of_run(run: Run, pair: Pair, busy: int, usual: int) -> dict[str, Any]:
+    """Return the ln ratios of each block, by quantity: B over A, and A again over A; ``usual``: blocks of a run."""
     logs = {
         name: {other: ratios(run, A, case, name).round(5).tolist() for other, case in (("B", B), ("A", AGAIN))}
         for name in NAMES
     }
-    return {"pair": pair.name, "busy": busy, "effect": pair.effect, "blocks": usual.starts, "logs": logs}
+    return {"pair": pair.name, "busy": busy, "effect": pair.effect, "blocks": usual, "logs": logs}
 
 
 def tried(found: Mapping[str, Any], name: str, effect: float) -> tuple[float, float, float]:
@@ -127,10 +131,15 @@ def pieces(length: int, wanted: int, chance: np.random.Generator) -> Array:
 
 
 def table() -> tuple[pd.DataFrame, str]:
-    """Return what was measured last: a row for each pair, load and quantity; and how it was measured."""
+    """Return the table of what was kept last, and how it was measured."""
     stored = json.loads((paths.home() / FILE).read_text("utf-8"))
+    return of(stored["found"]), f"{TRIES:,} tries; measured {stored['measured']} on {stored['machine']}."
+
+
+def of(measured: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return a row for each pair, load and quantity."""
     rows = []
-    for found in stored["found"]:
+    for found in measured:
         effect = found["effect"] * (1.5 if found["busy"] else 1)
         for name, words in NAMES.items():
             different, false, half = tried(found, name, effect)
@@ -138,15 +147,21 @@ def table() -> tuple[pd.DataFrame, str]:
                 "A and B": found["pair"],
                 "beside": f"{found['busy']} busy processes" if found["busy"] else "nothing",
                 "quantity": words,
-                "blocks in a run": found["blocks"],
+                "blocks in a run (measured)": f"{found['blocks']} ({len(found['logs'][name]['B'])})",
                 "half width of the 95 % CI": f"{half:.2%}",
                 "true difference": f"{effect:.1%}",
                 "called different": f"{different:.0%}",
                 "A and A called different": f"{false:.1%}",
             })  # fmt: skip
-    how = f"{stored['drawn']:,} blocks of each pair, {TRIES:,} tries; "
-    how += f"measured {stored['measured']} on {stored['machine']}."
-    return pd.DataFrame(rows).set_index("A and B"), how
+    return pd.DataFrame(rows).set_index("A and B")
+
+
+def write(found: list[dict[str, Any]]) -> None:
+    """Keep what was measured so far."""
+    record = machine.record()
+    where = f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
+    stored = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": where, "found": found}
+    (paths.home() / FILE).write_text(json.dumps(stored) + "\n", "utf-8")
 
 
 def main() -> None:
@@ -158,19 +173,11 @@ def main() -> None:
         os.environ["ROUNDTRIP_RUNS"] = folder
         for busy in (0, BUSY):
             for pair in PAIRS:
+                print(f"{pair.name}, {busy} busy processes: {BLOCKS} blocks", flush=True)
                 found.append(measured(pair, busy))
-                print(
-                    pair.name,
-                    busy,
-                    {name: [len(of["B"]), np.std(of["B"]), np.std(of["A"])] for name, of in found[-1]["logs"].items()},
-                    flush=True,
-                )
-    record = machine.record()
-    where = f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
-    stored = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": where, "drawn": BLOCKS, "found": found}
-    if "--write" in sys.argv:
-        (paths.home() / FILE).write_text(json.dumps(stored) + "\n", "utf-8")
-        print(table()[0].to_string())
+                if "--write" in sys.argv:
+                    write(found)
+    print(of(found).to_string())
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from bench.experiments.sentences import conclusion, text
 from bench.run import stored
 from bench.run.frames import Run, shared
 from bench.simulation.certificate import RUNS, certificate
-from benchmarks import hosts_cost
+from benchmarks import hosts_cost, resolution
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
@@ -160,7 +160,12 @@ FROM_RUNS: dict[str, Makers] = {
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"choosing": choosing},
     "docs/hosts.md": {"cost": lambda: _of_frame(*hosts_cost.cost())},
-    "docs/trust.md": {"card": card, "placement": placement, "campaign": campaign},
+    "docs/trust.md": {
+        "card": card,
+        "placement": placement,
+        "campaign": campaign,
+        "resolution": lambda: _of_frame(*resolution.table()),
+    },
     "docs/teaching.md": {"expected": expected},
 }
 BY_TESTING: dict[str, Makers] = {"docs/trust.md": {"certificate": tested}}

@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 from conftest import ROOT
 
+from bench.measurement.slices import without_pauses
+from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run import schema, start_record, stored
@@ -108,3 +110,35 @@ def moody(start, calls):
     """Calls that follow each other: the level wanders slowly."""
     walk = np.cumsum(np.random.default_rng(start).standard_normal(calls))
     return 1 + 0.01 * (walk - walk.mean()) / walk.std()
+
+
+def calls_of(begin_ns, rtt_ns, count):
+    """Return send and receive times of calls that follow each other, in ns."""
+    sent = begin_ns + rtt_ns * np.arange(count)
+    return np.stack([sent, sent + rtt_ns]).astype("i8")
+
+
+def in_turns(levels_us, drift=0.0, blocks=8, rounds=4, calls=100, interference=1.0, awake=0.0):
+    """Return a run of two cases in turns, the machine slower by ``drift`` from one slice to the next.
+
+    interference: what a slice after another's adds to a level. awake: share of a CPU that those use that sleep.
+    """
+    plan = Plan("compare", tuple(PAIR), blocks, 0.1, 1, "class", slice_s=0.1 / rounds)
+    folder = stored.create(plan, FACTS)
+    for block, (starts,) in plan.blocks():
+        times, rows, at_ns = ([], []), ([], []), 0.0
+        for number, turn in enumerate(slicing.turns(2, rounds, block, 1)):
+            factor = 1.0 if turn.round is None else interference
+            rtt_ns = 1000 * levels_us[starts[turn.place][1]] * (1 + drift * number) * factor
+            times[turn.place].append(calls_of(at_ns, rtt_ns, calls))
+            used = {"client_cpu_ns": int(calls * rtt_ns / 3), "server_cpu_ns": int(calls * rtt_ns / 3)}
+            rows[turn.place].append({"round": turn.round, "at_ns": int(at_ns), **used})
+            at_ns += calls * rtt_ns + 5e6
+        for place, (start, case) in enumerate(starts):
+            glued, slices = without_pauses([np.concatenate(times[place], axis=1)], rows[place])
+            window_s = sum(row["length_ns"] for row in slices) / 1e9
+            asleep = {"turns_with": starts[0][0], "asleep_s": 0.1, "asleep_cpu_ns": int(1e8 * awake)}
+            record = StartRecord(usual(glued[0].shape[1], window_s, **asleep), glued, {"slices": slices})
+            folder.append(start, start_record.tables(start, block, case, plan.cases[case], record))
+    folder.update(finished=True)
+    return Run(folder)

@@ -27,6 +27,7 @@ PILOT_STARTS = 4
 PILOT_WINDOW_S = 0.4
 LEAST_WINDOW_S = 0.1
 MOST_WINDOW_S = 60.0
+MOST_BLOCKS = 5000
 MOST_BUDGET_S = 3600.0  # a longer one is not proposed
 
 
@@ -38,6 +39,8 @@ def spend(plan: Plan, budget_s: object, measure: Callable[[Plan], Run], say: Cal
     UsageError if six starts of each case do not fit.
     """
     left = total = parameters.positive(budget_s, "budget_s", 86_400, whole=False)
+    if plan.slice_s:
+        return _blocks(plan, total, say)
     pilot = replace(plan, starts=PILOT_STARTS, window_s=PILOT_WINDOW_S, profile="pilot")
     earlier = _latest(plan)
     if earlier is None:
@@ -50,6 +53,19 @@ def spend(plan: Plan, budget_s: object, measure: Callable[[Plan], Run], say: Cal
     window_s, starts = _best(plan, left, list(by_label.values()))
     chosen = replace(plan, starts=starts, window_s=window_s, profile=f"budget {total:g} s")
     say(_why(chosen, by_label, earlier.id))
+    return chosen
+
+
+def _blocks(plan: Plan, total: float, say: Callable[[str], None]) -> Plan:
+    """Return the plan in slices with as many blocks as the budget allows: these average out more than longer ones."""
+    block_s = expected_s(replace(plan, starts=1))
+    if total < stats.LEAST_STARTS * block_s:
+        raise UsageError(
+            f"budget_s {total:g} is too short: {stats.LEAST_STARTS} blocks of {len(plan.cases)} cases take at least "
+            f"{math.ceil(stats.LEAST_STARTS * block_s)} s; give that, or fewer cases"
+        )
+    chosen = replace(plan, starts=min(MOST_BLOCKS, int(total / block_s)), profile=f"budget {total:g} s")
+    say(f"{chosen.starts} blocks of about {block_s:.1f} s: more blocks narrow an interval, longer ones do not")
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""The trust card: twelve checks that every result carries, and up to three more where several hosts took part.
+"""The trust card: twelve checks that every result carries, three more of several hosts, one more of cases in turns.
 
 Each reports a finding and, if it fails, what to try.
 
@@ -16,6 +16,7 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis import per_host, stationarity, trust_card
+from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio
 from bench.analysis.overload import RESPONSE, overloaded
@@ -518,6 +519,24 @@ def stalls(run: Run) -> Check:
     return per_host.stalls(run)
 
 
+def turns(run: Run) -> Check:
+    """16. Of a run in slices: taking turns changes no level by more than 2 %, and cases that sleep do not work."""
+    found, busy = turns_of.interference(run), turns_of.awake(run)
+    finding = f"while they slept, the processes of a case used at most {busy.max():.2%} of a CPU"
+    disturbed = {
+        case: level
+        for case, level in found.items()
+        if abs(math.log(level.middle)) > turns_of.MOST_INTERFERENCE and level.excludes(1)
+    }
+    if found:
+        worst = max(found, key=lambda case: abs(math.log(found[case].middle)))
+        finding += (
+            f"; in its slices {run.labels[worst]} has {found[worst].middle:.3f} times the level that it has alone"
+        )
+    quiet = not disturbed and busy.max() <= turns_of.MOST_AWAKE
+    return outcome("turns", bool(quiet), finding, "measure these cases in starts of their own: -p slice_ms 0")
+
+
 ALL: tuple[Callable[[Run], Check], ...] = (
     answers, rate, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
 )  # fmt: skip
@@ -526,8 +545,9 @@ OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks, hosts, stalls)
 
 @once
 def check(run: Run) -> list[Check]:
-    """Return the outcome of every check, in the order of the card; of those on several hosts only where these were."""
-    return [examine(run) for examine in (*ALL, *(OF_HOSTS if len(run.hosts) else ()))]
+    """Return the outcome of every check, in the order of the card; of hosts and of slices only where these were."""
+    in_slices = (turns,) if len(run.stored_slices) else ()
+    return [examine(run) for examine in (*ALL, *(OF_HOSTS if len(run.hosts) else ()), *in_slices)]
 
 
 def tally(run: Run) -> Tally:

@@ -137,7 +137,7 @@ class Run(Tables):
     def contrasts(self, base: int, other: int, name: str) -> "pd.Series[float] | None":
         """Return ln(other / base) of a quantity from slices; None where these cases did not take turns.
 
-        Index: block and pair of rounds, see ``slices.contrasts``.
+        Index: block and round, see ``slices.contrasts``.
         """
         if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
             return None

@@ -64,10 +64,12 @@ def values(slices: pd.DataFrame, samples: pd.DataFrame, ledger: pd.DataFrame) ->
 
 
 def contrasts(values: pd.DataFrame, base: int, other: int, name: str) -> "pd.Series[float]":
-    """Return ln(other / base) of a quantity for each pair of rounds, whose orders are each other's reverse.
+    """Return ln(other / base) of a quantity for each round: of slices that are at most one round apart.
 
-    values: as ``values`` returns them. Index: block, pair. The mean over the pair's rounds: a linear drift cancels. Of
-    cases that took no turns with each other it is the difference of their contrasts with a case that did with both.
+    values: as ``values`` returns them. Index: block, round. Of cases that took no turns with each other it is the
+    difference of their contrasts with a case that did with both. The median over its rounds is what a block says: every
+    second round has the reverse order, so that a drift cancels, and a round in which the machine changed its speed is
+    left out. On a machine with two speeds it varied by a third less than the mean of both orders.
     """
     turns = values[values["round"] > slicing.WARM_UP]
     direct = _direct(turns, base, other, name)
@@ -76,7 +78,7 @@ def contrasts(values: pd.DataFrame, base: int, other: int, name: str) -> "pd.Ser
     for third in turns["case"].unique():
         parts = [_direct(turns, int(third), case, name).groupby(level="block").median() for case in (base, other)]
         if len(logs := (parts[1] - parts[0]).dropna()):
-            return pd.concat({0: logs}, names=["pair"]).swaplevel()
+            return pd.concat({1: logs}, names=["round"]).swaplevel()
     return direct
 
 
@@ -84,6 +86,4 @@ def _direct(turns: pd.DataFrame, base: int, other: int, name: str) -> "pd.Series
     """Return the contrasts of two cases in the groups that have both."""
     place = ["block", "turns_with", "round"]
     levels = [turns[turns["case"] == case].set_index(place)[name] for case in (base, other)]
-    logs = (np.log(levels[1]) - np.log(levels[0])).dropna().rename("ratio").reset_index()
-    pairs = (logs["round"].astype(int) - 1) // 2
-    return logs["ratio"].groupby([logs["block"], pairs.rename("pair")]).mean()
+    return (np.log(levels[1]) - np.log(levels[0])).dropna().groupby(level=["block", "round"]).mean()

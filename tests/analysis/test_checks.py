@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from handmade import PAIR, file_by_file, handmade, moody, noisy, reference
+from handmade import PAIR, file_by_file, handmade, in_turns, moody, noisy, reference
 
 from bench.analysis import checks, stationarity, trust_card
 from bench.analysis.checks import CAUTION, INVALID, NOTHING, PASS
@@ -307,3 +307,13 @@ def test_counters_of_the_kernel(tmp_path):
     assert found == times | counted | {"tcp_time_waits": 4, "tcp_time_wait": 42}
     assert kernel_counters.read(tmp_path / "none", tmp_path / "none") == {}
     assert {"machine_busy_ns", "steal_ns"} <= kernel_counters.read().keys()
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"), [({}, PASS), ({"interference": 1.1}, CAUTION), ({"awake": 0.05}, CAUTION)]
+)
+def test_cases_in_turns_that_disturb_each_other_are_a_caution(changed, verdict):
+    run = in_turns([100, 50], blocks=12, **changed)
+    (found,) = [one for one in checks.check(run) if one.name == "turns"]
+    assert found.verdict == verdict and ("slice_ms" in found.advice) == (verdict == CAUTION)
+    assert "turns" not in {one.name for one in checks.check(handmade(PAIR, [100, 50]))}

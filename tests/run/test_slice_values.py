@@ -2,46 +2,11 @@
 
 import numpy as np
 import pytest
-from handmade import FACTS, handmade
+from handmade import PAIR, calls_of, handmade, in_turns
 
+from bench.analysis.comparison import ratios
 from bench.measurement.slices import without_pauses
-from bench.plan import slicing
-from bench.plan.case import Case
-from bench.plan.plan import Plan
-from bench.run import slices, start_record, stored
-from bench.run.frames import Run
-from bench.run.start_record import StartRecord
-
-PAIR = (Case("zeromq", "ipc"), Case("sockets", "ipc"))
-
-
-def calls_of(begin_ns, rtt_ns, count):
-    """Return send and receive times of calls that follow each other."""
-    sent = begin_ns + rtt_ns * np.arange(count)
-    return np.stack([sent, sent + rtt_ns]).astype("i8")
-
-
-def in_turns(levels_us, drift=0.0, blocks=8, rounds=4, calls=100):
-    """Return a run of two cases in turns; the machine becomes slower by ``drift`` from one slice to the next."""
-    plan = Plan("compare", PAIR, blocks, 0.1, 1, "class", slice_s=0.1 / rounds)
-    folder, ledger = stored.create(plan, FACTS), {}
-    for block, (starts,) in plan.blocks():
-        made = {place: ([], []) for place in range(2)}
-        at_ns = 0.0
-        for number, turn in enumerate(slicing.turns(2, rounds, block, 1)):
-            rtt_ns = 1000 * levels_us[starts[turn.place][1]] * (1 + drift * number)
-            made[turn.place][0].append(calls_of(at_ns, rtt_ns, calls))
-            made[turn.place][1].append({"round": turn.round, "at_ns": int(at_ns), "client_cpu_ns": int(calls * rtt_ns)})
-            at_ns += calls * rtt_ns + 5e6
-        for place, (start, case) in enumerate(starts):
-            times, rows = without_pauses([np.concatenate(made[place][0], axis=1)], made[place][1])
-            ledger = {"calls": times[0].shape[1], "server_calls": times[0].shape[1], "errors": 0, "first_rtt_ns": 1,
-                      "window_s": sum(row["length_ns"] for row in rows) / 1e9, "client_cpu_ns": 1, "server_cpu_ns": 1,
-                      "gc_collections": 0, "turns_with": starts[0][0]}  # fmt: skip
-            record = StartRecord(ledger, times, {"slices": rows})
-            folder.append(start, start_record.tables(start, block, case, plan.cases[case], record))
-    folder.update(finished=True)
-    return Run(folder)
+from bench.run import slices
 
 
 def test_pauses_are_left_out_and_calls_belong_to_their_slices():
@@ -73,10 +38,10 @@ def test_few_calls_in_a_slice_lose_a_quarter_of_them():
     assert run.samples.groupby(["start", "slice"])["warm"].sum().max() == 8
 
 
-def test_a_drift_of_the_machine_cancels_in_the_ratio_of_slices():
+def test_a_drift_of_the_machine_cancels_in_the_ratio_of_a_block():
     run = in_turns([100, 50], drift=0.01)
-    assert np.exp(run.contrasts(0, 1, "p50_rtt_us")).tolist() == pytest.approx([0.5] * 16, rel=1e-3)
-    assert np.exp(run.contrasts(0, 1, "rate_per_s")).tolist() == pytest.approx([2.0] * 16, rel=1e-3)
+    for name, ratio in (("p50_rtt_us", 0.5), ("rate_per_s", 2.0)):
+        assert np.exp(ratios(run, 0, 1, name)).tolist() == pytest.approx([ratio] * 8, rel=2e-3)
     by_start = run.starts.set_index(["block", "case"])["p50_rtt_us"].unstack()
     assert np.abs(by_start[1] / by_start[0] / 0.5 - 1).max() > 1e-3  # not the ratio of two medians
 
