@@ -520,7 +520,7 @@ def stalls(run: Run) -> Check:
 
 
 def turns(run: Run) -> Check:
-    """16. Of a run in slices: taking turns changes no level by more than 2 %, and cases that sleep do not work."""
+    """16. Of a run in slices: levels in slices and alone differ by at most 2 %, and cases that sleep do not work."""
     found, busy = turns_of.interference(run), turns_of.awake(run)
     finding = f"while they slept, the processes of a case used at most {busy.max():.2%} of a CPU"
     disturbed = {
