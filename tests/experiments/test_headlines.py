@@ -42,7 +42,7 @@ def test_the_largest_gain_of_clients(drawn):
 
 def test_the_ratio_of_compare(drawn):
     value = effect(reference("compare"), A, B, P50).middle
-    assert last_number(printed("compare", drawn)) == pytest.approx(value, rel=1e-3)
+    assert last_number(printed("compare", drawn)) == pytest.approx(value, rel=0.02)  # by hand: medians of whole blocks
 
 
 @pytest.mark.parametrize("notebook", MEDIANS)
