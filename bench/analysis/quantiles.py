@@ -78,6 +78,7 @@ def _over_starts(spread: stats.Spread, needed: int, has: int, by: str = "") -> Q
     return Quantile(spread.middle, spread.low, spread.high, STARTS, needed, has, by, spread.levels)
 
 
+@once
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":
     """Return a kind of time of all calls of a case after the warm-up, in us, in the order of sending; index: start.
 
