@@ -210,8 +210,8 @@ def test_sentences_decide_by_the_interval_of_the_ratio():
         nothing = np.empty(0)
         return Row(name, False, np.array(medians), nothing, nothing, nothing, 0, ())
 
-    few = sentences([row("slow", 20.0, 22.0), row("quick", 9.0, 11.0)])
-    facts = ("**quick**", "10.0 µs", "9.00 µs to 11.0 µs", "**slow**", "2.11 times")
+    few = sentences([row("slow", 20.0, 22.0), row("quick", 9.6, 10.4)])
+    facts = ("**quick**", "10.0 µs", "9.60 µs to 10.4 µs", "**slow**", "2.10 times")
     assert [few.index(fact) for fact in facts] == sorted(few.index(fact) for fact in facts)
     quick, near = row("quick", 9, 10, 11, 9.5, 10.5, 10), row("near", 9.1, 10.1, 11.1, 9.6, 10.6, 10.1)
     unpaired = sentences([quick, near])  # six starts of each, whose ranges overlap
