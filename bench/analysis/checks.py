@@ -528,11 +528,9 @@ def turns(run: Run) -> Check:
         for case, level in found.items()
         if abs(math.log(level.middle)) > turns_of.MOST_INTERFERENCE and level.excludes(1)
     }
-    if found:
-        worst = max(found, key=lambda case: abs(math.log(found[case].middle)))
-        finding += (
-            f"; in its slices {run.labels[worst]} has {found[worst].middle:.3f} times the level that it has alone"
-        )
+    if (worst := turns_of.most_disturbed(run)) is not None:
+        times = f"{found[worst].middle:.3f} times the level that it has alone"
+        finding += f"; in its slices {run.labels[worst]} has {times}"
     quiet = not disturbed and busy.max() <= turns_of.MOST_AWAKE
     return outcome("turns", bool(quiet), finding, "measure these cases in starts of their own: -p slice_ms 0")
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from bench.errors import DataError, UsageError
 from bench.run.frames import Run, column, once
+from bench.run.start_values import cpu_us_per_call
 from bench.stats import intervals, variance
 from bench.stats.intervals import Interval
 from bench.text import ratio_ends
@@ -228,11 +229,7 @@ def _pairs(run_a: Run, run_b: Run) -> list[tuple[int, int]]:
 def values(run: Run, case: int, name: str) -> "pd.Series[float]":
     """Return one quantity of each start of a case; index: block."""
     rows = run.starts_of(case)
-    if name == "cpu_us_per_call":
-        ends = rows[["client_cpu_us_per_call", "server_cpu_us_per_call"]].sum(axis=1, skipna=False)
-        quantity = ends + rows[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
-    else:
-        quantity = rows[name]
+    quantity = cpu_us_per_call(rows) if name == "cpu_us_per_call" else rows[name]
     by_block = quantity.set_axis(rows["block"])
     return by_block if by_block.index.is_unique else by_block.groupby(level="block").median()
 

@@ -1,5 +1,7 @@
 """What taking turns does to the cases of a run in slices: interference, and the work of those that sleep."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -25,6 +27,12 @@ def interference(run: Run) -> dict[int, Interval]:
     alone = level[rows["round"].isna().to_numpy()].groupby(level=["case", "block"]).last()
     logs = (in_rounds - alone).dropna()
     return {number_of(case): intervals.paired_shift(of.to_numpy()).exp() for case, of in logs.groupby(level="case")}
+
+
+def most_disturbed(run: Run) -> int | None:
+    """Return the case whose level taking turns changes most; None where none was measured alone."""
+    found = interference(run)
+    return max(found, key=lambda case: abs(math.log(found[case].middle)), default=None)
 
 
 @once

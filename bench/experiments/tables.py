@@ -28,7 +28,7 @@ from bench.experiments.tls import findings as tls
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
-from bench.plan.slicing import why_in_starts
+from bench.plan.slicing import can_take_turns
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats import Spread, across_starts
@@ -158,7 +158,7 @@ def plan(run: Run) -> Iterator[Row]:
             "message": case.message,
             "options": ", ".join(f"{name}={value}" for name, value in case.options.items()),
             "starts": run.plan.starts,
-            "window [s]": f"{run.plan.window_s:g}" + ", in slices" * (run.plan.slice_s > 0 and not why_in_starts(case)),
+            "window [s]": f"{run.plan.window_s:g}" + ", in slices" * (run.plan.slice_s > 0 and can_take_turns(case)),
         }
 
 

@@ -18,7 +18,17 @@ import psutil
 from bench.errors import SystemFailedError
 from bench.measurement.hosts.host import HERE, HostWindow, Metered, counters
 from bench.measurement.routers import Routers
-from bench.measurement.start import GO_AHEAD_NS, PATIENCE_S, Prepared, Spawned, Start, Window, disconnect, specified
+from bench.measurement.start import (
+    GO_AHEAD_NS,
+    PATIENCE_S,
+    Prepared,
+    Spawned,
+    Start,
+    Window,
+    disconnect,
+    specified,
+    summed,
+)
 from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
@@ -31,7 +41,6 @@ from bench.run.start_record import StartRecord, Times
 from bench.stats.clock_offsets import ClockReading
 
 USED = ("client_cpu_ns", "server_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
-ROLES_CPU = ("server_cpu_ns", "router_cpu_ns", "controller_cpu_ns")
 
 
 class ResidentFailedError(SystemFailedError):
@@ -96,8 +105,8 @@ class Resident:
         used.subtract(before.used)
         self.used.update(used)
         self.reports.append(list(reports))
-        cpu = {name: used[name] for name in ROLES_CPU if name in used}
-        of_clients = {name: _total(reports, name) for name in ("client_cpu_ns", "server_cpu_ns")}
+        cpu = {name: value for name, value in used.items() if name.endswith("_cpu_ns")}
+        of_clients = {name: summed(reports, name) for name in ("client_cpu_ns", "server_cpu_ns")}
         cpu |= {name: total for name, total in of_clients.items() if total is not None}
         self.slices.append({"round": turn.round, "at_ns": at_ns, **cpu})
 
@@ -125,13 +134,8 @@ class Resident:
         """Return the last report of each client with the resource use of all slices."""
         by_client = zip(*self.reports, strict=True)
         return tuple(
-            Done(**vars(reports[-1]) | {name: _total(reports, name) for name in USED}) for reports in by_client
+            Done(**vars(reports[-1]) | {name: summed(reports, name) for name in USED}) for reports in by_client
         )
-
-
-def _total(reports: Sequence[Any], name: str) -> int | None:
-    values = [getattr(report, name) for report in reports]
-    return None if None in values else sum(values)
 
 
 def without_pauses(
@@ -153,10 +157,10 @@ def without_pauses(
     length = np.where(counted > 0, last - first, 0)
     begin = np.concatenate([[0], np.cumsum(length)[:-1]])
     moved = [times + (begin - first)[place] for place, times in zip(places, calls, strict=True)]
-    columns = {"begin_ns": begin.tolist(), "length_ns": length.tolist(), "calls": counted.tolist()}
-    found = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    found = {"begin_ns": begin, "length_ns": length, "calls": counted}
     return moved, [
-        row | values | {"number": number} for number, (row, values) in enumerate(zip(slices, found, strict=True))
+        row | {"number": number} | {name: int(values[number]) for name, values in found.items()}
+        for number, row in enumerate(slices)
     ]
 
 

@@ -426,10 +426,10 @@ class Start:
         }
 
     def _ledger(self, spawned: Spawned, prepared: Prepared, window: Window, last_ns: int) -> dict[str, Any]:
-        total, places = partial(_total, window.done), spawned.places
+        total, places = partial(summed, window.done), spawned.places
         inside = {"server_cpu_ns": total("server_cpu_ns")} if self.is_inside else {}
         inside |= {"scheduled": total("scheduled")} if self.case.is_paced else {}
-        summed = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
+        counts = ("calls", "client_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
         return {
             "client_cpus": _cpus(cpu for cpus in places.clients for cpu in cpus or ()),
             "server_cpus": _cpus(places.server or ()) if spawned.server or self.is_inside else None,
@@ -446,7 +446,7 @@ class Start:
                 for role in pids
                 if "+" not in role
             },
-            **{name: total(name) for name in summed},
+            **{name: total(name) for name in counts},
             **inside,
             **window.done[0].codec,
             **window.used,
@@ -492,7 +492,7 @@ def _refuse_late(of_clients: Sequence[Host], done: Sequence[Done], ahead_ns: int
         )
 
 
-def _total(done: Sequence[Done], name: str) -> int | None:
+def summed(done: Sequence[Any], name: str) -> int | None:
     """Return the sum of a field over all clients; None where some client does not know it."""
     values = [getattr(report, name) for report in done]
     return None if None in values else sum(values)

@@ -33,17 +33,14 @@ def turns(cases: int, rounds: int, block: int, seed: int) -> list[Turn]:
     return made + [Turn(None, block % cases)] * STRETCH
 
 
-def why_in_starts(case: Case) -> str:
-    """Return why a case is measured in starts of its own, where others take turns; "" where it takes turns too."""
-    if case.load != "closed" or case.calls_per_connection or case.outstanding > 1 or case.large_bytes:
-        return "its load needs a window of its own"
-    if case.is_short:
-        return "it makes few calls"
-    if case.hosts:
-        return "its processes are on other hosts"
-    if case.generator or case.fresh_router:
-        return "its processes are started for each window"
-    return ""
+def can_take_turns(case: Case) -> bool:
+    """Return whether a case can be measured in slices: a closed loop at one level, all of it on this machine.
+
+    Others are measured in starts of their own.
+    """
+    is_plain = case.load == "closed" and not (case.calls_per_connection or case.outstanding > 1 or case.large_bytes)
+    is_whole = not (case.is_short or case.generator or case.fresh_router)
+    return is_plain and is_whole and not case.hosts
 
 
 def groups(cases: Sequence[Case]) -> list[list[int]]:
@@ -52,7 +49,7 @@ def groups(cases: Sequence[Case]) -> list[list[int]]:
     More than that are grouped by what they have in common beside the system and the number of clients. The first of
     each family, of raw sockets if they are there, is in each of its groups: the others are compared with it.
     """
-    together = [place for place, case in enumerate(cases) if not why_in_starts(case)]
+    together = [place for place, case in enumerate(cases) if can_take_turns(case)]
     if len(together) <= MOST:
         return [together] if len(together) > 1 else []
     families: dict[object, list[int]] = {}

@@ -6,6 +6,7 @@ import pandas as pd
 
 from bench import stats
 from bench.plan import slicing
+from bench.run.start_values import ROLES, cpu_us_per_call
 
 DROPPED = 20  # calls at the beginning of a slice: caches and frequency are another case's until then
 Array = npt.NDArray[np.int64]
@@ -21,46 +22,42 @@ def number_of_calls(samples: pd.DataFrame, slices: pd.DataFrame) -> Array:
     return numbers
 
 
-def is_warm(samples: pd.DataFrame, slices: pd.DataFrame) -> "npt.NDArray[np.bool_]":
-    """Return which calls count: those of the rounds, without the first ``DROPPED`` of each slice, or a quarter of few.
+def has_settled(samples: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which calls come after the first ``DROPPED`` of their slice, or after a quarter of a slice of few.
 
     samples: with ``slice``, in the order of sending in each start.
     """
-    key = samples[["start", "slice"]].to_numpy()
-    begins = np.append(True, (key[1:] != key[:-1]).any(axis=1))[: len(key)]
-    places = np.arange(len(key))
-    place = places - np.maximum.accumulate(np.where(begins, places, 0))
-    rows = slices.set_index(["start", "number"])[["round", "calls"]]
-    of_call = rows.reindex(pd.MultiIndex.from_arrays([samples["start"], samples["slice"]]))
-    enough = place >= np.minimum(DROPPED, of_call["calls"].to_numpy() // 4)
-    counts = of_call["round"].to_numpy() > slicing.WARM_UP
-    return np.asarray(enough & counts)
+    by_slice = samples.groupby(["start", "slice"], sort=False)["rtt_ns"]
+    return by_slice.cumcount() >= np.minimum(DROPPED, by_slice.transform("size") // 4)
+
+
+def is_warm(samples: pd.DataFrame, slices: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which calls count: those of the rounds that have settled. ``samples``: as for ``has_settled``."""
+    rounds = slices.set_index(["start", "number"])["round"]
+    of_call = rounds.reindex(pd.MultiIndex.from_frame(samples[["start", "slice"]]))
+    return has_settled(samples) & (of_call.to_numpy() > slicing.WARM_UP)
 
 
 def values(slices: pd.DataFrame, samples: pd.DataFrame, ledger: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each slice: block, case, round, p50 RTT in us, calls per second, CPU per call in us by role.
 
-    samples: with ``slice`` and ``warm``. Of a slice in which a case was measured alone the calls count as elsewhere.
+    samples: with ``slice``. The slices in which a case was measured alone have these values too.
     """
     frame = slices.join(ledger[["block", "case", "turns_with"]], on="start")
-    counted = samples[samples["slice"] >= 0]
-    by_slice = counted.groupby(["start", "slice"], sort=False)
-    place = by_slice.cumcount()
-    kept = counted[place >= np.minimum(DROPPED, by_slice["rtt_ns"].transform("size") // 4)]
-    groups = kept.groupby(["start", "slice"])
+    samples = samples[samples["slice"] >= 0]
+    kept = samples[has_settled(samples)]
+    groups = kept.assign(t_recv_ns=kept["t_send_ns"] + kept["rtt_ns"]).groupby(["start", "slice"])
     of_calls = pd.DataFrame({
         "p50_rtt_us": groups["rtt_ns"].quantile(0.5, interpolation="lower") / 1e3,
         "rate_per_s": pd.Series({
             key: stats.closed_rate(*(rows[name].to_numpy() for name in ("t_send_ns", "t_recv_ns", "client")))
-            for key, rows in kept.assign(t_recv_ns=kept["t_send_ns"] + kept["rtt_ns"]).groupby(["start", "slice"])
+            for key, rows in groups
         }, dtype=float),
     })  # fmt: skip
     frame = frame.join(of_calls, on=["start", "number"])
-    for role in ("client", "server", "router", "controller"):
+    for role in ROLES:
         frame[f"{role}_cpu_us_per_call"] = frame[f"{role}_cpu_ns"] / frame["calls"] / 1e3
-    ends = frame[["client_cpu_us_per_call", "server_cpu_us_per_call"]].sum(axis=1, skipna=False)
-    frame["cpu_us_per_call"] = ends + frame[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
-    return frame
+    return frame.assign(cpu_us_per_call=cpu_us_per_call(frame))
 
 
 def contrasts(values: pd.DataFrame, base: int, other: int, name: str) -> "pd.Series[float]":

@@ -77,6 +77,12 @@ def add_use_of_cpus(ledger: pd.DataFrame, cpus_allowed: int, reports: pd.DataFra
     ledger["other_cpu_ns"] = (ledger["machine_busy_ns"] - of_roles).clip(lower=0)  # the machine's clock ticks at 10 ms
 
 
+def cpu_us_per_call(rows: pd.DataFrame) -> "pd.Series[float]":
+    """Return the CPU time per call of all roles in us, by row; NaN where the client's or the server's is not known."""
+    ends = rows[["client_cpu_us_per_call", "server_cpu_us_per_call"]].sum(axis=1, skipna=False)
+    return ends + rows[["router_cpu_us_per_call", "controller_cpu_us_per_call"]].sum(axis=1)
+
+
 def client_share(cases: pd.DataFrame, rates: Iterable[float]) -> float:
     """Return the largest share of their CPUs that the clients used at some offered rates; NaN if none was measured."""
     return float(cases.loc[cases["offered_per_s"].isin([*rates]), "client_cpu_share"].max())

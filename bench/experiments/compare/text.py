@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.analysis import budget, verdicts
 from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, Comparison, ratios
-from bench.analysis.turns import awake, interference
+from bench.analysis.turns import awake, interference, most_disturbed
 from bench.experiments.compare.findings import A, B, pairs
 from bench.run.frames import Run, column
 from bench.stats import Array, variance
@@ -48,11 +48,11 @@ def _said(comparison: Comparison) -> str:
 
 
 def turns(run: Run) -> str:
-    """Return what taking turns did to the cases: interference, and the CPU time of those that slept; "" without it."""
-    found = interference(run) if len(run.stored_slices) else {}
-    if not found:
+    """Return what taking turns did to the cases: interference, and CPU time of those that slept; or that none did."""
+    worst = most_disturbed(run) if len(run.stored_slices) else None
+    if worst is None:
         return "Every start had a window of its own."
-    worst = max(found, key=lambda case: abs(math.log(found[case].middle)))
+    found = interference(run)
     level, low, high = ratio_ends(*(getattr(found[worst], end) for end in ("middle", "low", "high")))
     ends = f" (95 % CI {low} to {high})" if found[worst].has_ends else ""
     return (
