@@ -16,8 +16,9 @@ from bench.plan.case import Case
 class Plan:
     """The cases of one experiment and how they are repeated.
 
-    slice_s: 0: each start has a window of ``window_s`` of its own, one after another; else the processes of a block's
-    cases live at once and take turns in slices of this length, ``window_s`` in all for each case and block.
+    slice_s: 0: each start has a window of ``window_s`` of its own, one after another; else the processes of the cases
+    of a group live at once and take turns in slices of this length, ``window_s`` in all for each case and block.
+    groups: the places of the cases that take turns with each other; (): as ``slicing.groups`` makes them.
     """
 
     notebook: str
@@ -28,6 +29,7 @@ class Plan:
     profile: str
     absent: dict[str, str] = field(default_factory=dict)  # systems that cannot be measured here: what to do
     slice_s: float = 0.0
+    groups: tuple[tuple[int, ...], ...] = ()
 
     @property
     def hash8(self) -> str:
@@ -52,9 +54,19 @@ class Plan:
 
     @property
     def _parts(self) -> list[list[int]]:
-        together = slicing.groups(self.cases) if self.slice_s else []
-        apart = set(range(len(self.cases))).difference(*together)
-        return [*together, *([case] for case in sorted(apart))]
+        return [*self._together, *([case] for case in self.apart)]
+
+    @property
+    def _together(self) -> list[list[int]]:
+        """The groups whose cases take turns."""
+        if not self.slice_s:
+            return []
+        return [list(group) for group in self.groups] or slicing.groups(self.cases)
+
+    @property
+    def apart(self) -> list[int]:
+        """The places of the cases that take no turns: each of their starts has a window of its own."""
+        return sorted(set(range(len(self.cases))).difference(*self._together))
 
     @property
     def all_starts(self) -> int:
@@ -80,4 +92,5 @@ class Plan:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """Return the plan that a manifest, which was checked, holds. Its systems need not be installed."""
-        return cls(**{**stored, "cases": tuple(map(Case.from_dict, stored["cases"]))})
+        groups = tuple(map(tuple, stored.get("groups", ())))
+        return cls(**{**stored, "cases": tuple(map(Case.from_dict, stored["cases"])), "groups": groups})

@@ -1,6 +1,7 @@
 """Slices: cases whose processes live at once take turns, so that each is measured in the same state of the machine."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import groupby
 from random import Random
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ WARM_UP = 0  # the round that warms up
 BASELINE = "sockets"
 MOST = 8  # cases whose processes live at once
 STRETCH = 3  # slices in a row of the case that is measured alone; the last one counts
+ALIKE = ("transport", "payload_bytes", "placement", "engine", "message")  # of cases that are compared with each other
 
 
 class Turn(NamedTuple):
@@ -43,25 +45,40 @@ def can_take_turns(case: Case) -> bool:
     return is_plain and is_whole and not case.hosts
 
 
-def groups(cases: Sequence[Case]) -> list[list[int]]:
+def groups(cases: Sequence[Case], alike: Sequence[str] = ALIKE, apart: Container[int] = ()) -> list[list[int]]:
     """Return the places of the cases that take turns, in groups of at most ``MOST``; none of fewer than two cases.
 
-    More than that are grouped by what they have in common beside the system and the number of clients. The first of
-    each family, of raw sockets if they are there, is in each of its groups: the others are compared with it.
+    More than that are divided into families, whose cases have the factors ``alike`` in common. The first of a family,
+    of raw sockets if they are there, is in each of its groups: the others are compared with it. Cases of one system
+    stay together, where they fit. apart: the places of cases that take no turns although they could.
     """
-    together = [place for place, case in enumerate(cases) if can_take_turns(case)]
+    together = [place for place, case in enumerate(cases) if can_take_turns(case) and place not in apart]
     if len(together) <= MOST:
         return [together] if len(together) > 1 else []
     families: dict[object, list[int]] = {}
     for place in together:
-        of = cases[place]
-        families.setdefault((of.transport, of.payload_bytes, of.placement, of.engine, of.message), []).append(place)
+        families.setdefault(tuple(cases[place].factor(name) for name in alike), []).append(place)
     made: list[list[int]] = []
     for family in sorted(families.values(), key=len, reverse=True):
         base, *others = sorted(family, key=lambda place: (cases[place].system != BASELINE, place))
-        for first in range(0, max(1, len(others)), MOST - 1):
-            _join(made, [base, *others[first : first + MOST - 1]])
+        for part in _divided(cases, others):
+            _join(made, [base, *part])
     return [group for group in made if len(group) > 1]
+
+
+def _divided(cases: Sequence[Case], others: Sequence[int]) -> list[list[int]]:
+    """Return the cases of a family without its first one in parts for one group each, at least one part."""
+    parts: list[list[int]] = [[]]
+    for _, of_system in groupby(others, key=lambda place: cases[place].system):
+        rest = list(of_system)
+        if len(rest) + len(parts[-1]) > MOST - 1 >= len(rest):
+            parts.append([])
+        while rest:
+            room = MOST - 1 - len(parts[-1])
+            parts[-1] += rest[:room]
+            if rest := rest[room:]:
+                parts.append([])
+    return parts
 
 
 def _join(made: list[list[int]], group: list[int]) -> None:

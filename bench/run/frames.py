@@ -135,13 +135,14 @@ class Run(Tables):
         return slices.values(self.stored_slices, self.samples, self.ledger)
 
     def contrasts(self, base: int, other: int, name: str) -> "pd.Series[float] | None":
-        """Return ln(other / base) of a quantity from slices; None where these cases did not take turns.
+        """Return ln(other / base) of a quantity from slices; None where these did not take turns with each other.
 
         Index: block and round, see ``slices.contrasts``.
         """
         if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
             return None
-        return slices.contrasts(self.slices, base, other, name)
+        found = slices.contrasts(self.slices, base, other, name)
+        return found if len(found) else None
 
     @cached_property
     def merged(self) -> dict[int, merging.Merged]:

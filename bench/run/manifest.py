@@ -30,7 +30,9 @@ def problem(manifest: Any) -> str:
     try:
         if _is_deeper(manifest, DEEPEST):
             return "it is nested too deeply"
-        msgspec.convert(manifest, _Manifest)
+        plan: Any = msgspec.convert(manifest, _Manifest).plan
+        if any(place >= len(plan.cases) for group in plan.groups or () for place in group):
+            return "a group of cases that take turns has a case that the plan has not - at plan.groups"
     except msgspec.ValidationError as reason:
         return in_words(reason)
     return ""
@@ -92,6 +94,7 @@ PLAN = _record(
         "window_s": Annotated[float, Meta(gt=0, le=10**6)],
         "profile": Annotated[str, Meta(max_length=80)],  # "budget 12 s" as well
         "absent": dict[str, str],
+        "groups": list[list[FromZero]],
     },
 )
 

@@ -13,8 +13,9 @@ from bench.errors import UsageError
 from bench.plan import hosts, parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
+from bench.plan.slicing import ALIKE
 from bench.validation.cases import INSTRUMENT, placement_of
-from bench.validation.profiles import in_slices, make_plan
+from bench.validation.profiles import BLOCKS_S, in_slices, make_plan
 
 MOST_SLICE_MS = 1000
 
@@ -85,9 +86,20 @@ class InTurns(OnHosts):
     slice_ms: object = 25  # the cases live at once and take turns of so many ms; 0: starts follow each other
 
     def plan(
-        self, notebook: str, cases: Sequence[Case], absent: dict[str, str] | None = None, class_s: float | None = None
+        self,
+        notebook: str,
+        cases: Sequence[Case],
+        absent: dict[str, str] | None = None,
+        class_s: float | None = None,
+        alike: Sequence[str] = ALIKE,
+        blocks_s: float = BLOCKS_S["class"],
     ) -> Plan:
-        """Return the validated plan; in slices where at least two cases can take turns."""
+        """Return the validated plan; in slices where at least two cases can take turns.
+
+        alike: the factors that cases have in common which are compared with each other, where not all fit into one
+        group. blocks_s: how long all blocks take in the profile class, in seconds.
+        """
         plan = super().plan(notebook, cases, absent, class_s)
         slice_ms = parameters.count(self.slice_ms, "slice_ms", MOST_SLICE_MS, least=0)
-        return in_slices(plan, slice_ms / 1e3, self.starts, self.window_s)
+        seconds = (BLOCKS_S | {"class": blocks_s})[self.profile]
+        return in_slices(plan, slice_ms / 1e3, self.starts, self.window_s, alike, seconds)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters, slicing
 from bench.plan.case import Case
@@ -67,16 +68,26 @@ def make_plan(
     return Plan(notebook, tuple(cases), starts, window_s, order, profile, absent or {})
 
 
-def in_slices(plan: Plan, slice_s: float, starts: object = None, window_s: object = None) -> Plan:
+def in_slices(
+    plan: Plan,
+    slice_s: float,
+    starts: object = None,
+    window_s: object = None,
+    alike: Sequence[str] = slicing.ALIKE,
+    seconds: float = BLOCKS_S["class"],
+) -> Plan:
     """Return a plan whose cases take turns in slices; as it is where fewer than two cases can.
 
-    Without ``window_s`` each case has ``ROUNDS`` slices in a block; without ``starts`` there are as many blocks as the
-    profile has time for.
+    Without ``window_s`` each case has ``ROUNDS`` slices in a block; without ``starts`` there are as many blocks as
+    ``seconds`` have time for. Cases of a system that works while it sleeps have starts of their own: its file says so
+    by ``AWAKE``. alike: see ``slicing.groups``.
     """
-    if not slice_s or not slicing.groups(plan.cases):
+    awake = {place for place, case in enumerate(plan.cases) if systems.constant(case.system, "AWAKE", False)}
+    groups = slicing.groups(plan.cases, alike, awake) if slice_s else []
+    if not groups:
         return plan
     length_s = ROUNDS * slice_s if parameters.literal(window_s) is None else plan.window_s
-    sliced = replace(plan, slice_s=slice_s, window_s=length_s)
+    sliced = replace(plan, slice_s=slice_s, window_s=length_s, groups=tuple(map(tuple, groups)))
     if parameters.literal(starts) is not None:
         return sliced
-    return replace(sliced, starts=estimate.blocks_in(sliced, BLOCKS_S[plan.profile]))
+    return replace(sliced, starts=estimate.blocks_in(sliced, seconds))

@@ -7,7 +7,7 @@ from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation.amount import Placed
+from bench.validation.amount import InTurns
 from bench.validation.cases import absent_of, client_count, instrument, payload, transports
 
 TWINS = {  # and what they are in Python
@@ -16,6 +16,7 @@ TWINS = {  # and what they are in Python
     "grpc_cpp": "grpc_sync",
     "xmlrpc_c": "xmlrpc_stdlib",
 }
+NOT_TAKEN = ("hosts",)
 SIDES = (("python", "python"), ("c", "python"), ("python", "c"), ("c", "c"))  # client and server
 
 
@@ -28,7 +29,7 @@ def why_not(system: object = "all", **asked: Any) -> str | None:
 
 
 def plan(
-    given: Placed,
+    given: InTurns,
     system: object = "all",
     transport: object = "tcp",
     payload_bytes: object = 100,
@@ -55,7 +56,7 @@ def plan(
         for client, server in SIDES
     ]
     cases.append(instrument(size, alone))
-    return given.plan("languages", cases, absent)
+    return given.plan("languages", cases, absent, alike=("system", "transport", "callers"))
 
 
 def _not_reached_by(asked: list[Any]) -> dict[str, str]:

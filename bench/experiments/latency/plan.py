@@ -7,14 +7,14 @@ from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import ENGINES, Case
 from bench.plan.plan import Plan
-from bench.validation.amount import OnHosts
+from bench.validation.amount import InTurns
 from bench.validation.cases import FLOOR, INSTRUMENT, chosen_systems, instrument, payloads, transports
 
 CLASS_S = 0.4  # thousands of calls in each start; the first figure is there within a minute
 
 
 def plan(
-    given: OnHosts,
+    given: InTurns,
     system: object = "zeromq",
     transport: object = "all",
     payload_bytes: object = 1000,

@@ -8,17 +8,18 @@ from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.validation import support
-from bench.validation.amount import Placed
+from bench.validation.amount import InTurns
 from bench.validation.cases import absent_of, chosen_systems, instrument, one_system, payloads
 from bench.validation.message_support import usual_options
 
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "http_aiohttp", "wamp_crossbar", "xmlrpc_stdlib")
 CODECS = ("json", "orjson", "msgpack", "pickle", "protobuf")
 CLASS_S = 0.1  # hundreds of calls in each start; RTT and codec are both medians
+NOT_TAKEN = ("hosts",)
 
 
 def plan(
-    given: Placed,
+    given: InTurns,
     message: object = "items",
     system: object = SYSTEMS,
     transport: object = "tcp",
@@ -55,7 +56,8 @@ def plan(
             case = Case(sweep, by, size, {"codec": name}, message=kind, placement=where)
             carried = _carried(case, absent, label=f"{sweep} {name}")
             cases += [carried] if carried is not None and carried not in cases else []
-    return given.plan("messages", [*cases, instrument(middle, where)], absent, class_s=CLASS_S)
+    planned = [*cases, instrument(middle, where)]
+    return given.plan("messages", planned, absent, class_s=CLASS_S, alike=("system", "payload_bytes"))
 
 
 def _carried(case: Case, absent: dict[str, str], label: str = "") -> Case | None:

@@ -9,7 +9,7 @@ from bench.plan import parameters
 from bench.plan.case import MOST_BYTES, Case
 from bench.plan.plan import Plan
 from bench.text import quoted
-from bench.validation.amount import OnHosts
+from bench.validation.amount import InTurns
 from bench.validation.cases import FLOOR, MADE_UP, absent_of, chosen_systems, instrument, payload
 from bench.validation.message_support import carries, usual_options
 from bench.validation.support import encrypted_transports, encryption
@@ -21,7 +21,7 @@ NOT_TAKEN = ("placement",)  # one client and two have one each
 
 
 def plan(
-    given: OnHosts,
+    given: InTurns,
     system: object = "all",
     groups: object = "all",
     two_clients: object = "auto",

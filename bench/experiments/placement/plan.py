@@ -6,12 +6,14 @@ from bench.errors import UsageError
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation.amount import Amount
+from bench.validation.amount import InTurns
 from bench.validation.cases import FLOOR, chosen_systems, payload, transports
+
+NOT_TAKEN = ("placement", "hosts")  # all placements of this machine
 
 
 def plan(
-    given: Amount,
+    given: InTurns,
     system: object = "zeromq",
     transport: object = "[ipc, tcp]",
     payload_bytes: object = 1000,
@@ -27,7 +29,7 @@ def plan(
         for by in transports(name, transport, "")
         for where in placement.PLACEMENTS
     ]
-    return given.plan("placement", cases)
+    return given.plan("placement", cases, alike=("system", "transport"))
 
 
 def why_not(**asked: Any) -> str | None:
