@@ -205,7 +205,8 @@ def trust(run: Run) -> None:
 
 
 def method(run: Run, system: str = "") -> None:
-    """Show plan, versions and timed code, folded; the code of the run's first system or of the one named."""
+    """Show how the run was measured; folded plan, versions and timed code, of its first system or the one named."""
+    display(Markdown(sentences.measured(run)))
     display(Folded("Plan", _html(tables.plan(run))), Folded("Versions", _html(tables.versions(run))))
     pieces = code.of_run(run, system)
     if absent := code.absent(run, system):

@@ -79,4 +79,4 @@ def load_of(run: Run, case: int) -> str:
     of = run.case(case)
     if of.is_short:
         return f"{of.max_calls // of.clients} calls per client"
-    return "whole window"
+    return "whole window" if case in run.plan.apart else "slices"

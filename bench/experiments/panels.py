@@ -20,7 +20,7 @@ from bench.experiments import sentences
 from bench.experiments.registry import figure_of
 from bench.run.files import writing
 from bench.run.frames import Run
-from bench.text import listed
+from bench.text import counted, listed
 
 
 def alt_text(run: Run, drawn: Figure | None = None) -> str:
@@ -83,14 +83,15 @@ def caption(run: Run) -> str:
     cases, machine = run.cases, run.manifest["machine"]
     n = cases.loc[cases["system"] != "loopback", "n"].sum()
     what = "stored messages" if (cases["load"] == "reply_stream").any() else "calls after the warm-up"
-    amount = f"{run.plan.windows}; n = {n:,} {what}"
+    windows = _windows(run)
+    amount = f"{windows}; n = {n:,} {what}"
     if len(run.sessions):
         what = "connections" if run.find(load="reconnect") else "client processes"
         processes = f"n = {len(run.sessions):,} {what} with {run.sessions['calls'].sum():,} calls"
-        amount = f"{amount}; {processes}" if n else processes
+        amount = f"{amount}; {processes}" if n else f"{_starts(cases)} starts of each case, {processes}"
     if len(run.attempts):
         requests = int(run.ledger["scheduled"].sum())
-        amount = f"{run.plan.windows}; n = {requests:,} requests with {len(run.attempts):,} attempts"
+        amount = f"{windows}; n = {requests:,} requests with {len(run.attempts):,} attempts"
     sizes = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
     payload = listed(sizes) if len(sizes) < 8 and not len(run.sessions) else f"{sizes[0]} to {sizes[-1]}"
     places = listed(cases["placement"].unique())
@@ -98,12 +99,22 @@ def caption(run: Run) -> str:
         places += f"; load generator {listed(others)}"
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
     return (
-        f"{_starts(cases)} starts of each case, {amount}; payload {payload}; placement {places}"
+        f"{amount}; payload {payload}; placement {places}"
         f"{' (client)' if target else ''}.{target}{missing(run)}\n"
         f"{_hosts(run)}Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
         f"Checks passed: {checks.tally(run)}."
     )
+
+
+def _windows(run: Run) -> str:
+    """Return how often each case was measured, and what was measured each time."""
+    if not len(run.stored_slices):
+        return f"{_starts(run.cases)} starts of each case, {run.plan.windows}"
+    blocks = run.ledger.loc[run.stored_slices["start"].unique(), "block"].nunique()
+    alone = [run.labels[case] for case in run.plan.windows_apart if case in run.numbers]
+    rest = f"; {listed(alone)}: {run.plan.windows}" if alone else ""
+    return f"{counted(blocks, 'block')} of {run.plan.slices} of each case{rest}"
 
 
 def _starts(cases: pd.DataFrame) -> str:

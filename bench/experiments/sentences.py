@@ -9,9 +9,10 @@ import pandas as pd
 from bench import stats
 from bench.analysis import checks, trust_card
 from bench.analysis.resources import Resource, full, resources
+from bench.analysis.turns import awake, interference, most_disturbed
 from bench.experiments.registry import text_of
 from bench.run.frames import Run, column
-from bench.text import duration, listed
+from bench.text import counted, duration, listed, ratio_ends
 
 P50 = column(0.5)
 
@@ -34,6 +35,36 @@ def factor(value: float) -> str:
 def clients_of(row: "pd.Series[float]") -> str:
     """Return "1 client" or "4 clients"."""
     return f"{row['clients']:.0f} client{'s' if row['clients'] > 1 else ''}"
+
+
+def measured(run: Run) -> str:
+    """Return how the cases of a run were repeated: in blocks of slices, or in starts; and what taking turns did."""
+    if not len(run.stored_slices):
+        return f"Each start of a case had fresh processes, and a window of its own ({run.plan.windows})."
+    blocks, groups = run.plan.starts, run.ledger["turns_with"].value_counts()
+    each = "their" if groups.max() == len(run.plan.cases) else f"up to {groups.max()} cases at once had their"
+    text = (
+        f"In each of {counted(blocks, 'block')} {each} processes started anew and took turns: {run.plan.slices} of "
+        "each case. A ratio compares neighbouring slices."
+    )
+    if alone := [run.labels[case] for case in run.plan.windows_apart if case in run.numbers]:
+        text += f" Measured in starts of their own, because they take no turns: {listed(alone)}."
+    return f"{text} {turns(run)}".strip()
+
+
+def turns(run: Run) -> str:
+    """Return what taking turns did to the cases: interference, and CPU time of those that slept; or that none did."""
+    worst = most_disturbed(run) if len(run.stored_slices) else None
+    if worst is None:
+        return "" if len(run.stored_slices) else "Every start had a window of its own."
+    found = interference(run)
+    level, low, high = ratio_ends(*(getattr(found[worst], end) for end in ("middle", "low", "high")))
+    ends = f" (95 % CI {low} to {high})" if found[worst].has_ends else ""
+    return (
+        f"Interference: in its slices {run.labels[worst]} has {level} times the median RTT{ends} that it has when the "
+        f"others sleep for longer, the largest of {len(found)} cases. While they slept, the processes of a case used at"
+        f" most {awake(run).max():.2%} of a CPU."
+    )
 
 
 AT_LEAST, EXACTLY, UNKNOWN = "at least this rate", "this rate", "not known"  # what a rate says of a server's capacity

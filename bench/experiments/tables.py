@@ -28,7 +28,6 @@ from bench.experiments.tls import findings as tls
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
-from bench.plan.slicing import can_take_turns
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats import Spread, across_starts
@@ -158,7 +157,7 @@ def plan(run: Run) -> Iterator[Row]:
             "message": case.message,
             "options": ", ".join(f"{name}={value}" for name, value in case.options.items()),
             "starts": run.plan.starts,
-            "window [s]": f"{run.plan.window_s:g}" + ", in slices" * (run.plan.slice_s > 0 and can_take_turns(case)),
+            "window [s]": f"{run.plan.window_s:g}" + ", in slices" * (number not in run.plan.apart),
         }
 
 
@@ -195,7 +194,7 @@ def versions(run: Run) -> pd.DataFrame:
 @table("case")
 def calls(run: Run) -> Iterator[Row]:
     """Return one row for each closed-loop case: quantiles of the RTT and the rate, or what a load generator reports."""
-    for case, row in numbered(run.cases_with(load="closed")):
+    for case, row in numbered(_closed_loops(run)):
         shown = {p: quantiles.quantile(run, case, p) for p in stats.QUANTILES}
         has_samples = not run.case(case).generator
         yield {
@@ -211,6 +210,11 @@ def calls(run: Run) -> Iterator[Row]:
             **({"note": f"the starts disagree{order}"} if (order := quantiles.crossed(shown.items())) else {}),
             **_described(run, case),
         }
+
+
+def _closed_loops(run: Run) -> pd.DataFrame:
+    """Return the rows of ``Run.cases`` of closed loops, each once: what an A/A ratio adds has no row."""
+    return run.cases.loc[[case for case in run.find(load="closed") if case not in run.twins]]
 
 
 def _described(run: Run, case: int) -> Row:
@@ -279,7 +283,7 @@ def comparisons(run: Run) -> Iterator[Row]:
 @table("case", "no router")
 def costs(run: Run) -> Iterator[Row]:
     """Return one row for each closed-loop case: first call, CPU time and context switches per call, memory."""
-    for case, row in numbered(run.cases_with(load="closed")):
+    for case, row in numbered(_closed_loops(run)):
         yield {
             "case": row["label"],
             "first call (cold)": _median(run, case, "first_rtt_ns", _of_ns),

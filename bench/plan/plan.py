@@ -79,11 +79,19 @@ class Plan:
         return max(2, 2 * round(self.window_s / self.slice_s / 2)) if self.slice_s else 0
 
     @property
+    def slices(self) -> str:
+        """What a case measures in a block, in words; "" where no cases take turns."""
+        return f"{self.rounds} slices of {1000 * self.slice_s:g} ms" if self.slice_s else ""
+
+    @property
     def windows(self) -> str:
-        """What each start measures, in words."""
-        if self.slice_s:
-            return f"{self.rounds} slices of {1000 * self.slice_s:g} ms in each"
+        """What each start measures that takes no turns, in words."""
         return f"windows of {self.window_s:g} s"
+
+    @property
+    def windows_apart(self) -> list[int]:
+        """The places of the cases that measure such a window in a plan whose other cases take turns."""
+        return [place for place in self.apart if self.slice_s and not self.cases[place].is_short]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as JSON holds it."""

@@ -66,6 +66,11 @@ class Run(Tables):
         """The numbers of the measured cases, in the plan's order."""
         return tuple(map(number_of, self.cases.index))
 
+    @cached_property
+    def twins(self) -> frozenset[int]:
+        """The measured cases that are equal to an earlier one: they are there for the A/A ratio."""
+        return frozenset(case for case in self.numbers if self.plan.cases.index(self.case(case)) < case)
+
     def ledger_of(self, case: object) -> pd.DataFrame:
         """Return the rows of ``ledger`` of one case; index: start. All who ask share them: nobody changes them."""
         return self._ledger_by_case.get(case, self.ledger[:0])

@@ -100,6 +100,10 @@ class InTurns(OnHosts):
         group. blocks_s: how long all blocks take in the profile class, in seconds.
         """
         plan = super().plan(notebook, cases, absent, class_s)
-        slice_ms = parameters.count(self.slice_ms, "slice_ms", MOST_SLICE_MS, least=0)
         seconds = (BLOCKS_S | {"class": blocks_s})[self.profile]
-        return in_slices(plan, slice_ms / 1e3, self.starts, self.window_s, alike, seconds)
+        return in_slices(plan, self.slice_s, self.starts, self.window_s, alike, seconds)
+
+    @property
+    def slice_s(self) -> float:
+        """The length of a slice in seconds; 0 where starts follow each other."""
+        return parameters.count(self.slice_ms, "slice_ms", MOST_SLICE_MS, least=0) / 1e3

@@ -15,8 +15,9 @@ from bench.text import counted
 FAR_S = 0.4  # of a start in addition, where other machines take part: orders, and two comparisons of clocks
 START_S = 0.065  # time of each process of a start in addition to the window: interpreter, connecting, writing
 ROUTER_S = 7.0
-SWITCH_S = 0.001  # between two slices: clocks, counters, orders
+SWITCH_S = 0.0025  # between two slices: clocks, counters, orders, the last call
 BLOCK_S = 0.1  # of a block of slices in addition
+AT_ONCE = 2  # so many times faster than one after another processes start that start together, on one CPU
 LEAST_BLOCKS, MOST_BLOCKS = 12, 200
 AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
 MOST_HOURS = 24
@@ -54,7 +55,8 @@ def _part_s(plan: Plan, cases: list[Case]) -> float:
     if len(cases) == 1:
         return _start_s(cases[0], plan.window_s)
     slices = (plan.rounds + 1) * len(cases) + slicing.STRETCH
-    processes_s = sum(_process_s(case) * (1 + case.processes) for case in cases) / min(2, os.cpu_count() or 1)
+    processes_s = sum(_process_s(case) * (1 + case.processes) for case in cases)
+    processes_s /= AT_ONCE * min(2, os.cpu_count() or 1)
     return slices * (plan.slice_s + SWITCH_S) + processes_s + BLOCK_S
 
 
@@ -105,6 +107,12 @@ def described(plan: Plan) -> str:
     """Return a description of the plan with its expected duration."""
     processes = max(len(case.sessions) for case in plan.cases)
     what = "connections" if any(case.load == "reconnect" for case in plan.cases) else "client processes"
-    windows = f"{processes} {what} in each" if processes else plan.windows
-    starts = f"{len(plan.cases)} cases x {counted(plan.starts, 'start')}, {windows}"
+    windows = f"{processes} {what} in each" if processes else "" if plan.slice_s else plan.windows
+    if plan.slice_s:
+        amount = [f"{counted(plan.starts, 'block')} of {plan.slices}", windows]
+        if alone := plan.windows_apart:
+            amount.append(f"{counted(len(alone), 'case')} in starts with {plan.windows}")
+    else:
+        amount = [counted(plan.starts, "start"), windows]
+    starts = f"{len(plan.cases)} cases x {', '.join(filter(None, amount))}"
     return "; ".join([f"{starts}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])

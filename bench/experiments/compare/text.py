@@ -7,11 +7,11 @@ import pandas as pd
 
 from bench.analysis import budget, verdicts
 from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, Comparison, ratios
-from bench.analysis.turns import awake, interference, most_disturbed
 from bench.experiments.compare.findings import A, B, pairs
+from bench.experiments.sentences import turns as turns
 from bench.run.frames import Run, column
 from bench.stats import Array, variance
-from bench.text import listed, ratio_ends
+from bench.text import listed
 
 
 def resolution(run: Run) -> str:
@@ -45,21 +45,6 @@ def _said(comparison: Comparison) -> str:
         return f"{comparison.quantity}: no practical difference ({interval})."
     more = f"; about {comparison.more_starts} starts would decide" if comparison.more_starts else ""
     return f"{comparison.quantity}: inconclusive ({interval}){more}."
-
-
-def turns(run: Run) -> str:
-    """Return what taking turns did to the cases: interference, and CPU time of those that slept; or that none did."""
-    worst = most_disturbed(run) if len(run.stored_slices) else None
-    if worst is None:
-        return "Every start had a window of its own."
-    found = interference(run)
-    level, low, high = ratio_ends(*(getattr(found[worst], end) for end in ("middle", "low", "high")))
-    ends = f" (95 % CI {low} to {high})" if found[worst].has_ends else ""
-    return (
-        f"Interference: in its slices {run.labels[worst]} has {level} times the median RTT{ends} that it has when the "
-        f"others sleep for longer, the largest of {len(found)} cases. While they slept, the processes of a case used at"
-        f" most {awake(run).max():.2%} of a CPU."
-    )
 
 
 def effort(run: Run) -> str:

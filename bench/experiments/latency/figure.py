@@ -29,16 +29,20 @@ MOST_DOTS = 60_000
 
 
 def calls_in_order(run: Run, axes: Axes) -> None:
-    """Draw the RTT of every call against time: the starts of all cases, end to end."""
-    shown = first_size(run)
+    """Draw the RTT of every call against time: the starts of all cases, end to end; pauses between slices left out."""
+    shown, in_slices = first_size(run), len(run.stored_slices) > 0
     for case, start, begin in end_to_end(run, shown):
+        if not in_slices:
+            axes.axvline(begin + run.ledger.loc[start, "warm_up_ns"] / 1e9, 0.965, 1, color="black", lw=1)
         _start(run, axes, start, begin, looks(run)[case].colour)
     for case in shown:
-        axes.plot([], [], "o", ms=5, color=looks(run)[case].colour, label=f"{run.labels[case]}: {_settled(run, case)}")
+        label = run.labels[case] if in_slices else f"{run.labels[case]}: {_settled(run, case)}"
+        axes.plot([], [], "o", ms=5, color=looks(run)[case].colour, label=label)
     log_axis(axes.yaxis)
-    axes.set_xlabel("time [s]: the starts of each case, end to end")
+    axes.set_xlabel(f"time [s]: the {'slices' if in_slices else 'starts'} of each case, end to end")
     axes.set_ylabel("RTT; line: running median")
-    axes.set_title(f"Every call{of_first_size(run)}; marks on top: end of warm-up")
+    pale = "pale: not counted" if in_slices else "marks on top: end of warm-up"
+    axes.set_title(f"Every call{of_first_size(run)}; {pale}")
 
 
 def _settled(run: Run, case: int) -> str:
@@ -49,11 +53,10 @@ def _settled(run: Run, case: int) -> str:
 
 
 def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> None:
-    """Draw one start's calls as dots and their running median as a line; the warm-up is pale."""
+    """Draw one start's calls as dots and their running median as a line; those that do not count are pale."""
     rows = run.samples[run.samples["start"] == start]
     rows = rows.iloc[:: max(1, len(rows) * len(run.ledger) // MOST_DOTS)] if len(rows) > 400 else rows
     time_s, rtt = begin_s + rows["t_send_ns"].to_numpy() / 1e9, rows["rtt_ns"].to_numpy() / 1e3
-    axes.axvline(begin_s + run.ledger.loc[start, "warm_up_ns"] / 1e9, 0.965, 1, color="black", lw=1)
     for warm, alpha in ((False, 0.12), (True, 0.35)):
         of = rows["warm"].to_numpy() == warm
         axes.plot(time_s[of], rtt[of], ".", ms=1.6, mew=0, color=colour, alpha=alpha, rasterized=True)

@@ -15,6 +15,7 @@ from bench.validation.message_support import carries, usual_options
 from bench.validation.support import encrypted_transports, encryption
 
 SLOW_S = 1.0
+BLOCKS_S = 125.0  # more than a dozen blocks of all systems
 MOST_PAIRED = 12  # systems whose second client is measured too, unless it is asked for
 SHOWN = tuple(name for name in GROUPS if name != "instrument")
 NOT_TAKEN = ("placement",)  # one client and two have one each
@@ -36,6 +37,7 @@ def plan(
     ``two_clients`` auto that is left out where more than ``MOST_PAIRED`` systems are measured, to take no longer.
     With ``tls`` all are encrypted, and systems that cannot encrypt are left out; likewise with a ``message``.
     hosts: see ``bench.plan.hosts``; all systems are then measured over tcp, and those without it are left out.
+    In slices raw sockets are measured twice: their ratio to themselves is the noise of the other ratios.
     """
     size = payload(payload_bytes)
     chosen = chosen_systems(system)
@@ -65,8 +67,10 @@ def plan(
     if any(case.transport == "tcp" for case in cases) and not between:
         same_transport = Case(FLOOR, "tcp", size, {"tls": encrypted}, alone, **shared)  # compared over the same one
         cases.append(same_transport)
+    if given.slice_s and not between:
+        cases += [case for case in cases if case.system == FLOOR and case.clients == 1][:1]  # the A/A ratio's twin
     cases.append(instrument(size, alone, between))
-    return given.plan("overview", cases, absent)
+    return given.plan("overview", cases, absent, alike=("transport", "placement"), blocks_s=BLOCKS_S)
 
 
 def _is_in(name: str, groups: list[str]) -> bool:
