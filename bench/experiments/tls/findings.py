@@ -6,18 +6,20 @@ What it adds to a byte is the slope c of b + c s, fitted to what it adds to call
 back; each point weighs as its share of the unencrypted call's time.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis.comparison import ratio_of
-from bench.run.frames import Run, once
+from bench.analysis.comparison import effect, ratio_of, ratios, values
+from bench.run.frames import Run, column, once
 from bench.stats import Array, intervals
 from bench.stats.intervals import Interval
 
 KINDS = ("wall", "client", "server")  # time; CPU time of the client; of the server, with the router's
+P50 = column(0.5)
 
 
 class Pair(NamedTuple):
@@ -62,8 +64,18 @@ def protocol(run: Run, pair: Pair) -> str:
 
 
 def sizes(run: Run) -> list[int]:
-    """Return the payloads of the connections with many calls, in bytes, the smallest first."""
-    return sorted(int(size) for size in run.sessions.loc[run.sessions["calls"] > 1, "payload_bytes"].unique())
+    """Return the payloads of the calls on open connections, in bytes, the smallest first."""
+    of_sessions = run.sessions.loc[run.sessions["calls"] > 1, "payload_bytes"]
+    return sorted({*map(int, of_sessions), *(run.case(case).payload_bytes for case in run.find(load="closed"))})
+
+
+def calling(run: Run, case: int, payload_bytes: int) -> int | None:
+    """Return the case that makes calls of a payload on an open connection as a case of connections does.
+
+    None of a run in which the connections themselves make many calls.
+    """
+    of = run.case(case)
+    return run.first(system=of.system, transport=of.transport, tls=of.tls, load="closed", payload_bytes=payload_bytes)
 
 
 @once
@@ -81,8 +93,14 @@ def connect_us(run: Run, case: int, kind: str = "wall") -> "pd.Series[float]":
 def call_us(run: Run, case: int, payload_bytes: int, kind: str = "wall") -> "pd.Series[float]":
     """Return what one call of a payload costs on a connection that is open, in us; index: block.
 
-    ``wall``: the median RTT. CPU times: what the connection used beyond one with a single call, by its further calls.
+    ``wall``: the median RTT. CPU times: per call; of connections that make many calls what one used beyond one with a
+    single call, by its further calls.
     """
+    if (there := calling(run, case, payload_bytes)) is not None:
+        if kind == "wall":
+            return values(run, there, P50)
+        cost = values(run, there, f"{kind}_cpu_us_per_call")
+        return cost if kind == "client" else cost + values(run, there, "router_cpu_us_per_call").fillna(0)
     rows = _rows(run, case)
     rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == payload_bytes)]
     if kind == "wall":
@@ -113,15 +131,28 @@ def fit(payload_bytes: Array, added_us: Array, plain_us: Array) -> tuple[float, 
 
 
 @once
+def added_us(run: Run, plain: int, other: int, payload_bytes: int, kind: str = "wall") -> "pd.Series[float]":
+    """Return what a case adds to a call of a payload in each block, in us; index: block.
+
+    The RTT of cases in slices: the ratio of neighbouring slices less 1, times the level without it.
+    """
+    before = call_us(run, plain, payload_bytes, kind)
+    base, there = (calling(run, case, payload_bytes) for case in (plain, other))
+    if kind == "wall" and base is not None and there is not None:
+        return before * np.expm1(ratios(run, base, there, P50))
+    return call_us(run, other, payload_bytes, kind) - before
+
+
+@once
 def slopes(run: Run, plain: int, other: int, kind: str = "wall") -> "pd.Series[float]":
     """Return what a case adds to a byte in each block, in ns; index: block."""
     payloads = sizes(run)
     before = pd.concat({size: call_us(run, plain, size, kind) for size in payloads}, axis=1)
-    after = pd.concat({size: call_us(run, other, size, kind) for size in payloads}, axis=1)
-    both = before.dropna().index.intersection(after.dropna().index)
+    more = pd.concat({size: added_us(run, plain, other, size, kind) for size in payloads}, axis=1)
+    both = before.dropna().index.intersection(more.dropna().index)
     bytes_ = np.array(payloads, float)
-    added_us, plain_us = (after - before).loc[both].to_numpy(), np.maximum(before.loc[both].to_numpy(), 1e-3)
-    per_byte = [fit(bytes_, *block)[1] for block in zip(added_us, plain_us, strict=True)]
+    more_us, plain_us = more.loc[both].to_numpy(), np.maximum(before.loc[both].to_numpy(), 1e-3)
+    per_byte = [fit(bytes_, *block)[1] for block in zip(more_us, plain_us, strict=True)]
     return pd.Series(per_byte, index=both, dtype=float)
 
 
@@ -130,7 +161,7 @@ def added(run: Run, plain: int, other: int, kind: str = "wall") -> Added:
     """Return what a case adds to an unencrypted one: the median over the blocks, with its 95 % interval."""
     smallest, byte = sizes(run)[0], slopes(run, plain, other, kind)
     connection = connect_us(run, other, kind) - connect_us(run, plain, kind)
-    call = call_us(run, other, smallest, kind) - call_us(run, plain, smallest, kind)
+    call = added_us(run, plain, other, smallest, kind)
     return Added(*(intervals.paired_shift(costs.dropna()) for costs in (connection - call, call, byte)))
 
 
@@ -141,7 +172,7 @@ def connect_ratio(run: Run, pair: Pair) -> Interval:
 
 def call_ratio(run: Run, pair: Pair, payload_bytes: int) -> Interval:
     """Return how many times as long a call on an open connection takes with encryption."""
-    return ratio_of(*(call_us(run, case, payload_bytes) for case in (pair.plain, pair.encrypted)))
+    return _ratio(run, pair, payload_bytes, P50, call_us)
 
 
 def resumed_ratio(run: Run, pair: Pair) -> Interval | None:
@@ -164,4 +195,14 @@ def cpu_us(run: Run, case: int, payload_bytes: int) -> "pd.Series[float]":
 
 def cpu_ratio(run: Run, pair: Pair, payload_bytes: int) -> Interval:
     """Return how many times as much CPU time a call on an open connection costs with encryption."""
-    return ratio_of(*(cpu_us(run, case, payload_bytes) for case in (pair.plain, pair.encrypted)))
+    return _ratio(run, pair, payload_bytes, "cpu_us_per_call", cpu_us)
+
+
+def _ratio(
+    run: Run, pair: Pair, payload_bytes: int, name: str, cost: Callable[[Run, int, int], "pd.Series[float]"]
+) -> Interval:
+    """Return the ratio of a quantity of calls, encrypted over not; ``cost``: of connections that make many calls."""
+    base, there = (calling(run, case, payload_bytes) for case in (pair.plain, pair.encrypted))
+    if base is None or there is None:
+        return ratio_of(*(cost(run, case, payload_bytes) for case in (pair.plain, pair.encrypted)))
+    return effect(run, base, there, name)
