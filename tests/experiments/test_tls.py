@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from handmade import handmade, recorded, reference, usual
+from handmade import handmade, in_turns, recorded, reference, usual
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,13 +108,27 @@ def test_what_is_not_known_is_not_said(interval, times):
 def test_the_plan_pairs_each_system_with_itself():
     plan = registry.plan("tls", system="[sockets, zeromq, http_stdlib]", payload_bytes="[100, 5000]", connections=3)
     asked = [(case.system, case.tls, case.options.get("tls_session")) for case in plan.cases]
-    assert asked == [
+    assert asked[:8] == [
         ("sockets", False, "new"), ("sockets", True, "new"), ("sockets", True, "resumed"),
         ("zeromq", False, None), ("zeromq", True, None),
         ("http_stdlib", False, "new"), ("http_stdlib", True, "new"), ("http_stdlib", True, "resumed"),
     ]  # fmt: skip
-    assert sorted(plan.cases[0].sessions) == [(1, 100)] * 3 + [(41, 100)] * 2 + [(41, 5000)] * 2
-    assert "7 connections" in described(plan)
+    assert plan.cases[0].sessions == ((1, 100),) * 3 and "3 connections" in described(plan)
+    for group in plan.groups:
+        of_group = {(plan.cases[at].system, plan.cases[at].payload_bytes, plan.cases[at].tls) for at in group}
+        assert of_group == {(name, size, on) for name, size, _ in of_group for on in (False, True)}
+    assert len(plan.cases) == 8 + 3 * 2 * 2 == len(plan.apart) + sum(map(len, plan.groups))
+
+
+def test_calls_on_open_connections_come_from_slices():
+    sockets = [checked(Case("sockets", "tcp", size, {"tls": on})) for size in SIZES for on in (False, True)]
+    run = in_turns([100, 110, 200, 220, 1000, 1200], drift=0.002, cases=sockets, notebook="tls")
+    pair = findings.Pair(0, 1, None)
+    assert findings.call_ratio(run, pair, SIZES[1]).middle == pytest.approx(1.1, rel=2e-3)
+    assert findings.cpu_ratio(run, pair, SIZES[2]).middle == pytest.approx(1.2, rel=2e-2)
+    for size, share in zip(SIZES, (0.1, 0.1, 0.2), strict=True):
+        added = findings.added_us(run, 0, 1, size) / findings.call_us(run, 0, size)
+        assert added.to_list() == pytest.approx([share] * 8, rel=2e-2)
 
 
 def test_all_are_those_that_encrypt():
@@ -137,12 +151,12 @@ def test_what_cannot_be_planned_is_refused(given, why):
 
 @pytest.mark.slow
 def test_a_run_is_measured_stored_and_drawn():
-    plan = registry.plan("tls", system="sockets", payload_bytes="[100, 5000]", connections=3, calls=4, starts=2)
+    plan = registry.plan("tls", system="sockets", payload_bytes="[100, 5000]", connections=3, starts=2, slice_ms=10)
     run = Run(runner.run(plan))
-    assert len(run.sessions) == 2 * 3 * 7 and set(run.sessions["resumed"].dropna()) == {0, 1}
-    assert run.samples.empty and len(findings.pairs(run)) == 1
+    assert len(run.sessions) == 2 * 3 * 3 and set(run.sessions["resumed"].dropna()) == {0, 1}
+    assert findings.sizes(run) == [100, 5000] and len(findings.pairs(run)) == 1
     assert re.search(r"\b2 starts", sentences.conclusion(run))
-    assert "n = 42 connections with 138 calls" in panels.caption(run).replace("\n", " ")
+    assert "n = 18 connections with 18 calls" in panels.caption(run).replace("\n", " ")
     assert panels.save(run)[1].stat().st_size > 50_000
 
 

@@ -3,8 +3,13 @@
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
+from bench.experiments import registry
 from bench.plan import slicing
 from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.validation.estimate import LEAST_BLOCKS, described
 
 SOCKETS = Case("sockets", "ipc")
 
@@ -42,3 +47,45 @@ def test_more_cases_than_can_live_at_once_are_in_groups_with_their_baseline() ->
         transports = {cases[place].transport for place in group}
         assert {cases[place].transport for place in group if cases[place].system == "sockets"} == transports
     assert slicing.groups(cases[:1]) == [] and slicing.groups(cases[:8]) == [list(range(8))]
+
+
+def test_cases_that_are_compared_with_each_other_share_a_group():
+    cases = [Case(name, "tcp", size) for name in ("sockets", "zeromq", "nng", "redis", "rpyc") for size in (1, 2, 3)]
+    pairs = [Case(name, "tcp", clients=count) for name in "abcdefghi" for count in (1, 2)]
+    for all_of, groups in (
+        (cases, slicing.groups(cases, ("system",))),
+        (pairs, slicing.groups(pairs)),  # beside their baseline
+    ):
+        for place, case in enumerate(all_of):
+            of_system = {other for other, its in enumerate(all_of) if its.system == case.system}
+            assert any(of_system <= set(group) for group in groups if place in group)
+    assert all(0 in group for group in slicing.groups(pairs))
+
+
+def test_a_system_that_works_while_it_sleeps_has_starts_of_its_own(monkeypatch):
+    monkeypatch.setattr("bench.systems.zeromq.AWAKE", True, raising=False)
+    plan = registry.plan("latency", system="[zeromq, nng]", transport="ipc")
+    apart = {plan.cases[place].system for place in plan.apart}
+    assert apart == {"zeromq", "loopback"} and "1 case in starts" in described(plan)
+
+
+@pytest.mark.parametrize("notebook", ["overview", "latency", "messages", "languages", "tls", "placement"])
+def test_the_default_plans_take_turns_where_their_cases_can(notebook):
+    plan = registry.plan(notebook)
+    assert plan.starts >= LEAST_BLOCKS and plan.slice_s == 0.025
+    assert all(not slicing.can_take_turns(plan.cases[place]) for place in plan.apart)
+    assert Plan.from_dict(plan.as_dict()) == plan
+    assert not registry.plan(notebook, slice_ms=0).groups
+
+
+def test_raw_sockets_are_measured_twice_in_one_group_of_an_overview():
+    plan = registry.plan("overview", two_clients=True)
+    twins = [place for place, case in enumerate(plan.cases) if plan.cases.index(case) < place]
+    (group,) = [group for group in plan.groups if set(twins) & set(group)]
+    assert [plan.cases[place].system for place in twins] == ["sockets"]
+    assert plan.cases.index(plan.cases[twins[0]]) in group
+    for group in plan.groups:
+        ways = {(plan.cases[place].transport, plan.cases[place].placement) for place in group}
+        assert ways == {
+            (of.transport, of.placement) for of in map(plan.cases.__getitem__, group) if of.system == "sockets"
+        }
