@@ -62,11 +62,15 @@ def test_cases_that_are_compared_with_each_other_share_a_group():
     assert all(0 in group for group in slicing.groups(pairs))
 
 
-def test_a_system_that_works_while_it_sleeps_has_starts_of_its_own(monkeypatch):
-    monkeypatch.setattr("bench.systems.zeromq.AWAKE", True, raising=False)
-    plan = registry.plan("latency", system="[zeromq, nng]", transport="ipc")
+def test_a_system_that_works_while_it_sleeps_has_starts_of_its_own(tmp_path, with_systems):
+    (tmp_path / "polling.py").write_text(
+        '"""Polling: awake."""\nfrom dataclasses import dataclass\nTRANSPORTS = ("ipc",)\nREQUIRES = ()\n'
+        "AWAKE = True\n@dataclass(frozen=True)\nclass Options:\n    pass\ndef serve(binding, options, announce): ...\nclass Client: ...\n"
+    )
+    with_systems(tmp_path)
+    plan = registry.plan("latency", system="[zeromq, polling]", transport="ipc")
     apart = {plan.cases[place].system for place in plan.apart}
-    assert apart == {"zeromq", "loopback"} and "1 case in starts" in described(plan)
+    assert apart == {"polling", "loopback"} and "1 case in starts" in described(plan)
 
 
 @pytest.mark.parametrize("notebook", ["overview", "latency", "messages", "languages", "tls", "placement"])

@@ -65,8 +65,8 @@ def plan(
         if paired:
             cases.append(Case(name, by, size, options, parallel, clients=2, **shared))
     if any(case.transport == "tcp" for case in cases) and not between:
-        same_transport = Case(FLOOR, "tcp", size, {"tls": encrypted}, alone, **shared)  # compared over the same one
-        cases.append(same_transport)
+        places = dict.fromkeys([alone, parallel] if paired else [alone])
+        cases += [Case(FLOOR, "tcp", size, {"tls": encrypted}, where, **shared) for where in places]  # for its ratios
     if given.slice_s and not between:
         cases += [case for case in cases if case.system == FLOOR and case.clients == 1][:1]  # the A/A ratio's twin
     cases.append(instrument(size, alone, between))
