@@ -68,8 +68,8 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ``CONNECTION_THREADS``       threads that the library starts for each connection, for the same limit (optional)
 ``START_S``                  seconds that each process takes to start, for estimates and deadlines (optional)
 ``ROUTER_S``                 seconds that a router takes to start, for estimates (optional)
-``AWAKE``                    whether its processes use more than 1 % of a CPU while nobody calls (heartbeats, polling): it
-                         then takes no turns with others (optional)
+``AWAKE``                    whether its processes use more than 1 % of a CPU while nobody calls (heartbeats,
+                             polling): then it takes no turns with others (optional)
 ===========================  ============================================================================
 
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.

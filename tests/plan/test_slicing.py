@@ -65,7 +65,8 @@ def test_cases_that_are_compared_with_each_other_share_a_group():
 def test_a_system_that_works_while_it_sleeps_has_starts_of_its_own(tmp_path, with_systems):
     (tmp_path / "polling.py").write_text(
         '"""Polling: awake."""\nfrom dataclasses import dataclass\nTRANSPORTS = ("ipc",)\nREQUIRES = ()\n'
-        "AWAKE = True\n@dataclass(frozen=True)\nclass Options:\n    pass\ndef serve(binding, options, announce): ...\nclass Client: ...\n"
+        "AWAKE = True\n@dataclass(frozen=True)\nclass Options:\n    pass\n"
+        "def serve(binding, options, announce): ...\nclass Client: ...\n"
     )
     with_systems(tmp_path)
     plan = registry.plan("latency", system="[zeromq, polling]", transport="ipc")
