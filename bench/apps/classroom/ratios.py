@@ -64,6 +64,11 @@ def ratios(run: SubmittedRun, columns: Iterable[str]) -> tuple[list[Ratio], list
     return list(by_case.values()), [Refusal(run.file, few(names), why, run.id) for why, names in refused.items()]
 
 
+def _by_block(starts: Any, name: str) -> Any:
+    """Return a quantity by block: raw sockets are in each group of cases that take turns, so several times in one."""
+    return starts[name].dropna().groupby(level="block").median()
+
+
 def is_baseline(case: Case) -> bool:
     """Return whether a case is raw sockets as they come."""
     return case.system == "sockets" and all(PLAIN.get(name) == value for name, value in case.options.items())
@@ -73,8 +78,8 @@ def _ratio(run: SubmittedRun, case: Case, name: str, starts: Any, baselines: Any
     """Return the ratio of a case by a quantity from its starts and those of raw sockets, or why there is none."""
     if baselines is None:
         return "no raw sockets under the same factors in this run: no baseline, so no ratio"
-    theirs = baselines[name].dropna()
-    ours = theirs[:0] if starts is None else starts[name].dropna()
+    theirs = _by_block(baselines, name)
+    ours = theirs[:0] if starts is None else _by_block(starts, name)
     blocks = ours.index.intersection(theirs.index)
     if not len(blocks):
         return f"{QUANTITIES[name][0]} is not known of it, or not of raw sockets beside it"
