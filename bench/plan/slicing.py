@@ -11,7 +11,7 @@ WARM_UP = 0  # the round that warms up
 BASELINE = "sockets"
 MOST = 8  # cases whose processes live at once
 STRETCH = 3  # slices in a row of the case that is measured alone; the last one counts
-ALIKE = ("transport", "payload_bytes", "placement", "engine", "message")  # of cases that are compared with each other
+ALIKE = ("transport", "payload_bytes", "placement")  # of cases that are compared with each other
 
 
 class Turn(NamedTuple):
