@@ -114,7 +114,8 @@ def _windows(run: Run) -> str:
     blocks = run.ledger.loc[run.stored_slices["start"].unique(), "block"].nunique()
     alone = [run.labels[case] for case in run.plan.windows_apart if case in run.numbers]
     rest = f"; {listed(alone)}: {run.plan.windows}" if alone else ""
-    return f"{counted(blocks, 'block')} of {run.plan.slices} of each case{rest}"
+    each = "each case" if {case.load for case in run.plan.cases} == {"closed"} else "each case of calls"
+    return f"{counted(blocks, 'block')} of {run.plan.slices} of {each}{rest}"
 
 
 def _starts(cases: pd.DataFrame) -> str:

@@ -12,7 +12,7 @@ from bench.analysis.resources import Resource, full, resources
 from bench.analysis.turns import awake, interference, most_disturbed
 from bench.experiments.registry import text_of
 from bench.run.frames import Run, column
-from bench.text import counted, duration, listed, ratio_ends
+from bench.text import counted, duration, few, listed, ratio_ends
 
 P50 = column(0.5)
 
@@ -47,8 +47,8 @@ def measured(run: Run) -> str:
         f"In each of {counted(blocks, 'block')} {each} processes started anew and took turns: {run.plan.slices} of "
         "each case. A ratio compares neighbouring slices."
     )
-    if alone := [run.labels[case] for case in run.plan.windows_apart if case in run.numbers]:
-        text += f" Measured in starts of their own, because they take no turns: {listed(alone)}."
+    if alone := [run.labels[case] for case in run.plan.apart if run.case(case).system != "loopback"]:
+        text += f" Measured in starts of their own, because they take no turns: {few(alone)}."
     return f"{text} {turns(run)}".strip()
 
 

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis.comparison import effect, ratio_of, ratios, values
+from bench.analysis import comparison
+from bench.analysis.comparison import effect, ratio_of
 from bench.run.frames import Run, column, once
 from bench.stats import Array, intervals
 from bench.stats.intervals import Interval
@@ -98,9 +99,9 @@ def call_us(run: Run, case: int, payload_bytes: int, kind: str = "wall") -> "pd.
     """
     if (there := calling(run, case, payload_bytes)) is not None:
         if kind == "wall":
-            return values(run, there, P50)
-        cost = values(run, there, f"{kind}_cpu_us_per_call")
-        return cost if kind == "client" else cost + values(run, there, "router_cpu_us_per_call").fillna(0)
+            return comparison.values(run, there, P50)
+        cost = comparison.values(run, there, f"{kind}_cpu_us_per_call")
+        return cost if kind == "client" else cost + comparison.values(run, there, "router_cpu_us_per_call").fillna(0)
     rows = _rows(run, case)
     rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == payload_bytes)]
     if kind == "wall":
@@ -139,7 +140,7 @@ def added_us(run: Run, plain: int, other: int, payload_bytes: int, kind: str = "
     before = call_us(run, plain, payload_bytes, kind)
     base, there = (calling(run, case, payload_bytes) for case in (plain, other))
     if kind == "wall" and base is not None and there is not None:
-        return before * np.expm1(ratios(run, base, there, P50))
+        return before * np.expm1(comparison.ratios(run, base, there, P50))
     return call_us(run, other, payload_bytes, kind) - before
 
 
