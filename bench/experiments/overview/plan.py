@@ -15,7 +15,7 @@ from bench.validation.message_support import carries, usual_options
 from bench.validation.support import encrypted_transports, encryption
 
 SLOW_S = 1.0
-BLOCKS_S = 140.0  # about sixteen blocks of all systems
+BLOCKS_S = 140.0  # about fifteen blocks of all systems
 MOST_PAIRED = 12  # systems whose second client is measured too, unless it is asked for
 SHOWN = tuple(name for name in GROUPS if name != "instrument")
 NOT_TAKEN = ("placement",)  # one client and two have one each
