@@ -20,6 +20,7 @@ from bench.experiments.compare import findings
 from bench.experiments.compare.text import turns
 from bench.measurement import runner
 from bench.plan import parameters as params
+from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.process.sources import Source
 from bench.run import stored
@@ -84,7 +85,11 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
     say(f"{case.system} over {case.transport}: {estimate.described(plan)}")
     with tqdm(total=plan.all_starts, unit="start", leave=False, disable=not sys.stderr.isatty()) as bar:
         unfinished = stored.unfinished(plan) if is_resumed else None
-        run = Run(runner.run(plan, unfinished, lambda case: bar.update() and None))
+
+        def step(case: Case) -> None:
+            bar.update()
+
+        run = Run(runner.run(plan, unfinished, step))
     run.folder.update(checks=[outcome.as_dict() for outcome in checks.check(run)])
     say(f"It took {time.monotonic() - began:.0f} s. Stored in {paths.shown(run.folder.path)}")
     say(f"Drawn by: python -m bench run compare -p source {run.id}")

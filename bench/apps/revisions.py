@@ -71,15 +71,14 @@ def _git(folder: Path, *words: str, **variables: str) -> str | None:
 def are_meant(base: str, head: str, are_asked: bool) -> bool:
     """Return whether two arguments mean states of files, and not two stored runs.
 
-    They do if one is a folder that is no run, or if both are revisions and not both are runs. are_asked: whether
-    options were given that only these have.
+    They do if one is a folder that is no run, or a revision that is no run. are_asked: whether options were given that
+    only these have.
     """
     if are_asked or _folder(base) or _folder(head):
         return True
-    if all(_is_run(name) for name in (base, head)):
-        return False
-    repository = Repository.around(Path.cwd())
-    return repository is not None and all(repository.commit(name) for name in (base, head))
+    others = [name for name in (base, head) if not _is_run(name)]
+    repository = Repository.around(Path.cwd()) if others else None
+    return repository is not None and any(repository.commit(name) for name in others)
 
 
 def _folder(name: str) -> Path | None:

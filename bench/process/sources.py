@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bench.errors import UsageError
 
-SYSTEMS = "ROUNDTRIP_SOURCE"  # tells a child the folder of systems that goes before all others
+SYSTEMS = "ROUNDTRIP_SOURCE"  # names to a child the folder of systems that goes before all others
 
 
 @dataclass(frozen=True)

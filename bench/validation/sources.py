@@ -70,6 +70,7 @@ def main() -> None:
     from bench.validation import support
 
     case = Case.from_dict(json.load(sys.stdin))
+    answer: dict[str, Any]
     try:
         answer = {"case": asdict(support.checked(case))}
         systems.prepare(case.system)
