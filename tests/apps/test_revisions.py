@@ -221,7 +221,7 @@ def test_the_hash_of_a_system_is_that_of_its_file_and_of_the_helpers_that_it_use
 
 @pytest.mark.slow
 def test_a_slower_state_fails_and_an_equal_one_does_not(repository, command, tmp_path):
-    amount = ("-p", "budget_s", "4", "--quantity", "p50", "--at-most", "10%", "--json")
+    amount = ("-p", "starts", "6", "-p", "slice_ms", "10", "--quantity", "p50", "--at-most", "10%", "--json")
     finished = command("compare", "main", str(repository / "rpc"), *amount)
     assert finished.returncode == 0 and not json.loads(finished.stdout)["failed"]
     slower = str(write(tmp_path / "slower", spin_us=120))
