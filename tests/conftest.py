@@ -162,7 +162,8 @@ def forked_children(request, monkeypatch, fork_server):
 
     def popen(words, *, env=None, stderr=None, **options):
         system = getattr(wanted, "system", None)
-        if system is not None and words[-1] in MODULES and "ROUNDTRIP_SYSTEMS" not in env and fork_server.is_like_this:
+        is_own = {"ROUNDTRIP_SYSTEMS", "ROUNDTRIP_SOURCE"} & set(env)
+        if system is not None and words[-1] in MODULES and not is_own and fork_server.is_like_this:
             return fork_server.child(words[-1], system, env, stderr)
         return subprocess.Popen(words, env=env, stderr=stderr, **options)
 

@@ -16,7 +16,7 @@ from bench.stats.intervals import Interval
 from bench.text import ratio_ends
 
 MARGIN = 0.05
-NOT_THE_QUESTION = ("fresh_router",)  # what may differ between two cases that are compared
+NOT_THE_QUESTION = ("fresh_router", "source")  # what may differ between two cases that are compared
 LATER = {  # options that some runs lack, added since or removed, with the values that mean the same as none
     "tls": (False,),
     "curve": (False,),

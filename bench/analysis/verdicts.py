@@ -1,19 +1,20 @@
 """Comparisons as text and as JSON: the recorded differences of two runs, records, a closing line."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from typing import Any
 
 from bench import stats
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison, machines
 from bench.errors import UsageError
+from bench.plan import parameters
 from bench.run.frames import Run, column
 from bench.text import listed, quoted
 
 
 def differences(a: Run, b: Run) -> list[str]:
-    """Return a line for each recorded difference between two runs: machine, versions, revision, window."""
+    """Return a line for each recorded difference of two runs: machine, versions, sources, revision, window."""
     lines = []
     for name in sorted(a.manifest["machine"].keys() | b.manifest["machine"].keys()):
         value_a, value_b = (run.manifest["machine"].get(name) for run in (a, b))
@@ -25,6 +26,10 @@ def differences(a: Run, b: Run) -> list[str]:
         value_a, value_b = (run.manifest["versions"].get(name) for run in (a, b))
         if value_a != value_b and None not in (value_a, value_b):  # a run holds the versions of its own systems only
             lines.append(f"version of {name}: {value_a}, {value_b}")
+    sources_a, sources_b = (run.manifest.get("sources", {}) for run in (a, b))  # older runs hold none
+    for name in sorted(sources_a.keys() & sources_b.keys()):
+        if sources_a[name] != sources_b[name]:
+            lines.append(f"the source of {name}: {sources_a[name]}, {sources_b[name]}")
     if a.manifest["git"] != b.manifest["git"]:
         lines.append(f"revision: {a.manifest['git']['revision']}, {b.manifest['git']['revision']}")
     if a.plan.window_s != b.plan.window_s:
@@ -52,19 +57,65 @@ def record(one: Comparison) -> dict[str, Any]:
     }
 
 
-def verdict_text(found: list[Comparison], fail_if_slower: str | None) -> tuple[str, bool]:
-    """Return a closing line, and whether B is slower than ``fail_if_slower`` ("5%" or 0.05) in some quantity."""
-    limit = None if fail_if_slower is None else share(fail_if_slower)
-    worse = [comparison for comparison in found if limit is not None and comparison.slower_by > limit]
-    if worse:
-        names = listed(
-            f"{comparison.case} ({comparison.quantity}, at least {comparison.slower_by:.0%})" for comparison in worse
-        )
-        return f"slower than allowed ({limit:.0%}): {names}", True
+BASELINES = ("loopback", "sockets")
+SHORT = dict(zip(("p50", "p99", "rate", "cpu"), QUANTITIES, strict=True))  # as one types a quantity
+
+
+def of_quantities(found: Iterable[Comparison], names: object) -> list[Comparison]:
+    """Return the comparisons of the quantities asked for: p50, p99, rate, cpu; a list, or "all"."""
+    chosen = {QUANTITIES[SHORT[name]][0] for name in parameters.names(names, "quantity", list(SHORT))}
+    return [comparison for comparison in found if comparison.quantity in chosen]
+
+
+def baselines(run: Run) -> list[str]:
+    """Return the labels of the baselines of a run, which no limit is for; none if it measured nothing else."""
+    others = [case for case in run.numbers if run.case(case).system not in BASELINES]
+    return [run.labels[case] for case in run.numbers if others and case not in others]
+
+
+def verdict_text(found: list[Comparison], at_most: str | None, not_judged: Collection[str] = ()) -> tuple[str, bool]:
+    """Return a closing line, and whether a slow-down of more than ``at_most`` ("5%" or 0.05) is shown.
+
+    It is where the whole interval of a ratio is beyond the limit, and beyond the A/A ratio. not_judged: labels of the
+    baselines, which show the machine and not the change.
+    """
     counts = {
         verdict: sum(comparison.verdict == verdict for comparison in found) for verdict in (DIFFERENT, SAME, UNKNOWN)
     }
-    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), False
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    if at_most is None:
+        return said, False
+    limit, judged = share(at_most), [comparison for comparison in found if comparison.case not in not_judged]
+    if worse := [comparison for comparison in judged if comparison.slower_by > limit]:
+        names = listed(
+            f"{comparison.case} ({comparison.quantity}, at least {_floored(comparison.slower_by)})"
+            for comparison in worse
+        )
+        return f"slower than allowed ({100 * limit:g}%): {names}", True
+    open_ones = [comparison for comparison in judged if not _worst(comparison) <= limit]
+    text = f"{said}; no slow-down of more than {100 * limit:g}% is shown"
+    if not open_ones:
+        return f"{text}, and all intervals end below it", False
+    names = listed(f"{comparison.case} ({comparison.quantity}{_up_to(comparison)})" for comparison in open_ones)
+    return f"{text}; not excluded by the interval: {names}", False
+
+
+def findable(one: Comparison, at_most: str) -> float:
+    """Return the smallest slow-down that a comparison of such spread shows to exceed a limit with 80 % probability."""
+    return (1 + share(at_most)) * (1 + one.detectable) - 1
+
+
+def _worst(one: Comparison) -> float:
+    """Return the largest slow-down that the interval leaves possible; NaN without an interval."""
+    return 1 / one.low - 1 if one.more_is_better else one.high - 1
+
+
+def _up_to(one: Comparison) -> str:
+    return "" if math.isnan(worst := _worst(one)) else f", up to {math.ceil(1000 * worst) / 10:g}%"
+
+
+def _floored(value: float) -> str:
+    return f"{math.floor(1000 * value) / 10:g}%"
 
 
 def share(text: str) -> float:

@@ -142,16 +142,54 @@ def capacity(
 
 
 @cli.command()
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", metavar="BASE")
+@click.argument("b", metavar="HEAD")
 @click.option("--margin", default="5%", show_default=True, help="Smaller differences are of no practical interest.")
-@click.option("--fail-if-slower", metavar="SHARE", help="Exit with 3 if B is slower than A by more, for example 5%.")
+@click.option(
+    "--at-most",
+    "--fail-if-slower",
+    "at_most",
+    metavar="SHARE",
+    help="Exit with 3 if a slow-down of more than this is shown, for example 2%: the whole interval is beyond it. "
+    "Choose it smaller than the smallest slow-down that must be found.",
+)
+@click.option("--quantity", default="all", show_default=True, help="What to compare: p50,p99,rate,cpu.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
-def compare(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> int:
-    """Compare run B with run A, case by case: detectable effect, ratios with intervals, verdicts."""
-    from bench.apps.listing import compared_text
+@click.option("--system", "names", multiple=True, metavar="NAME", help="Of two revisions: what to measure; repeatable.")
+@click.option("--transport", help="Of two revisions: ipc, tcp, inproc; ipc if the system has it.")
+@click.option(
+    "--path", "folders", multiple=True, metavar="FOLDER", help="Of two revisions: what their systems import is there."
+)
+@PARAMETER
+def compare(
+    a: str,
+    b: str,
+    margin: str,
+    at_most: str | None,
+    quantity: str,
+    as_json: bool,
+    names: tuple[str, ...],
+    transport: str | None,
+    folders: tuple[str, ...],
+    parameters: tuple[tuple[str, str], ...],
+) -> int:
+    """Compare HEAD with BASE: two stored runs, or two states of your systems' files, which are measured now.
 
-    text, failed = compared_text(a, b, margin, fail_if_slower, as_json)
+    BASE and HEAD are runs (an id or a part of it); or folders as they are on disk, or git revisions: the same systems
+    are then measured from both, taking turns, with BASE a second time as the A/A ratio. Every system that both hold is
+    measured; -p sets options and the amount (-p options "{nodelay: false}", -p payload_bytes 100, -p budget_s 60).
+    """
+    from bench.apps import revisions
+
+    if revisions.are_meant(a, b, bool(names or transport or folders or parameters)):
+        from bench.apps.comparing import compared
+
+        say = lambda line: click.echo(line, err=as_json)  # noqa: E731
+        text, failed = compared(a, b, names, transport, dict(parameters), folders, quantity, at_most, as_json, say)
+    else:
+        from bench.apps.listing import compared_text
+
+        text, failed = compared_text(a, b, margin, at_most, as_json, quantity)
     echo(text)
     return 3 if failed else 0
 

@@ -19,6 +19,7 @@ from bench.errors import BenchError
 from bench.message_types import BYTES
 from bench.plan.case import Case
 from bench.run.frames import Run
+from bench.text import listed
 
 NATIVE = Path(systems.__file__).with_name("_native.hpp")
 LOOPS = {"open": "opened", "stream": "send_stream"}  # of timed_loops; for the other loads "closed"
@@ -61,6 +62,8 @@ def of_run(run: Run, system: str = "") -> list[Piece]:
 def absent(run: Run, system: str = "") -> str:
     """Return the name of a run's first system, or of the one named, if its file cannot be imported here; else ""."""
     name = _first(run, system)
+    if sources := {case.source for case in run.plan.cases if case.system == name and case.source}:
+        return f"{name} of {listed(sorted(sources))}"  # this installation's file of that name is another one
     try:
         systems.tree_of(name)  # the file can have changed since it was imported
         systems.load(name)

@@ -153,17 +153,19 @@ def run_text(name: str, is_verified: bool = True) -> str:
     return "\n\n".join(["\n".join(lines), *frames, sentences.conclusion(run)])
 
 
-def compared_text(a: str, b: str, margin: str, fail_if_slower: str | None, as_json: bool) -> tuple[str, bool]:
+def compared_text(
+    a: str, b: str, margin: str, at_most: str | None, as_json: bool, quantities: str = "all"
+) -> tuple[str, bool]:
     """Return the comparison of two runs as lines or JSON, detectable effect first; and whether B is too slow."""
     from bench.analysis import budget, comparison, verdicts
     from bench.run.frames import Run
 
     run_a, run_b = Run(stored.find(a)), Run(stored.find(b))
     limit = verdicts.share(margin)
-    comparisons = comparison.compare(run_a, run_b, limit)
+    comparisons = verdicts.of_quantities(comparison.compare(run_a, run_b, limit), quantities)
     resolution = budget.resolution(run_b, comparisons, limit)
     differ = verdicts.differences(run_a, run_b)
-    closing, failed = verdicts.verdict_text(comparisons, fail_if_slower)
+    closing, failed = verdicts.verdict_text(comparisons, at_most, verdicts.baselines(run_a))
     if as_json:
         records = [verdicts.record(comparison) for comparison in comparisons]
         parts = {"a": run_a.id, "b": run_b.id, "differ": differ, "resolution": resolution, "comparisons": records}

@@ -9,6 +9,7 @@ from bench.experiments import registry
 from bench.plan.parameters import literal
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
+from bench.text import listed
 from bench.validation.profiles import PROFILES, usual_window_s
 
 
@@ -20,6 +21,8 @@ def command(folder: Folder) -> str:
     """
     plan, asked = folder.plan(), folder.manifest().get("parameters")
     usual = registry.parameters(plan.notebook) if registry.has_plan(plan.notebook) else {}
+    if sources := dict.fromkeys(case.source for case in plan.cases if case.source):
+        return f"python -m bench compare BASE HEAD --system {plan.cases[0].system}  # of {listed(sources)}"
     parameters = _of_plan(plan) if asked is None else asked
     given = {name: parameters[name] for name in usual if name in parameters}  # in the notebook's order
     words = [f" -p {name} {word(value)}" for name, value in given.items() if not _is_equal(value, usual[name])]

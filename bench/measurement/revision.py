@@ -1,13 +1,18 @@
-"""The revision of this package by its content: conductor and hosts have to run the same one."""
+"""Revisions by content: of this package, of which conductor and hosts have to run the same one, and of a system."""
 
+import ast
+import contextlib
 import hashlib
 import os
 import platform
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench import paths, systems
+from bench.plan.case import Case
+from bench.process import sources
 
 _PACKAGE = Path(__file__).parents[1]
 _LENGTH = 12  # hexadecimal digits
@@ -34,6 +39,57 @@ def of_folders(folders: Iterable[Path]) -> str:
             for text in (os.fsencode("/".join(parts)), file.read_bytes()):
                 digest.update(len(text).to_bytes(8, "little") + text)
     return digest.hexdigest()[:_LENGTH]
+
+
+def of_systems(cases: Iterable[Case]) -> dict[str, str]:
+    """Return a hash of the source files of each case's system, by its name; several where it has several sources."""
+    hashes: dict[str, dict[str, None]] = {}
+    for case in cases:
+        folder = sources.of(case.source).systems if case.source else str(Path(systems.file_of(case.system)).parent)
+        hashes.setdefault(case.system, {})[of_system(case.system, Path(folder))] = None
+    return {name: ", ".join(found) for name, found in sorted(hashes.items())}
+
+
+def of_system(name: str, folder: Path) -> str:
+    """Return a hash of a system's file in a folder and of the helpers that it uses: modules, programs, headers.
+
+    What it imports from elsewhere has a version, or is not known.
+    """
+    digest = hashlib.blake2b()
+    for file in _used(name, [folder, *map(Path, systems.__path__)]):
+        for text in (os.fsencode(file.name), file.read_bytes()):
+            digest.update(len(text).to_bytes(8, "little") + text)
+    return digest.hexdigest()[:_LENGTH]
+
+
+def _used(name: str, folders: Sequence[Path]) -> list[Path]:
+    """Return the files of a system: its own, and by way of these what they import or name, by file name."""
+    used: dict[str, Path] = {}
+    left = [f"{name}.py"]
+    while left:
+        wanted = left.pop()
+        file = next((folder / wanted for folder in folders if (folder / wanted).is_file()), None)
+        if file is None or wanted in used:
+            continue
+        used[wanted] = file
+        if file.suffix == ".py":
+            with contextlib.suppress(SyntaxError, ValueError):
+                left += _mentioned(ast.parse(file.read_bytes()))
+    return [used[wanted] for wanted in sorted(used)]
+
+
+def _mentioned(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of files that a module may use: the modules of systems that it imports, and texts like names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "bench.systems":
+            yield from (f"{alias.name}.py" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bench.systems."):
+            yield f"{str(node.module).removeprefix('bench.systems.')}.py"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _FILE.fullmatch(node.value):
+            yield node.value
+
+
+_FILE = re.compile(r"\w[\w-]*\.\w{1,8}")
 
 
 def python() -> str:

@@ -35,7 +35,7 @@ def start(case: Case, bind: str | None = None, texts: Mapping[str, str] | None =
     bind: the address that the user names. texts: credentials, for encrypted connections. SystemFailedError quotes the
     router's log when it does not get ready.
     """
-    name, environment = systems.constant(case.system, "ENVIRONMENT", None), host.prepare(case.system)
+    name, environment = systems.constant(case.system, "ENVIRONMENT", None), host.prepare(case.system, case.source)
     directory, texts = host.private_directory(), dict(texts or {})
     spec = RouterSpec(case=case, credentials=texts, bind=bind, directory=directory, environment=environment)
     child = host.spawn(f"{case.system} router", "bench.child.router", spec)
@@ -76,7 +76,9 @@ class Routers:
     """A context in which cases of one system share a router, and all cases credentials and hosts; all end with it."""
 
     def __init__(self) -> None:
-        self._routers: dict[tuple[str, int, bool], Router] = {}  # by system, host, and whether it encrypts alone
+        self._routers: dict[
+            tuple[str, str, int, bool], Router
+        ] = {}  # by system, source, host; whether it encrypts alone
         self._credentials: dict[str, dict[str, str]] = {}  # by the address of the server's host
         self._hosts: dict[str, Assignment] = {}
         self._connected = ExitStack()
@@ -89,7 +91,7 @@ class Routers:
             for key in list(self._routers):
                 self._end(key)
 
-    def _end(self, key: tuple[str, int, bool]) -> None:
+    def _end(self, key: tuple[str, str, int, bool]) -> None:
         if router := self._routers.pop(key, None):
             router.child.stop()
 
@@ -109,11 +111,11 @@ class Routers:
             return None
         host = self.hosts(case).server
         is_one = bound(host) is not None  # place, where it listens: encrypted or not
-        key = case.system, id(host), is_one and credentials.wanted(case.options)
+        key = case.system, case.source, id(host), is_one and credentials.wanted(case.options)
         if case.fresh_router:
             self._end(key)
         if key not in self._routers:
-            offered = any(hasattr(systems.load(case.system).Options, name) for name in credentials.OPTIONS)
+            offered = any(name in case.options for name in credentials.OPTIONS)
             texts = self._made(host) if (key[-1] if is_one else offered) else {}  # for this case, or a later one
             self._routers[key] = start(case, bound(host), texts, host)
         return self._routers[key]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement import machine, slices, versions
+from bench.measurement import machine, revision, slices, versions
 from bench.measurement.hosts.host import HERE
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
@@ -73,8 +73,9 @@ def _in_words(roles: set[tuple[str, str]]) -> str:
 
 
 def facts(plan: Plan) -> dict[str, Any]:
-    """Return the machine, the versions of what the plan uses, and the revision, for a manifest."""
-    return {"machine": machine.record(), "versions": versions.of(plan.cases), "git": machine.git_revision()}
+    """Return the machine, the versions and sources of what the plan uses, and the revision, for a manifest."""
+    used = {"versions": versions.of(plan.cases), "sources": revision.of_systems(plan.cases)}
+    return {"machine": machine.record(), "git": machine.git_revision(), **used}
 
 
 def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -128,4 +129,5 @@ def keep_machines(folder: Folder, records: Mapping[str, Any]) -> None:
 def describe(case: Case) -> str:
     """Return a short description of a case."""
     clients = f", {case.clients} clients" if case.clients > 1 else ""
-    return f"{case.system} over {case.target or case.transport}, {case.payload_bytes} B{clients}"
+    source = f" of {case.source}" if case.source else ""
+    return f"{case.system}{source} over {case.target or case.transport}, {case.payload_bytes} B{clients}"

@@ -102,7 +102,7 @@ def _measure(case: Case, window_s: float, seed: int, routers: Routers, far_ahead
 def specified(case: Case, window_s: float, seed: int, routers: Routers, far_ahead_ns: int = FAR_AHEAD_NS[0]) -> "Start":
     """Return the specification of a start; what it needs beside its own processes is there then."""
     hosts = routers.hosts(case)
-    environment, *_ = [host.prepare(case.system) for host in hosts.all()]  # the server's host comes first
+    environment, *_ = [host.prepare(case.system, case.source) for host in hosts.all()]  # the server's host comes first
     texts = routers.credentials(case)
     return Start(case, seed, window_s, routers.of(case), environment, texts, hosts, far_ahead_ns)
 

@@ -37,7 +37,8 @@ class Case:
     a client process has under way, beside the others of ``payload_bytes``; 0: there is none. ``p99_bytes``: sizes are
     log-normal, with the median ``payload_bytes`` and this p99; 0: all are equal. ``hosts``: the scheduler of the
     machines that take part, and the roles asked for (``bench.plan.hosts``); or network namespaces of this machine
-    (``bench.plan.namespaces``); {}: this machine.
+    (``bench.plan.namespaces``); {}: this machine. ``source``: whose files the system is imported from, as NAME@HASH
+    (``bench.process.sources``); "": this installation's.
     """
 
     system: str
@@ -66,6 +67,7 @@ class Case:
     large_bytes: int = 0
     p99_bytes: int = 0
     hosts: dict[str, Any] = field(default_factory=dict)
+    source: str = ""
 
     @property
     def is_paced(self) -> bool:

@@ -17,7 +17,7 @@ import psutil
 
 from bench import paths
 from bench.errors import SystemFailedError
-from bench.process import cpu_clocks
+from bench.process import cpu_clocks, sources
 from bench.process.channel import Adopted, ControlMessage, Failed, Kind, Listening, Reader
 from bench.process.meters import family
 from bench.process.pipes import Process, python, with_package
@@ -141,7 +141,7 @@ class Child(Process, ChildHandle):
             python(module),
             stderr=self._log,
             process_group=0,  # Ctrl-C is for the parent; not a session: Linux schedules those apart, at 1-2 us a call
-            env=with_package(_PACKAGE),
+            env=sources.environment(with_package(_PACKAGE), getattr(getattr(spec, "case", None), "source", "")),
         )
         self.send(spec)
 

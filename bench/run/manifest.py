@@ -83,6 +83,7 @@ CASE = _record(
         "sessions": list[tuple[Count, Count]],
         "message": Text,
         "content": str,
+        "source": Annotated[str, Meta(pattern=r"\A[\w.+/~^@-]*\Z", max_length=200)],
         "hosts": _Hosts,
     },
 )
@@ -172,3 +173,4 @@ class _Manifest(Struct):
     collected: list[Text] = []
     parameters: dict[str, Any] = {}
     hosts: dict[str, _Machine] = {}
+    sources: dict[str, Text] = {}

@@ -16,10 +16,12 @@ from typing import Any, cast
 
 from bench.contract import GROUPS, System
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
+from bench.process import sources
 
 FOLDERS = "ROUNDTRIP_SYSTEMS"  # the variable that names further folders
 OWN = [folder for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
 __path__ += OWN
+__path__[:0] = [folder for folder in [os.environ.get(sources.SYSTEMS)] if folder]
 
 
 def _files() -> dict[str, str]:

@@ -25,7 +25,7 @@ COMPARED = (
     "clients",
     "callers",
     "engine",
-    *("message", "calls_per_connection", "outstanding"),
+    *("message", "calls_per_connection", "outstanding", "source"),
 )  # parts of a case as typed
 _ALL_PRESENT = ContextVar("all systems count as present", default=False)
 

@@ -29,14 +29,17 @@ from bench.plan.case import (
 from bench.plan.placement import PLACEMENTS
 from bench.plan.retry_policy import RetryPolicy
 from bench.text import quoted
-from bench.validation import connection_use, message_support, reply_streams
+from bench.validation import connection_use, message_support, reply_streams, sources
 
 
 def checked(case: Case) -> Case:
     """Return the case with all of its system's options; UsageError for a combination that cannot be measured.
 
-    NotInstalledError if the system's library, or the program that makes the calls, is missing.
+    NotInstalledError if the system's library, or the program that makes the calls, is missing. Where the case has a
+    source, an interpreter that imports from there checks it.
     """
+    if case.source:
+        return sources.checked(case)
     case = _of_kinds(case)
     hosts.check(case)
     provided = systems.constant(case.system, "TRANSPORTS")

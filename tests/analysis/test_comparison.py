@@ -10,11 +10,22 @@ import pytest
 from handmade import handmade, reference
 
 from bench.analysis import budget, verdicts
-from bench.analysis.comparison import DIFFERENT, SAME, UNKNOWN, aa_ratio, at_once, compare, compare_cases, effect, judge
+from bench.analysis.comparison import (
+    DIFFERENT,
+    SAME,
+    UNKNOWN,
+    Comparison,
+    aa_ratio,
+    at_once,
+    compare,
+    compare_cases,
+    effect,
+    judge,
+)
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
 from bench.run.frames import Run
-from bench.stats import variance
+from bench.stats import intervals, variance
 from bench.validation.estimate import expected_s
 
 ONE = [Case("zeromq", "ipc")]
@@ -125,6 +136,67 @@ def test_the_command_is_for_people_and_for_machines(command):
     told = json.loads(failed.stdout)
     assert told["a"] == a.id and {one["verdict"] for one in told["comparisons"]} >= {DIFFERENT}
     assert command("compare", a.id, a.id).returncode == 2
+
+
+def of(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case="mine ipc"):
+    """Return a comparison with an interval of that half width."""
+    low, high, better = ratio / (1 + half), ratio * (1 + half), quantity == "calls per second"
+    verdict = judge(low, high, 0.05, floor)
+    return Comparison(case, quantity, ratio, low, high, verdict, floor, 0, True, better, 0.01, 0.013, 6)
+
+
+@pytest.mark.parametrize(
+    ("one", "at_most", "fails", "words"),
+    [
+        (of(ratio=1.05), "3%", True, "at least 4%"),
+        (of(ratio=1.05), "5%", False, "not excluded by the interval: mine ipc (p50 RTT, up to 6%)"),
+        (of(ratio=1.01), "3%", False, "all intervals end below it"),
+        (of(ratio=1.012), "0", True, "at least 0.2%"),
+        (of(ratio=1.05, floor=0.06), "1%", False, "up to"),  # no more than the case differs from itself
+        (of("calls per second", 1 / 1.05), "3%", True, "calls per second, at least 4%"),
+        (of("calls per second", 1.05), "3%", False, "all intervals end below it"),
+        (of(ratio=math.nan), "3%", False, "not excluded by the interval: mine ipc (p50 RTT)"),
+    ],
+)
+def test_a_limit_is_exceeded_where_the_whole_interval_is_beyond_it(one, at_most, fails, words):
+    text, failed = verdicts.verdict_text([one], at_most)
+    assert failed == fails and words in text
+    assert verdicts.verdict_text([one], at_most, not_judged=[one.case])[1] is False
+
+
+def test_the_slow_down_that_is_found_is_the_limit_and_the_detectable_difference():
+    assert verdicts.findable(of(), "2%") == pytest.approx(1.02 * 1.013 - 1)
+
+
+def test_a_limit_finds_a_true_five_per_cent_and_accepts_equal_builds():
+    def shown(ratio, seed):
+        logs = math.log(ratio) + np.random.default_rng(seed).normal(0, 0.03, (2, 50))  # as a noisy machine's blocks
+        found, itself = (intervals.paired_shift(row).exp() for row in (logs[0], logs[1] - math.log(ratio)))
+        floor = math.expm1(abs(math.log(itself.middle)))
+        verdict = judge(found.low, found.high, 0.05, floor)
+        one = dataclasses.replace(of(), ratio=found.middle, low=found.low, high=found.high, verdict=verdict)
+        return verdicts.verdict_text([one], "3%")[1]
+
+    assert sum(shown(1.05, seed) for seed in range(100)) >= 90
+    assert sum(shown(1.0, seed) for seed in range(100)) <= 5
+
+
+def test_baselines_are_compared_and_not_judged_unless_nothing_else_was_measured(command):
+    pair = [*ONE, Case("sockets", "ipc")]
+    a, b = handmade(pair, [100, 20]), handmade(pair, [100, 40])
+    finished = command("compare", a.id, b.id, "--at-most", "5%", "--quantity", "p50")
+    assert finished.returncode == 0 and "sockets ipc, p50 RTT: B is 2.00x" in finished.stdout
+    assert "calls per second:" not in finished.stdout
+    alone = [handmade([Case("sockets", "ipc")], [level]) for level in (20, 40)]
+    assert command("compare", alone[0].id, alone[1].id, "--at-most", "5%").returncode == 3
+    assert command("compare", a.id, b.id, "--quantity", "p51").returncode == 2
+
+
+def test_the_sources_of_two_runs_that_differ_are_said():
+    a, b = handmade(ONE, [100]), handmade(ONE, [100])
+    a.manifest["sources"], b.manifest["sources"] = {"zeromq": "12ab", "nng": "1"}, {"zeromq": "34cd", "sockets": "2"}
+    assert "the source of zeromq: 12ab, 34cd" in verdicts.differences(a, b)
+    assert not any("nng" in line or "sockets" in line for line in verdicts.differences(a, b))
 
 
 def test_many_cases_at_once_take_more_to_be_different():

@@ -84,9 +84,13 @@ class Host:
     network = kernel_counters.NETWORK
     is_remote = False
 
-    def prepare(self, system: str) -> str:
-        """Make what a system needs here; return the folder of its own environment, or ""."""
-        systems.prepare(system)
+    def prepare(self, system: str, source: str = "") -> str:
+        """Make what a system needs here; return the folder of its own environment, or "".
+
+        What that of a ``source`` needs was made where its case was checked.
+        """
+        if not source:
+            systems.prepare(system)
         return systems.environment(system)
 
     def spawn(self, name: str, module: str, spec: ControlMessage) -> ChildHandle:

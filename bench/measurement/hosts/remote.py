@@ -315,7 +315,7 @@ class RemoteHost(Host):
 
     # What a start asks of a host --------------------------------------------------------------------------------
 
-    def prepare(self, system: str) -> str:
+    def prepare(self, system: str, source: str = "") -> str:
         """Make what a system needs there; return the folder of its own environment, or ""."""
         if system not in self._prepared:
             self._prepared[system] = str(self.call("prepare", system))

@@ -1,0 +1,140 @@
+"""``bench compare BASE HEAD`` of two states of somebody's files: both measured now, taking turns in slices."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from tqdm import tqdm
+
+from bench import paths
+from bench.analysis import budget, checks, trust_card, verdicts
+from bench.analysis.comparison import Comparison
+from bench.apps import revisions
+from bench.errors import UsageError
+from bench.experiments import registry
+from bench.experiments.compare import findings
+from bench.experiments.compare.text import turns
+from bench.measurement import runner
+from bench.plan import parameters as params
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.process.sources import Source
+from bench.run import stored
+from bench.run.frames import Run
+from bench.validation import estimate
+from bench.validation.cases import COMPARED
+from bench.validation.sources import taking_part
+
+OF_THE_PLAN = ("placement", "payload_bytes")  # parts of a case that are parameters of the plan, too
+MADE_HERE = ("a", "b", "source", "system", "transport", "hosts", "predictions")  # of what -p could set otherwise
+
+
+def compared(
+    base: str,
+    head: str,
+    asked: Sequence[str],
+    transport: str | None,
+    given: Mapping[str, str],
+    folders: Sequence[str],
+    quantities: str,
+    at_most: str | None,
+    as_json: bool,
+    say: Callable[[str], None],
+) -> tuple[str, bool]:
+    """Measure systems of two states; return the verdicts as lines or JSON, and whether a limit was exceeded.
+
+    asked: systems; those in both if there are none. given: parts of the case or of the plan, as ``-p`` has them.
+    folders: from which the systems import, inside the states. ``say`` gets lines while it measures.
+    """
+    if at_most is not None:
+        verdicts.share(at_most)
+    verdicts.of_quantities([], quantities)
+    for name in MADE_HERE:
+        if name in given:
+            raise UsageError(f"-p {name} is not for two revisions or folders: python -m bench compare --help")
+    with revisions.opened(base, head, folders, say) as (first, second), taking_part(second, first):
+        names = revisions.systems_of(first, second, asked, say)
+        made = [_plan(name, transport, given, first, second) for name in names]
+        runs = [_measured(plan, given, say) for plan in made]
+    return _told(runs, quantities, at_most, as_json)
+
+
+def _plan(system: str, transport: str | None, given: Mapping[str, str], base: Source, head: Source) -> Plan:
+    """Return the plan of compare.ipynb: the system from BASE, again, and from HEAD."""
+    own = {name: value for name, value in given.items() if name in COMPARED and name not in OF_THE_PLAN}
+    rest = {name: value for name, value in given.items() if name not in own}
+    for name in ("budget_s", "resume"):
+        rest.pop(name, None)
+    case = {"system": system} | ({"transport": transport} if transport else {}) | own
+    a, b = ({**case, "source": source.label} for source in (base, head))
+    return registry.plan("compare", a=a, b=b, **rest)
+
+
+def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) -> Run:
+    """Measure a plan; return its run, whose manifest holds the checks."""
+    began, case = time.monotonic(), plan.cases[findings.A]
+    is_resumed = params.flag(given.get("resume", False), "resume")
+    if "budget_s" in given:
+        begun = budget.begun(plan, given["budget_s"]) if is_resumed else None
+        plan = begun or budget.spend(plan, given["budget_s"], lambda pilot: Run(runner.run(pilot)), say)
+    estimate.refuse_too_long(plan)
+    say(f"{case.system} over {case.transport}: {estimate.described(plan)}")
+    with tqdm(total=plan.all_starts, unit="start", leave=False, disable=not sys.stderr.isatty()) as bar:
+        unfinished = stored.unfinished(plan) if is_resumed else None
+
+        def step(case: Case) -> None:
+            bar.update()
+
+        run = Run(runner.run(plan, unfinished, step))
+    run.folder.update(checks=[outcome.as_dict() for outcome in checks.check(run)])
+    say(f"It took {time.monotonic() - began:.0f} s. Stored in {paths.shown(run.folder.path)}")
+    say(f"Drawn by: python -m bench run compare -p source {run.id}")
+    return run
+
+
+def _told(runs: Sequence[Run], quantities: str, at_most: str | None, as_json: bool) -> tuple[str, bool]:
+    """Return what the runs show, and whether a limit was exceeded."""
+    found = [_found(run, quantities) for run in runs]
+    names = [run.plan.cases[findings.A].system for run in runs]
+    has_others = not set(names) <= set(verdicts.BASELINES)
+    not_judged = [
+        comparison.case
+        for name, of_run in zip(names, found, strict=True)
+        for comparison in of_run
+        if has_others and name in verdicts.BASELINES
+    ]
+    closing, failed = verdicts.verdict_text(list(chain(*found)), at_most, not_judged)
+    if as_json:
+        parts = [_record(run, of_run) for run, of_run in zip(runs, found, strict=True)]
+        return json.dumps({"runs": parts, "at_most": at_most, "closing": closing, "failed": failed}, indent=1), failed
+    blocks = ["\n".join(_lines(run, of_run, at_most)) for run, of_run in zip(runs, found, strict=True)]
+    return "\n\n".join([*blocks, closing]), failed
+
+
+def _found(run: Run, quantities: str) -> list[Comparison]:
+    """Return the comparisons of B with A, which are named once, above them."""
+    case = run.plan.cases[findings.A]
+    of_quantities = verdicts.of_quantities(findings.pairs(run)["B"], quantities)
+    return [replace(comparison, case=f"{case.system} {case.transport}") for comparison in of_quantities]
+
+
+def _record(run: Run, found: Sequence[Comparison]) -> dict[str, Any]:
+    a, b = (run.plan.cases[case].source for case in (findings.A, findings.B))
+    return {"run": run.id, "a": a, "b": b, "comparisons": [verdicts.record(comparison) for comparison in found]}
+
+
+def _lines(run: Run, found: Sequence[Comparison], at_most: str | None) -> list[str]:
+    """Return the sources, the verdicts with the A/A ratio, how much they rest on, and what can be found."""
+    tally = trust_card.tally(checks.check(run))
+    lines = [f"{name}  {run.labels[case]}" for name, case in (("A", findings.A), ("B", findings.B))]
+    lines += [str(comparison) for comparison in found]
+    lines += verdicts.left_out(run, (findings.A, findings.B))
+    lines += [f"{turns(run)} Trust card: {tally.passed} of {tally.judged} checks PASS."]
+    if at_most is not None:
+        able = ", ".join(f"{verdicts.findable(one, at_most):.1%} in {one.quantity}" for one in found)
+        lines += [f"A slow-down is shown to exceed {at_most} in 4 of 5 tries from: {able}"]
+    return [*lines, budget.resolution(run, list(found))]
