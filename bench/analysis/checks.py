@@ -23,6 +23,7 @@ from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.resources import full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED, Case
+from bench.run import start_values
 from bench.run.frames import Run, column, number_of, once
 from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
@@ -162,7 +163,10 @@ def rate(run: Run) -> Check:
     if starts.empty:
         return Check("rate", NOTHING, "no closed loop whose server counted its calls")
     longest_s = run.stored_samples.groupby("start")["rtt_ns"].max().reindex(starts.index) / 1e9
-    apart = (starts["server_calls"] / (starts["rate_per_s"] * starts["window_s"]) - 1).abs()
+    rates = pd.Series(start_values.call_rates(run.stored_samples), dtype=float).reindex(
+        starts.index
+    )  # of whole windows
+    apart = (starts["server_calls"] / (rates * starts["window_s"]) - 1).abs()
     off = (apart - longest_s / starts["window_s"]).clip(lower=0).groupby(starts["case"]).median()
     worst = number_of(off.idxmax())
     finding = f"the server's count and rate x window agree within {off.max():.1%} beside the longest call of each start"
@@ -326,7 +330,9 @@ def settled(run: Run) -> Check:
     cases = [case for case in sampled_cases(run) if not stationarity.is_unsteady_by_plan(run.case(case))]
     if not cases:
         return Check("settled", NOTHING, "no windows of calls whose level should be the same")
-    finding = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s; after it "
+    of_cases = run.ledger[run.ledger["case"].isin(cases)]
+    whole = " (not from the CPU time per call)" if (of_cases["cpu_from_ns"] == 0).any() else ""
+    finding = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s{whole}; after it "
     levels = {case: stationarity.levels(run, case, len(cases)) for case in cases}
     moved = {run.labels[case]: of_case for case, of_case in levels.items() if of_case.drift or of_case.step}
     if moved:

@@ -64,7 +64,8 @@ class Meter:
     """CPU time, context switches and garbage collections of this process in the window.
 
     The server thread's CPU time is reported separately. Children count with all that they used once they have ended;
-    those in ``pids`` count while they live.
+    those in ``pids`` count while they live. began_ns: the CPU clocks of those that lived as the window began, which
+    others can read, too.
     """
 
     def __init__(self, server_thread: ServerThread | None, pids: Sequence[int] = ()) -> None:
@@ -72,15 +73,16 @@ class Meter:
         self._pids = pids
         self._collections = self._collected()
         self._voluntary, self._involuntary = self._switches()
-        self._server_ns, self._process_ns = self._server(), self._process()
+        self.start()
 
     def start(self) -> None:
         """Read the CPU clocks at the first edge of the window."""
-        self._server_ns, self._process_ns = self._server(), self._process()
+        self._server_ns, ended_ns, self.began_ns = self._server(), self._ended(), self._living()
+        self._process_ns = ended_ns + self.began_ns
 
     def stop(self) -> dict[str, Any]:
         """Return the resources used since ``start``; the server's part is None if it has its own process."""
-        process_ns = self._process() - self._process_ns
+        process_ns = self._living() + self._ended() - self._process_ns
         voluntary, involuntary = self._switches()
         server_ns = self._server() - self._server_ns if self._server_thread else None
         return {
@@ -91,10 +93,13 @@ class Meter:
             "gc_collections": self._collected() - self._collections,
         }
 
-    def _process(self) -> int:
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        ended_ns = int((ended.ru_utime + ended.ru_stime) * 1e9)
-        return time.process_time_ns() + ended_ns + cpu_clocks.total_ns(self._pids)
+    def _living(self) -> int:
+        return time.process_time_ns() + cpu_clocks.total_ns(self._pids)
+
+    @staticmethod
+    def _ended() -> int:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return int((used.ru_utime + used.ru_stime) * 1e9)
 
     def _switches(self) -> tuple[int, int]:
         usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -235,6 +240,7 @@ def measure(channel: Channel, spec: ClientSpec) -> None:
     blobs = [*report.times, *((marks.times, marks.messages) if marks else ())]
     counted = server_thread.echo.count().count if server_thread and not marks and server_thread.is_alive() else None
     reported = {name: value for name, value in vars(report).items() if name != "times"}
+    used["cpu_began_ns"] = meter.began_ns
     channel.send(Done(**used, **reported, blobs=blobs, counted=counted, late_ns=late_ns))
     channel.receive(Close)
     load.close()

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from bench import credentials, systems
+from bench import credentials, stats, systems
 from bench.errors import SystemFailedError
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import LOCAL, Assignment, Host, HostWindow, WindowMeter, bound, clocks_of
@@ -318,7 +318,10 @@ class Start:
         return tuple((host, pids_of[id(host)]) for host in self.hosts.all())
 
     def run_window(self, spawned: Spawned, prepared: Prepared) -> Window:
-        """Let all clients go at one instant and wait until they are done; read CPU clocks at both edges."""
+        """Let all clients go at one instant and wait until they are done.
+
+        CPU clocks are read at both edges, as the warm-up ends, and about every 0.2 s after it.
+        """
         hosts = [host for host, _ in prepared.pids]
         before = clocks_of(hosts)
         utc = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -336,7 +339,8 @@ class Start:
         for host, client in zip(self.of_clients, spawned.clients, strict=True):
             at_ns = go_of[id(host)]
             client.send(Go(at_ns=at_ns, until_ns=at_ns + int(self.window_s * 1e9)))
-        done, arrived = self._wait(spawned, meters)
+        warmed_up_ns = now_ns + ahead_ns + stats.warm_up_ns(self.window_s)
+        done, arrived = self._wait(spawned, meters, warmed_up_ns)
         for meter in meters:
             meter.end()
         metered = [meter.stop() for meter in meters]
@@ -352,8 +356,13 @@ class Start:
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
         return Window(utc, go_of[id(self.hosts.server)], go_ns, fetch(spawned.clients, done), arrived, windows)
 
-    def _wait(self, spawned: Spawned, meters: Sequence[WindowMeter]) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
-        """Wait for the end of the load; of a stream, until everything sent has been received."""
+    def _wait(
+        self, spawned: Spawned, meters: Sequence[WindowMeter], warmed_up_ns: int
+    ) -> tuple[tuple[Done, ...], tuple[Arrived, ...]]:
+        """Wait for the end of the load; of a stream, until everything sent has been received.
+
+        warmed_up_ns: when the meters are to be read first.
+        """
         limit_s = 1.2 * self.window_s + PATIENCE_S + 10 * sessions_s(self.case) + 2 * self.case.stream_s
         from_clients = partial(collect, wanted=spawned.clients, deadline_s=limit_s, others=spawned.watched)
         arrived: list[Arrived] = []
@@ -362,12 +371,13 @@ class Start:
             for meter in meters:
                 meter.tick()
 
+        first_tick_s = (warmed_up_ns - time.perf_counter_ns()) / 1e9
         if self.is_stream and spawned.server:
-            from_clients(Sent, tick=tick)
+            from_clients(Sent, tick=tick, first_tick_s=first_tick_s)
             arrived = collect(Arrived, spawned.server, limit_s, spawned.clients, tick)
             for client in spawned.clients:
                 client.send(Proceed())
-        return tuple(from_clients(Done, tick=tick)), tuple(arrived)
+        return tuple(from_clients(Done, tick=tick, first_tick_s=first_tick_s)), tuple(arrived)
 
     def record(self, spawned: Spawned, prepared: Prepared, window: Window) -> StartRecord:
         """Return what the window measured; the server is asked for its count first."""
@@ -400,10 +410,29 @@ class Start:
                 "cpu_percent": percent,
                 "rss_bytes": rss,
                 "host": None if self.hosts.is_here else measured.host.name,
+                "cpu_ns": max(0, clocks_ns - began[role])
+                if t_ns > measured.go_ns and clocks_ns and role in began
+                else None,
             }
             for measured in window.metered
-            for role, t_ns, percent, rss in measured.metered.rows
+            for began in (self._clocks_at_go(measured, window.done),)
+            for role, t_ns, percent, rss, clocks_ns in measured.metered.rows
         ]
+
+    def _clocks_at_go(self, measured: HostWindow, done: Sequence[Done]) -> dict[str, int]:
+        """Return the CPU clocks of each role on a host as the window began; a role that is not known is left out.
+
+        Clients wait for *go*, the last moment by spinning, and report what their clocks were then. The others have
+        nothing to do, so theirs are those of the last reading before it.
+        """
+        began = {role: clocks_ns for role, t_ns, *_, clocks_ns in measured.metered.rows if t_ns <= measured.go_ns}
+        of_clients = [
+            report.cpu_began_ns for host, report in zip(self.of_clients, done, strict=True) if host is measured.host
+        ]
+        began |= dict.fromkeys(
+            ("client", "client+server"), None if None in of_clients else sum(filter(None, of_clients))
+        )
+        return {role: clocks_ns for role, clocks_ns in began.items() if clocks_ns is not None}
 
     def _ask(self, spawned: Spawned) -> Counted | None:
         """Return what the server has counted so far; None if it cannot be asked."""

@@ -202,6 +202,7 @@ def collect(
     deadline_s: float,
     others: Sequence[ChildHandle] = (),
     tick: Callable[[], None] = lambda: None,
+    first_tick_s: float = TICK_S,
 ) -> list[Kind]:
     """Wait until each wanted child has sent a message of this kind; return the messages in that order.
 
@@ -209,11 +210,11 @@ def collect(
     KeyboardInterrupt when ``until`` says so. The deadline is for one that hangs: it is moved, up to ``LONGEST`` times
     as late, while the wanted children still use CPU time, of which a busy machine gives them little, and while the
     machine is crowded: what they wait for may be starved, though they are not.
-    ``tick`` is called about every 0.2 s meanwhile.
+    ``tick`` is called about every 0.2 s meanwhile, first after ``first_tick_s``.
     """
     got: dict[ChildHandle, Kind] = {}
     began = time.monotonic()
-    end, next_tick, used_s = began + deadline_s, began + TICK_S, -math.inf
+    end, next_tick, used_s = began + deadline_s, began + first_tick_s, -math.inf
     with selectors.DefaultSelector() as selector:
         for child in {*wanted, *others}:
             selector.register(child, selectors.EVENT_READ, child)

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import psutil
 
 from bench.plan.placement import allowed
-from bench.process.cpu_clocks import threads
+from bench.process.cpu_clocks import threads, total_ns
+
+LoadRow = tuple[str, int, float | None, int, int | None]  # see LoadMeter.tick
 
 
 def family(pid: int) -> list[int]:
@@ -47,19 +49,25 @@ class LoadMeter:
     def __init__(self, roles: Mapping[str, list[int]]) -> None:
         self._roles = {role: list(_running(pids)) for role, pids in roles.items()}
         self._last: dict[str, tuple[int, float]] = {}
-        self.rows: list[tuple[str, int, float | None, int]] = []
+        self._incomplete: set[str] = set()
+        self.rows: list[LoadRow] = []
 
     def tick(self) -> None:
-        """Record one row per role: role, ``perf_counter_ns``, CPU % since the row before, RSS in bytes."""
+        """Record one row per role: role, ``perf_counter_ns``, CPU % since the row before, RSS in bytes, CPU clocks.
+
+        These, in ns and exact, are the sum over the role's processes; None once one of them has ended.
+        """
         for role, processes in self._roles.items():
             with contextlib.suppress(psutil.NoSuchProcess):
                 self._read(role, processes)
 
     def _read(self, role: str, processes: list[psutil.Process]) -> None:
         now, cpu_s, rss = time.perf_counter_ns(), 0.0, 0
+        clocks_ns = total_ns(process.pid for process in processes)  # first: what follows takes longer
         if any(has_ended(process.pid) for process in processes):
             processes[:] = [process for process in processes if not has_ended(process.pid)]
             self._last.pop(role, None)  # its CPU time is gone from the sum
+            self._incomplete.add(role)
         for process in processes:
             with process.oneshot():
                 times = process.cpu_times()
@@ -71,8 +79,8 @@ class LoadMeter:
             if now - then > 100_000_000:  # psutil's CPU times tick at 10 ms: nothing to be said of less
                 percent = 100 * (cpu_s - cpu_then) / ((now - then) / 1e9)
         self._last[role] = now, cpu_s
-        self.rows.append((role, now, percent, rss))
+        self.rows.append((role, now, percent, rss, None if role in self._incomplete else clocks_ns))
 
     def peak_rss(self, role: str) -> int | None:
         """Return the largest memory seen for a role, in bytes."""
-        return max((rss for name, _, _, rss in self.rows if name == role), default=None)
+        return max((rss for name, _, _, rss, _ in self.rows if name == role), default=None)

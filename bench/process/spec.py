@@ -163,9 +163,9 @@ class Done(ControlMessage):
 
     Fields of the same name are those of ``bench.contract.LoadReport``. blobs: its ``times``; of a server thread's
     stream the receiver's marks too. sessions: each as ``bench.child.session.Session``. client_cpu_ns and the like: of
-    this process in the window. server_cpu_ns: of the server's thread in it, or None. counted: requests that this thread
-    answered. is_held: whether its host holds ``blobs`` until the window is over. late_ns: how long after the instant
-    *go* the order to go arrived; 0 if in time.
+    this process in the window. server_cpu_ns: of the server's thread in it, or None. cpu_began_ns: its CPU clock as the
+    window began, as its host reads it. counted: requests that this thread answered. is_held: whether its host holds
+    ``blobs`` until the window is over. late_ns: how long after the instant *go* the order to go arrived; 0 if in time.
     """
 
     client_cpu_ns: int
@@ -184,6 +184,7 @@ class Done(ControlMessage):
     codec: Mapping[str, float] = {}
     is_held: bool = False
     late_ns: int = 0
+    cpu_began_ns: int | None = None
 
 
 class Closed(ControlMessage):

@@ -114,9 +114,7 @@ class Run(Tables):
         frame = self.stored_samples.copy(deep=False)
         row = self.ledger.index.searchsorted(frame["start"])  # of each call
         frame["case"] = self.ledger["case"].to_numpy()[row]
-        frame["warm"] = frame["t_send_ns"].to_numpy() >= self.ledger["warm_up_ns"].to_numpy()[row]
-        last = ~frame["start"].duplicated(keep="last")  # a start of one slow call has no other
-        frame["warm"] |= last & ~frame.groupby("start")["warm"].transform("any")
+        frame["warm"] = start_values.is_warm(frame, self.ledger["warm_up_ns"])
         if len(self.stored_slices):
             frame["slice"] = slices.number_of_calls(frame, self.stored_slices)
             in_slices = frame["slice"] >= 0
@@ -238,15 +236,16 @@ class Run(Tables):
         DataError for a run without any complete start.
         """
         frame = self.stored_ledger.copy()
-        start_values.add_use_of_cpus(frame, int(self.manifest["machine"]["cpus_allowed"]), self.reports)
-        loading = self.hosts[self.hosts["clients"] > 0]
-        busiest = self.shares(loading, frame["window_s"]).groupby(loading["start"]).max()
-        frame.loc[busiest.index, "client_cpu_share"] = busiest
         cases = frame["case"].map(self.case)
         frame["warm_up_ns"] = start_values.warm_up_ns(frame, cases, self.stored_samples, self.settlings)
         rounds = self.stored_slices[self.stored_slices["round"] > slicing.WARM_UP]
         begun = rounds.groupby("start")["begin_ns"].min()
         frame.loc[begun.index, "warm_up_ns"] = begun
+        used = start_values.warm_use(frame, self.load, self.stored_samples, self.marks, self.stored_slices)
+        start_values.add_use_of_cpus(frame, used, int(self.manifest["machine"]["cpus_allowed"]), self.reports)
+        loading = self.hosts[self.hosts["clients"] > 0]
+        busiest = self.shares(loading, frame["window_s"]).groupby(loading["start"]).max()
+        frame.loc[busiest.index, "client_cpu_share"] = busiest
         return frame
 
     def shares(self, hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> "pd.Series[float]":
@@ -277,10 +276,14 @@ class Run(Tables):
         frame["mean_rtt_us"] = self.means_us("rtt")
         opening = self.samples[self.samples["warm"] & self.samples["opens"]]
         frame["p50_first_us"] = ((opening["open_ns"] + opening["rtt_ns"]) / 1e3).groupby(opening["start"]).median()
-        rates = start_values.call_rates(self.stored_samples) | start_values.stream_rates(self.marks, "server")
+        marks = start_values.warm_marks(self.marks, frame["warm_up_ns"])
+        rates = start_values.call_rates(self.samples[self.samples["warm"]]) | start_values.stream_rates(marks, "server")
+        if len(self.stored_slices):
+            rounds = self.slices[self.slices["round"] > slicing.WARM_UP]
+            rates |= rounds.groupby("start")["rate_per_s"].mean().to_dict()
         frame["rate_per_s"] = pd.Series(rates, dtype=float)
         start_values.fill_in_reported(frame, self.reports)
-        frame["send_rate_per_s"] = pd.Series(start_values.stream_rates(self.marks, "client"), dtype=float)
+        frame["send_rate_per_s"] = pd.Series(start_values.stream_rates(marks, "client"), dtype=float)
         size = frame["payload_bytes"]
         if (frame["load"] == reply_streams.LOAD).any():
             added = reply_streams.quantiles(self.ledger, self.streams, self.replies)

@@ -80,6 +80,7 @@ LOAD = _schema(
         _field("cpu_percent", pa.float64(), "%", "CPU load since the row before; 100 is one CPU"),
         _field("rss_bytes", pa.int64(), "B", "resident memory"),
         _field("host", pa.string(), "", "name of the host, as in the table hosts; null: this machine, the only one"),
+        _field("cpu_ns", pa.int64(), "ns", "CPU time since go, by exact clocks; null: not known, or not in a window"),
     ],
 )
 

@@ -1,11 +1,17 @@
-"""Values of each start, from the frames of a run: warm-up, use of CPUs, rates, pacing of open loads."""
+"""Values of each start, from the frames of a run: warm-up, use of CPUs, rates, pacing of open loads.
+
+One rule for the warm-up: quantiles, means, rates and CPU time per call of a start describe the same calls, those after
+the cut. Where that cannot be, the CPU time is that of the whole window, and ``cpu_from_ns`` says so: see ``warm_use``.
+"""
 
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
 from bench import stats
 from bench.contract import PACING
+from bench.plan import slicing
 from bench.plan.case import Case
 from bench.stats import steady_state
 
@@ -44,28 +50,92 @@ def warm_up_ns(
 
 
 def _detected_ns(starts: pd.DataFrame, samples: pd.DataFrame, settled: dict[int, steady_state.Settling]) -> int:
-    """Return when the last case has warmed up, at most half a window after *go*: one cut for all starts.
+    """Return when the last case has reached its level, at most half a window after *go*: one cut for all starts.
 
-    A case warms up if at least half of its starts do; a step in a single start is attributed to the machine.
+    A case begins more slowly, or faster, if at least half of its starts do so; a step in a single start is attributed
+    to the machine. An open load that is faster at first fills a queue: that is overload, and no warm-up.
     """
     latest_ns, sent = 0, samples["t_send_ns"].to_numpy()
     for _, rows in starts.groupby("case"):
-        warming = [start for start in rows.index if start in settled and settled[start].label == steady_state.WARM_UP]
-        if 2 * len(warming) >= len(rows):
-            cuts = samples["start"].searchsorted(warming) + [settled[start].cut for start in warming]
-            latest_ns = max([latest_ns, *sent[cuts]])
+        is_closed = (rows["load"] == "closed").all()
+        for label in (steady_state.WARM_UP, *([steady_state.SLOW_DOWN] if is_closed else [])):
+            changing = [start for start in rows.index if start in settled and settled[start].label == label]
+            if 2 * len(changing) >= len(rows):
+                cuts = samples["start"].searchsorted(changing) + [settled[start].cut for start in changing]
+                latest_ns = max([latest_ns, *sent[cuts]])
     return min(int(latest_ns), int(starts["window_s"].min() * 0.5e9)) if len(starts) else 0
 
 
-def add_use_of_cpus(ledger: pd.DataFrame, cpus_allowed: int, reports: pd.DataFrame) -> None:
+def is_warm(samples: pd.DataFrame, warm_up_ns: "pd.Series[int]") -> "pd.Series[bool]":
+    """Return which calls were sent after the warm-up of their start; of a start without any the last one.
+
+    warm_up_ns: by start.
+    """
+    row = warm_up_ns.index.searchsorted(samples["start"])  # of each call
+    warm = samples["t_send_ns"] >= warm_up_ns.to_numpy()[row]
+    last = ~samples["start"].duplicated(keep="last")  # a start of one slow call has no other
+    return warm | (last & ~warm.groupby(samples["start"]).transform("any"))
+
+
+def warm_marks(marks: pd.DataFrame, warm_up_ns: "pd.Series[int]") -> pd.DataFrame:
+    """Return the marks of one-way streams after the warm-up, all those of an end that has fewer than two."""
+    warm = marks["t_ns"] >= warm_up_ns.reindex(marks["start"]).to_numpy()
+    return marks[warm | (warm.groupby([marks["start"], marks["role"]]).transform("sum") < 2)]
+
+
+def warm_use(
+    ledger: pd.DataFrame, load: pd.DataFrame, samples: pd.DataFrame, marks: pd.DataFrame, slices: pd.DataFrame
+) -> pd.DataFrame:
+    """Return ``calls``, ``{role}_cpu_ns``, ``window_ns`` and ``cpu_from_ns``: what each start used for how many calls.
+
+    cpu_from_ns: from when, the end of the warm-up; 0: of the whole window, where the CPU clocks were not read in
+    between (older runs, short windows, a server inside the client) or no calls are stored from which those after the
+    warm-up can be counted. Of a start in slices: of all slices after the warm-up, with the first calls of each.
+    """
+    names = [f"{role}_cpu_ns" for role in ROLES]
+    used = ledger[["calls", *names]].astype(float).assign(window_ns=ledger["window_s"] * 1e9)
+    after = used - _used_before(ledger, load).assign(window_ns=ledger["warm_up_ns"])
+    after["calls"] = is_warm(samples, ledger["warm_up_ns"]).groupby(samples["start"]).sum()
+    for start, rows in marks[marks["role"] == "server"].groupby("start"):
+        before = np.interp(ledger.loc[start, "warm_up_ns"], rows["t_ns"], rows["messages"])
+        after.loc[start, "calls"] = rows["messages"].iloc[-1] - before
+    is_known = (after.notna() | used.isna()).all(axis=1) & (after["calls"] > 0)
+    result = pd.concat([after[is_known], used[~is_known]]).sort_index()
+    result["cpu_from_ns"] = ledger["warm_up_ns"].where(is_known, 0)
+    if len(rounds := slices[slices["round"] > slicing.WARM_UP]):
+        of_rounds = rounds.rename(columns={"length_ns": "window_ns"}).groupby("start")
+        of_rounds = of_rounds[["calls", "window_ns", *names]].sum(min_count=1).join(ledger["warm_up_ns"])
+        of_rounds = of_rounds.rename(columns={"warm_up_ns": "cpu_from_ns"})
+        result.loc[of_rounds.index, of_rounds.columns] = of_rounds
+    return result
+
+
+def _used_before(ledger: pd.DataFrame, load: pd.DataFrame) -> pd.DataFrame:
+    """Return the CPU time of each role in the warm-up of each start, in ns; NaN where it was not read in the window."""
+    before = pd.DataFrame(np.nan, ledger.index, [f"{role}_cpu_ns" for role in ROLES])
+    for (start, role), of_role in load[load["t_ns"] > 0].groupby(["start", "role"]):
+        if role in ROLES:
+            window_ns, until_ns = ledger.loc[start, "window_s"] * 1e9, ledger.loc[start, "warm_up_ns"]
+            of_hosts = [rows for _, rows in of_role.groupby("host", dropna=False)]
+            before.loc[start, f"{role}_cpu_ns"] = sum(
+                np.interp(until_ns, [0, *rows["t_ns"]], [0, *rows["cpu_ns"]])
+                if (rows["t_ns"] < window_ns).any()
+                else np.nan
+                for rows in of_hosts
+            )
+    return before
+
+
+def add_use_of_cpus(ledger: pd.DataFrame, used: pd.DataFrame, cpus_allowed: int, reports: pd.DataFrame) -> None:
     """Add CPU time per call (us), utilization (%), the clients' share of their CPUs, and context switches per call.
 
-    cpus_allowed: CPUs that a role can use that is not pinned. reports: what the clients reported. Spinning until a
-    request is due is part of the clients' utilization, but not of the CPU time per call.
+    used: see ``warm_use``. cpus_allowed: CPUs that a role can use that is not pinned. reports: what the clients
+    reported. Spinning until a request is due is part of the clients' utilization, but not of the CPU time per call.
     """
+    ledger["cpu_from_ns"] = used["cpu_from_ns"]
     for role in ROLES:
-        ledger[f"{role}_cpu_us_per_call"] = ledger[f"{role}_cpu_ns"] / ledger["calls"] / 1e3
-        ledger[f"{role}_cpu_percent"] = ledger[f"{role}_cpu_ns"] / ledger["window_s"] / 1e7
+        ledger[f"{role}_cpu_us_per_call"] = used[f"{role}_cpu_ns"] / used["calls"] / 1e3
+        ledger[f"{role}_cpu_percent"] = 100 * used[f"{role}_cpu_ns"] / used["window_ns"]
     pacing_us = reports[reports["name"] == PACING].groupby("start")["value"].sum()
     ledger["client_cpu_us_per_call"] -= pacing_us.reindex(ledger.index, fill_value=0) / ledger["calls"]
     pinned = ledger["client_cpus"].map(lambda cpus: len(cpus.split(",")) if isinstance(cpus, str) else cpus_allowed)

@@ -20,6 +20,7 @@ from bench.measurement.held_samples import pack
 from bench.measurement.hosts.host import HERE, WindowMeter
 from bench.process.channel import ControlMessage, Reader, encode
 from bench.process.child_process import TICK_S, Child, stop_all
+from bench.process.meters import LoadRow
 from bench.process.spec import ClientSpec, Done
 from bench.text import one_line
 
@@ -29,7 +30,6 @@ PIECE = 1 << 20  # bytes of what a child sends, read at once
 MODULES = "bench.child."  # only these are started
 
 Output = tuple[int, bytes, bool]  # a child's number, what it sent, and whether that was all
-Row = tuple[str, int, float | None, int]
 Order = tuple[str, tuple[Any, ...]]  # a method's name, and what it is called with
 Answer = tuple[Any, BenchError | None]  # what it returned, and the error that it raised instead
 
@@ -46,7 +46,7 @@ class _Ticking:
         while not self._is_over.wait(TICK_S):
             self._meter.tick()
 
-    def stop(self) -> tuple[dict[str, int], list[Row]]:
+    def stop(self) -> tuple[dict[str, int], list[LoadRow]]:
         """Return what was used in the window, and the load."""
         self._is_over.set()
         self._thread.join()
@@ -221,7 +221,7 @@ class Agent:
         """Begin to meter a window; ``pids``: process ids by role."""
         self._meters[number] = _Ticking(HERE.meter(pids))
 
-    def meter_stop(self, number: int) -> tuple[dict[str, int], list[Row]]:
+    def meter_stop(self, number: int) -> tuple[dict[str, int], list[LoadRow]]:
         """Return what was used in the window, and the load over time."""
         return self._meters.pop(number).stop()
 

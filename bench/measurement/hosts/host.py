@@ -27,15 +27,15 @@ MOST, LEAST, IN_ALL = 200, 50, 800  # exchanges with one host's clock, and with 
 class Metered:
     """One host in one window: use by roles other than clients, its kernel's counters, and load by role.
 
-    rows: role, ``perf_counter_ns`` of the host, CPU % since the row before, RSS in bytes.
+    rows: as ``LoadMeter`` records them, by the clock of the host.
     """
 
     used: Mapping[str, int]
-    rows: Sequence[tuple[str, int, float | None, int]]
+    rows: Sequence[meters.LoadRow]
 
     def peak_rss(self, role: str) -> int | None:
         """Return the largest memory seen for a role, in bytes."""
-        return max((rss for name, _, _, rss in self.rows if name == role), default=None)
+        return max((rss for name, _, _, rss, _ in self.rows if name == role), default=None)
 
 
 class WindowMeter:
