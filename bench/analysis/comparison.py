@@ -158,7 +158,7 @@ def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
         if len(logs):
             floor = _floor(run, (case_a, case_b), name)
             chance, spread = intervals.t_test_p(logs), float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0
-            found = intervals.paired_shift(logs).exp()
+            found = intervals.paired_shift(logs, run.confidence).exp()
             comparisons.append(_compared(label, name, found, chance, floor, spread, len(logs), MARGIN, paired=True))
     return comparisons
 
@@ -190,11 +190,12 @@ def _floor(run: Run, cases: tuple[int, int], name: str) -> float:
 def effect(run: Run, base: int, other: int, name: str) -> Interval:
     """Return the ratio of a quantity, case ``other`` over ``base``: the one estimator of every ratio of two cases.
 
-    The Hodges-Lehmann median of the ratios of each block, with its 95 % interval by inverting the signed-rank test;
-    the ends are NaN where fewer than six blocks hold both cases. ``name`` is a column of ``Run.starts``, or
+    The Hodges-Lehmann median of the ratios of each block, with its 95 % interval by inverting the signed-rank test,
+    wider where the run was to stop when precise (``Run.confidence``); the ends are NaN where fewer than six blocks hold
+    both cases. ``name`` is a column of ``Run.starts``, or
     ``cpu_us_per_call``. All NaN where a block lacks either.
     """
-    return intervals.paired_shift(ratios(run, base, other, name).to_numpy()).exp()
+    return intervals.paired_shift(ratios(run, base, other, name).to_numpy(), run.confidence).exp()
 
 
 def ratio_of(base: "pd.Series[float]", other: "pd.Series[float]") -> Interval:

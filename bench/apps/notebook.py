@@ -25,9 +25,9 @@ from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
 from bench.errors import UsageError
 from bench.experiments import panels as figures
-from bench.experiments import published, registry, sentences, tables
+from bench.experiments import precision, published, registry, sentences, tables
 from bench.measurement import capacity_search, runner
-from bench.plan import hosts
+from bench.plan import confirmation, hosts
 from bench.plan.case import Case
 from bench.plan.objective import objective
 from bench.plan.parameters import flag, literal
@@ -36,6 +36,7 @@ from bench.run import stored
 from bench.run.folder import Folder
 from bench.run.frames import Run, shared
 from bench.validation import estimate
+from bench.validation.profiles import PROFILES
 
 
 def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> Run:
@@ -96,11 +97,15 @@ def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> 
     if (source := parameters.pop("source", "measure")) != "measure":
         return _load("capacity", str(source))
     plan = registry.plan("capacity", **parameters)
-    goal = objective(parameters.get("objective", registry.parameters("capacity")["objective"]))
+    usual = registry.parameters("capacity")
+    goal = objective(parameters.get("objective", usual["objective"]))
+    rule = confirmation.rule(parameters.get("rule", usual["rule"]), PROFILES[plan.profile].starts, goal.p)
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
     print(f"Search for the highest rate with {goal}: {expected}: about {estimate.expected_s(plan):.0f} s", flush=True)
+    if rule.requests:
+        print(f"Then {rule.starts} starts of {rule.requests:,} requests each confirm it: MLPerf's number", flush=True)
     show_hosts(plan)
-    folder = capacity_search.find(plan, goal, lambda text: print(text, flush=True))
+    folder = capacity_search.find(plan, goal, lambda text: print(text, flush=True), rule)
     folder.update(**runner.asked(parameters))
     run = Run(folder)
     return _judged(run)
@@ -116,7 +121,10 @@ def show_hosts(plan: Plan) -> None:
 
 def _run(plan: Plan, unfinished: Folder | None = None, parameters: dict[str, Any] | None = None) -> Run:
     with _progress(plan) as step:
-        return Run(runner.run(plan, unfinished, progress=step, parameters=parameters))
+        folder = runner.run(plan, unfinished, progress=step, parameters=parameters, width=precision.half_width)
+    if plan.until_width:
+        print(precision.reached(Run(folder), plan))
+    return Run(folder)
 
 
 def _budgeted(plan: Plan, budget_s: object, again: bool, parameters: dict[str, Any]) -> Plan:

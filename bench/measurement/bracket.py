@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bench.plan.case import MOST_PER_S
+from bench.plan.confirmation import USUAL, Rule
 
 RATIO = 1.1  # the bracket is narrowed to this
-STARTS = 6  # further fresh starts at its lower end, most of which must meet the objective
+STARTS = 6
+MOST_OF_SIX = Rule(USUAL, STARTS)  # how its lower end is confirmed, if nothing else is asked for
 MOST_PROBES = 60
 
 
@@ -24,6 +26,9 @@ class Probe:
     server_cpu_us: float
     kept: bool
     confirms: bool = False
+
+
+Ask = Callable[[float], Probe]
 
 
 @dataclass(frozen=True)
@@ -52,31 +57,31 @@ class _OutOfPatienceError(Exception):
 class _Search:
     """What is known so far: the bracket, and every probe."""
 
-    def __init__(self, probe: Callable[[float], Probe], first: float, starts: int) -> None:
-        self._probe, self._starts = probe, starts
+    def __init__(self, probe: Ask, confirm: Ask, first: float, rule: Rule) -> None:
+        self._probe, self._confirm, self._rule = probe, confirm, rule
         self.low, self.high = 0.0, first
         self.probes: list[Probe] = []
 
-    def _ask(self, rate: float) -> Probe:
+    def _ask(self, rate: float, probe: Ask) -> Probe:
         if len(self.probes) >= MOST_PROBES:
             raise _OutOfPatienceError
-        self.probes.append(self._probe(rate))
+        self.probes.append(probe(rate))
         return self.probes[-1]
 
     def keeps(self, rate: float) -> bool:
         """Ask fresh starts until two of at most three agree: one start may meet a stall of the machine."""
         votes = [probe.kept for probe in self.probes if probe.rate == rate]
         while max(votes.count(True), votes.count(False)) < 2:
-            votes.append(self._ask(rate).kept)
+            votes.append(self._ask(rate, self._probe).kept)
         return votes.count(True) >= 2
 
     def confirms(self, rate: float) -> bool:
-        """Ask further starts, as those that chose the rate met the objective; most of them have to meet it."""
-        votes = []
-        for _ in range(self._starts):
-            votes.append(self._ask(rate).kept)
+        """Ask further starts, as those that chose the rate met the objective; most of them, or all, have to meet it."""
+        votes: list[bool] = []
+        while len(votes) < self._rule.starts and (all(votes) or not self._rule.needs_all):
+            votes.append(self._ask(rate, self._confirm).kept)
             self.probes[-1] = replace(self.probes[-1], confirms=True)
-        return 2 * sum(votes) > len(votes)
+        return all(votes) if self._rule.needs_all else 2 * sum(votes) > len(votes)
 
     def double(self, most: float) -> None:
         """Double the rate until the objective is violated."""
@@ -116,7 +121,7 @@ class _Search:
 
 def decided(probe: Callable[[float], Probe], rate: float) -> tuple[Probe, ...]:
     """Return the fresh starts at a rate, at most three, two of which agree on whether the objective is met."""
-    asked = _Search(probe, rate, starts=0)
+    asked = _Search(probe, probe, rate, Rule(USUAL, 0))
     asked.keeps(rate)
     return tuple(asked.probes)
 
@@ -126,15 +131,16 @@ def search(
     first: float,
     least: float = 1.0,
     most: float = MOST_PER_S,
-    starts: int = STARTS,
+    rule: Rule = MOST_OF_SIX,
+    confirm: Ask | None = None,
 ) -> Bracket:
     """Double the rate until the objective is violated, bisect (on logs) to a narrow bracket, confirm its lower end.
 
-    Two of at most three fresh starts decide at each rate, most of ``starts`` further ones at the lower end. An end not
-    confirmed becomes the upper one, and the search continues below it. Rates below ``least`` and above ``most`` are not
-    tried.
+    Two of at most three fresh starts decide at each rate, further ones at the lower end by a ``rule``; ``confirm``
+    makes these. An end not confirmed becomes the upper one, and the search continues below it. Rates below ``least``
+    and above ``most`` are not tried.
     """
-    going, confirmed, ended = _Search(probe, first, starts), False, True
+    going, confirmed, ended = _Search(probe, confirm or probe, first, rule), False, True
     try:
         confirmed = going.run(least, most)
     except _OutOfPatienceError:

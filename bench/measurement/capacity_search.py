@@ -18,12 +18,14 @@ from bench.measurement.bracket import Bracket, Probe, decided, search
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.plan.case import LEAST_ACHIEVED, Case
+from bench.plan.confirmation import USUAL, Rule
 from bench.plan.objective import Objective
 from bench.plan.plan import Plan
 from bench.run import start_record, start_values, stored
 from bench.run.folder import Folder
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
+from bench.validation import estimate
 from bench.validation.profiles import PROFILES
 
 CONTROL = "sockets"  # the system of the control
@@ -32,8 +34,11 @@ LEAST_SHARE = 1.3  # requests a probe is made for, of those that its quantile ne
 Say = Callable[[str], None]
 
 
-def find(plan: Plan, goal: Objective, say: Say) -> Folder:
+def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Folder:
     """Search the highest rate at which the plan's one case meets an objective; return the run's folder.
+
+    rule: how the lower end is confirmed; None: by most of as many starts as the profile has. UsageError where that
+    takes more than an hour and nobody agreed; what was measured until then is kept.
 
     The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes, bracket, and the
     probes of the control, which is measured at the first rate, and again at the lowest if the objective is violated
@@ -42,14 +47,15 @@ def find(plan: Plan, goal: Objective, say: Say) -> Folder:
     (case,) = plan.cases
     folder = stored.create(replace(plan, starts=1), runner.facts(plan))
     with folder.measuring(), Routers() as routers:
-        prober = Prober(folder, plan, goal, routers, say)
+        rule = rule or Rule(USUAL, PROFILES[plan.profile].starts)
+        prober = Prober(folder, plan, goal, routers, say, rule)
         prober.try_machine(case.offered_per_s)
         say(of_machine(prober.control, goal))
         least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S
-        bracket = search(prober, case.offered_per_s, least, starts=PROFILES[plan.profile].starts)
+        bracket = search(prober, case.offered_per_s, least, rule=rule, confirm=prober.confirm)
         if not bracket.low:
             prober.try_machine(bracket.high)
-        folder.update(finished=True, capacity=_record(goal, bracket, prober.control))
+        folder.update(finished=True, capacity=_record(goal, bracket, prober.control, rule))
     share = start_values.client_share(Run(folder).cases, (bracket.low, bracket.high))
     say(closing(goal, bracket, prober.control, share))
     return folder
@@ -61,8 +67,9 @@ class Prober:
     control: the latest probes of raw sockets in place of the system, at one rate.
     """
 
-    def __init__(self, folder: Folder, plan: Plan, goal: Objective, routers: Routers, say: Say) -> None:
+    def __init__(self, folder: Folder, plan: Plan, goal: Objective, routers: Routers, say: Say, rule: Rule) -> None:
         self._folder, self._plan, self._goal, self._routing, self._say = folder, plan, goal, routers, say
+        self._rule = rule
         self._cases: list[Case] = []
         self._tried: list[int] = []  # the case of each probe
         self._probes: list[Probe] = []
@@ -82,19 +89,26 @@ class Prober:
 
         self.control = decided(probe, rate)
 
-    def _measure(self, case: Case) -> StartRecord:
+    def _measure(self, case: Case, least_s: float = 0.0) -> StartRecord:
         needed_s = LEAST_SHARE * stats.needed_samples(self._goal.p) / case.offered_per_s
-        window_s = min(LONGEST_S, max(self._plan.window_s, needed_s))
+        window_s = max(least_s, min(LONGEST_S, max(self._plan.window_s, needed_s)))
         return measure(case, window_s, self._plan.seed + len(self._tried), self._routing)
 
-    def __call__(self, rate: float) -> Probe:
-        """Return the result of a fresh start at this rate."""
+    def confirm(self, rate: float) -> Probe:
+        """Return the result of a fresh start at this rate that is as long as the rule asks for."""
+        window_s = self._rule.window_s(rate)
+        what = f"confirming {rate:,.0f}/s with {self._rule.starts} starts of {window_s:,.0f} s each"
+        estimate.refuse(self._rule.starts * window_s, self._plan.profile, what, "ask for a lower quantile")
+        return self(rate, window_s)
+
+    def __call__(self, rate: float, least_s: float = 0.0) -> Probe:
+        """Return the result of a fresh start at this rate, of at least so many seconds."""
         case, number = replace(self._plan.cases[0], offered_per_s=rate), len(self._tried)
         if case not in self._cases:
             self._cases.append(case)
         index = self._cases.index(case)
         try:
-            record = self._measure(case)
+            record = self._measure(case, least_s)
         except SystemFailedError as error:
             if not self._tried:
                 raise
@@ -107,7 +121,7 @@ class Prober:
         self._probes.append(probe)
         so_far = Bracket(0.0, rate, tuple(self._probes), confirmed=False, ended=False)
         # an interrupted search can be looked at
-        self._folder.update(capacity=_record(self._goal, so_far, self.control))
+        self._folder.update(capacity=_record(self._goal, so_far, self.control, self._rule))
         self._say(line(probe, self._goal))
         return probe
 
@@ -142,7 +156,7 @@ def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
     return Probe(rate, quantile, achieved, cpu_us, bool(is_met))
 
 
-def _record(goal: Objective, bracket: Bracket, control: Sequence[Probe]) -> dict[str, Any]:
+def _record(goal: Objective, bracket: Bracket, control: Sequence[Probe], rule: Rule) -> dict[str, Any]:
     """Return the search as the manifest stores it; values that are not known, or infinite, are null."""
     ends = {
         "low_per_s": bracket.low,
@@ -151,7 +165,8 @@ def _record(goal: Objective, bracket: Bracket, control: Sequence[Probe]) -> dict
         "ended": bracket.ended,
     }
     starts = {"probes": _rows(bracket.probes), "control": _rows(control)}
-    return {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us, **starts, **ends}
+    asked = {"objective": str(goal), "p": goal.p, "limit_us": goal.limit_us}
+    return {**asked, "rule": rule.name, "requests": rule.requests, **starts, **ends}
 
 
 def _rows(probes: Sequence[Probe]) -> list[dict[str, Any]]:

@@ -1,6 +1,8 @@
 """From a plan to a run on disk: for each start fresh processes, one window, and the result stored at once."""
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from bench.errors import SystemFailedError, UsageError
@@ -12,9 +14,11 @@ from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run import start_record, stored
 from bench.run.folder import Folder
+from bench.stats import looks
 from bench.text import listed
 
 Progress = Callable[[Case], None]
+Width = Callable[[Folder], float]  # the largest half width of the ratios that the notebook prints, as a share
 Numbered = tuple[int, int]  # (start, index of its case)
 
 
@@ -23,11 +27,13 @@ def run(
     unfinished: Folder | None = None,
     progress: Progress = lambda case: None,
     parameters: Mapping[str, Any] | None = None,
+    width: Width = lambda folder: math.inf,
 ) -> Folder:
     """Measure what a plan asks for, and return the run's folder; its manifest keeps the ``parameters``, if given.
 
     An ``unfinished`` run of the same plan is resumed: only missing starts are measured. When a start fails,
     what was measured before it is on disk, the failure is in the manifest, and SystemFailedError is raised.
+    A plan with ``until_width`` ends at the first look at which ``width`` is within it, or after all blocks.
     """
     folder = unfinished or stored.create(plan, facts(plan) | asked(parameters))
     with folder.measuring():
@@ -36,13 +42,32 @@ def run(
             if done:
                 check_hosts(folder, plan, routers)
             for block, parts in plan.blocks():
+                is_new = False
                 for part in parts:
                     if not done.issuperset(start for start, _ in part):
                         (_together if len(part) > 1 else _one)(folder, plan, block, part, routers)
+                        is_new = True
                     for _, index in part:
                         progress(plan.cases[index])
+                if plan.until_width and is_new and _is_precise(folder, plan, block + 1, width):
+                    break
         folder.update(finished=True)
     return folder
+
+
+def _is_precise(folder: Folder, plan: Plan, blocks: int, width: Width) -> bool:
+    """Look at a run, if a look is due after so many blocks; return whether it ends here, as its manifest then says."""
+    due = looks.looks(plan.starts)
+    if blocks not in due:
+        return False
+    look: dict[str, Any] = {"blocks": blocks, "confidence": looks.confidences(plan.starts)[due.index(blocks)]}
+    folder.update(look=look)
+    half_width = width(folder)
+    folder.update(look=look | {"half_width": half_width if math.isfinite(half_width) else None})
+    if half_width > plan.until_width:
+        return False
+    folder.update(plan=replace(plan, starts=blocks).as_dict())
+    return True
 
 
 def check_hosts(folder: Folder, plan: Plan, routers: Routers) -> None:

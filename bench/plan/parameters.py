@@ -3,6 +3,7 @@
 Notebook parameters may arrive as numbers, as lists, or (``papermill -p``) as strings that hold either.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,6 +73,14 @@ def positive(value: object, what: str, at_most: float, whole: bool = True) -> fl
 def count(value: object, what: str, at_most: int, least: int = 1) -> int:
     """Return a whole number from ``least``, which is 0 or 1, up to ``at_most``; UsageError says which are allowed."""
     return 0 if least == 0 and literal(value) == 0 else int(positive(value, what, at_most))
+
+
+def percent(value: object, what: str) -> float:
+    """Return a share above 0 and below 1 from a text such as "2%"; UsageError states the form."""
+    match = re.fullmatch(r"\s*(\d{1,2}(?:\.\d{1,6})?)\s*%\s*", value if isinstance(value, str) else "")
+    if not match or not float(match[1]):
+        raise UsageError(f"{what} must be a percentage such as 2%, above 0% and below 100%, not {quoted(value)}")
+    return float(match[1]) / 100
 
 
 def positives(value: object, what: str, at_most: int) -> list[int]:

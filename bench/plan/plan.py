@@ -19,6 +19,8 @@ class Plan:
     slice_s: 0: each start has a window of ``window_s`` of its own, one after another; else the processes of the cases
     of a group live at once and take turns in slices of this length, ``window_s`` in all for each case and block.
     groups: the places of the cases that take turns with each other; (): as ``slicing.groups`` makes them.
+    until_width: measuring stops at the first of some looks at which every ratio that the notebook prints is known
+    within this share of it; 0: after all starts.
     """
 
     notebook: str
@@ -30,6 +32,7 @@ class Plan:
     absent: dict[str, str] = field(default_factory=dict)  # systems that cannot be measured here: what to do
     slice_s: float = 0.0
     groups: tuple[tuple[int, ...], ...] = ()
+    until_width: float = 0.0
 
     @property
     def hash8(self) -> str:

@@ -21,6 +21,7 @@ from bench.run.start_values import ROLES as ROLES
 from bench.run.tables import Tables
 from bench.run.tables import number_of as number_of
 from bench.stats import steady_state
+from bench.stats.intervals import CONFIDENCE
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -52,6 +53,14 @@ class Run(Tables):
         """The run that this one is a part of, or itself."""
         run: Run = vars(self).get("_whole", self)
         return run
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of each interval of a ratio, so that it covers with 95 % whatever made the run stop.
+
+        That of the latest look at a run that was to stop when precise: see ``bench.stats.looks``.
+        """
+        return float((self.manifest.get("look") or {}).get("confidence", CONFIDENCE))
 
     def cases_with(self, **factors: object) -> pd.DataFrame:
         """Return the rows of ``cases`` with these factors; see ``find``."""

@@ -141,6 +141,14 @@ class _Capacity(Struct):
     low_per_s: Number
     high_per_s: Number
     control: list[_Probe] = []
+    rule: Text = ""
+    requests: FromZero = 0
+
+
+class _Look(Struct):
+    blocks: Processes
+    confidence: Annotated[float, Meta(ge=0, le=1)]
+    half_width: Number | None = None
 
 
 class _Failure(Struct):
@@ -170,6 +178,7 @@ class _Manifest(Struct):
     failures: list[_Failure] = []
     checks: list[_Check] = []
     capacity: _Capacity | None = None
+    look: _Look | None = None
     collected: list[Text] = []
     parameters: dict[str, Any] = {}
     hosts: dict[str, _Machine] = {}

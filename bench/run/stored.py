@@ -71,11 +71,13 @@ def find(name: str) -> Folder:
 
 
 def unfinished(plan: Plan) -> Folder | None:
-    """Return the latest run of exactly this plan that lacks starts and is not being measured now, or None."""
-    planned = plan.all_starts
+    """Return the latest run of exactly this plan that lacks starts and is not being measured now, or None.
+
+    The plan that a run holds has fewer starts where it stopped because it was precise.
+    """
     for folder in reversed(all_runs()):
         is_same = folder.id.split("-")[2:3] == [plan.hash8]
-        if is_same and len(folder.done()) < planned and not folder.is_being_measured():
+        if is_same and len(folder.done()) < folder.plan().all_starts and not folder.is_being_measured():
             return folder
     return None
 

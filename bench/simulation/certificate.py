@@ -1,7 +1,7 @@
 """The instrument's certificate: its statistics, loads and verdicts tested in virtual time, where the truth is known."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import column
 from bench.simulation import virtual_time
-from bench.stats import Array, intervals, steady_state
+from bench.stats import Array, intervals, looks, steady_state
 from bench.stats.queueing import response_quantile
 from bench.validation.profiles import make_plan
 from bench.validation.support import checked
@@ -48,6 +48,7 @@ def certificate(runs: int = RUNS) -> Iterator[Line]:
     for share in (0.015, 0.03):
         yield in_bursts(share, runs)
     yield from verdicts(runs)
+    yield stopped_when_precise(runs)
     for used in (0.3, 0.7):
         yield open_loop(used, runs)
     yield correction()
@@ -168,6 +169,26 @@ def _covers(effect: comparison.Comparison, truth: float) -> bool:
 def _called_different(effects: list[comparison.Comparison]) -> bool:
     """Return whether medians that are the same were called different."""
     return effects[0].verdict == comparison.DIFFERENT
+
+
+def stopped_when_precise(runs: int) -> Line:
+    """The interval of a ratio covers the true one where measuring stops at the first look at which it is narrow."""
+    return _at_least("ratio of a run that stops within 2 %, up to 80 blocks, covers", covered_at_stop(4 * runs), 0.95)
+
+
+def covered_at_stop(runs: int, confidences: Sequence[float] = looks.confidences(80)) -> float:
+    """Return how often the interval covers at which a run stops; ``confidences``: of a single interval at each look.
+
+    ln(ratio) varies by 5 % from block to block. A run stops where the ratio is known within 2 %, or after 80 blocks.
+    """
+    chance, covered = np.random.default_rng(11), 0
+    for logs in chance.normal(math.log(TRUE_RATIO), 0.05, (runs, 80)):
+        for blocks, confidence in zip(looks.looks(80), confidences, strict=True):
+            found = intervals.paired_shift(logs[:blocks], confidence).exp()
+            if found.half_width <= 0.02:
+                break
+        covered += found.low <= TRUE_RATIO <= found.high
+    return covered / runs
 
 
 def open_loop(used: float, runs: int) -> Line:

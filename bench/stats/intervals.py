@@ -40,6 +40,11 @@ class Interval:
         """Return whether a value is outside the interval: the estimate is distinguishable from it."""
         return self.low > value or self.high < value
 
+    @property
+    def half_width(self) -> float:
+        """The larger distance of an end from a ratio, as a share of it; infinite without ends."""
+        return max(self.high / self.middle, self.middle / self.low) - 1 if self.has_ends else math.inf
+
     def exp(self) -> "Interval":
         """Return the interval of a ratio from that of its logarithm."""
         return Interval(math.exp(self.middle), math.exp(self.low), math.exp(self.high), self.confidence)
@@ -192,31 +197,31 @@ def _normal_tail(most: int, variance: float) -> Array:
     return np.asarray(special.ndtr((np.arange(most + 1) + 0.5 - most / 2) / math.sqrt(variance)))
 
 
-def _median_with_ends(differences: Array, tail: Array) -> Interval:
-    """Return the median of differences, between the k-th smallest and the k-th largest that cover with 95 %."""
+def _median_with_ends(differences: Array, tail: Array, confidence: float) -> Interval:
+    """Return the median of differences, between the k-th smallest and the k-th largest with this confidence."""
     if not len(differences):
         return Interval(math.nan)
-    middle, cut = float(np.median(differences)), int(np.searchsorted(tail, (1 - CONFIDENCE) / 2, side="right"))
+    middle, cut = float(np.median(differences)), int(np.searchsorted(tail, (1 - confidence) / 2, side="right"))
     if cut == 0:
         return Interval(middle)
     ordered = np.sort(differences)
     return Interval(middle, float(ordered[cut - 1]), float(ordered[-cut]), float(1 - 2 * tail[cut - 1]))
 
 
-def paired_shift(differences: Array) -> Interval:
+def paired_shift(differences: Array, confidence: float = CONFIDENCE) -> Interval:
     """Return the Hodges-Lehmann centre of paired differences: the median of the means of all pairs of them.
 
     Its interval inverts the signed-rank test; below six differences none covers with 95 %.
     """
     d = np.asarray(differences, float)
     first, second = np.triu_indices(len(d))
-    return _median_with_ends((d[first] + d[second]) / 2, _signed_rank_tail(len(d)))
+    return _median_with_ends((d[first] + d[second]) / 2, _signed_rank_tail(len(d)), confidence)
 
 
-def shift(ours: Array, theirs: Array) -> Interval:
+def shift(ours: Array, theirs: Array, confidence: float = CONFIDENCE) -> Interval:
     """Return the Hodges-Lehmann shift of one group against another, and its Mann-Whitney interval."""
     differences = np.subtract.outer(np.asarray(ours, float), np.asarray(theirs, float)).ravel()
-    return _median_with_ends(differences, _mann_whitney_tail(len(ours), len(theirs)))
+    return _median_with_ends(differences, _mann_whitney_tail(len(ours), len(theirs)), confidence)
 
 
 def false_discovery(p_values: Array) -> Array:

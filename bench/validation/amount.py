@@ -84,6 +84,7 @@ class InTurns(OnHosts):
     """How much is measured, on which CPUs, by which machines, and in slices of which length."""
 
     slice_ms: object = 25  # the cases live at once and take turns of so many ms; 0: starts follow each other
+    until_width: object = ""  # stop once every ratio is known within this, such as 2%; the starts are then the most
 
     def plan(
         self,
@@ -101,7 +102,9 @@ class InTurns(OnHosts):
         """
         plan = super().plan(notebook, cases, absent, class_s)
         seconds = (BLOCKS_S | {"class": blocks_s})[self.profile]
-        return in_slices(plan, self.slice_s, self.starts, self.window_s, alike, seconds)
+        until_width = parameters.percent(self.until_width, "until_width") if self.until_width else 0.0
+        plan = in_slices(plan, self.slice_s, self.starts, self.window_s, alike, seconds)
+        return replace(plan, until_width=until_width)
 
     @property
     def slice_s(self) -> float:

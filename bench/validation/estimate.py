@@ -86,20 +86,25 @@ def sessions_s(case: Case) -> float:
 
 
 def refuse_too_long(plan: Plan) -> None:
-    """Raise UsageError for a plan of more than a day, and for one of more than an hour without consent.
+    """Raise UsageError for a plan that takes too long: see ``refuse``."""
+    fewer = "ask for fewer cases, starts (starts) or shorter windows (window_s)"
+    refuse(expected_s(plan), plan.profile, "this plan", fewer)
+
+
+def refuse(seconds: float, profile: str, what: str, instead: str) -> None:
+    """Raise UsageError for what takes more than a day, and for what takes more than an hour without consent.
 
     The profile ``full`` and the environment variable ``ROUNDTRIP_YES`` agree.
     """
-    hours = expected_s(plan) / 3600
+    hours = seconds / 3600
     if hours > MOST_HOURS:
         raise UsageError(
-            f"this plan takes about {hours:,.0f} hours: at most {MOST_HOURS} are measured in one run; ask for fewer "
-            "cases, starts (starts) or shorter windows (window_s)"
+            f"{what} takes about {hours:,.0f} hours: at most {MOST_HOURS} are measured in one run; {instead}"
         )
-    if hours > 1 and plan.profile != "full" and AGREED not in os.environ:
+    if hours > 1 and profile != "full" and AGREED not in os.environ:
         raise UsageError(
-            f"this plan takes about {hours:.1f} hours: if that is meant, choose -p profile full, or bench run --yes; "
-            "else ask for fewer cases, starts (starts) or shorter windows (window_s)"
+            f"{what} takes about {hours:.1f} hours: if that is meant, choose -p profile full, or bench run --yes; "
+            f"else {instead}"
         )
 
 

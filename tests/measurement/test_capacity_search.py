@@ -16,6 +16,7 @@ from bench.experiments.sentences import conclusion
 from bench.measurement import capacity_search
 from bench.measurement.bracket import MOST_PROBES, RATIO, STARTS, Probe, search
 from bench.measurement.capacity_search import closing, judged
+from bench.plan import confirmation
 from bench.plan.objective import Objective, objective
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
@@ -129,21 +130,26 @@ def opened(took_us):
     return np.stack([due_ns, due_ns + 1000 * took_us, due_ns])
 
 
-def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms"):
+def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms", rule=None):
     """Return the run of a search on made-up servers, and what was said.
 
     limits: the highest rate at which each system meets the objective. share: of their CPUs that the clients use.
     """
 
+    windows = []
+
     def measured(case, window_s, seed, routers):
-        took_us = np.full(100, 1000 if case.offered_per_s <= limits[case.system] else 9000)
-        known = usual(100, 1.0, scheduled=100, client_cpu_ns=int(share * 1e9), voluntary_switches=0)
+        windows.append(window_s)
+        took_us = np.full(400, 1000 if case.offered_per_s <= limits[case.system] else 9000)
+        known = usual(400, 1.0, scheduled=400, client_cpu_ns=int(share * 1e9), voluntary_switches=0)
         return StartRecord(known, [opened(took_us)])
 
     monkeypatch.setattr(capacity_search, "measure", measured)
     plan, said = registry.plan("capacity", system="zeromq", transport="ipc", objective=goal, first=first), []
-    folder = capacity_search.find(plan, objective(goal), said.append)
-    return Run(folder), said
+    folder = capacity_search.find(plan, objective(goal), said.append, rule)
+    run = Run(folder)
+    vars(run)["windows"] = windows
+    return run, said
 
 
 def test_where_raw_sockets_violate_an_objective_too_the_machine_is_named_and_not_the_system(monkeypatch):
@@ -174,6 +180,35 @@ def test_a_rate_at_which_the_clients_are_busy_is_at_least_the_capacity(monkeypat
         assert ("at least" in words) == is_at_least and (f"{share:.0%}" in words) == is_at_least
     assert text.evidence(run) == 6 and checks.starts(run).found.startswith("6 starts ")
     panels.whole(run)
+
+
+def test_sample_sizes_are_those_that_mlperf_prints():
+    """Reddi et al., ISCA 2020: 23,886, 50,425 and 262,742 queries, rounded up to multiples of 8,192."""
+    assert [round(confirmation.mlperf_requests(p)) for p in (0.9, 0.95, 0.99)] == [23_886, 50_425, 262_742]
+    assert [confirmation.rule("mlperf", 6, p).requests for p in (0.9, 0.95, 0.99)] == [24_576, 57_344, 270_336]
+    with pytest.raises(UsageError, match="mlperf"):
+        registry.plan("capacity", rule="strict")
+
+
+def test_mlperfs_rule_confirms_by_five_long_starts_all_of_which_meet_the_objective(monkeypatch):
+    rule = confirmation.rule("mlperf", 6, 0.9)
+    run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10_000}, goal="p90<=5ms", rule=rule)
+    low = run.manifest["capacity"]["low_per_s"]
+    assert run.windows[-5:] == [pytest.approx(24_576 / low)] * 5 and max(run.windows[:-5]) <= 1
+    assert text.evidence(run) == 5 and "24,576" in text.conclusion(run) and "5 of 5" in text.conclusion(run)
+    probe, asked = server(1000)
+    steady = search(probe, 100, rule=rule)
+    probe, _ = server(1000, moody=[len(asked)])  # the last of the five fails
+    assert search(probe, 100, rule=rule).low < steady.low
+
+
+def test_mlperfs_rule_is_refused_with_the_estimate_where_it_takes_more_than_an_hour(monkeypatch):
+    rule = confirmation.rule("mlperf", 6, 0.99)
+    with pytest.raises(UsageError, match=r"confirming 2\d\d/s .* about 1\.\d hours.*--yes"):
+        searched(monkeypatch, {"sockets": 10**6, "zeromq": 280}, goal="p99<=5ms", rule=rule)
+    assert not Run(find("latest")).manifest["capacity"]["confirmed"]
+    monkeypatch.setenv("ROUNDTRIP_YES", "1")
+    searched(monkeypatch, {"sockets": 10**6, "zeromq": 280}, goal="p99<=5ms", rule=rule)
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ from dataclasses import replace
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import Case
+from bench.plan.confirmation import USUAL
+from bench.plan.confirmation import rule as by_rule
 from bench.plan.objective import objective as read
 from bench.plan.plan import Plan
 from bench.validation.amount import OnHosts
@@ -24,15 +26,20 @@ def plan(
     payload_bytes: object = 100,
     options: object = "",
     first: object = 200,
+    rule: object = USUAL,
 ) -> Plan:
     """Plan the first probe of a search; the number of starts is how many probes to expect.
+
+    rule: ``usual`` confirms the lower end by most of the profile's starts, ``mlperf`` by five that all meet the
+    objective, with as many requests as MLPerf asks for: see ``bench.plan.confirmation``.
 
     hosts: see ``bench.plan.hosts``; the clients that share the schedule are then on the hosts that load.
     """
     name, by = one_way(system, transport, given.there)
     if by == "inproc":
         raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
-    read(objective)
+    profile = PROFILES[parameters.one_name(given.profile, "profile", list(PROFILES))]
+    confirming = by_rule(rule, profile.starts, read(objective).p)
     there = given.there
     case = Case(
         name,
@@ -46,6 +53,5 @@ def plan(
         client_count(clients),
         hosts=there,
     )
-    profile = PROFILES[parameters.one_name(given.profile, "profile", list(PROFILES))]
     window_s = given.window_s or profile.window_s
-    return replace(given, starts=PROBES + profile.starts, window_s=window_s).plan("capacity", [case])
+    return replace(given, starts=PROBES + confirming.starts, window_s=window_s).plan("capacity", [case])

@@ -43,7 +43,8 @@ def conclusion(run: Run) -> str:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
     met = int(confirming(run)["met"].sum())
     text = (
-        f"The {goal} is met at **{low:,.0f} requests/s** (in {met} of {evidence(run)} {_kind(run)} starts) and "
+        f"The {goal} is met at **{low:,.0f} requests/s** "
+        f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and "
         f"violated at **{high:,.0f} requests/s**; the search took {len(rows)} starts."
     )
     violated = rows[~rows["met"] & (rows["achieved"] > 0)]
@@ -55,6 +56,12 @@ def conclusion(run: Run) -> str:
 def _kind(run: Run) -> str:
     """Return "further", or "fresh" for a search of an older version: those that chose the rate are among them."""
     return "further" if any(probe.get("confirms") for probe in searched(run)["probes"]) else "fresh"
+
+
+def _requests(run: Run) -> str:
+    """Return how many requests each start had that confirms the rate, where a rule asks for a number."""
+    requests = searched(run).get("requests")
+    return f" of about {requests:,} requests each, as MLPerf asks for," if requests else ""
 
 
 def _of_machine(run: Run) -> str:

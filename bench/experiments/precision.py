@@ -1,0 +1,37 @@
+"""How precisely a run knows the ratios that its notebook prints, for runs that stop when that is enough."""
+
+import math
+
+from bench.experiments import registry
+from bench.experiments.case_ratios import P50, Ratio, ratio
+from bench.plan.plan import Plan
+from bench.run.folder import Folder
+from bench.run.frames import Run
+from bench.stats.looks import looks
+from bench.text import counted
+
+
+def _printed(run: Run) -> list[Ratio]:
+    """Return the ratios of median RTTs that a notebook prints; of one that lists none, every case over the first."""
+    listed = getattr(registry.findings_of(run.plan.notebook), "ratios", None)
+    if listed:
+        return [of for of in listed(run) if of.name == P50]
+    first, *others = [case for case in run.numbers if run.case(case).system != "loopback"]
+    return [ratio(run, first, other, P50) for other in others]
+
+
+def half_width(folder: Folder) -> float:
+    """Return the largest half width of these ratios, as a share of each; infinite where one has no interval."""
+    return max((of.interval.half_width for of in _printed(Run(folder))), default=math.inf)
+
+
+def reached(run: Run, plan: Plan) -> str:
+    """Return a sentence on what a run reached that was to stop when precise; ``plan``: as it was asked for."""
+    width, due = half_width(run.folder), looks(plan.starts)
+    known = "not every ratio has an interval" if math.isinf(width) else f"every ratio is known within {width:.2%}"
+    ended = "Stopped" if width <= plan.until_width else "Ended"
+    return (
+        f"{ended} after {run.plan.starts} of at most {plan.starts} blocks: {known} "
+        f"(asked for: {plan.until_width:.2%}); each interval is computed at {run.confidence:.1%}, so that it covers "
+        f"with 95 % although the run could stop at {counted(len(due), 'look')}."
+    )
