@@ -52,15 +52,15 @@ def warm_up_ns(
 def _detected_ns(starts: pd.DataFrame, samples: pd.DataFrame, settled: dict[int, steady_state.Settling]) -> int:
     """Return when the last case has reached its level, at most half a window after *go*: one cut for all starts.
 
-    A case begins more slowly, or faster, if at least half of its starts do so; a step in a single start is attributed
-    to the machine. An open load that is faster at first fills a queue: that is overload, and no warm-up.
+    A case begins more slowly, or faster, if at least half of its starts do so; a step in one of several starts is
+    attributed to the machine. An open load that is faster at first fills a queue: that is overload, and no warm-up.
     """
     latest_ns, sent = 0, samples["t_send_ns"].to_numpy()
     for _, rows in starts.groupby("case"):
         is_closed = (rows["load"] == "closed").all()
         for label in (steady_state.WARM_UP, *([steady_state.SLOW_DOWN] if is_closed else [])):
             changing = [start for start in rows.index if start in settled and settled[start].label == label]
-            if 2 * len(changing) >= len(rows):
+            if len(changing) >= max(len(rows) / 2, min(2, len(rows))):
                 cuts = samples["start"].searchsorted(changing) + [settled[start].cut for start in changing]
                 latest_ns = max([latest_ns, *sent[cuts]])
     return min(int(latest_ns), int(starts["window_s"].min() * 0.5e9)) if len(starts) else 0
