@@ -171,6 +171,7 @@ class _Manifest(Struct):
     checks: list[_Check] = []
     capacity: _Capacity | None = None
     collected: list[Text] = []
+    kept_although: list[Text] = []
     parameters: dict[str, Any] = {}
     hosts: dict[str, _Machine] = {}
     sources: dict[str, Text] = {}
