@@ -11,9 +11,12 @@ HERE = Machine("1", "AMD", 2, "Linux", "6")
 
 def occasion(number, ratios, error=0.01, machine=HERE, hours=24, dirty=False):
     """Return an occasion with the ln of ratios to raw sockets: by system, or by (system, transport, placement)."""
-    rows = []
-    for name, ln in ratios.items():
-        system, transport, placement = name if isinstance(name, tuple) else (name, "ipc", "split")
+    named = {name if isinstance(name, tuple) else (name, "ipc", "split"): ln for name, ln in ratios.items()}
+    rows = [
+        Measured({"system": "sockets", "transport": transport, "placement": placement}, p50_us=10.0)
+        for transport, placement in dict.fromkeys(name[1:] for name in named)
+    ]
+    for (system, transport, placement), ln in named.items():
         case = {"system": system, "transport": transport, "placement": placement}
         estimates = {RTT_RATIO: Estimate(ln, error, 20), CPU_RATIO: Estimate(ln / 2, error, 20)}
         rows.append(Measured(case, f"sockets {transport} {placement}", estimates, 20.0, 30.0, 5e4))

@@ -217,6 +217,17 @@ class Row:
     quantity: str
     estimates: tuple[Estimate | None, ...]
 
+    @property
+    def system(self) -> str:
+        """The system."""
+        return str(self.measured.case["system"])
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Transport, placement and number of clients."""
+        case = self.measured.case
+        return case["transport"], case.get("placement", "same"), case.get("clients", 1)
+
     @cached_property
     def prediction(self) -> Prediction:
         """What a new occasion will measure."""
@@ -270,13 +281,12 @@ def tiers(ordered: Sequence[Item], is_before: Callable[[Item, Item], bool]) -> l
 def in_tiers(found: Iterable[Row], transport: str, placement: str) -> list[list[Row]]:
     """Return the RTT ratios of one client over a transport under a placement, in tiers, the shortest RTT first.
 
-    Two systems are ordered where the prediction interval of the ratio of their RTTs excludes 1: a new occasion will
-    measure them in this order. Without three occasions nothing is ordered.
+    Raw sockets, by which they are divided, are among them. Two systems are ordered where the prediction interval of the
+    ratio of their RTTs excludes 1: a new occasion will measure them in this order. Without three occasions nothing is
+    ordered.
     """
-    alike = [
-        row for row in found if row.quantity == RTT_RATIO and placed(row.measured.case) == (transport, placement, 1)
-    ]
-    ordered = sorted(alike, key=lambda row: row.prediction.middle)
+    alike = [row for row in found if (*row.place, row.quantity) == (transport, placement, 1, RTT_RATIO)]
+    ordered = sorted([*map(_itself, alike[:1]), *alike], key=lambda row: row.prediction.middle)
     known: dict[tuple[int, int], bool] = {}
 
     def is_before(first: Row, second: Row) -> bool:
@@ -288,22 +298,31 @@ def in_tiers(found: Iterable[Row], transport: str, placement: str) -> list[list[
     return tiers(ordered, is_before)
 
 
+def _itself(row: Row) -> Row:
+    """Return the ratio of a row's baseline to itself."""
+    transport, placement, _ = row.place
+    case = {"system": BASELINE, "transport": transport, "placement": placement}
+    return Row(Measured(case), row.quantity, (Estimate(0.0, 0.0, 0),) * len(row.estimates))
+
+
 def places(found: Iterable[Row]) -> list[tuple[str, str]]:
     """Return the transports and placements of which the systems with one client are compared with raw sockets."""
     of_sockets = (row for row in found if row.quantity == RTT_RATIO and row.measured.over.startswith(f"{BASELINE} "))
-    return sorted({placed(row.measured.case)[:2] for row in of_sockets})
+    return sorted({row.place[:2] for row in of_sockets})
 
 
-def placed(case: dict[str, Any]) -> tuple[str, str, int]:
-    """Return transport, placement and number of clients of a case."""
-    return case["transport"], case.get("placement", "same"), case.get("clients", 1)
+def ratio_text(*predictions: Prediction) -> str:
+    """Return a predicted ratio with its interval: "2.31 [2.10, 2.54]"; without ends from fewer than three occasions.
 
-
-def ratio_text(prediction: Prediction) -> str:
-    """Return a predicted ratio with its interval: "2.31 [2.10, 2.54]"; without ends from fewer than three occasions."""
-    ends = (times(value) if not math.isnan(value) else value for value in (prediction.low, prediction.high))
-    middle, low, high = ratio_ends(times(prediction.middle), *ends)
-    return f"{middle} [{low}, {high}]" if prediction.has_ends else middle
+    Of several predictions: the smallest and the largest ratio, and the outermost ends: "2.31 to 2.80 [2.10, 3.12]".
+    """
+    middles = sorted(times(one.middle) for one in predictions)
+    low, high = min(one.low for one in predictions), max(one.high for one in predictions)
+    ends = [value if math.isnan(value) else times(value) for value in (low, high)]
+    first, low_text, _ = ratio_ends(middles[0], *ends)
+    last, _, high_text = ratio_ends(middles[-1], *ends)
+    middle = first if first == last else f"{first} to {last}"
+    return middle if math.isnan(low) else f"{middle} [{low_text}, {high_text}]"
 
 
 def table(occasions: Sequence[Occasion]) -> pd.DataFrame:

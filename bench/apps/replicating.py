@@ -183,4 +183,4 @@ def _tiers_text(occasions: Sequence[Occasion]) -> list[str]:
 
 
 def _member(row: Row) -> str:
-    return f"{row.measured.case['system']} {replication.ratio_text(row.prediction)}"
+    return f"{row.system} {replication.ratio_text(row.prediction)}"

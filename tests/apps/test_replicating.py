@@ -64,7 +64,7 @@ def test_occasions_are_kept_in_one_small_file(tmp_path):
     assert replicating.keep(runs[1:], file, "overview").occasions == runs  # each once
     assert replicating.load(file).occasions == runs
     assert replicating.read([str(file)], "overview") == runs
-    assert len(file.read_text().splitlines()) == 1 + 3 + 6  # a line for each occasion and each case
+    assert len(file.read_text().splitlines()) == 1 + 3 + 9  # a line for each occasion and each case
     with pytest.raises(UsageError, match="not of latency"):
         replicating.read([str(file)], "latency")
     with pytest.raises(DataError, match="--although"):
