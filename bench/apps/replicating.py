@@ -84,7 +84,9 @@ def measure(plan: Plan, parameters: dict[str, Any], wanted: int, apart_s: float,
         if done:
             _wait(done[-1], apart_s, say)
         say(f"Occasion {len(done) + 1} of {wanted}")
-        notebook.measure(plan.notebook, **parameters, resume=stored.unfinished(plan) is not None)
+        run = notebook.measure(plan.notebook, **parameters, resume=stored.unfinished(plan) is not None)
+        if run.plan != plan:  # a program that was there is not any more
+            raise DataError(f"run {run.id} has another plan than was asked for: try again")
         done = occasions_here(plan)
     return [Run(folder) for folder in done]
 

@@ -29,7 +29,7 @@ def test_occasions_that_are_here_count_and_a_second_call_continues(monkeypatch, 
 
     def measure(name, resume, **parameters):
         measured.append((name, resume, parameters))
-        handmade(PAIR, [10, 20], calls=60)
+        return handmade(PAIR, [10, 20], calls=60)
 
     monkeypatch.setattr(notebook, "measure", measure)
     stored.create(plan, FACTS)  # interrupted: it is no occasion, and is resumed
