@@ -139,13 +139,12 @@ def baselines(run: Run) -> dict[int, tuple[int, tuple[str, ...]]]:
     """Return for each case that has a headline ratio the case to divide by, and the quantities.
 
     overview: raw sockets over the same transport under the same placement; of two clients the calls per second of one.
-    compare: B over A, the last case over the first; else each case over the first.
+    compare: B over A; else each case over the first. Twins, equal cases under two names, are no headline.
     """
     cases = [case for case in run.numbers if run.case(case).system != "loopback"]
-    if run.plan.notebook == "compare":
-        return {cases[-1]: (cases[0], (RTT_RATIO, CPU_RATIO))}
     if run.plan.notebook != "overview":
-        return dict.fromkeys(cases[1:], (cases[0], (RTT_RATIO, CPU_RATIO)))
+        others = [case for case in cases if run.case(case) != run.case(cases[0])]
+        return dict.fromkeys(others, (cases[0], (RTT_RATIO, CPU_RATIO)))
     found: dict[int, tuple[int, tuple[str, ...]]] = {}
     for case in cases:
         of = run.case(case)
