@@ -17,9 +17,11 @@ from bench.run.frames import Run
 Say = Callable[[str], None]
 TRIES = 3
 WINDOWS_S = {  # in the order in which they are measured; None: the notebook's own. Short ones keep each below 2 MB
-    "overview": 0.6,
-    **dict.fromkeys(("explore", "latency", "throughput", "placement", "clients", "wamp", "compare", "noise"), 0.25),
-    **dict.fromkeys(("messages", "streaming", "tls"), None),
+    "overview": None,
+    "explore": 0.25,
+    "latency": None,
+    **dict.fromkeys(("throughput", "clients", "wamp", "noise"), 0.25),
+    **dict.fromkeys(("placement", "compare", "messages", "streaming", "tls"), None),
     "connections": 0.2,
     "retries": None,
     "openload": 0.6,
