@@ -55,18 +55,10 @@ benchmark: $(READY)
 calibrate: $(READY)
 	@$(BIN)/python -P -m bench calibrate
 
-REFERENCE := overview:0.6 $(addsuffix :0.25,explore latency throughput placement clients wamp compare noise) \
-  messages streaming tls connections:0.2 retries openload:0.6 calibration:0.6 capacity:0.5 nodelay:0.2 \
-  scaleup:0.25 mystery:0.25 origins:0.5 marginal fanin languages network
-
-# The committed runs behind `-p source reference`: measured anew on this machine.
+# The committed runs behind `-p source reference`: measured anew on this machine, all or those in NAMES; a run that is not
+# accepted (clean revision, A/A ratio, blocks, speed) is measured again.
 reference: $(READY)
-	for each in $(REFERENCE); do \
-	  case $$each in *:*) more="-p window_s $${each#*:}";; *) more="";; esac; \
-	  case $$each in overview:*) more="$$more -p two_clients true";; esac; \
-	  $(BIN)/python -P -m bench run $${each%:*} $$more && \
-	  $(BIN)/python -P -m bench keep $${each%:*} data/reference/$${each%:*} || exit 1; \
-	done
+	@$(BIN)/python -P -m bench reference $(NAMES)
 	$(MAKE) expected picture certificate
 
 # Which systems cannot be measured here, and the command that installs their programs.

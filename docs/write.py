@@ -5,6 +5,7 @@ They stand between two markers, and are the tables and sentences that the notebo
 """
 
 import argparse
+import functools
 import html
 import json
 import re
@@ -16,11 +17,13 @@ import pandas as pd
 
 from bench import paths, systems
 from bench.analysis import checks
+from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS
 from bench.drawing.axes import style
 from bench.errors import BenchError, DataError
 from bench.experiments import panels, tables
+from bench.experiments.overview import tiers, tiers_figure
 from bench.experiments.overview.findings import ranked
 from bench.experiments.sentences import conclusion, text
 from bench.run import stored
@@ -69,8 +72,19 @@ def _cell(value: object) -> str:
     return html.escape(str(value), quote=False).replace("|", "\\|")
 
 
+@functools.cache
+def published() -> tiers.Published | None:
+    """Return overview's occasions, which documents quote as soon as they are there; None without them."""
+    file = replicating.file_of(replicating.REFERENCE, "overview")
+    return tiers.Published(tuple(replicating.load(file).occasions)) if file.exists() else None
+
+
 def summary() -> str:
-    """Return what overview concludes, how it was measured, and the picture with its alternative text."""
+    """Return the systems in tiers, or what one run of overview concludes, how it was measured, and the picture."""
+    if found := published():
+        below = f"{tiers.trust(found)} {tiers.again(found)}"
+        shown = f"![{tiers_figure.TITLE} Systems in tiers, with prediction intervals.]({PICTURE})"
+        return "\n\n".join([tiers.heading(found), markdown(tiers.by_tier(found)), tiers.ADVICE, below, shown])
     run = reference("overview")
     return f"{conclusion(run)}\n\n{panels.caption(run)}\n\n![{panels.alt_text(run)}]({PICTURE})"
 
@@ -96,7 +110,18 @@ def origins() -> str:
 
 
 def results() -> str:
-    """Return overview's tables: round trips and CPU time of one client, the limit with two, ratios."""
+    """Return the systems in tiers, and one run's tables: round trips and CPU time of one client, the limit with two."""
+    if found := published():
+        frames = {f"Tiers over {transport}": tiers.by_system(found, transport) for transport in found.tiers}
+        frames["Two clients: calls/s over those of one, a CPU each side"] = tiers.gains(found)
+        made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
+        intro = [tiers.heading(found), f"{tiers.trust(found)} {tiers.again(found)}"]
+        return "\n\n".join([*intro, *made, "## One run in detail", one_run()])
+    return one_run()
+
+
+def one_run() -> str:
+    """Return the tables of overview's reference run."""
     run = reference("overview")
     alone = [run.labels[case] for case in ranked(run).index]
     frames = {
@@ -111,10 +136,14 @@ def results() -> str:
 
 def choosing() -> str:
     """Return each question of someone who chooses a stack, and what the notebook that answers it concludes."""
-    return "\n\n".join(
+    asked = [
         f"**{question}** ([{stem}](../notebooks/{stem}.ipynb))\n\n{text(reference(stem), what)}"
         for question, stem, what in NEEDS
-    )
+    ]
+    if found := published():
+        ordered = [tiers.heading(found), markdown(tiers.by_tier(found)), tiers.ADVICE, tiers.trust(found)]
+        asked = ["**Which system is fastest?** ([all systems](results.md))", *ordered, *asked]
+    return "\n\n".join(asked)
 
 
 def card() -> str:
@@ -203,7 +232,12 @@ def write(documents: Mapping[str, Makers]) -> None:
 
 
 def picture() -> None:
-    """Draw README.md's picture: two panels of overview."""
+    """Draw README.md's picture: the systems in tiers, or two panels of overview's reference run."""
+    if found := published():
+        with style():
+            metadata = tiers_figure.provenance(found) | {"Software": None}
+            tiers_figure.picture(found).savefig(paths.home() / PICTURE, format="png", metadata=metadata)
+        return
     run = reference("overview")
     with style():
         metadata = panels.provenance(run) | {"Software": None}

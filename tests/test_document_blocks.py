@@ -5,11 +5,13 @@ import re
 
 import pytest
 from conftest import ROOT
+from occasions import drawn
 from PIL import Image
 
 from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments import panels
+from bench.experiments.overview import tiers, tiers_figure
 from bench.simulation import certificate
 from docs import write
 
@@ -56,11 +58,55 @@ def test_a_block_is_filled_and_the_rest_is_left():
         write.filled(text.replace("<!-- generated: end -->", ""), {})
 
 
-def test_the_readmes_picture_is_drawn_from_the_reference_run():
-    wanted = {key: text for key, text in panels.provenance(write.reference("overview")).items() if key == "Title"}
+def test_the_readmes_picture_is_drawn_from_what_its_numbers_are_from():
+    found = write.published()
+    wanted = tiers_figure.provenance(found) if found else panels.provenance(write.reference("overview"))
     with Image.open(ROOT / "docs" / "overview.png") as picture:
-        assert wanted.items() <= picture.text.items()
-        assert f"run={write.reference('overview').id} " in picture.text["Description"]
+        assert picture.text["Title"] == wanted["Title"]
+        assert picture.text["Description"].partition(" ")[0] == wanted["Description"].partition(" ")[0]
+
+
+PLACES = [(transport, placement) for transport in ("ipc", "tcp") for placement in ("split", "same")]
+
+
+def occasions(count, systems="abcd"):
+    """Return occasions of systems a factor of 2 apart, over both transports under both placements."""
+    truths = {(name, *place): 0.7 * number for number, name in enumerate(systems, 1) for place in PLACES}
+    return tuple(drawn(1, count, truths, tau=0.03))
+
+
+def test_documents_quote_tiers_as_soon_as_there_are_occasions(monkeypatch, tmp_path):
+    found = tiers.Published(occasions(5))
+    monkeypatch.setattr(write, "published", lambda: found)
+    text = write.summary()
+    assert (
+        "| ipc 2 | `a` | 2.0" in text and "| tcp 5 | `d` | 16." in text and "| ipc 1 | sockets (baseline) | 1 |" in text
+    )
+    assert "5 occasions on 1 machine" in text and "overview.published --against reference" in text
+    assert "about 8 minutes" in text and "sockets: 10.0 µs over ipc with a CPU each, 10.0 µs over ipc on one" in text
+    monkeypatch.setattr(write, "one_run", lambda: "")
+    monkeypatch.setattr(write, "NEEDS", ())
+    assert "## Tiers over ipc" in write.results() and "## One run in detail" in write.results()
+    assert write.choosing().startswith("**Which system is fastest?**") and tiers.ADVICE in write.choosing()
+    monkeypatch.setattr(write.paths, "home", lambda: tmp_path)
+    (tmp_path / "docs").mkdir()
+    write.picture()
+    with Image.open(tmp_path / "docs" / "overview.png") as picture:
+        assert picture.text["Description"] == tiers_figure.provenance(found)["Description"]
+
+
+def test_a_table_of_tiers_is_read_at_a_glance():
+    long = tiers.Published(occasions(5, "abcdefghij"))
+    assert len(tiers.by_tier(long, 50)) == 22
+    table = tiers.by_tier(long, 15)
+    assert list(table.index[-2:]) == ["tcp 7", "tcp 8 to 11"] and len(table) == 15
+    assert table.loc["tcp 8 to 11", "systems"] == "`g`, `h`, `i`, `j`"
+
+
+def test_without_a_prediction_nothing_is_ordered_and_intervals_are_left_out(monkeypatch):
+    few = tiers.Published(occasions(2))
+    assert list(tiers.by_tier(few).index) == ["ipc 1", "tcp 1"]
+    assert "[" not in tiers.by_tier(few).iloc[0, 1] and "at least 3 occasions" in tiers.trust(few)
 
 
 def _text(file):

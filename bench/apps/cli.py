@@ -1,4 +1,4 @@
-"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, submit, capacity, calibrate, hosts, ...
+"""``python -m bench``: list, doctor, prepare, run, runs, show, compare, replicate, submit, calibrate, hosts, ...
 
 Errors are one line on stderr that ends with a remedy; exit status 1 for a failure, 2 for bad usage. With
 ``--debug`` the traceback is shown as well.
@@ -195,6 +195,55 @@ def compare(
 
 
 @cli.command()
+@click.argument("notebook", metavar="NOTEBOOK[.SCENARIO]")
+@click.argument("names", nargs=-1, metavar="[RUN...]")
+@click.option("--times", type=click.IntRange(1, 100), help="Occasions in all; those here count.  [default: 3]")
+@click.option("--apart", default="0", show_default=True, help="From one to the next, at least: 30m, 3h, 1d.")
+@click.option("--runs", "is_given", is_flag=True, help="Measure nothing: analyse RUNs, or files of occasions (.json).")
+@click.option("--keep", "file", metavar="FILE", help='Add the occasions to FILE, or to the project\'s: "reference".')
+@click.option("--although", is_flag=True, help="Keep occasions of a dirty revision too.")
+@click.option("--against", metavar="FILE", help='Compare with the occasions in FILE, or the published: "reference".')
+@PARAMETER
+def replicate(
+    notebook: str,
+    names: tuple[str, ...],
+    times: int | None,
+    apart: str,
+    is_given: bool,
+    file: str | None,
+    although: bool,
+    against: str | None,
+    parameters: tuple[tuple[str, str], ...],
+) -> None:
+    """Measure a plan on several occasions: the ratios of each, and the interval of a new occasion's.
+
+    A second call continues. With --against it measures once, if there is no occasion yet, and reports which share of
+    the published ratios holds on this machine.
+    """
+    from bench.analysis import replication
+    from bench.apps import replicating
+
+    stem = notebook.partition(".")[0]
+    if bool(names) != is_given:
+        raise click.UsageError("--runs goes with the names of runs: bench replicate NOTEBOOK --runs A B C")
+    published = replicating.load(replicating.file_of(against, stem)).occasions if against else []
+    if names:
+        occasions = replicating.read(names, stem)
+    else:
+        plan, asked = replicating.planned(notebook, dict(parameters))
+        wanted = times or (1 if published else 3)
+        made = replicating.measure(plan, asked, wanted, replicating.seconds(apart), echo)
+        occasions = [replication.of_run(run) for run in made]
+    echo(replicating.text(occasions))
+    for occasion in occasions if published else ():
+        echo(f"\n{replication.against_text(replication.against(published, occasion), occasion)}")
+    if file:
+        target = replicating.file_of(file, stem)
+        kept = replicating.keep(occasions, target, stem, although)
+        echo(f"\n{target} holds {len(kept.occasions)} occasions")
+
+
+@cli.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--output", metavar="FILE.json", help="The file to write; named after the machine otherwise.")
 @click.option("--yes", is_flag=True, help="Write it without asking.")
@@ -312,6 +361,16 @@ def keep(run: str, folder: str) -> None:
     from bench.run import stored
 
     echo(f"kept {stored.keep(stored.find(run), Path(folder)).path}")
+
+
+@cli.command()
+@click.argument("notebooks", nargs=-1, metavar="NOTEBOOK...")
+@click.option("--although", is_flag=True, help="Keep runs of a dirty revision too.")
+def reference(notebooks: tuple[str, ...], although: bool) -> None:
+    """Measure the reference runs of NOTEBOOKs (all, if none is named) anew; what is not accepted is measured again."""
+    from bench.apps import reference_runs
+
+    reference_runs.renew(notebooks, although, echo)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -148,6 +148,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
         f"  {check.verdict:8}{check.name}: {check.found}{'; ' + check.advice if check.advice else ''}"
         for check in checks.check(run)
     ]
+    lines += [f"kept although  {missed}" for missed in manifest.get("kept_although", [])]
     lines += [f"failure   start {failure['start']}: {failure['error']}" for failure in manifest.get("failures", [])]
     frames = [frame.to_string() for frame in tables.results(run)]
     return "\n\n".join(["\n".join(lines), *frames, sentences.conclusion(run)])

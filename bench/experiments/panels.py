@@ -103,7 +103,7 @@ def caption(run: Run) -> str:
         f"{' (client)' if target else ''}.{target}{missing(run)}\n"
         f"{_hosts(run)}Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
-        f"Checks passed: {checks.tally(run)}."
+        f"Checks passed: {checks.tally(run)}.{_although(run)}"
     )
 
 
@@ -116,6 +116,12 @@ def _windows(run: Run) -> str:
     rest = f"; {listed(alone)}: {run.plan.windows}" if alone else ""
     each = "each case" if {case.load for case in run.plan.cases} == {"closed"} else "each case of calls"
     return f"{counted(blocks, 'block')} of {run.plan.slices} of {each}{rest}"
+
+
+def _although(run: Run) -> str:
+    """Return what a run that was kept as a reference misses, or nothing."""
+    missed = run.manifest.get("kept_although", [])
+    return f" Kept although {listed(missed)}." if missed else ""
 
 
 def _starts(cases: pd.DataFrame) -> str:

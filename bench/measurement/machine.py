@@ -72,8 +72,11 @@ def steal_s() -> float | None:
     return getattr(psutil.cpu_times(), "steal", None)
 
 
+WRITTEN = ("data", "docs", "figures", "README.md")  # what is written from runs does not measure
+
+
 def git_revision() -> dict[str, Any]:
-    """Return the checkout's revision and whether files differ from it; None outside a checkout.
+    """Return the checkout's revision and whether files that measure differ from it; None outside a checkout.
 
     A repository around an environment that this package is installed in is no checkout of it.
     """
@@ -85,7 +88,8 @@ def git_revision() -> dict[str, Any]:
 
     try:
         git("ls-files", "--error-unmatch", here.name)
-        return {"revision": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain", "-uno"))}
+        changed = git("status", "--porcelain", "-uno", "--", ":/", *(f":(top,exclude){name}" for name in WRITTEN))
+        return {"revision": git("rev-parse", "HEAD"), "dirty": bool(changed)}
     except (OSError, subprocess.CalledProcessError):
         return {"revision": None, "dirty": None}
 

@@ -180,6 +180,7 @@ class _Manifest(Struct):
     capacity: _Capacity | None = None
     look: _Look | None = None
     collected: list[Text] = []
+    kept_although: list[Text] = []
     parameters: dict[str, Any] = {}
     hosts: dict[str, _Machine] = {}
     sources: dict[str, Text] = {}

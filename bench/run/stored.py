@@ -2,6 +2,7 @@
 
 import contextlib
 import stat
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -70,20 +71,27 @@ def find(name: str) -> Folder:
     return folders[-1]
 
 
+def of_plan(plan: Plan) -> list[Folder]:
+    """Return your runs of exactly this plan, the oldest first."""
+    return [folder for folder in all_runs() if folder.id.split("-")[2:3] == [plan.hash8]]
+
+
 def unfinished(plan: Plan) -> Folder | None:
     """Return the latest run of exactly this plan that lacks starts and is not being measured now, or None.
 
     The plan that a run holds has fewer starts where it stopped because it was precise.
     """
-    for folder in reversed(all_runs()):
-        is_same = folder.id.split("-")[2:3] == [plan.hash8]
-        if is_same and len(folder.done()) < folder.plan().all_starts and not folder.is_being_measured():
+    for folder in reversed(of_plan(plan)):
+        if len(folder.done()) < folder.plan().all_starts and not folder.is_being_measured():
             return folder
     return None
 
 
-def keep(folder: Folder, target: Path) -> Folder:
-    """Copy a run into a folder that holds nothing else, with one file for each table."""
+def keep(folder: Folder, target: Path, although: Sequence[str] = ()) -> Folder:
+    """Copy a run into a folder that holds nothing else, with one file for each table.
+
+    although: what the run misses, which its manifest then says.
+    """
     try:
         if target.exists() and any(target.iterdir()) and not _is_kept(target):
             raise DataError(f"{paths.shown(target)} holds other files: name a folder that does not exist yet")
@@ -92,6 +100,7 @@ def keep(folder: Folder, target: Path) -> Folder:
     except (OSError, ValueError) as reason:  # a name with a zero byte is no name
         raise _unusable(target, reason) from reason
     manifest = {"id": folder.id} | folder.manifest() | {"version": schema.VERSION}
+    manifest |= {"kept_although": list(although)} if although else {}
     tables = {name: folder.read(name) for name in schema.TABLES}
     kept = Folder(target)
     try:

@@ -1,0 +1,59 @@
+"""Whether a run may become a reference run, which documents quote: what it misses."""
+
+import itertools
+import math
+
+import numpy as np
+
+from bench.analysis.comparison import ratios
+from bench.analysis.replication import P50, baselines
+from bench.plan import slicing
+from bench.run.frames import Run
+from bench.stats import intervals
+
+MOST_AA = 0.02  # A/A ratio - 1 of a run in slices
+LEAST_BLOCKS = 12  # of a run in slices
+MOST_SPEED = 0.05  # by how much the machine's speed may differ within a run
+
+
+def misses(run: Run) -> list[str]:
+    """Return what a run misses of a reference run, in words; nothing of one that is accepted."""
+    found = [] if run.manifest["git"]["dirty"] is False else [DIRTY]
+    if run.plan.slice_s:
+        if run.plan.starts < LEAST_BLOCKS:
+            found.append(f"it has {run.plan.starts} blocks, and {LEAST_BLOCKS} are needed")
+        if (ratio := aa_ratio(run)) > MOST_AA:
+            found.append(f"the A/A ratio of its slices is {ratio:.1%}, above {MOST_AA:.0%}")
+    if (speed := speed_range(run) or 0.0) > MOST_SPEED:
+        found.append(f"the machine's speed varied by {speed:.0%}, more than {MOST_SPEED:.0%}")
+    return found
+
+
+DIRTY = "its revision is not clean: files differed from the commit"
+
+
+def aa_ratio(run: Run) -> float:
+    """Return the A/A ratio - 1 of the slices, by their median RTT; 0 of a run without slices.
+
+    Of a case over its twin, the same case under another name. Of a run without twins the largest of the cases that
+    others are divided by: its odd rounds over its even ones. Hodges-Lehmann medians over the blocks.
+    """
+    twins = [
+        (first, second) for first, second in itertools.combinations(run.numbers, 2)
+        if run.case(first) == run.case(second)
+    ]  # fmt: skip
+    bases = sorted({base for base, _ in baselines(run).values()})
+    logs = [ratios(run, *pair, P50).to_numpy() for pair in twins] or [_halves(run, base) for base in bases]
+    return max((math.expm1(abs(intervals.paired_shift(of).middle)) for of in logs if len(of)), default=0.0)
+
+
+def _halves(run: Run, case: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Return ln(odd rounds / even rounds) of a case's median RTT in each block."""
+    turns = run.slices[(run.slices["case"] == case) & (run.slices["round"] > slicing.WARM_UP)]
+    level = np.log(turns[P50]).groupby([turns["block"], turns["round"] % 2 == 1]).median().unstack()
+    return (level[True] - level[False]).dropna().to_numpy() if level.shape[1] == 2 else np.array([])
+
+
+def speed_range(run: Run) -> float | None:
+    """Return by which share the machine's speed differs between the blocks of a run; None where nothing probed it."""
+    return None  # until runs hold speed probes

@@ -1,0 +1,419 @@
+"""Runs of one plan on several occasions: the ratios of each, what a new occasion will measure, and tiers.
+
+An interval from one occasion covers that occasion. Between occasions the machine, its other load and the layout of
+memory differ; the prediction interval covers what another occasion will measure.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+
+from bench.analysis import checks
+from bench.analysis.comparison import LATER, ratios, values
+from bench.errors import DataError
+from bench.plan.case import Case
+from bench.run.frames import Run, column
+from bench.stats import intervals
+from bench.stats.meta_analysis import LEAST_MACHINES, Prediction, predict, standard_error, times
+from bench.text import counted, listed, ratio_ends
+
+VERSION = 1
+P50, CPU, RATE = column(0.5), "cpu_us_per_call", "rate_per_s"
+BASELINE = "sockets"
+RTT_RATIO, CPU_RATIO, RATE_RATIO = "RTT", "CPU time per call", "calls/s"
+LEAST_OCCASIONS = LEAST_MACHINES
+CLOSE = timedelta(hours=1)  # occasions that begin within this share the state of the machine
+NAMED = ("system", "transport", "payload_bytes", "placement", "clients", "message")  # of a case, in its words
+
+
+class Estimate(Struct, frozen=True):
+    """ln of a ratio in one occasion, with its standard error, from so many blocks."""
+
+    ln: float
+    error: float
+    blocks: int
+
+
+class Measured(Struct, frozen=True, omit_defaults=True):
+    """One case in one occasion: its factors that are not the usual ones, its ratios, and its own level.
+
+    over: the case that the ratios divide by, in words; "" where it is such a case itself. ratios: by the quantity.
+    p50_us: median RTT. cpu_us: CPU time per call of all roles. rate_per_s: calls per second.
+    """
+
+    case: dict[str, Any]
+    over: str = ""
+    ratios: dict[str, Estimate] = {}
+    p50_us: float | None = None
+    cpu_us: float | None = None
+    rate_per_s: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The case in words: system, transport, placement, and what else is not usual."""
+        return in_words(self.case)
+
+
+class Machine(Struct, frozen=True):
+    """The machine of an occasion; ``machine_id`` is salted."""
+
+    machine_id: str
+    cpu_model: str
+    cpus_allowed: int
+    system: str
+    kernel: str
+    virtual: bool | None = None
+
+    @property
+    def words(self) -> str:
+        """The machine in words."""
+        virtual = "virtual, " if self.virtual else ""
+        return f"{self.cpu_model}, {counted(self.cpus_allowed, 'CPU')}, {virtual}{self.system} {self.kernel}"
+
+
+class Occasion(Struct, frozen=True):
+    """What is kept of one run of a plan: small enough to be committed, where the run itself has megabytes."""
+
+    run: str
+    utc: str
+    minutes: float
+    machine: Machine
+    revision: str | None
+    dirty: bool | None
+    checks: str
+    rows: list[Measured]
+
+    @property
+    def began(self) -> datetime:
+        """When it began."""
+        return datetime.fromisoformat(self.utc)
+
+
+class Replicated(Struct, frozen=True):
+    """The occasions of a notebook's plan."""
+
+    version: int
+    notebook: str
+    occasions: list[Occasion]
+
+
+def of_run(run: Run) -> Occasion:
+    """Return what is kept of a run; DataError for one that is not finished."""
+    manifest = run.manifest
+    if not manifest["finished"]:
+        raise DataError(f"run {run.id} is not finished: resume it with -p resume true")
+    machine = msgspec.convert({name: manifest["machine"].get(name) for name in Machine.__struct_fields__}, Machine)
+    bases = baselines(run)
+    return Occasion(
+        run=manifest.get("id") or run.id,
+        utc=datetime.fromisoformat(manifest["created"]).astimezone(UTC).isoformat(timespec="seconds"),
+        minutes=_minutes(run),
+        machine=machine,
+        revision=manifest["git"]["revision"],
+        dirty=manifest["git"]["dirty"],
+        checks=str(checks.tally(run)),
+        rows=[_measured(run, case, bases) for case in run.numbers if run.case(case).system != "loopback"],
+    )
+
+
+def _minutes(run: Run) -> float:
+    """Return how long a run took, from its beginning to the end of its last window; 0 where that is not known."""
+    begun = run.ledger["utc"].dropna()
+    if begun.empty:
+        return 0.0
+    last = begun.idxmax()
+    ended = datetime.fromisoformat(begun[last]) + timedelta(seconds=float(run.ledger.loc[last, "window_s"]))
+    return round(max(0.0, (ended - datetime.fromisoformat(run.manifest["created"])).total_seconds()) / 60, 2)
+
+
+def baselines(run: Run) -> dict[int, tuple[int, tuple[str, ...]]]:
+    """Return for each case that has a headline ratio the case to divide by, and the quantities.
+
+    overview: raw sockets over the same transport under the same placement; of two clients the calls per second of one.
+    compare: B over A; else each case over the first. Twins, equal cases under two names, are no headline.
+    """
+    cases = [case for case in run.numbers if run.case(case).system != "loopback"]
+    if run.plan.notebook != "overview":
+        others = [case for case in cases if run.case(case) != run.case(cases[0])]
+        return dict.fromkeys(others, (cases[0], (RTT_RATIO, CPU_RATIO)))
+    found: dict[int, tuple[int, tuple[str, ...]]] = {}
+    for case in cases:
+        of = run.case(case)
+        place = {"transport": of.transport, "placement": of.placement, "clients": 1}
+        base = run.first(system=BASELINE if of.clients == 1 else of.system, **place)
+        if base is not None and run.case(base) != of:  # its twin is an A/A pair
+            found[case] = (base, (RTT_RATIO, CPU_RATIO) if of.clients == 1 else (RATE_RATIO,))
+    return found
+
+
+COLUMNS = {RTT_RATIO: P50, CPU_RATIO: CPU, RATE_RATIO: RATE}
+
+
+def _measured(run: Run, case: int, bases: dict[int, tuple[int, tuple[str, ...]]]) -> Measured:
+    base, quantities = bases.get(case, (None, ()))
+    estimates = {} if base is None else {name: _estimate(run, base, case, COLUMNS[name]) for name in quantities}
+    return Measured(
+        case=factors(run.case(case)),
+        over="" if base is None else in_words(factors(run.case(base))),
+        ratios={name: estimate for name, estimate in estimates.items() if estimate},
+        p50_us=_level(run, case, P50),
+        cpu_us=_level(run, case, CPU),
+        rate_per_s=_level(run, case, RATE),
+    )
+
+
+def _estimate(run: Run, base: int, case: int, name: str) -> Estimate | None:
+    """Return ln(case / base): the Hodges-Lehmann median over blocks; None where no block has both."""
+    logs = ratios(run, base, case, name).to_numpy()
+    if len(logs) < 2:
+        return None
+    found = intervals.paired_shift(logs)
+    error = standard_error(found, len(logs)) if found.has_ends else float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
+    return Estimate(round(found.middle, 5), round(error, 5), len(logs))
+
+
+def _level(run: Run, case: int, name: str) -> float | None:
+    level = float(values(run, case, name).median())
+    return None if math.isnan(level) else float(f"{level:.4g}")
+
+
+def factors(case: Case) -> dict[str, Any]:
+    """Return the factors of a case that are not the usual ones; of options those that do not mean the same as none."""
+    usual = Case("", "")
+    changed = {of.name: value for of in fields(case) if (value := getattr(case, of.name)) != getattr(usual, of.name)}
+    options = {name: value for name, value in case.options.items() if value not in LATER.get(name, ())}
+    changed.pop("content", None)  # a user's own message, which its name stands for
+    return {name: value for name, value in (changed | {"options": options}).items() if value != {}}
+
+
+def in_words(case: dict[str, Any]) -> str:
+    """Return the factors of a case in words, its options left out."""
+    of = {name: case.get(name, getattr(Case("", ""), name)) for name in NAMED}
+    more = [f"{of['payload_bytes']:,} B"] * (of["payload_bytes"] != 1000)
+    more += [counted(of["clients"], "client")] * (of["clients"] > 1) + [of["message"]] * (of["message"] != "bytes")
+    return " ".join([of["system"], of["transport"], of["placement"], *more])
+
+
+def key(*parts: object) -> str:
+    """Return a text that is equal for equal cases."""
+    return msgspec.json.encode(parts, order="sorted").decode()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One headline ratio in all occasions that have it, in their order; None where one lacks it."""
+
+    measured: Measured
+    quantity: str
+    estimates: tuple[Estimate | None, ...]
+
+    @property
+    def system(self) -> str:
+        """The system."""
+        return str(self.measured.case["system"])
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Transport, placement and number of clients."""
+        case = self.measured.case
+        return case["transport"], case.get("placement", "same"), case.get("clients", 1)
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """What a new occasion will measure."""
+        return _predicted([(of.ln, of.error) for of in self.estimates if of])
+
+    def order(self, other: "Row") -> Prediction:
+        """Return what a new occasion will measure of ln(other / this), from the occasions that have both."""
+        both = [(a, b) for a, b in zip(self.estimates, other.estimates, strict=True) if a and b]
+        return _predicted([(b.ln - a.ln, math.hypot(a.error, b.error)) for a, b in both])
+
+
+def _predicted(effects: Sequence[tuple[float, float]]) -> Prediction:
+    return predict([effect for effect, _ in effects], [error for _, error in effects])
+
+
+def rows(occasions: Sequence[Occasion]) -> list[Row]:
+    """Return the headline ratios of occasions, in the order in which they first occur."""
+    cases: dict[str, tuple[Measured, str]] = {}
+    found: dict[str, dict[int, Estimate]] = {}
+    for place, occasion in enumerate(occasions):
+        for measured in occasion.rows:
+            for quantity, estimate in measured.ratios.items():
+                same = key(measured.case, measured.over, quantity)
+                cases.setdefault(same, (measured, quantity))
+                found.setdefault(same, {}).setdefault(place, estimate)  # of a case that is there twice the first
+    return [
+        Row(measured, quantity, tuple(found[same].get(place) for place in range(len(occasions))))
+        for same, (measured, quantity) in cases.items()
+    ]
+
+
+Item = TypeVar("Item")
+
+
+def tiers(ordered: Sequence[Item], is_before: Callable[[Item, Item], bool]) -> list[list[Item]]:
+    """Return items, the best first, in tiers: a new one begins where all before are ordered before all behind.
+
+    Two items in different tiers can therefore always be ordered, and two that cannot be ordered share a tier; in a tier
+    some pairs may be ordered. (The greedy rule that compares with a tier's first item alone makes more tiers, and puts
+    items that cannot be ordered into different ones.)
+    """
+    made: list[list[Item]] = []
+    for place, item in enumerate(ordered):
+        pairs = itertools.product(ordered[:place], ordered[place:])
+        if not made or all(is_before(first, second) for first, second in pairs):
+            made.append([])
+        made[-1].append(item)
+    return made
+
+
+def in_tiers(found: Iterable[Row], transport: str, placement: str) -> list[list[Row]]:
+    """Return the RTT ratios of one client over a transport under a placement, in tiers, the shortest RTT first.
+
+    Raw sockets, by which they are divided, are among them. Two systems are ordered where the prediction interval of the
+    ratio of their RTTs excludes 1: a new occasion will measure them in this order. Without three occasions nothing is
+    ordered.
+    """
+    alike = [row for row in found if (*row.place, row.quantity) == (transport, placement, 1, RTT_RATIO)]
+    ordered = sorted([*map(_itself, alike[:1]), *alike], key=lambda row: row.prediction.middle)
+    known: dict[tuple[int, int], bool] = {}
+
+    def is_before(first: Row, second: Row) -> bool:
+        pair = id(first), id(second)
+        if pair not in known:
+            known[pair] = first.order(second).low > 0
+        return known[pair]
+
+    return tiers(ordered, is_before)
+
+
+def _itself(row: Row) -> Row:
+    """Return the ratio of a row's baseline to itself."""
+    transport, placement, _ = row.place
+    case = {"system": BASELINE, "transport": transport, "placement": placement}
+    return Row(Measured(case), row.quantity, (Estimate(0.0, 0.0, 0),) * len(row.estimates))
+
+
+def places(found: Iterable[Row]) -> list[tuple[str, str]]:
+    """Return the transports and placements of which the systems with one client are compared with raw sockets."""
+    of_sockets = (row for row in found if row.quantity == RTT_RATIO and row.measured.over.startswith(f"{BASELINE} "))
+    return sorted({row.place[:2] for row in of_sockets})
+
+
+def ratio_text(*predictions: Prediction) -> str:
+    """Return a predicted ratio with its interval: "2.31 [2.10, 2.54]"; without ends from fewer than three occasions.
+
+    Of several predictions: the smallest and the largest ratio, and the outermost ends: "2.31 to 2.80 [2.10, 3.12]".
+    """
+    middles = sorted(times(one.middle) for one in predictions)
+    low, high = min(one.low for one in predictions), max(one.high for one in predictions)
+    ends = [value if math.isnan(value) else times(value) for value in (low, high)]
+    first, low_text, _ = ratio_ends(middles[0], *ends)
+    last, _, high_text = ratio_ends(middles[-1], *ends)
+    middle = first if first == last else f"{first} to {last}"
+    return middle if math.isnan(low) else f"{middle} [{low_text}, {high_text}]"
+
+
+def table(occasions: Sequence[Occasion]) -> pd.DataFrame:
+    """Return a table of text: each headline ratio in each occasion, and what a new one will measure."""
+    shown = []
+    for row in rows(occasions):
+        of_each = {
+            f"#{number}": f"{times(estimate.ln):.3g}" if estimate else ""
+            for number, estimate in enumerate(row.estimates, 1)
+        }
+        case = {"case": row.measured.words, "over": row.measured.over, "quantity": row.quantity}
+        shown.append(case | of_each | {"new occasion [95 %]": ratio_text(row.prediction)})
+    return pd.DataFrame(shown).set_index("case") if shown else pd.DataFrame()
+
+
+def described(occasions: Sequence[Occasion]) -> str:
+    """Return when and where the occasions were, in one sentence, and what limits what they say."""
+    machines = {occasion.machine.machine_id: occasion.machine for occasion in occasions}
+    days = list(dict.fromkeys(f"{occasion.began:%Y-%m-%d}" for occasion in occasions))
+    where = listed(dict.fromkeys(machine.words for machine in machines.values()))
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    text = f"{counted(len(occasions), 'occasion')} on {counted(len(machines), 'machine')} ({where}), {when}."
+    return " ".join([text, *limits(occasions)])
+
+
+def limits(occasions: Sequence[Occasion]) -> list[str]:
+    """Return sentences on what a prediction from these occasions does not cover."""
+    found = []
+    if len(occasions) < LEAST_OCCASIONS:
+        found.append(f"A prediction needs at least {LEAST_OCCASIONS} occasions.")
+    machines = {occasion.machine.machine_id for occasion in occasions}
+    if len(occasions) > 1 and all(_are_close(occasions, machine) for machine in machines):
+        found.append(
+            "On each machine they are within one hour: a prediction holds for that hour, not for another day. Measure "
+            "hours apart (--apart 3h)."
+        )
+    if len(machines) == 1:
+        found.append("Another machine can lie outside the intervals.")
+    return found
+
+
+def _are_close(occasions: Sequence[Occasion], machine: str) -> bool:
+    """Return whether a machine's occasions lie within an hour."""
+    began = [occasion.began for occasion in occasions if occasion.machine.machine_id == machine]
+    return max(began) - min(began) < CLOSE
+
+
+@dataclass(frozen=True)
+class Against:
+    """How a new occasion's ratios lie in the prediction intervals of earlier ones."""
+
+    inside: int
+    outside: list[tuple[Row, Estimate]]
+
+    @property
+    def share(self) -> float:
+        """The share of the ratios that lie inside; NaN of none."""
+        count = self.inside + len(self.outside)
+        return self.inside / count if count else math.nan
+
+
+HOLDS = 0.9  # of the ratios inside their intervals, at least
+
+
+def against(published: Sequence[Occasion], new: Occasion) -> Against:
+    """Return how many of the ratios that both have lie inside the prediction intervals of the published ones."""
+    inside, outside = 0, []
+    for row in rows([new, *published]):
+        (measured, *earlier), known = row.estimates, Row(row.measured, row.quantity, row.estimates[1:])
+        if measured and any(earlier) and known.prediction.has_ends:
+            if known.prediction.low <= measured.ln <= known.prediction.high:
+                inside += 1
+            else:
+                outside.append((known, measured))
+    return Against(inside, outside)
+
+
+def against_text(found: Against, new: Occasion) -> str:
+    """Return the share of ratios inside their intervals, the verdict, and the ratios outside."""
+    if math.isnan(found.share):
+        return f"{new.run}: no ratio in common that has a prediction interval"
+    count = found.inside + len(found.outside)
+    holds = "hold" if found.share >= HOLDS else "do not hold"
+    head = (
+        f"{new.run}: {found.inside} of {count} ratios ({found.share:.0%}) lie inside the published prediction "
+        f"intervals: the published ratios {holds} here (wanted: {HOLDS:.0%})"
+    )
+    return "\n".join([
+        head,
+        *(
+            f"  outside: {row.measured.words} over {row.measured.over}, {row.quantity}: "
+            f"{times(measured.ln):.3g} here, published {ratio_text(row.prediction)}"
+            for row, measured in found.outside
+        ),
+    ])  # fmt: skip

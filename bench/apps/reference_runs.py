@@ -1,0 +1,97 @@
+"""The committed runs behind ``-p source reference``: measured, accepted or repeated, and kept."""
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from bench import paths
+from bench.analysis import acceptance
+from bench.apps import unattended
+from bench.errors import DataError, UsageError
+from bench.measurement.machine import git_revision
+from bench.plan import parameters as params
+from bench.run import stored
+from bench.run.frames import Run
+
+Say = Callable[[str], None]
+TRIES = 3
+WINDOWS_S = {  # in the order in which they are measured; None: the notebook's own. Short ones keep each below 2 MB
+    "overview": None,
+    "explore": 0.25,
+    "latency": None,
+    **dict.fromkeys(("throughput", "clients", "wamp", "noise"), 0.25),
+    **dict.fromkeys(("placement", "compare", "messages", "streaming", "tls"), None),
+    "connections": 0.2,
+    "retries": None,
+    "openload": 0.6,
+    "calibration": 0.6,
+    "capacity": 0.5,
+    "nodelay": 0.2,
+    "scaleup": 0.25,
+    "mystery": 0.25,
+    "origins": 0.5,
+    **dict.fromkeys(("marginal", "fanin", "languages", "network"), None),
+}
+MORE: dict[str, dict[str, Any]] = {"overview": {"two_clients": True}}
+
+
+@dataclass(frozen=True)
+class Try:
+    """A run, and what it misses."""
+
+    run: Run
+    misses: tuple[str, ...]
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """How far it is from being accepted: less is better."""
+        return len(self.misses), acceptance.aa_ratio(self.run) if self.run.plan.slice_s else 0.0
+
+
+def renew(names: Iterable[str], although: bool, say: Say) -> None:
+    """Measure the reference runs of some notebooks (all: none named) anew, and keep them in data/reference.
+
+    One that is not accepted is measured again; of three the best is kept, and its manifest says what it misses.
+    UsageError on a revision that is not clean, whose numbers no checkout can repeat, unless they are kept ``although``.
+    """
+    chosen = params.names(list(names) or "all", "notebook", list(WINDOWS_S))
+    if git_revision()["dirty"] is not False and not although:
+        raise UsageError(
+            "files differ from the revision, and reference runs are of a revision: commit or stash them, or keep the "
+            "runs all the same with --although"
+        )
+    for name in chosen:
+        best = best_of(functools.partial(measured, name, say), say)
+        kept = stored.keep(best.run.folder, paths.reference() / name, best.misses)
+        say(f"{name}: kept in {paths.shown(kept.path)}{although_text(best.misses)}")
+
+
+def best_of(measure: Callable[[], Run], say: Say) -> Try:
+    """Return the first run that is accepted, or the best of three."""
+    tries: list[Try] = []
+    for number in range(1, TRIES + 1):
+        run = measure()
+        tries.append(Try(run, tuple(acceptance.misses(run))))
+        if not tries[-1].misses or set(tries[-1].misses) == {acceptance.DIRTY}:  # that no repetition mends
+            return tries[-1]
+        say(f"{run.id}, try {number} of {TRIES}: {'; '.join(tries[-1].misses)}")
+    return min(tries, key=lambda one: one.rank)
+
+
+def measured(name: str, say: Say) -> Run:
+    """Execute a notebook with the reference run's parameters, and return the run that it made."""
+    before = {folder.id for folder in stored.all_runs()}
+    window = {} if WINDOWS_S[name] is None else {"window_s": WINDOWS_S[name]}
+    unattended.execute([name], False, window | MORE.get(name, {}), say, is_agreed=True)
+    made = [Run(folder) for folder in stored.all_runs() if folder.id not in before]
+    own = [run for run in made if run.plan.notebook == name]
+    if not own:
+        raise DataError(f"{name} was not measured: {paths.shown(paths.executed() / name)}.ipynb says why")
+    return own[-1]
+
+
+def although_text(misses: Iterable[str]) -> str:
+    """Return what a run that is kept misses, in words; nothing of an accepted one."""
+    words = "; ".join(misses)
+    return f" (kept although: {words})" if words else ""

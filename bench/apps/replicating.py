@@ -1,0 +1,188 @@
+"""One plan on several occasions: measured, kept in a small file, and compared with what was published."""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from bench import documents, paths, systems
+from bench.analysis import replication
+from bench.analysis.replication import Occasion, Replicated, Row
+from bench.apps import scenarios
+from bench.errors import DataError, UsageError
+from bench.experiments import registry
+from bench.installation import environments
+from bench.measurement.machine import machine_id
+from bench.plan.plan import Plan
+from bench.run import stored
+from bench.run.files import write_bytes
+from bench.run.folder import Folder
+from bench.run.frames import Run
+from bench.run.manifest import in_words
+from bench.text import counted, quoted
+from bench.validation import estimate
+
+Say = Callable[[str], None]
+REFERENCE = "reference"
+MOST_BYTES = 10_000_000  # of a file of occasions
+UNITS_S = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
+
+
+def seconds(text: str) -> float:
+    """Return a length of time like 90s, 30m, 1.5h or 2d in seconds; a number alone is seconds."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?", text.strip())
+    if found is None:
+        raise UsageError(f"{quoted(text)} is no length of time: write 30m, 1h or 2d")
+    return float(found[1]) * UNITS_S[found[2] or "s"]
+
+
+def planned(name: str, parameters: Mapping[str, str]) -> tuple[Plan, dict[str, Any]]:
+    """Return the plan of a notebook, or of a scenario of one, and its parameters; UsageError if it has no ratio."""
+    chosen = scenarios.chosen(name)
+    notebook, asked = chosen.notebook.stem, {**chosen.parameters, **parameters}
+    if taken := sorted(asked.keys() & registry.OF_A_RUN.keys()):
+        raise UsageError(f"{taken[0]} is not for a plan that is measured several times: leave it out")
+    if not registry.has_plan(notebook):
+        raise UsageError(f"{notebook} measures nothing: name a notebook that does")
+    if reason := registry.why_not(notebook, **asked):
+        raise UsageError(reason)
+    plan = registry.plan(notebook, **asked)
+    if sum(case.system != "loopback" for case in plan.cases) < 2:
+        raise UsageError(f"{notebook} measures one case: there is no ratio to replicate")
+    return plan, asked
+
+
+def occasions_here(plan: Plan) -> list[Folder]:
+    """Return the finished runs of exactly this plan that this machine made, the oldest first."""
+    here = machine_id()
+    runs = ((folder, folder.stored_manifest()) for folder in stored.of_plan(plan))
+    return [folder for folder, known in runs if known["finished"] and known["machine"]["machine_id"] == here]
+
+
+def measure(plan: Plan, parameters: dict[str, Any], wanted: int, apart_s: float, say: Say) -> list[Run]:
+    """Measure a plan until there are so many occasions of this machine, and return all of them, the oldest first.
+
+    Those of earlier calls count, and one that was interrupted is resumed. apart_s: from the beginning of one occasion
+    to that of the next, at least.
+    """
+    from bench.apps import notebook
+
+    done = occasions_here(plan)
+    if done:
+        say(f"Already here: {counted(len(done), 'occasion')} of this plan; wanted: {wanted}")
+    estimate.refuse_too_long(plan)
+    if wanted > 1 and not apart_s and len(done) < wanted:
+        say("Occasions should be hours apart (--apart 3h): those of one hour share the state of the machine")
+    for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} - {None}:
+        environments.ensure(name, say)
+    while len(done) < wanted:
+        if done:
+            _wait(done[-1], apart_s, say)
+        say(f"Occasion {len(done) + 1} of {wanted}")
+        run = notebook.measure(plan.notebook, **parameters, resume=stored.unfinished(plan) is not None)
+        if run.plan != plan:  # a program that was there is not any more
+            raise DataError(f"run {run.id} has another plan than was asked for: try again")
+        done = occasions_here(plan)
+    return [Run(folder) for folder in done]
+
+
+def _wait(last: Folder, apart_s: float, say: Say) -> None:
+    """Wait until so long after an occasion began."""
+    due = datetime.fromisoformat(last.stored_manifest()["created"]) + timedelta(seconds=apart_s)
+    left_s = (due - datetime.now(UTC)).total_seconds()
+    if left_s > 0:
+        say(f"The next occasion begins at {due:%Y-%m-%d %H:%M} UTC; after Ctrl-C the same command continues")
+        time.sleep(left_s)
+
+
+def file_of(name: str, notebook: str) -> Path:
+    """Return the file of occasions that a name means: a path, or ``reference``, the one that comes with the project."""
+    return paths.reference() / "replicated" / f"{notebook}.json" if name == REFERENCE else Path(name)
+
+
+def load(file: Path) -> Replicated:
+    """Return stored occasions; DataError if the file cannot be used."""
+    try:
+        found = msgspec.json.decode(documents.read(file, MOST_BYTES), type=Replicated)
+        if found.version != replication.VERSION:
+            raise ValueError(f"it has version {found.version}, and this Roundtrip reads {replication.VERSION}")
+    except (OSError, ValueError) as reason:  # msgspec's errors are ValueErrors too
+        why = getattr(reason, "strerror", None) or in_words(reason)
+        raise DataError(f"cannot read occasions from {paths.shown(file)}: {why}") from reason
+    return found
+
+
+def read(names: Iterable[str], notebook: str) -> list[Occasion]:
+    """Return the occasions of runs, and of files of occasions (*.json), each once, the oldest first."""
+    found: dict[str, Occasion] = {}
+    for name in names:
+        is_file = name == REFERENCE or name.endswith(".json")
+        many = load(file_of(name, notebook)).occasions if is_file else [replication.of_run(Run(stored.find(name)))]
+        found |= {occasion.run: occasion for occasion in many}
+    if others := [run for run in found if f"-{notebook}-" not in run]:
+        raise UsageError(f"run {others[0]} is not of {notebook}: occasions are compared of one notebook")
+    return in_order(found.values())
+
+
+def in_order(occasions: Iterable[Occasion]) -> list[Occasion]:
+    """Return occasions, the oldest first."""
+    return sorted(occasions, key=lambda occasion: (occasion.began, occasion.run))
+
+
+def keep(occasions: Sequence[Occasion], file: Path, notebook: str, although: bool = False) -> Replicated:
+    """Add occasions to a file, which is made if it is not there, and return what it then holds.
+
+    DataError for one of a dirty revision, whose numbers no checkout can repeat, unless it is kept ``although``.
+    """
+    if dirty := [occasion.run for occasion in occasions if occasion.dirty is not False and not although]:
+        raise DataError(
+            f"{dirty[0]} was measured with files that differ from its revision: commit them and measure again, or keep "
+            "it all the same with --although"
+        )
+    before = load(file).occasions if file.exists() else []
+    kept = {occasion.run: occasion for occasion in (*before, *occasions)}
+    found = Replicated(replication.VERSION, notebook, in_order(kept.values()))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(file, encoded(found))
+    except OSError as reason:
+        raise DataError(f"cannot write {paths.shown(file)}: {reason.strerror or reason}") from reason
+    return found
+
+
+def encoded(found: Replicated) -> bytes:
+    """Return occasions as their file holds them: a line for each case, the same bytes for the same occasions."""
+    return msgspec.json.encode(found).replace(b'{"case":', b'\n{"case":').replace(b'{"run":', b'\n{"run":') + b"\n"
+
+
+def text(occasions: Sequence[Occasion]) -> str:
+    """Return the ratios of each occasion with the prediction of a new one, tiers, and what limits them."""
+    numbered = [
+        f"#{number} {occasion.utc} {occasion.run}; checks passed: {occasion.checks}"
+        for number, occasion in enumerate(occasions, 1)
+    ]
+    with pd.option_context("display.width", 200):
+        frame = replication.table(occasions)
+        shown = frame.reset_index().to_string(index=False) if len(frame) else "no ratio in them"
+    return "\n\n".join([replication.described(occasions), "\n".join(numbered), shown, *_tiers_text(occasions)])
+
+
+def _tiers_text(occasions: Sequence[Occasion]) -> list[str]:
+    """Return a paragraph for each transport and placement of which systems share a tier; none without an order."""
+    if len(occasions) < replication.LEAST_OCCASIONS:
+        return []
+    found, made = replication.rows(occasions), []
+    for transport, placement in replication.places(found):
+        tiers = replication.in_tiers(found, transport, placement)
+        lines = [f"  {number}  {', '.join(map(_member, tier))}" for number, tier in enumerate(tiers, 1)]
+        made.append("\n".join([f"Tiers over {transport}, placement {placement}, RTT over raw sockets:", *lines]))
+    return made
+
+
+def _member(row: Row) -> str:
+    return f"{row.system} {replication.ratio_text(row.prediction)}"

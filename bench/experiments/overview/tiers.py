@@ -1,0 +1,184 @@
+"""What several occasions of overview say together: systems in tiers, with the intervals of another occasion."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+import pandas as pd
+
+from bench.analysis.replication import (
+    BASELINE,
+    CPU_RATIO,
+    RATE_RATIO,
+    RTT_RATIO,
+    Occasion,
+    Row,
+    described,
+    in_tiers,
+    ratio_text,
+    rows,
+)
+from bench.stats.meta_analysis import times
+from bench.text import counted, duration, listed
+
+APART, SHARED = "split", "same"  # a CPU each orders the tiers: nobody deploys client and server on one CPU
+AGAIN = "overview.published"  # the scenario that measures another occasion
+BASE = f"{BASELINE} (baseline)"
+MOST_LINES = 15  # of a table that is read at a glance
+
+
+@dataclass(frozen=True)
+class Published:
+    """The occasions behind the published tables."""
+
+    occasions: Sequence[Occasion]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """All headline ratios."""
+        return rows(self.occasions)
+
+    @cached_property
+    def tiers(self) -> dict[str, list[list[Row]]]:
+        """The RTT ratios with a CPU each in tiers, by transport."""
+        transports = dict.fromkeys(row.place[0] for row in self.rows if row.place[1:] == (APART, 1))
+        return {transport: in_tiers(self.rows, transport, APART) for transport in transports}
+
+    def of(self, system: str, transport: str, placement: str, quantity: str) -> Row | None:
+        """Return a ratio; None if no occasion has it."""
+        wanted = (system, transport, placement, quantity)
+        alike = ((row.system, *row.place[:2], row.quantity) == wanted for row in self.rows)
+        return next((row for row, is_it in zip(self.rows, alike, strict=True) if is_it), None)
+
+    def level_us(self, transport: str, placement: str) -> float:
+        """Return the median RTT of raw sockets, one client, the median over the occasions; NaN if none has it."""
+        of = (BASELINE, transport, placement, 1)
+        found = [
+            row.p50_us
+            for occasion in self.occasions
+            for row in occasion.rows
+            if (row.case["system"], *Row(row, "", ()).place) == of and row.p50_us is not None
+        ]
+        return median(found) if found else math.nan
+
+    @property
+    def minutes(self) -> int:
+        """About how long one occasion takes."""
+        return max(1, math.ceil(median(occasion.minutes for occasion in self.occasions)))
+
+
+COLUMNS = {  # of a table: quantity and placement
+    "median RTT, a CPU each (`split`)": (RTT_RATIO, APART),
+    "median RTT, one CPU (`same`)": (RTT_RATIO, SHARED),
+    "CPU time per call (`split`)": (CPU_RATIO, APART),
+}
+
+
+def by_tier(published: Published, most: int = MOST_LINES) -> pd.DataFrame:
+    """Return a row for each tier: its systems, and their ratios to raw sockets over the same transport.
+
+    Of more than so many rows the slowest tiers of the transport with most are in one row.
+    """
+    numbered = {
+        transport: [((number, number), tier) for number, tier in enumerate(tiers, 1)]
+        for transport, tiers in published.tiers.items()
+    }
+    while sum(map(len, numbered.values())) > max(most, len(numbered)):
+        longest = max(numbered.values(), key=len)
+        ((_, last), slowest), ((first, _), tier) = longest.pop(), longest.pop()
+        longest.append(((first, last), [*tier, *slowest]))
+    made = [
+        {"tier": f"{transport} {first}{f' to {last}' * (last > first)}", "systems": ", ".join(map(_name, tier))}
+        | {heading: _ratios(published, tier, *of) for heading, of in COLUMNS.items()}
+        for transport, tiers in numbered.items()
+        for (first, last), tier in tiers
+    ]
+    return pd.DataFrame(made).set_index("tier")
+
+
+def by_system(published: Published, transport: str) -> pd.DataFrame:
+    """Return a row for each system over a transport, by tier and predicted ratio."""
+    columns = COLUMNS | {"CPU time per call (`same`)": (CPU_RATIO, SHARED)}
+    made = [
+        {"system": _name(row), "tier": str(number)}
+        | {heading: _ratios(published, [row], *of) for heading, of in columns.items()}
+        for number, tier in enumerate(published.tiers[transport], 1)
+        for row in tier
+    ]
+    return pd.DataFrame(made).set_index("system")
+
+
+def gains(published: Published) -> pd.DataFrame:
+    """Return calls per second of two clients over those of one for each system, the largest first."""
+    found = [row for row in published.rows if row.quantity == RATE_RATIO]
+    ordered = sorted(found, key=lambda row: row.prediction.middle, reverse=True)
+    made = [
+        {"system": row.system, "transport": row.place[0], "two clients / one": ratio_text(row.prediction)}
+        for row in ordered
+    ]
+    return pd.DataFrame(made).set_index("system") if made else pd.DataFrame()
+
+
+def _name(row: Row) -> str:
+    return f"`{row.system}`" if row.measured.over else BASE
+
+
+def _ratios(published: Published, tier: Iterable[Row], quantity: str, placement: str) -> str:
+    """Return the ratios of a tier's systems by a quantity under a placement; 1 of the baseline alone."""
+    asked = [published.of(row.system, row.place[0], placement, quantity) if row.measured.over else row for row in tier]
+    found = [row.prediction for row in asked if row]
+    is_baseline = [row.measured.over for row in asked if row] == [""]
+    return "1" if is_baseline else ratio_text(*found) if found else "not measured"
+
+
+def heading(published: Published) -> str:
+    """Return what the numbers of the tables are, and what a tier is."""
+    return (
+        f"Ratios to raw sockets over the same transport, one client, payload {_payload(published)}; in brackets the "
+        "95 % prediction interval: what another occasion will measure (of several systems the outermost ends). Two "
+        "systems in different tiers are expected to keep their order on another occasion (95 % for each pair, a CPU "
+        f"each); two in one tier may not. Median RTT of raw sockets: {_levels(published)}."
+    )
+
+
+def _payload(published: Published) -> str:
+    sizes = {row.case.get("payload_bytes", 1000) for occasion in published.occasions for row in occasion.rows}
+    return listed(f"{size:,} B" for size in sorted(sizes))
+
+
+def _levels(published: Published) -> str:
+    """Return the median RTT of raw sockets in words: over each transport, with a CPU each and on one."""
+    words = {APART: "with a CPU each", SHARED: "on one CPU"}
+    found = {
+        f"{transport} {words[placement]}": published.level_us(transport, placement)
+        for transport in published.tiers
+        for placement in words
+    }
+    return listed(f"{duration(us)} over {where}" for where, us in found.items() if not math.isnan(us))
+
+
+ADVICE = (
+    "Choose a tier by what a call may cost, and among its systems by what they offer: another occasion may order them "
+    "differently."
+)
+
+
+def trust(published: Published) -> str:
+    """Return how far the tables can be trusted: occasions, machines, dates, the width of the intervals."""
+    widths = [
+        times((row.prediction.high - row.prediction.low) / 2) - 1
+        for row in published.rows
+        if row.quantity == RTT_RATIO and row.prediction.has_ends
+    ]
+    width = f" Half of the RTT intervals are at most ±{median(widths):.0%} wide." if widths else ""
+    return f"{described(published.occasions)}{width}"
+
+
+def again(published: Published) -> str:
+    """Return the command that measures another occasion and compares it with these, and how long it takes."""
+    return (
+        f"`.venv/bin/python -m bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
+        f"in about {counted(published.minutes, 'minute')}, and reports how many of these ratios hold there."
+    )

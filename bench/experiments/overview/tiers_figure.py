@@ -1,0 +1,68 @@
+"""The picture of several occasions of overview: each system's ratio to raw sockets with its prediction interval."""
+
+import hashlib
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench.analysis.replication import RTT_RATIO, Row, ratio_text
+from bench.drawing.axes import GREY, log_axis, look, style, write_beside
+from bench.experiments.overview.figure import TITLE
+from bench.experiments.overview.tiers import APART, SHARED, Published, trust
+from bench.experiments.panels import framed
+from bench.stats.meta_analysis import times
+from bench.text import quantity
+
+EACH = 0.28  # inches of a system's row
+LOOKS = {APART: (look(0).colour, "o", "a CPU each (split)"), SHARED: (GREY, "D", "on one CPU (same)")}
+
+
+def picture(published: Published) -> Figure:
+    """Return a figure with a panel for each transport, its systems in tiers from the shortest RTT on."""
+    counts = [sum(map(len, tiers)) for tiers in published.tiers.values()]
+    with style():
+        figure = Figure(figsize=(11, 2.4 + EACH * sum(counts)), layout="constrained")
+        axes = figure.subplots(len(counts), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
+        for part, (transport, tiers) in zip(axes, published.tiers.items(), strict=True):
+            _panel(published, part, tiers)
+            part.set_title(f"{transport}: median RTT divided by that of raw sockets")
+        axes[-1].set_xlabel("× raw sockets; bar: 95 % prediction interval of another occasion; shades: tiers")
+        handles, labels = axes[0].get_legend_handles_labels()
+        axes[0].legend(handles[::-1], labels[::-1], loc="upper right", title="client and server")
+    return framed(figure, TITLE, trust(published))
+
+
+def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:
+    ordered = [row for tier in tiers for row in tier]
+    for placement, (colour, marker, label) in reversed(LOOKS.items()):
+        axes.plot([], [], marker, color=colour, mfc="white" if placement == SHARED else colour, label=label)
+        for y, row in enumerate(ordered):  # the baseline is compared with nothing
+            found = published.of(row.system, row.place[0], placement, RTT_RATIO) if row.measured.over else row
+            if found:
+                _ratio(axes, y, found, colour, marker, placement)
+    first = 0
+    for number, tier in enumerate(tiers, 1):
+        if number % 2 == 0:
+            axes.axhspan(first - 0.5, first + len(tier) - 0.5, color=GREY, alpha=0.12, lw=0, zorder=0)
+        first += len(tier)
+    for y, row in enumerate(ordered):
+        if row.measured.over:
+            write_beside(axes, y, f"  {ratio_text(row.prediction)}", 8.5)
+    axes.axvline(1, color=GREY, lw=1, ls="--")
+    axes.set_yticks(range(len(ordered)), [row.system for row in ordered], fontsize=9.5)
+    axes.set_ylim(len(ordered) - 0.5, -0.5)
+    log_axis(axes.xaxis, quantity)
+
+
+def _ratio(axes: Axes, y: int, row: Row, colour: str, marker: str, placement: str) -> None:
+    of = row.prediction
+    if of.has_ends:
+        axes.plot([times(of.low), times(of.high)], [y, y], color=colour, lw=3, alpha=0.45, solid_capstyle="round")
+    axes.plot(times(of.middle), y, marker, ms=6, color=colour, mfc="white" if placement == SHARED else colour)
+
+
+def provenance(published: Published) -> dict[str, str]:
+    """Return what is written into the picture's metadata: which occasions it was drawn from."""
+    runs = [occasion.run for occasion in published.occasions]
+    data = hashlib.sha256(repr(published.occasions).encode()).hexdigest()[:16]
+    return {"Title": TITLE, "Description": f"occasions={','.join(runs)} data={data} notebook=overview (roundtrip)"}

@@ -1,0 +1,131 @@
+"""Occasions of one plan: what is kept of a run, predictions, tiers, and whether they hold elsewhere."""
+
+import math
+
+import pytest
+from handmade import handmade, in_turns
+from occasions import drawn, occasion
+
+from bench.analysis import acceptance, replication
+from bench.analysis.replication import RTT_RATIO, Machine
+from bench.errors import DataError
+from bench.plan.case import Case
+
+
+def test_overview_compares_with_raw_sockets_over_the_same_transport_under_the_same_placement():
+    cases = [
+        Case(name, transport, placement=placement, clients=clients)
+        for name, transport in (("sockets", "ipc"), ("zeromq", "ipc"), ("http_stdlib", "tcp"))
+        for placement, clients in (("same", 1), ("split", 1), ("split", 2))
+    ] + [Case("sockets", "tcp", placement="same"), Case("sockets", "ipc")]  # the last: a twin
+    run = handmade(cases, [10, 20, 30, 40, 60, 70, 90, 95, 99, 30, 10], notebook="overview", calls=60)
+    kept = replication.of_run(run)
+    found = {(row.measured.words, row.quantity): row for row in replication.rows([kept])}
+    assert math.exp(found["zeromq ipc same", RTT_RATIO].prediction.middle) == pytest.approx(4, rel=1e-3)
+    assert math.exp(found["zeromq ipc split", RTT_RATIO].prediction.middle) == pytest.approx(3, rel=1e-3)
+    assert math.exp(found["http_stdlib tcp same", RTT_RATIO].prediction.middle) == pytest.approx(3, rel=1e-3)
+    assert ("http_stdlib tcp split", RTT_RATIO) not in found  # its baseline was not measured
+    assert ("sockets ipc same", RTT_RATIO) not in found
+    assert found["zeromq ipc split 2 clients", "calls/s"].measured.over == "zeromq ipc split"
+    assert found["zeromq ipc same", RTT_RATIO].estimates[0].blocks == 6
+    assert kept.machine.machine_id == "0" and kept.dirty is False and len(kept.rows) == len(cases)
+    run.folder.update(finished=False)
+    with pytest.raises(DataError, match="is not finished"):
+        replication.of_run(type(run)(run.folder))
+
+
+def test_compare_has_one_ratio_and_others_divide_by_their_first_case():
+    two, three = [Case("zeromq", "ipc"), Case("zeromq", "tcp")], [Case("sockets", "ipc"), *2 * [Case("nng", "ipc")]]
+    three[2] = Case("nng", "tcp")
+    for notebook, cases, wanted in (("compare", [two[0], *two], 1), ("latency", three, 2)):
+        run = handmade(cases, [10, 10, 15], notebook=notebook, calls=60)
+        rtt = [row for row in replication.rows([replication.of_run(run)]) if row.quantity == RTT_RATIO]
+        assert len(rtt) == wanted
+        assert math.exp(rtt[-1].estimates[0].ln) == pytest.approx(1.5, rel=1e-3)
+
+
+def test_a_ratio_that_some_occasions_lack_is_predicted_from_the_others():
+    occasions = [occasion(number, {"nng": 1.0} | ({"rpyc": 2.0} if number else {})) for number in range(4)]
+    nng, _, rpyc, _ = replication.rows(occasions)
+    assert nng.prediction.k == 4 and rpyc.prediction.k == 3 and rpyc.estimates[0] is None
+    assert replication.table(occasions).loc["rpyc ipc split", "#1"].tolist() == ["", ""]
+
+
+def test_a_new_occasion_lies_inside_its_prediction_and_another_level_does_not():
+    truths = {f"s{number}": number / 5 for number in range(25)}
+    published = drawn(1, 5, truths, tau=0.05)
+    holds = replication.against(published, drawn(2, 1, truths, tau=0.05)[0])
+    assert holds.share >= replication.HOLDS and holds.inside + len(holds.outside) == 50
+    moved = replication.against(published, occasion(9, {name: ln + 1 for name, ln in truths.items()}))
+    assert moved.share == 0 and "do not hold" in replication.against_text(moved, published[0])
+    assert math.isnan(replication.against(published[:2], published[3]).share)  # two occasions predict nothing
+
+
+def letters(text, pairs):
+    """Return tiers of letters that can be ordered unless they are one of some pairs."""
+    return ["".join(tier) for tier in replication.tiers(text, lambda a, b: a + b not in pairs.split())]
+
+
+def test_a_tier_ends_where_all_before_are_ordered_before_all_behind():
+    assert letters("abc", "") == ["a", "b", "c"]
+    assert letters("abc", "ab bc") == ["abc"]  # a and c can be ordered, and b with neither
+    assert letters("abcd", "ab cd") == ["ab", "cd"]
+    assert letters("abcd", "ad") == ["abcd"]  # one wide interval joins all between
+    assert letters("", "") == []
+
+
+def test_systems_that_a_new_occasion_can_reverse_share_a_tier():
+    truths = {"a": 0.05, "b": 0.1, "c": 1.0, "d": 1.02, "e": 3.0}
+    occasions = drawn(3, 6, truths, tau=0.05)
+    tiers = replication.in_tiers(replication.rows(occasions), "ipc", "split")
+    assert [[row.system for row in tier] for tier in tiers] == [["sockets", "a", "b"], ["c", "d"], ["e"]]
+    assert replication.in_tiers(replication.rows(occasions), "tcp", "split") == []
+    assert len(replication.in_tiers(replication.rows(occasions[:2]), "ipc", "split")) == 1  # no prediction, no order
+
+
+def test_what_all_systems_share_on_an_occasion_does_not_blur_their_order():
+    """A slow occasion doubles all ratios: their own predictions are wide, and that of their ratio is not."""
+    occasions = [occasion(number, {"a": number / 2, "b": number / 2 + 0.2}) for number in range(5)]
+    first, _, second, _ = replication.rows(occasions)
+    assert first.prediction.high > second.prediction.low and first.order(second).low > 0
+    tiers = replication.in_tiers([first, second], "ipc", "split")
+    assert [[row.system for row in tier] for tier in tiers] == [["sockets", "a", "b"]]  # which sockets cannot be
+
+
+def test_systems_of_different_tiers_keep_their_order_on_a_new_occasion():
+    truths, reversed_, pairs = {f"s{number}": 0.25 * number for number in range(8)}, 0, 0
+    for seed in range(40):
+        *known, new = drawn(seed, 4, truths, tau=0.04)
+        measured = {row.case["system"]: row.ratios[RTT_RATIO].ln if row.over else 0.0 for row in new.rows}
+        tiers = replication.in_tiers(replication.rows(known), "ipc", "split")
+        names = [[measured[row.system] for row in tier] for tier in tiers]
+        for place, tier in enumerate(names):
+            behind = [ln for later in names[place + 1 :] for ln in later]
+            pairs += len(tier) * len(behind)
+            reversed_ += sum(a > b for a in tier for b in behind)
+    assert pairs > 100 and reversed_ / pairs < 0.05
+
+
+def test_what_limits_a_prediction_is_said():
+    other = Machine("2", "Intel", 4, "Linux", "6")
+    here = [occasion(number, {"a": 1.0}) for number in range(3)]
+    assert "hours apart" not in replication.described(here) and "Another machine" in replication.described(here)
+    assert "3 occasions on 1 machine (AMD, 2 CPUs, Linux 6), 2026-11-01 to 2026-11-03" in replication.described(here)
+    close = [occasion(number, {"a": 1.0}, hours=0) for number in range(3)]
+    assert "hours apart" in replication.described(close)
+    two = [*here, occasion(1, {"a": 1.0}, machine=other)]
+    assert "2 machines" in replication.described(two) and "Another machine" not in replication.described(two)
+    assert "at least 3 occasions" in replication.described(here[:2])
+
+
+def test_what_a_reference_run_misses(monkeypatch):
+    quiet = in_turns([10, 15], blocks=12)
+    assert acceptance.misses(quiet) == [] and acceptance.aa_ratio(quiet) < 1e-3
+    assert "8 blocks" in acceptance.misses(in_turns([10, 15]))[0]
+    drifting = in_turns([10, 15], blocks=12, drift=0.02)  # each second round has the reverse order, but is later
+    assert "A/A ratio" in acceptance.misses(drifting)[0]
+    assert acceptance.misses(handmade([Case("sockets", "ipc")], [10], calls=60)) == []  # not in slices
+    monkeypatch.setattr(acceptance, "speed_range", lambda run: 0.2)
+    dirty = in_turns([10, 15], blocks=12)
+    dirty.manifest["git"]["dirty"] = True
+    assert acceptance.misses(dirty) == [acceptance.DIRTY, "the machine's speed varied by 20%, more than 5%"]

@@ -1,0 +1,132 @@
+"""The commands that replicate a plan and renew reference runs: what is measured, kept, refused and printed."""
+
+import re
+
+import pytest
+from handmade import FACTS, PAIR, handmade, in_turns
+from occasions import drawn, occasion
+
+from bench.analysis import acceptance
+from bench.apps import notebook, reference_runs, replicating
+from bench.errors import DataError, UsageError
+from bench.experiments import registry
+from bench.run import stored
+from bench.run.frames import Run
+from bench.validation.profiles import make_plan
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("90s", 90), ("30m", 1800), ("1.5h", 5400), ("2d", 172_800), ("0", 0)])
+def test_lengths_of_time(text, wanted):
+    assert replicating.seconds(text) == wanted
+    with pytest.raises(UsageError, match="30m"):
+        replicating.seconds(f"{text} or so")
+
+
+def test_occasions_that_are_here_count_and_a_second_call_continues(monkeypatch, command):
+    plan, measured = make_plan("latency", PAIR, starts=6, window_s=0.01), []
+    monkeypatch.setattr(registry, "plan", lambda notebook, **parameters: plan)
+    monkeypatch.setattr(replicating, "machine_id", lambda: FACTS["machine"]["machine_id"])
+
+    def measure(name, resume, **parameters):
+        measured.append((name, resume, parameters))
+        return handmade(PAIR, [10, 20], calls=60)
+
+    monkeypatch.setattr(notebook, "measure", measure)
+    stored.create(plan, FACTS)  # interrupted: it is no occasion, and is resumed
+    handmade(PAIR, [10, 20], calls=60)
+    first = command("replicate", "latency", "--times", "2", "-p", "window_s", "0.01")
+    assert measured == [("latency", True, {"window_s": "0.01"})] and first.returncode == 0
+    assert "Already here: 1 occasion of this plan; wanted: 2" in first.stdout and "hours apart" in first.stdout
+    assert "A prediction needs at least 3 occasions" in first.stdout
+    monkeypatch.setattr(replicating.time, "sleep", lambda seconds: measured.append(seconds))
+    last = command("replicate", "latency", "--times", "3", "--apart", "1h", "-p", "window_s", "0.01")
+    assert 3500 < measured[1] <= 3600 and len(measured) == 3  # after a wait
+    assert "sockets ipc same" in last.stdout and "2.0001 [" in last.stdout
+
+
+def test_what_cannot_be_replicated_is_refused(command):
+    for words, wanted in [
+        (("capacity",), "one case"),
+        (("latency", "-p", "source", "reference"), "source is not for a plan"),
+        (("classroom",), "measures nothing"),
+        (("latency", "A"), "--runs goes with"),
+        (("latency", "--runs"), "--runs goes with"),
+        (("latency", "--apart", "soon"), "no length of time"),
+        (("latency", "--against", "nowhere.json"), "cannot read occasions from nowhere.json"),
+    ]:
+        refused = command("replicate", *words)
+        assert wanted in refused.stderr and refused.returncode in (1, 2), refused
+
+
+def test_occasions_are_kept_in_one_small_file(tmp_path):
+    file, runs = tmp_path / "new" / "overview.json", drawn(1, 3, {"a": 1.0, "b": 2.0}, tau=0.05)
+    replicating.keep(runs[:2], file, "overview")
+    assert replicating.keep(runs[1:], file, "overview").occasions == runs  # each once
+    assert replicating.load(file).occasions == runs
+    assert replicating.read([str(file)], "overview") == runs
+    assert len(file.read_text().splitlines()) == 1 + 3 + 9  # a line for each occasion and each case
+    with pytest.raises(UsageError, match="not of latency"):
+        replicating.read([str(file)], "latency")
+    with pytest.raises(DataError, match="--although"):
+        replicating.keep([occasion(7, {"a": 1.0}, dirty=True)], file, "overview")
+    assert len(replicating.keep([occasion(7, {"a": 1.0}, dirty=True)], file, "overview", although=True).occasions) == 4
+    for text in ("", "[]", '{"version": 9, "notebook": "overview", "occasions": []}', '{"version": "1"}'):
+        file.write_text(text)
+        with pytest.raises(DataError, match="cannot read occasions"):
+            replicating.load(file)
+
+
+def test_runs_are_analysed_without_measuring_and_compared_with_what_was_published(tmp_path, command):
+    file = tmp_path / "latency.json"
+    names = [handmade(PAIR, [10 * level, 20 * level], calls=60, shape=None).id for level in (1, 1.01, 1.02)]
+    shown = command("replicate", "latency", "--runs", *names, "--keep", str(file))
+    assert shown.returncode == 0 and "holds 3 occasions" in shown.stdout
+    other = handmade(PAIR, [10, 30], calls=60).id
+    against = command("replicate", "latency", "--runs", other, "--against", str(file))
+    assert "1 of 2 ratios (50%) lie inside" in against.stdout and "do not hold" in against.stdout
+    assert "outside: sockets ipc same over zeromq ipc same, RTT: 3 here, published 2.00" in against.stdout
+
+
+def test_tiers_are_printed_for_each_transport_and_placement():
+    truths = {("a", "ipc", "split"): 0.0, ("b", "ipc", "split"): 2.0, ("c", "tcp", "same"): 0.0}
+    text = replicating.text(drawn(1, 4, truths, tau=0.05))
+    assert "Tiers over ipc, placement split" in text and "Tiers over tcp, placement same" in text
+    assert [line[:5] for line in text.splitlines() if re.match(r"  \d  ", line)] == ["  1  ", "  2  ", "  1  "]
+
+
+def tried(*misses):
+    """Return what replaces measuring and judging: runs that miss so many things each."""
+    runs = [in_turns([10, 15], blocks=2, rounds=2, calls=30) for _ in misses]
+    judged = dict(zip([run.id for run in runs], misses, strict=True))
+    return runs, iter(runs).__next__, lambda run: [f"miss {number}" for number in range(judged[run.id])]
+
+
+@pytest.mark.parametrize(("misses", "kept"), [((0, 1, 1), 0), ((2, 0, 1), 1), ((2, 1, 3), 1)])
+def test_a_run_that_is_not_accepted_is_repeated_and_the_best_of_three_is_kept(monkeypatch, misses, kept):
+    runs, measure, judge = tried(*misses)
+    monkeypatch.setattr(acceptance, "misses", judge)
+    best, said = None, []
+    best = reference_runs.best_of(measure, said.append)
+    assert best.run.id == runs[kept].id and len(best.misses) == misses[kept]
+    assert len(said) == next((place for place, count in enumerate(misses) if not count), 3)
+
+
+def test_what_a_kept_run_misses_is_in_its_manifest_and_shown(monkeypatch, tmp_path, command):
+    run = in_turns([10, 15], blocks=2, rounds=2, calls=30)
+    monkeypatch.setattr(reference_runs, "measured", lambda name, say: run)
+    monkeypatch.setattr(reference_runs.paths, "reference", lambda: tmp_path)
+    monkeypatch.setattr(reference_runs, "git_revision", lambda: {"revision": "abc", "dirty": True})
+    refused = command("reference", "compare")
+    assert refused.returncode == 2 and "--although" in refused.stderr
+    done = command("reference", "compare", "--although")
+    assert "compare: kept in" in done.stdout and "kept although: it has 2 blocks" in done.stdout
+    kept = Run(stored.find(str(tmp_path / "compare")))
+    assert kept.manifest["kept_although"] == acceptance.misses(run)
+    assert "kept although  it has 2 blocks" in command("show", str(tmp_path / "compare")).stdout
+    assert command("reference", "classroom").returncode == 2
+
+
+def test_the_windows_are_of_notebooks_that_have_a_reference_run():
+    from conftest import REFERENCE
+
+    assert sorted(reference_runs.WINDOWS_S) == sorted(file.parent.name for file in REFERENCE.glob("*/manifest.json"))
