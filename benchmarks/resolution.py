@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from bench import paths, systems
-from bench.analysis.comparison import DIFFERENT, MARGIN, judge, ratios
+from bench.analysis.comparison import DIFFERENT, MARGIN, judge, ratios, shown
 from bench.experiments import registry
 from bench.experiments.compare.findings import AGAIN, A, B
 from bench.measurement import machine, runner
@@ -114,7 +114,7 @@ def tried(found: Mapping[str, Any], name: str, effect: float) -> tuple[float, fl
     for _ in range(TRIES):
         drawn = pieces(len(ours), found["blocks"], chance)
         one, twin = intervals.paired_shift(ours[drawn]), intervals.paired_shift(same[drawn])
-        verdict = judge(*_ends(one), MARGIN, float(np.expm1(abs(twin.middle))))
+        verdict = judge(*_ends(one), MARGIN, float(np.expm1(shown(twin))))
         seen.append((verdict == DIFFERENT, judge(*_ends(twin), MARGIN) == DIFFERENT, (one.high - one.low) / 2))
     shares = np.array(seen, float)
     return float(shares[:, 0].mean()), float(shares[:, 1].mean()), float(np.median(shares[:, 2]))

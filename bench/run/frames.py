@@ -137,11 +137,23 @@ class Run(Tables):
     def contrasts(self, base: int, other: int, name: str) -> "pd.Series[float] | None":
         """Return ln(other / base) of a quantity from slices; None where these cases did not take turns.
 
-        Index: block and round, see ``slices.contrasts``.
+        Each case is averaged with its twins, see ``sides``. Index: block and round, see ``slices.contrasts``.
         """
         if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
             return None
-        return slices.contrasts(self.slices, base, other, name)
+        return slices.contrasts(self.slices, *self.sides(base, other), name)
+
+    def sides(self, base: int, other: int) -> tuple[list[int], list[int]]:
+        """Return two cases that are compared, each with its twins: equal cases under other names.
+
+        Twins that are compared with each other stand alone: theirs is the A/A ratio.
+        """
+        if self.case(base) == self.case(other):
+            return [base], [other]
+        base_twins, other_twins = (
+            [number for number in self.numbers if self.case(number) == self.case(case)] for case in (base, other)
+        )
+        return base_twins, other_twins
 
     @cached_property
     def merged(self) -> dict[int, merging.Merged]:

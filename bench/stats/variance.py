@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench.stats.intervals import CONFIDENCE
+from bench.stats.intervals import CONFIDENCE, Interval
 from bench.stats.quantiles import Array
 
 POWER = 0.8  # of a detectable effect: in how many of all tries it is found
@@ -49,6 +49,17 @@ def best_parts(of: Components, part_s: float, start_s: float) -> int:
     if not of.starts:
         return MOST_PARTS
     return max(1, min(MOST_PARTS, math.ceil(math.sqrt(start_s / part_s * of.parts / of.starts))))
+
+
+def spread(found: Interval, starts: int, deviation: float) -> float:
+    """Return the spread of ln(ratio) of a pair of starts that the interval of so many pairs has.
+
+    A standard deviation counts the rare far block with its square, which the interval, of ranks, does not: what it can
+    detect follows from its own width. Without an interval it is the standard ``deviation``.
+    """
+    if not found.has_ends:
+        return deviation
+    return float((found.high - found.low) / 2 * math.sqrt(starts) / special.stdtrit(starts - 1, (1 + CONFIDENCE) / 2))
 
 
 def detectable(spread: float, starts: int) -> float:

@@ -10,7 +10,7 @@ from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, Comparison, ratio
 from bench.analysis.turns import awake, interference, most_disturbed
 from bench.experiments.compare.findings import A, B, pairs
 from bench.run.frames import Run, column
-from bench.stats import Array, variance
+from bench.stats import Array, intervals, variance
 from bench.text import listed, ratio_ends
 
 
@@ -69,8 +69,9 @@ def effort(run: Run) -> str:
     )
     unit, inner = ("starts", "calls") if turns is None else ("blocks", "slices in each")
     advice = f"add {unit}, not {inner}" if share > 0.5 else f"more {inner} help as much as more {unit}"
-    deviation = float(ratios(run, A, B, column(0.5)).std())
-    now, four = (variance.detectable(deviation, starts) for starts in (run.plan.starts, 4 * run.plan.starts))
+    logs = ratios(run, A, B, column(0.5)).to_numpy()
+    spread = variance.spread(intervals.paired_shift(logs), len(logs), float(np.std(logs, ddof=1)))
+    now, four = (variance.detectable(spread, starts) for starts in (run.plan.starts, 4 * run.plan.starts))
     return (
         f"Share of the variance between {unit}: {between}. To detect a smaller difference, {advice}. With "
         f"{run.plan.starts} starts per case the smallest detectable difference of the p50 is {now:.1%}, with "
