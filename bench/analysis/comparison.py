@@ -63,10 +63,9 @@ QUANTITIES = {  # column of a start: displayed name, and whether more of it is b
 class Comparison:
     """One quantity of two cases: B over A, with its interval, the verdict, and what it rests on.
 
-    ``floor``: the A/A ratio - 1, see ``_itself``; NaN where it is not known. shown_floor: the part of it that is more
-    than noise, which *different* has to clear. more_starts: how many pairs of starts would
-    decide, where the verdict is inconclusive. paired: whether the starts of a block were compared with each other.
-    chance: the p-value, adjusted for the number of cases compared at once (false discovery rate); never shown alone.
+    ``floor``: the A/A ratio - 1, see ``_itself``; NaN where it is not known. shown_floor: the same where it is more
+    than noise, else 0; *different* has to clear it. more_starts: how many pairs of starts would decide, where the
+    verdict is inconclusive. paired: whether the starts of a block were compared with each other. chance: the p-value, adjusted for the number of cases compared at once (false discovery rate); never shown alone.
     detectable: the smallest ratio - 1 that so many starts find with 80 % probability. starts_for_margin: how many pairs
     of starts find the margin so.
     """
@@ -112,8 +111,8 @@ class Comparison:
     def _itself(self) -> str:
         if math.isnan(self.floor):
             return ""
-        shown = f", of which {self.shown_floor:.1%} is more than noise" if self.shown_floor < self.floor else ""
-        return f" (A/A ratio: {self.floor:.1%}{shown})"
+        noise = "" if self.shown_floor else ", not shown to differ from 1"
+        return f" (A/A ratio: {self.floor:.1%}{noise})"
 
 
 def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
@@ -185,12 +184,15 @@ def ratios(run: Run, base: int, other: int, name: str) -> "pd.Series[float]":
 
 
 def _itself(run: Run, cases: tuple[int, int], name: str) -> tuple[float, float]:
-    """Return the A/A ratio - 1, and the part of it that is more than noise.
+    """Return the A/A ratio - 1, and the same where it is more than noise, else 0.
 
-    It is that of one of the cases and its twin under another name, which has starts of its own. Its interval shows how
-    much of it is noise, which is in the interval of B over A already: counted again, it would hide differences.
-    Where the run has no twin, it is the larger A/A ratio of the two cases themselves, all of which counts.
+    It is that of one of the cases and its twin under another name, which has starts of its own. Where its interval
+    contains 1 it is noise, which makes the interval of B over A wider already: counted again, it hides differences.
+    Where the run has no twin, it is the larger A/A ratio of the two cases themselves, all of which counts. Not known
+    of twins that are compared with each other: their ratio is the A/A ratio.
     """
+    if run.case(cases[0]) == run.case(cases[1]):
+        return math.nan, math.nan
     twins = [
         (case, other) for case in cases for other in run.numbers if other != case and run.case(other) == run.case(case)
     ]
@@ -198,12 +200,12 @@ def _itself(run: Run, cases: tuple[int, int], name: str) -> tuple[float, float]:
         floor = max(aa_ratio(_logs(run, case, name).to_numpy()) for case in cases)
         return floor, floor
     found = [intervals.paired_shift(ratios(run, *pair, name).to_numpy()) for pair in twins]
-    return tuple(math.expm1(max(distances)) for distances in ([abs(one.middle) for one in found], map(shown, found)))
+    return math.expm1(max(abs(one.middle) for one in found)), math.expm1(max(map(shown, found)))
 
 
 def shown(found: Interval) -> float:
-    """Return how far a value is from 0 at least, by its interval; without an interval, how far it is."""
-    return max(0.0, found.low, -found.high) if found.has_ends else abs(found.middle)
+    """Return how far a value is from 0; 0 where its interval contains 0."""
+    return abs(found.middle) if found.excludes(0) or not found.has_ends else 0.0
 
 
 @once

@@ -20,12 +20,13 @@ def resolution(run: Run) -> str:
 
 
 def conclusion(run: Run) -> str:
-    """Return the verdict on each quantity of B over A, and a warning where A and A again differ."""
+    """Return the verdict on each quantity of B over A, and in which quantities A and A again differ."""
     comparisons = pairs(run)
     names = f"A is **{run.labels[A]}**, B is **{run.labels[B]}**."
     alarms = [comparison.quantity for comparison in comparisons["A again"] if comparison.verdict == DIFFERENT]
     warning = (
-        f" Warning: {listed(alarms)} of A and of A again differ in this run, so no difference of B can be shown there."
+        f" A and A again differ in {listed(alarms)}, as chance lets 1 of 20 such comparisons do: there only what is "
+        "beyond their ratio is called a difference of B."
         if alarms
         else ""
     )
