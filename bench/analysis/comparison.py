@@ -65,9 +65,10 @@ class Comparison:
 
     ``floor``: the A/A ratio - 1, see ``_itself``; NaN where it is not known. shown_floor: the same where it is more
     than noise, else 0; *different* has to clear it. more_starts: how many pairs of starts would decide, where the
-    verdict is inconclusive. paired: whether the starts of a block were compared with each other. chance: the p-value, adjusted for the number of cases compared at once (false discovery rate); never shown alone.
-    detectable: the smallest ratio - 1 that so many starts find with 80 % probability. starts_for_margin: how many pairs
-    of starts find the margin so.
+    verdict is inconclusive. paired: whether the starts of a block were compared with each other. chance: the p-value,
+    adjusted for the number of cases compared at once (false discovery rate); never shown alone. detectable: the
+    smallest ratio - 1 that so many starts find with 80 % probability. starts_for_margin: how many pairs of starts find
+    the margin so.
     """
 
     case: str
