@@ -13,6 +13,8 @@ from bench.run.frames import Run, column
 from bench.stats import Array, intervals, variance
 from bench.text import listed, ratio_ends
 
+FAR = 0.05  # of the rounds, on each side
+
 
 def resolution(run: Run) -> str:
     """Return which difference this run can detect, and the ``budget_s`` that detects the margin."""
@@ -81,8 +83,12 @@ def effort(run: Run) -> str:
 
 
 def _between_blocks(turns: "pd.Series[float]") -> tuple[str, float]:
-    """Return the share of the blocks in the variance of the ratio, in words and as a number."""
-    of_blocks = [logs.to_numpy() for _, logs in turns.groupby(level="block")]
+    """Return the share of the blocks in the variance of the ratio, in words and as a number.
+
+    The farthest rounds count no more than those near them: a block takes the median of its rounds.
+    """
+    near = turns.clip(*turns.quantile([FAR, 1 - FAR]))
+    of_blocks = [logs.to_numpy() for _, logs in near.groupby(level="block")]
     share = variance.nested([logs for logs in of_blocks if len(logs) > 1] or [np.zeros(2)] * 2).share
     return f"{share:.0%} of that of the ratio", share
 
