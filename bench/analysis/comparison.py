@@ -1,5 +1,6 @@
 """Is B faster than A? Effects with intervals, one of three verdicts, and the A/A ratio as the noise of the machine."""
 
+import itertools
 import json
 import math
 from dataclasses import asdict, dataclass, replace
@@ -62,11 +63,12 @@ QUANTITIES = {  # column of a start: displayed name, and whether more of it is b
 class Comparison:
     """One quantity of two cases: B over A, with its interval, the verdict, and what it rests on.
 
-    ``floor``: the A/A ratio - 1, see ``_floor``; NaN where it is not known. more_starts: how many pairs of starts would
-    decide, where the verdict is inconclusive. paired: whether the starts of a block were compared with each other.
-    chance: the p-value, adjusted for the number of cases compared at once (false discovery rate); never shown alone.
-    detectable: the smallest ratio - 1 that so many starts find with 80 % probability. starts_for_margin: how many pairs
-    of starts find the margin so.
+    ``floor``: the A/A ratio - 1, see ``_itself``; NaN where it is not known. shown_floor: the same where it is more
+    than noise, else 0; *different* has to clear it. more_starts: how many pairs of starts would decide, where the
+    verdict is inconclusive. paired: whether the starts of a block were compared with each other. chance: the p-value,
+    adjusted for the number of cases compared at once (false discovery rate); never shown alone. detectable: the
+    smallest ratio - 1 that so many starts find with 80 % probability. starts_for_margin: how many pairs of starts find
+    the margin so.
     """
 
     case: str
@@ -76,6 +78,7 @@ class Comparison:
     high: float
     verdict: str
     floor: float
+    shown_floor: float
     more_starts: int
     paired: bool
     more_is_better: bool
@@ -103,8 +106,14 @@ class Comparison:
         ratio, low, high = self.ends
         interval = "(no interval: too few starts)" if math.isnan(self.low) else f"[{low}, {high}]"
         more = f"; about {self.more_starts} starts would decide" if self.more_starts else ""
-        itself = "" if math.isnan(self.floor) else f" (A/A ratio: {self.floor:.1%})"
-        return f"{self.case}, {self.quantity}: B is {ratio}x {interval} A: {self.verdict}{more}{itself}"
+        return f"{self.case}, {self.quantity}: B is {ratio}x {interval} A: {self.verdict}{more}{self._itself}"
+
+    @property
+    def _itself(self) -> str:
+        if math.isnan(self.floor):
+            return ""
+        noise = "" if self.shown_floor else ", not shown to differ from 1"
+        return f" (A/A ratio: {self.floor:.1%}{noise})"
 
 
 def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
@@ -156,34 +165,49 @@ def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
     for name in QUANTITIES:
         logs = ratios(run, case_a, case_b, name).to_numpy()
         if len(logs):
-            floor = _floor(run, (case_a, case_b), name)
-            chance, spread = intervals.t_test_p(logs), float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0
-            found = intervals.paired_shift(logs, run.confidence).exp()
-            comparisons.append(_compared(label, name, found, chance, floor, spread, len(logs), MARGIN, paired=True))
+            itself, chance = _itself(run, (case_a, case_b), name), intervals.t_test_p(logs)
+            found = intervals.paired_shift(logs, run.confidence)
+            deviation = float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0
+            comparisons.append(_compared(label, name, found, chance, itself, deviation, len(logs), MARGIN, paired=True))
     return comparisons
 
 
 def ratios(run: Run, base: int, other: int, name: str) -> "pd.Series[float]":
-    """Return ln(other / base) of a quantity by block; where the cases took turns, the median over these."""
+    """Return ln(other / base) of a quantity by block; where the cases took turns, the median over these.
+
+    A case that has twins, equal cases under other names, is averaged with them in each block.
+    """
     of_turns = run.contrasts(base, other, name)
     if of_turns is not None:
         return of_turns.groupby(level="block").median()
-    return _logs_of_ratio(values(run, base, name), values(run, other, name))
+    pairs = itertools.product(*run.sides(base, other))
+    logs = [_logs_of_ratio(values(run, one, name), values(run, another, name)) for one, another in pairs]
+    return pd.concat(logs).groupby(level=0).mean()
 
 
-def _floor(run: Run, cases: tuple[int, int], name: str) -> float:
-    """Return the A/A ratio - 1: of one of the cases and its twin under another name, which has starts of its own.
+def _itself(run: Run, cases: tuple[int, int], name: str) -> tuple[float, float]:
+    """Return the A/A ratio - 1, and the same where it is more than noise, else 0.
 
-    Where the run has no twin, the larger A/A ratio of the two cases themselves.
+    It is that of one of the cases and its twin under another name, which has starts of its own. Where its interval
+    contains 1 it is noise, which makes the interval of B over A wider already: counted again, it hides differences.
+    Where the run has no twin, it is the larger A/A ratio of the two cases themselves, all of which counts. Not known
+    of twins that are compared with each other: their ratio is the A/A ratio.
     """
+    if run.case(cases[0]) == run.case(cases[1]):
+        return math.nan, math.nan
     twins = [
         (case, other) for case in cases for other in run.numbers if other != case and run.case(other) == run.case(case)
     ]
-    if twins:
-        return max(
-            math.expm1(abs(intervals.paired_shift(ratios(run, *pair, name).to_numpy()).middle)) for pair in twins
-        )
-    return max(aa_ratio(_logs(run, case, name).to_numpy()) for case in cases)
+    if not twins:
+        floor = max(aa_ratio(_logs(run, case, name).to_numpy()) for case in cases)
+        return floor, floor
+    found = [intervals.paired_shift(ratios(run, *pair, name).to_numpy()) for pair in twins]
+    return math.expm1(max(abs(one.middle) for one in found)), math.expm1(max(map(shown, found)))
+
+
+def shown(found: Interval) -> float:
+    """Return how far a value is from 0; 0 where its interval contains 0."""
+    return abs(found.middle) if found.excludes(0) or not found.has_ends else 0.0
 
 
 @once
@@ -258,25 +282,29 @@ def _of_groups(
 ) -> Comparison:
     """Return the comparison of the starts of two runs, as logs."""
     groups = ours.to_numpy(), theirs.to_numpy()
-    found, chance = intervals.shift(*groups).exp(), intervals.welch_p(*groups)
-    floors = [aa_ratio(group) for group in groups]
-    spread, starts = math.hypot(_sd(ours), _sd(theirs)), min(map(len, groups))
-    return _compared(label, name, found, chance, max(floors), spread, starts, margin, paired=False)
+    found, chance = intervals.shift(*groups), intervals.welch_p(*groups)
+    floor = max(aa_ratio(group) for group in groups)
+    deviation, starts = math.hypot(_sd(ours), _sd(theirs)), min(map(len, groups))
+    return _compared(label, name, found, chance, (floor, floor), deviation, starts, margin, paired=False)
 
 
 def _compared(
     label: str,
     name: str,
-    found: Interval,
+    logs: Interval,
     chance: float,
-    floor: float,
-    spread: float,
+    itself: tuple[float, float],
+    deviation: float,
     starts: int,
     margin: float,
     paired: bool,
 ) -> Comparison:
-    """Return the comparison with its verdict; ``spread``: standard deviation of ln(ratio) of two starts."""
-    verdict = judge(found.low, found.high, margin, 0.0 if math.isnan(floor) else floor)
+    """Return the comparison with its verdict; ``deviation``: standard deviation of ln(ratio) of two starts.
+
+    logs: the ln(ratio) with its interval. itself: see ``_itself``.
+    """
+    found, (floor, shown_floor), spread = logs.exp(), itself, variance.spread(logs, starts, deviation)
+    verdict = judge(found.low, found.high, margin, 0.0 if math.isnan(shown_floor) else shown_floor)
     least = max(intervals.LEAST_PAIRS, starts + 1)  # these starts did not decide
     words, more_is_better = QUANTITIES[name]
     return Comparison(
@@ -287,6 +315,7 @@ def _compared(
         high=found.high,
         verdict=verdict,
         floor=floor,
+        shown_floor=shown_floor,
         more_starts=max(least, variance.starts_for(spread, margin)) if verdict == UNKNOWN else 0,
         paired=paired,
         more_is_better=more_is_better,
@@ -303,7 +332,7 @@ def _sd(values: "pd.Series[float]") -> float:
 def aa_ratio(logs: Any) -> float:
     """Return the A/A ratio - 1 of a case: medians of every other start and of the rest, larger over smaller.
 
-    Every comparison carries it: differences below it are noise. NaN for fewer than four starts.
+    Where a run has no twin of the case, differences below it count as noise. NaN for fewer than four starts.
     """
     if len(logs) < 4:
         return math.nan
@@ -313,8 +342,8 @@ def aa_ratio(logs: Any) -> float:
 def judge(low: float, high: float, margin: float, floor: float = 0.0) -> str:
     """Return the verdict on the interval of a ratio.
 
-    Different: it lies beyond the A/A ratio, 1 + ``floor``. No practical difference: it is inside the ``margin`` of
-    practical interest, which noise never widens.
+    Different: it lies beyond the A/A ratio that is shown, 1 + ``floor``. No practical difference: it is inside the
+    ``margin`` of practical interest, which noise never widens.
     """
     if low > 1 + floor or high < 1 / (1 + floor):
         return DIFFERENT

@@ -168,25 +168,27 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
     """Start the processes of all cases of a block, let them take turns, end them; return what each measured."""
     children: list[list[ChildHandle]] = [[] for _ in cases]
     starts: list[Start] = []
+    turns = slicing.turns(len(cases), plan.rounds, block, plan.seed)
+    order = [turn.place for turn in turns if turn.round == slicing.WARM_UP]  # at random: no case always starts first
     try:
         for place, (case, seed) in enumerate(zip(cases, seeds, strict=True)):
             with _failing(place, starts, children):
                 starts.append(specified(case, plan.window_s, seed, routers))
-        spawned, residents = [], []
-        for place, start in enumerate(starts):
+        spawned, residents = dict[int, Spawned](), dict[int, Resident]()
+        for place in order:
             with _failing(place, starts, children):
-                spawned.append(start.spawn(children[place]))
-        for place, start in enumerate(starts):
+                spawned[place] = starts[place].spawn(children[place])
+        for place in order:
             with _failing(place, starts, children):
-                residents.append(Resident(start, spawned[place], start.get_ready(spawned[place])))
-        turns = slicing.turns(len(cases), plan.rounds, block, plan.seed)
+                prepared = starts[place].get_ready(spawned[place])
+                residents[place] = Resident(starts[place], spawned[place], prepared)
         left = Counter(turn.place for turn in turns)
         for turn in turns:
             left[turn.place] -= 1
             with _failing(turn.place, starts, children):
                 residents[turn.place].take(turn, plan.slice_s, more=left[turn.place] > 0)
-        go_ns, records = min(resident.slices[0]["at_ns"] for resident in residents), []
-        for place, resident in enumerate(residents):
+        go_ns, records = min(resident.slices[0]["at_ns"] for resident in residents.values()), []
+        for place, resident in sorted(residents.items()):
             with _failing(place, starts, children):
                 records.append(resident.record(go_ns))
                 disconnect(resident.spawned)

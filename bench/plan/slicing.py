@@ -25,14 +25,21 @@ def turns(cases: int, rounds: int, block: int, seed: int) -> list[Turn]:
     """Return the slices of a block in their order.
 
     A round to warm up, then rounds in which each case has one slice: an order drawn at random is followed by its
-    reverse (ABBA), which cancels a linear drift. At the end one case, another one in each block, has several in a row.
+    reverse (ABBA), which cancels a linear drift. At the end one case has several in a row, another one each time; with
+    few cases in some blocks only, as these slices tell nothing about a ratio.
     """
     chance, order = Random(f"{seed} {block}"), list(range(cases))
     made = [Turn(WARM_UP, place) for place in chance.sample(order, cases)]
     for number in range(1, rounds + 1):
         order = order[::-1] if number % 2 == 0 else chance.sample(order, cases)
         made += [Turn(number, place) for place in order]
-    return made + [Turn(None, block % cases)] * STRETCH
+    number, is_another = divmod(block, blocks_per_stretch(cases))
+    return made if is_another else made + [Turn(None, number % cases)] * STRETCH
+
+
+def blocks_per_stretch(cases: int) -> int:
+    """Return how many blocks there are for each one in which a case is measured alone."""
+    return max(1, MOST // cases)
 
 
 def can_take_turns(case: Case) -> bool:

@@ -149,12 +149,24 @@ class Run(Tables):
     def contrasts(self, base: int, other: int, name: str) -> "pd.Series[float] | None":
         """Return ln(other / base) of a quantity from slices; None where these did not take turns with each other.
 
-        Index: block and round, see ``slices.contrasts``.
+        Each case is averaged with its twins, see ``sides``. Index: block and round, see ``slices.contrasts``.
         """
         if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
             return None
-        found = slices.contrasts(self.slices, base, other, name)
+        found = slices.contrasts(self.slices, *self.sides(base, other), name)
         return found if len(found) else None
+
+    def sides(self, base: int, other: int) -> tuple[list[int], list[int]]:
+        """Return two cases that are compared, each with its twins: equal cases under other names.
+
+        Twins that are compared with each other stand alone: theirs is the A/A ratio.
+        """
+        if self.case(base) == self.case(other):
+            return [base], [other]
+        base_twins, other_twins = (
+            [number for number in self.numbers if self.case(number) == self.case(case)] for case in (base, other)
+        )
+        return base_twins, other_twins
 
     @cached_property
     def merged(self) -> dict[int, merging.Merged]:

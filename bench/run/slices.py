@@ -1,5 +1,7 @@
 """Slices of a run whose cases took turns: which slice each call belongs to, and values of each slice."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -60,27 +62,32 @@ def values(slices: pd.DataFrame, samples: pd.DataFrame, ledger: pd.DataFrame) ->
     return frame.assign(cpu_us_per_call=cpu_us_per_call(frame))
 
 
-def contrasts(values: pd.DataFrame, base: int, other: int, name: str) -> "pd.Series[float]":
+def contrasts(values: pd.DataFrame, bases: Sequence[int], others: Sequence[int], name: str) -> "pd.Series[float]":
     """Return ln(other / base) of a quantity for each round: of slices that are at most one round apart.
 
-    values: as ``values`` returns them. Index: block, round. Of cases that took no turns with each other it is the
-    difference of their contrasts with a case that did with both. The median over its rounds is what a block says: every
-    second round has the reverse order, so that a drift cancels, and a round in which the machine changed its speed is
-    left out. On a machine with two speeds it varied by a third less than the mean of both orders.
+    values: as ``values`` returns them. bases, others: a case and its twins, which are equal to it; their slices of a
+    round are averaged, because starts of equal cases differ too. Index: block, round. Of cases that took no turns with
+    each other it is the difference of their contrasts with a case that did with both. The median over its rounds is
+    what a block says: every second round has the reverse order, so that a drift cancels, and a round in which the
+    machine changed its speed is left out. On a machine with two speeds it varied by a third less than the mean of both
+    orders.
     """
     turns = values[values["round"] > slicing.WARM_UP]
-    direct = _direct(turns, base, other, name)
+    direct = _direct(turns, bases, others, name)
     if len(direct):
         return direct
     for third in turns["case"].unique():
-        parts = [_direct(turns, int(third), case, name).groupby(level="block").median() for case in (base, other)]
+        parts = [_direct(turns, [int(third)], ours, name).groupby(level="block").median() for ours in (bases, others)]
         if len(logs := (parts[1] - parts[0]).dropna()):
             return pd.concat({1: logs}, names=["round"]).swaplevel()
     return direct
 
 
-def _direct(turns: pd.DataFrame, base: int, other: int, name: str) -> "pd.Series[float]":
+def _direct(turns: pd.DataFrame, bases: Sequence[int], others: Sequence[int], name: str) -> "pd.Series[float]":
     """Return the contrasts of two cases in the groups that have both."""
     place = ["block", "turns_with", "round"]
-    levels = [turns[turns["case"] == case].set_index(place)[name] for case in (base, other)]
-    return (np.log(levels[1]) - np.log(levels[0])).dropna().groupby(level=["block", "round"]).mean()
+    logs = [
+        np.log(turns[turns["case"].isin(cases)].set_index(place)[name]).groupby(level=place).mean()
+        for cases in (bases, others)
+    ]
+    return (logs[1] - logs[0]).dropna().groupby(level=["block", "round"]).mean()

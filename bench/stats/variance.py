@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench.stats.intervals import CONFIDENCE
+from bench.stats.intervals import CONFIDENCE, Interval
 from bench.stats.quantiles import Array
 
 POWER = 0.8  # of a detectable effect: in how many of all tries it is found
@@ -51,6 +51,17 @@ def best_parts(of: Components, part_s: float, start_s: float) -> int:
     return max(1, min(MOST_PARTS, math.ceil(math.sqrt(start_s / part_s * of.parts / of.starts))))
 
 
+def spread(found: Interval, starts: int, deviation: float) -> float:
+    """Return the spread of ln(ratio) of a pair of starts that the interval of so many pairs has.
+
+    A standard deviation counts the rare far block with its square, which the interval, of ranks, does not: what it can
+    detect follows from its own width. Without an interval it is the standard ``deviation``.
+    """
+    if not found.has_ends:
+        return deviation
+    return float((found.high - found.low) / 2 * math.sqrt(starts) / special.stdtrit(starts - 1, (1 + found.confidence) / 2))
+
+
 def detectable(spread: float, starts: int) -> float:
     """Return the effect that this many pairs of starts find with probability ``POWER``, as a ratio minus 1.
 
@@ -59,7 +70,7 @@ def detectable(spread: float, starts: int) -> float:
     """
     if starts < 2:
         return math.inf
-    t = special.stdtrit(starts - 1, (1 + CONFIDENCE) / 2) + special.stdtrit(starts - 1, POWER)
+    t = special.stdtrit(starts - 1, (1 + found.confidence) / 2) + special.stdtrit(starts - 1, POWER)
     return float(math.expm1(t * spread / math.sqrt(starts)))
 
 

@@ -83,7 +83,7 @@ class OnHosts(Placed):
 class InTurns(OnHosts):
     """How much is measured, on which CPUs, by which machines, and in slices of which length."""
 
-    slice_ms: object = 25  # the cases live at once and take turns of so many ms; 0: starts follow each other
+    slice_ms: object = 20  # the cases live at once and take turns of so many ms; 0: starts follow each other
     until_width: object = ""  # stop once every ratio is known within this, such as 2%; the starts are then the most
 
     def plan(

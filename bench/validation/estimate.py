@@ -16,7 +16,7 @@ FAR_S = 0.4  # of a start in addition, where other machines take part: orders, a
 START_S = 0.065  # time of each process of a start in addition to the window: interpreter, connecting, writing
 ROUTER_S = 7.0
 SWITCH_S = 0.0025  # between two slices: clocks, counters, orders, the last call
-BLOCK_S = 0.1  # of a block of slices in addition
+BLOCK_S = 0.15  # of a block of slices in addition
 AT_ONCE = 2  # so many times faster than one after another processes start that start together, on one CPU
 LEAST_BLOCKS, MOST_BLOCKS = 12, 200
 AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
@@ -54,7 +54,7 @@ def _block_s(plan: Plan) -> float:
 def _part_s(plan: Plan, cases: list[Case]) -> float:
     if len(cases) == 1:
         return _start_s(cases[0], plan.window_s)
-    slices = (plan.rounds + 1) * len(cases) + slicing.STRETCH
+    slices = (plan.rounds + 1) * len(cases) + slicing.STRETCH / slicing.blocks_per_stretch(len(cases))
     processes_s = sum(_process_s(case) * (1 + case.processes) for case in cases)
     processes_s /= AT_ONCE * min(2, os.cpu_count() or 1)
     return slices * (plan.slice_s + SWITCH_S) + processes_s + BLOCK_S

@@ -313,7 +313,7 @@ def test_counters_of_the_kernel(tmp_path):
     ("changed", "verdict"), [({}, PASS), ({"interference": 1.1}, CAUTION), ({"awake": 0.05}, CAUTION)]
 )
 def test_cases_in_turns_that_disturb_each_other_are_a_caution(changed, verdict):
-    run = in_turns([100, 50], blocks=12, **changed)
+    run = in_turns([100, 50], blocks=48, rounds=2, calls=20, **changed)  # in one of four a case is alone
     (found,) = [one for one in checks.check(run) if one.name == "turns"]
     assert found.verdict == verdict and ("slice_ms" in found.advice) == (verdict == CAUTION)
     assert "turns" not in {one.name for one in checks.check(handmade(PAIR, [100, 50]))}

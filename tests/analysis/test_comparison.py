@@ -21,6 +21,7 @@ from bench.analysis.comparison import (
     compare_cases,
     effect,
     judge,
+    shown,
 )
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
@@ -78,8 +79,49 @@ def test_noise_never_widens_the_margin_and_a_difference_clears_the_a_a_ratio():
 def test_where_a_case_has_a_twin_the_a_a_ratio_is_theirs():
     cases = [Case("zeromq", "ipc"), Case("zeromq", "ipc"), Case("zeromq", "tcp")]
     one = p50(compare_cases(handmade(cases, [100, 103, 102]), 0, 2))
-    assert one.floor == pytest.approx(0.03, abs=1e-3) and one.verdict == SAME
+    assert one.floor == one.shown_floor == pytest.approx(0.03, abs=1e-3) and one.verdict == SAME
+    assert one.ratio == pytest.approx(102 / math.sqrt(100 * 103), rel=1e-3)  # A again is A once more
+    twice = p50(compare_cases(handmade(cases[::-1], [102, 103, 100]), 0, 2))
+    assert twice.ratio == pytest.approx(1 / one.ratio, rel=1e-3)
     assert p50(compare_cases(handmade(cases, [100, 103, 106]), 0, 2)).verdict == DIFFERENT
+
+
+def test_a_case_that_differs_from_itself_is_found():
+    same = p50(compare_cases(handmade([Case("zeromq", "ipc")] * 2, [100, 103]), 0, 1))
+    assert same.verdict == DIFFERENT and np.isnan(same.floor)
+
+
+def judged(a, again, b):
+    """The verdict on B over A, and on A again over A, from ln(values) of each block."""
+    ours, itself = intervals.paired_shift(b - (a + again) / 2), intervals.paired_shift(again - a)
+    verdict = judge(*np.exp([ours.low, ours.high]), 0.05, math.expm1(shown(itself)))
+    return verdict == DIFFERENT, judge(*np.exp([itself.low, itself.high]), 0.05) == DIFFERENT
+
+
+def tried(b, again=0.0, tries=1000, blocks=88):
+    """The shares of tries that call B, and A again, different; starts vary by 1.8 %, some by a multiple of it."""
+    chance = np.random.default_rng(5)
+    starts = (0.018 * chance.standard_t(4, (3, blocks)) + [[0], [again], [b]] for _ in range(tries))
+    return np.mean([judged(*levels) for levels in starts], axis=0)
+
+
+def test_one_per_cent_is_found_in_four_of_five_tries_and_equals_differ_in_one_of_twenty():
+    found, itself = tried(0.01)
+    assert found >= 0.8 and 0.01 <= itself <= 0.06
+    assert tried(0.0)[0] <= 0.05
+
+
+def test_what_distinguishes_a_from_itself_is_no_difference_of_b():
+    found, itself = tried(0.02, again=0.02)
+    assert found <= 0.05 and itself >= 0.95
+
+
+def test_detectable_is_found_in_four_of_five_tries_where_some_blocks_are_far_away():
+    logs = 0.02 * np.random.default_rng(6).standard_t(3, (600, 80))
+    found = [intervals.paired_shift(blocks) for blocks in logs]
+    effect = np.median([variance.detectable(variance.spread(one, 80, np.nan), 80) for one in found])
+    assert np.mean([one.low + math.log1p(effect) > 0 for one in found]) == pytest.approx(0.8, abs=0.03)
+    assert effect < 0.85 * np.median([variance.detectable(blocks.std(ddof=1), 80) for blocks in logs])
 
 
 def test_too_few_starts_decide_nothing_and_say_how_many_would():
@@ -142,7 +184,7 @@ def of(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case="mine ipc"):
     """Return a comparison with an interval of that half width."""
     low, high, better = ratio / (1 + half), ratio * (1 + half), quantity == "calls per second"
     verdict = judge(low, high, 0.05, floor)
-    return Comparison(case, quantity, ratio, low, high, verdict, floor, 0, True, better, 0.01, 0.013, 6)
+    return Comparison(case, quantity, ratio, low, high, verdict, floor, floor, 0, True, better, 0.01, 0.013, 6)
 
 
 @pytest.mark.parametrize(
@@ -250,8 +292,8 @@ def test_a_comparison_says_first_which_difference_it_can_detect_and_the_budget_f
     shapes = [lambda start, calls: np.full(calls, 1 + 0.2 * (start % 3)), None]
     a, b = handmade(ONE, [100], shape=shapes[0]), handmade(ONE, [100], shape=shapes[0])
     one = p50(compare(a, b))
-    logs = np.log(a.starts["p50_rtt_us"])
-    spread = np.hypot(logs.std(), np.log(b.starts["p50_rtt_us"]).std())
+    found = intervals.shift(*(np.log(run.starts["p50_rtt_us"].to_numpy()) for run in (b, a)))
+    spread = variance.spread(found, 6, np.nan)
     assert one.detectable == pytest.approx(variance.detectable(spread, 6)) and one.detectable > 0.1
     assert one.starts_for_margin == variance.starts_for(spread, 0.05) > 6
     text = budget.resolution(b, compare(a, b))

@@ -29,8 +29,9 @@ def test_orders_differ_between_pairs_and_blocks_and_are_fixed_by_the_seed() -> N
 
 
 def test_each_case_is_alone_in_its_turn() -> None:
-    alone = [slicing.turns(3, 2, block, 1)[-1] for block in range(9)]
-    assert Counter(turn.place for turn in alone) == {0: 3, 1: 3, 2: 3}
+    last = [slicing.turns(3, 2, block, 1)[-1] for block in range(18)]
+    assert Counter(turn.place for turn in last if turn.round is None) == {0: 3, 1: 3, 2: 3}
+    assert all(slicing.turns(8, 2, block, 1)[-1] == (None, block % 8) for block in range(18))
 
 
 def test_loads_that_need_a_window_of_their_own_take_no_turns() -> None:

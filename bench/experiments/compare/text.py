@@ -10,8 +10,10 @@ from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, Comparison, ratio
 from bench.experiments.compare.findings import A, B, pairs
 from bench.experiments.sentences import turns as turns
 from bench.run.frames import Run, column
-from bench.stats import Array, variance
+from bench.stats import Array, intervals, variance
 from bench.text import listed
+
+FAR = 0.05  # of the rounds, on each side
 
 
 def resolution(run: Run) -> str:
@@ -20,12 +22,13 @@ def resolution(run: Run) -> str:
 
 
 def conclusion(run: Run) -> str:
-    """Return the verdict on each quantity of B over A, and a warning where A and A again differ."""
+    """Return the verdict on each quantity of B over A, and in which quantities A and A again differ."""
     comparisons = pairs(run)
     names = f"A is **{run.labels[A]}**, B is **{run.labels[B]}**."
     alarms = [comparison.quantity for comparison in comparisons["A again"] if comparison.verdict == DIFFERENT]
     warning = (
-        f" Warning: {listed(alarms)} of A and of A again differ in this run, so no difference of B can be shown there."
+        f" A and A again differ in {listed(alarms)}, as chance lets 1 of 20 such comparisons do: there only what is "
+        "beyond their ratio is called a difference of B."
         if alarms
         else ""
     )
@@ -54,8 +57,9 @@ def effort(run: Run) -> str:
     )
     unit, inner = ("starts", "calls") if turns is None else ("blocks", "slices in each")
     advice = f"add {unit}, not {inner}" if share > 0.5 else f"more {inner} help as much as more {unit}"
-    deviation = float(ratios(run, A, B, column(0.5)).std())
-    now, four = (variance.detectable(deviation, starts) for starts in (run.plan.starts, 4 * run.plan.starts))
+    logs = ratios(run, A, B, column(0.5)).to_numpy()
+    spread = variance.spread(intervals.paired_shift(logs), len(logs), float(np.std(logs, ddof=1)))
+    now, four = (variance.detectable(spread, starts) for starts in (run.plan.starts, 4 * run.plan.starts))
     return (
         f"Share of the variance between {unit}: {between}. To detect a smaller difference, {advice}. With "
         f"{run.plan.starts} starts per case the smallest detectable difference of the p50 is {now:.1%}, with "
@@ -64,8 +68,12 @@ def effort(run: Run) -> str:
 
 
 def _between_blocks(turns: "pd.Series[float]") -> tuple[str, float]:
-    """Return the share of the blocks in the variance of the ratio, in words and as a number."""
-    of_blocks = [logs.to_numpy() for _, logs in turns.groupby(level="block")]
+    """Return the share of the blocks in the variance of the ratio, in words and as a number.
+
+    The farthest rounds count no more than those near them: a block takes the median of its rounds.
+    """
+    near = turns.clip(*turns.quantile([FAR, 1 - FAR]))
+    of_blocks = [logs.to_numpy() for _, logs in near.groupby(level="block")]
     share = variance.nested([logs for logs in of_blocks if len(logs) > 1] or [np.zeros(2)] * 2).share
     return f"{share:.0%} of that of the ratio", share
 
