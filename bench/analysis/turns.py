@@ -1,5 +1,6 @@
-"""What taking turns does to the cases of a run in slices: interference, and the work of those that sleep."""
+"""What taking turns does to the cases of a run in slices: interference, the work of those that sleep, A/A ratios."""
 
+import itertools
 import math
 
 import numpy as np
@@ -40,3 +41,18 @@ def awake(run: Run) -> "pd.Series[float]":
     """Return the share of a CPU that the processes of each case used while they slept: the median over blocks."""
     ledger = run.ledger.dropna(subset="asleep_s")
     return (ledger["asleep_cpu_ns"] / 1e9 / ledger["asleep_s"]).groupby(ledger["case"]).median()
+
+
+def twins(run: Run) -> list[tuple[int, int]]:
+    """Return the pairs of cases that are one case under two names."""
+    return [pair for pair in itertools.combinations(run.numbers, 2) if run.case(pair[0]) == run.case(pair[1])]
+
+
+def halves(run: Run, case: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Return ln(odd rounds / even rounds) of a case's median RTT in each block: the case with itself.
+
+    Every second round has the reverse order of the one before.
+    """
+    turns = run.slices[(run.slices["case"] == case) & (run.slices["round"] > slicing.WARM_UP)]
+    level = np.log(turns[column(0.5)]).groupby([turns["block"], turns["round"] % 2 == 1]).median().unstack()
+    return (level[True] - level[False]).dropna().to_numpy() if level.shape[1] == 2 else np.array([])

@@ -16,6 +16,7 @@ import numpy as np
 import psutil
 
 from bench.errors import SystemFailedError
+from bench.measurement import speed
 from bench.measurement.hosts.host import HERE, HostWindow, Metered, counters
 from bench.measurement.routers import Routers
 from bench.measurement.start import (
@@ -179,16 +180,20 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
         for place, start in enumerate(starts):
             with _failing(place, starts, children):
                 residents.append(Resident(start, spawned[place], start.get_ready(spawned[place])))
+        cpus = speed.cpus_of(of.places for of in spawned)
+        speed_before = speed.probe(cpus)
         turns = slicing.turns(len(cases), plan.rounds, block, plan.seed)
         left = Counter(turn.place for turn in turns)
         for turn in turns:
             left[turn.place] -= 1
             with _failing(turn.place, starts, children):
                 residents[turn.place].take(turn, plan.slice_s, more=left[turn.place] > 0)
+        speeds = speed.mean(speed_before, speed.probe(cpus))
         go_ns, records = min(resident.slices[0]["at_ns"] for resident in residents), []
         for place, resident in enumerate(residents):
             with _failing(place, starts, children):
                 records.append(resident.record(go_ns))
+                records[-1].ledger |= speeds
                 disconnect(resident.spawned)
         return records
     finally:

@@ -208,6 +208,8 @@ SLICES = _schema(
     ],
 )  # fmt: skip
 
+_PROBE = "speed of the roles' CPUs, mean of before and after the window or block of slices"
+
 LEDGER = _schema(
     "ledger",
     [
@@ -305,6 +307,9 @@ LEDGER = _schema(
             "asleep_s", pa.float64(), "s", "how long its processes slept while other cases had their slices; else null"
         ),
         _field("asleep_cpu_ns", pa.int64(), "ns", "CPU time that they used meanwhile, a shared router's left out"),
+        _field("spin_ns", pa.float64(), "ns", f"{_PROBE}: a fixed loop; null: not probed"),
+        _field("syscall_ns", pa.float64(), "ns", f"{_PROBE}: a system call; null: not probed"),
+        _field("switch_ns", pa.float64(), "ns", f"{_PROBE}: a switch between two threads; null: not probed"),
     ],
 )
 
