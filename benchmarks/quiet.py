@@ -1,9 +1,9 @@
 """How often each check of the trust card fires: ``python -m benchmarks.quiet FOLDER [REPETITIONS] [--write]``.
 
-It measures a few small plans so many times into FOLDER, a new run each, with nothing else on the machine; then it judges
-every run that is there. With 0 repetitions it only judges, as after a change of a check. ``--write`` keeps the verdicts
-in docs/quiet.json. A check that is a statistical test should fire in at most 5 % of runs, the others in none, unless
-they are right: the findings are printed.
+It measures a few small plans so many times into FOLDER, a new run each, with nothing else on the machine; then it
+judges every run that is there. With 0 repetitions it only judges, as after a change of a check. ``--write`` keeps the
+verdicts in docs/quiet.json. A check that is a statistical test should fire in at most 5 % of runs, the others in none,
+unless they are right: the findings are printed.
 """
 
 import json
@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 from bench import paths
-from bench.analysis import checks
-from bench.analysis.trust_card import CAUTION, INVALID, NOTHING
+from bench.analysis import checks, earlier
+from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, Check
 from bench.experiments import registry
 from bench.measurement import machine, runner
 from bench.plan.plan import Plan
@@ -43,7 +43,12 @@ def plans() -> list[Plan]:
 
 def judged(run: Run) -> dict[str, Any]:
     """Return a run's notebook, and the outcome of each check."""
-    return {"notebook": run.plan.notebook, "checks": {one.name: one.verdict for one in checks.check(run)}}
+    return {"notebook": run.plan.notebook, "checks": {one.name: one.verdict for one in card(run)}}
+
+
+def card(run: Run) -> list[Check]:
+    """Return the outcome of each check of a run, and of its comparison with the run before it."""
+    return [*checks.check(run), *filter(None, [earlier.replication(run)])]
 
 
 def of(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
@@ -85,7 +90,7 @@ def main() -> None:
         print(f"repetition {number + 1}", flush=True)
     runs = [Run(of_run) for of_run in stored.all_runs() if of_run.manifest()["finished"]]
     for run in runs:
-        for one in checks.check(run):
+        for one in card(run):
             if one.verdict in (CAUTION, INVALID):
                 print(f"{run.id[:16]} {run.plan.notebook}: {one.name} {one.verdict}: {one.found}")
     found = [judged(run) for run in runs]
