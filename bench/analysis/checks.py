@@ -486,22 +486,20 @@ def _of_alternate_starts(run: Run) -> str:
 
 
 def speed(run: Run) -> Check:
-    """11. The machine was as fast in each block as in the others, within 5 % (p10 to p90 of the blocks' medians).
+    """11. The machine was as fast in each sixth of the run as in the others, within 5 % (p10 to p90 of their medians).
 
     A fixed loop, system call and switch between threads, before and after each window on the roles' CPUs.
     """
     found = speeds.ranges(run)
     if found.empty:
         return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
-    work = str(found.idxmax())
-    low, high = (f"{value / 1e3:,.2f} us" for value in speeds.levels_ns(run, work))
-    finding = f"the machine's speed varied by {found.max():.0%} between blocks: {speeds.WORK[work]} took "
-    finding += f"{low} to {high} (p10 to p90)"
-    if two := two_levels(np.exp(speeds.by_block(run)[work].to_numpy())):
-        finding += f", with two levels {two.high / two.low:.2f} apart" if two.chance <= ALARM else ""
-    advice = "times of different blocks are of different speeds: compare cases by their ratios, measure in slices, set "
+    each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
+    finding = f"between parts of the run the machine's speed varied by {found['all']:.0%} ({each})"
+    if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
+        finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
+    advice = "times of different parts are of different speeds: compare cases by their ratios, measure in slices, set "
     advice += "the governor to performance, end other work, or use a machine of your own; see python -m bench doctor"
-    return outcome("speed", float(found.max()) <= speeds.STEADY, finding, advice)
+    return outcome("speed", float(found["all"]) <= speeds.STEADY, finding, advice)
 
 
 def machine(run: Run) -> Check:

@@ -89,12 +89,12 @@ def paced(**ledger):
 
 
 def probed(factors):
-    """A run whose fixed loop takes so much longer in each block; its other work does not."""
+    """A run whose fixed work takes so much longer in each block."""
 
     def record(start, block, index):
         rtt_ns = np.full(200, 100_000)
-        speed = STEADY | {"spin_ns": 2e5 * factors[block]}
-        return StartRecord(usual(200, 0.02, **speed), [in_order(rtt_ns)])
+        slower = {work: ns * factors[block] for work, ns in STEADY.items()}
+        return StartRecord(usual(200, 0.02, **slower), [in_order(rtt_ns)])
 
     return recorded("latency", PAIR, record, starts=len(factors))
 
@@ -222,7 +222,7 @@ def test_correlated_calls_are_worth_few():
 def test_an_order_that_changes_with_the_placement_names_the_pair():
     cases = [Case(name, "ipc", placement=where) for where in ("same", "split") for name in ("zeromq", "sockets", "nng")]
     found = outcome(handmade(cases, [100, 50, 70, 40, 60, 200], shape=noisy, is_checked=False), "order")
-    assert found.verdict == CAUTION and "zeromq" in found.found and "sockets" in found.found
+    assert found.verdict == CAUTION and "nng ipc same divided by zeromq ipc same is 0.70" in found.found
     run = handmade(cases, [100, 50, 70, 100, 50, 200], shape=noisy, is_checked=False)
     assert [(pair.base, pair.other) for pair in rankings.reversed_pairs(run)] == [(0, 2)]
     near = handmade(cases, [100, 98, 300, 98, 100, 300], shape=noisy, is_checked=False)  # ordered by less than 5 %
