@@ -4,7 +4,7 @@ Each reports a finding and, if it fails, what to try.
 
 A check that finds nothing to look at in a run is N/A: it neither passes nor fails. Most checks compare a count or a
 share with a fixed bound, and have no false-alarm rate. Four are statistical tests, ``settled``, ``levels``, ``noise``
-and ``order``, and state theirs. How often each fires on a quiet machine is measured by ``benchmarks.quiet``.
+and ``turns``, and state theirs. How often each fires on a quiet machine is measured by ``benchmarks.quiet``.
 """
 
 import functools
@@ -445,25 +445,19 @@ def noise(run: Run) -> Check:
     discovery rate), so that at most 5 % of runs in which nothing differs are one. Of starts without a twin half of the
     starts differ from the rest by chance alone, so that their ratio is given, and tests nothing.
     """
-    pairs = {run.labels[pair[0]]: ratios(run, *pair, column(0.5)).to_numpy() for pair in turns_of.twins(run)}
-    if not pairs and len(run.stored_slices):
+    again = {pair[0]: ratios(run, *pair, column(0.5)).to_numpy() for pair in turns_of.twins(run)}
+    if not again and len(run.stored_slices):
         sliced = run.slices["case"].unique()
-        pairs = {run.labels[case]: turns_of.halves(run, case) for case in run.numbers if case in sliced}
-    if not pairs:
+        again = {case: turns_of.halves(run, case) for case in run.numbers if case in sliced}
+    if not again:
         return Check("noise", NOTHING, _of_alternate_starts(run))
-    pairs = {label: logs for label, logs in pairs.items() if len(logs) >= intervals.LEAST_PAIRS}
-    if not pairs:
+    found = {case: intervals.paired_shift(logs) for case, logs in again.items() if len(logs) >= intervals.LEAST_PAIRS}
+    if not found:
         return Check("noise", NOTHING, f"fewer than {intervals.LEAST_PAIRS} blocks: no interval of an A/A ratio")
-    chances = intervals.false_discovery(np.array([intervals.t_test_p(logs) for logs in pairs.values()]))
-    found = {label: intervals.paired_shift(logs) for label, logs in pairs.items()}
-    bound = math.log1p(MOST_AA)
-    apart = [
-        label for label, chance in zip(found, chances, strict=True)
-        if chance <= ALARM and (found[label].low > bound or found[label].high < -bound)
-    ]  # fmt: skip
-    worst = max(apart or found, key=lambda label: abs(found[label].middle))
+    apart = turns_of.beyond(again, MOST_AA)
+    worst = apart[0] if apart else max(found, key=lambda case: abs(found[case].middle))
     ratio = found[worst].exp()
-    finding = f"A/A ratio of {worst}: {ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+    finding = f"A/A ratio of {run.labels[worst]}: {ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
     finding += f", the furthest from 1 of {len(found)} cases" if len(found) > 1 else ""
     advice = "a case differs from itself, so smaller differences mean nothing: measure it again on a quieter machine"
     return outcome("noise", not apart, finding, advice)
@@ -591,15 +585,14 @@ def stalls(run: Run) -> Check:
 
 
 def turns(run: Run) -> Check:
-    """Of a run in slices: levels in slices and alone differ by at most 2 %, and cases that sleep do not work."""
+    """Of a run in slices: levels in slices and alone differ by at most 2 %, and cases that sleep do not work.
+
+    False-alarm rate of the levels: at most 5 % of runs, as for ``noise``.
+    """
     found, busy = turns_of.interference(run), turns_of.awake(run)
     finding = f"while they slept, the processes of a case used at most {busy.max():.2%} of a CPU"
-    disturbed = {
-        case: level
-        for case, level in found.items()
-        if abs(math.log(level.middle)) > turns_of.MOST_INTERFERENCE and level.excludes(1)
-    }
-    if (worst := turns_of.most_disturbed(run)) is not None:
+    disturbed = turns_of.beyond(turns_of.interference_logs(run), turns_of.MOST_INTERFERENCE)
+    if (worst := disturbed[0] if disturbed else turns_of.most_disturbed(run)) is not None:
         times = f"{found[worst].middle:.3f} times the level that it has alone"
         finding += f"; in its slices {run.labels[worst]} has {times}"
     quiet = not disturbed and busy.max() <= turns_of.MOST_AWAKE
