@@ -29,7 +29,7 @@ from bench.experiments.sentences import conclusion, text
 from bench.run import stored
 from bench.run.frames import Run, shared
 from bench.simulation.certificate import RUNS, certificate
-from benchmarks import hosts_cost, resolution
+from benchmarks import hosts_cost, quiet, resolution
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
@@ -194,6 +194,7 @@ FROM_RUNS: dict[str, Makers] = {
         "placement": placement,
         "campaign": campaign,
         "resolution": lambda: _of_frame(*resolution.table()),
+        "alarms": lambda: _of_frame(*quiet.table()),
     },
     "docs/teaching.md": {"expected": expected},
 }

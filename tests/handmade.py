@@ -120,18 +120,21 @@ def calls_of(begin_ns, rtt_ns, count):
 
 def in_turns(
     levels_us, drift=0.0, blocks=8, rounds=4, calls=100, interference=1.0, awake=0.0, cases=PAIR, groups=(),
-    notebook="compare",
+    notebook="compare", alternate=1.0, wobble=0.0,
 ):  # fmt: skip
     """Return a run of cases in turns, the machine slower by ``drift`` from one slice to the next.
 
     interference: what a slice after another's adds to a level. awake: share of a CPU that those use that sleep.
+    alternate: factor of the odd rounds. wobble: standard deviation of ln(level) of a slice.
     """
+    chance = np.random.default_rng(1)
     plan = Plan(notebook, tuple(cases), blocks, 0.1, 1, "class", slice_s=0.1 / rounds, groups=groups)
     folder = stored.create(plan, FACTS)
     for block, starts in ((block, part) for block, parts in plan.blocks() for part in parts):
         times, rows, at_ns = [[] for _ in starts], [[] for _ in starts], 0.0
         for number, turn in enumerate(slicing.turns(len(starts), rounds, block, 1)):
-            factor = 1.0 if turn.round is None else interference
+            factor = 1.0 if turn.round is None else interference * (alternate if turn.round % 2 else 1.0)
+            factor *= np.exp(wobble * chance.standard_normal()) if wobble else 1.0
             rtt_ns = 1000 * levels_us[starts[turn.place][1]] * (1 + drift * number) * factor
             times[turn.place].append(calls_of(at_ns, rtt_ns, calls))
             used = {"client_cpu_ns": int(calls * rtt_ns / 3), "server_cpu_ns": int(calls * rtt_ns / 3)}

@@ -1,10 +1,10 @@
-"""The trust card: twelve checks that every result carries, three more of several hosts, one more of cases in turns.
+"""The trust card: the checks that every result carries, and more of several hosts, of slices and of two placements.
 
 Each reports a finding and, if it fails, what to try.
 
 A check that finds nothing to look at in a run is N/A: it neither passes nor fails. Most checks compare a count or a
-share with a fixed bound, and have no false-alarm rate. Two are statistical tests, ``settled`` and ``noise``, and state
-theirs.
+share with a fixed bound, and have no false-alarm rate. Four are statistical tests, ``settled``, ``levels``, ``noise``
+and ``turns``, and state theirs. How often each fires on a quiet machine is measured by ``benchmarks.quiet``.
 """
 
 import functools
@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis import per_host, stationarity, trust_card
+from bench.analysis import per_host, rankings, stationarity, trust_card
+from bench.analysis import speed as speeds
 from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
-from bench.analysis.comparison import aa_ratio
+from bench.analysis.comparison import aa_ratio, ratios
 from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.resources import full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
@@ -28,11 +29,14 @@ from bench.run.frames import Run, column, number_of, once
 from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
 from bench.stats import intervals
+from bench.stats.levels import Levels, two_levels
 from bench.text import few, listed
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
 COLLECTED = "collections are part of what the client's library costs, and can move the quantile: no other work did"
+ALARM = 0.05  # chance of a false alarm of the checks that are tests
+MOST_AA = 0.02  # by which a case in slices may differ from itself
 HEADLINE = 0.99  # the highest quantile that every case must have enough calls for
 
 
@@ -353,29 +357,40 @@ def settled(run: Run) -> Check:
     return outcome("settled", stationarity.are_steady(levels), finding, advice)
 
 
-@of_samples
-def independence(run: Run) -> Check:
-    """7. The calls of each case are worth at least 36 independent ones, enough for an interval of p90.
+def levels(run: Run) -> Check:
+    """7. The starts of a case vary about one level: no gap of a tenth divides their medians into two.
 
-    Cases with fewer calls than that are left to the check ``samples``.
+    False-alarm rate: at most 5 % of runs whose ln(start medians) are normal, with any deviation: chances of all cases
+    are adjusted (false discovery rate). Throughputs where cases have no median.
     """
-    needed = stats.needed_samples(0.9)
-    worth = {}
-    for case in sampled_cases(run):
-        if run.count(case) >= needed:
-            rows = run.samples_of(case, warm=True, headline=True).groupby("start")["rtt_ns"]
-            worth[case] = sum(intervals.effective_size(values.to_numpy()) for _, values in rows)
-    if not worth:
-        return Check("independence", NOTHING, f"no case with {needed} calls or more in a window")
-    least = min(worth, key=lambda case: worth[case])
-    finding = f"the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent calls"
-    advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
-    return outcome("independence", worth[least] >= needed, finding, advice)
+    found: dict[int, Levels] = {}
+    looked_at = 0
+    for case in [*windowed_cases(run), *run.find(load="stream")]:
+        name = column(0.5) if run.starts_of(case)[column(0.5)].notna().any() else "rate_per_s"
+        values = run.starts_of(case)[name].dropna().to_numpy()
+        looked_at += len(values) >= stats.LEAST_STARTS
+        if two := two_levels(values[values > 0]):
+            found[case] = two
+    if not looked_at:
+        return Check("levels", NOTHING, f"no case with {stats.LEAST_STARTS} starts or more")
+    chances = np.array([found[case].chance for case in found] + [1.0] * (looked_at - len(found)))
+    sure = [case for case, chance in zip(found, intervals.false_discovery(chances), strict=False) if chance <= ALARM]
+    if not sure:
+        return Check("levels", PASS, f"the starts of a case vary about one level, in each of {looked_at} cases")
+    worst = max(sure, key=lambda case: found[case].high / found[case].low)
+    finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
+    finding += f" with no start between them, the upper {found[worst].high / found[worst].low:.2f} times the lower"
+    finding += f"{' there' if len(sure) > 1 else ''}; {looked_at} cases were looked at"
+    advice = "read both levels, not a median between them; compare cases by their ratios in slices, or take more starts"
+    return Check("levels", CAUTION, finding, advice)
 
 
 @of_samples
 def samples(run: Run) -> Check:
-    """8. Every case has enough calls for p99, all starts together; higher quantiles without enough are left out."""
+    """8. Every case has enough calls for p99, all starts together, and they are worth enough independent ones for p90.
+
+    Quantiles without enough are left out. Neighbouring calls are correlated: see ``intervals.effective_size``.
+    """
     counts = run.cases.loc[[*sampled_cases(run), *run.find(load=REPLY_STREAM)], "n"]
     short = run.ledger[run.ledger["case"].isin(sampled_cases(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
     if len(short):
@@ -386,13 +401,28 @@ def samples(run: Run) -> Check:
     if counts.empty:
         return Check("samples", NOTHING, "no windows of calls in this run")
     needed, headline = stats.needed_samples(max(stats.QUANTILES)), stats.needed_samples(HEADLINE)
-    if counts.min() >= needed:
-        return Check("samples", PASS, f"enough calls for every quantile (p99.9 needs {needed:,})")
-    if counts.min() >= headline:
+    if counts.min() < headline:
+        finding = f"the smallest case has {counts.min():,} calls; p99 needs {headline:,}, and is left out there"
+        return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
+    finding = f"enough calls for every quantile (p99.9 needs {needed:,})"
+    if counts.min() < needed:
         finding = f"enough calls for p99; p99.9 needs {needed:,} and is left out in {(counts < needed).sum()} cases"
-        return Check("samples", PASS, f"{finding} (fewest calls: {counts.min():,})")
-    finding = f"the smallest case has {counts.min():,} calls; p99 needs {headline:,}, and is left out there"
-    return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
+        finding += f" (fewest calls: {counts.min():,})"
+    if not (worth := _worth(run)):
+        return Check("samples", PASS, finding)
+    least = min(worth, key=lambda case: worth[case])
+    finding += f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones"
+    advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
+    return outcome("samples", worth[least] >= stats.needed_samples(0.9), finding, advice)
+
+
+def _worth(run: Run) -> dict[int, float]:
+    """Return how many independent calls those of each case are worth."""
+    worth = {}
+    for case in sampled_cases(run):
+        rows = run.samples_of(case, warm=True, headline=True).groupby("start")["rtt_ns"]
+        worth[case] = sum(intervals.effective_size(values.to_numpy()) for _, values in rows)
+    return worth
 
 
 def starts(run: Run) -> Check:
@@ -414,31 +444,66 @@ def starts(run: Run) -> Check:
 
 
 def noise(run: Run) -> Check:
-    """10. The A/A ratio: the median of every other start over that of the rest, of each case.
+    """10. The A/A ratio is 1: a case differs from itself by no more than 2 %.
 
-    It is compared with what chance explains where start medians vary by 5 % (one standard deviation), so that not more
-    than 5 % of runs on such a machine are a CAUTION, however many cases they have (``stationarity.aa_allowance``).
+    Of a case and its twin, the same case under another name; without a twin, of every second round of slices and the
+    rest. CAUTION where the interval over the blocks lies beyond 2 %; the chances of all cases are adjusted (false
+    discovery rate), so that at most 5 % of runs in which nothing differs are one. Of starts without a twin half of the
+    starts differ from the rest by chance alone, so that their ratio is given, and tests nothing.
     """
-    ratios = {
+    again = {pair[0]: ratios(run, *pair, column(0.5)).to_numpy() for pair in turns_of.twins(run)}
+    if not again and len(run.stored_slices):
+        sliced = run.slices["case"].unique()
+        again = {case: turns_of.halves(run, case) for case in run.numbers if case in sliced}
+    if not again:
+        return Check("noise", NOTHING, _of_alternate_starts(run))
+    found = {case: intervals.paired_shift(logs) for case, logs in again.items() if len(logs) >= intervals.LEAST_PAIRS}
+    if not found:
+        return Check("noise", NOTHING, f"fewer than {intervals.LEAST_PAIRS} blocks: no interval of an A/A ratio")
+    apart = turns_of.beyond(again, MOST_AA)
+    worst = apart[0] if apart else max(found, key=lambda case: abs(found[case].middle))
+    ratio = found[worst].exp()
+    finding = f"A/A ratio of {run.labels[worst]}: {ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+    finding += f", the furthest from 1 of {len(found)} cases" if len(found) > 1 else ""
+    advice = "a case differs from itself, so smaller differences mean nothing: measure it again on a quieter machine"
+    return outcome("noise", not apart, finding, advice)
+
+
+def _of_alternate_starts(run: Run) -> str:
+    """Return the A/A ratios of every other start, in words."""
+    found = {
         case: aa_ratio(np.log(run.starts_of(case)[column(0.5)].dropna().to_numpy())) for case in windowed_cases(run)
     }
-    finite = {case: ratio for case, ratio in ratios.items() if not math.isnan(ratio)}
-    if not finite:
-        return Check("noise", NOTHING, "too few starts of calls for an A/A ratio")
-    worst = max(finite, key=lambda case: finite[case])
-    fewest = int(run.cases.loc[list(finite), "starts"].min())
-    allowed = stationarity.aa_allowance(fewest, len(finite))
-    over = sum(ratio > allowed for ratio in finite.values())
-    finding = f"A/A ratios: median over the cases {np.median(list(finite.values())):.1%}, largest {finite[worst]:.1%} "
-    finding += f"({run.labels[worst]}); where start medians vary by {stationarity.QUIET_SPREAD:.0%}, "
-    finding += f"chance explains up to {allowed:.1%}"
-    finding += f", which {over} of {len(finite)} cases exceed" if over else ""
-    advice = "smaller differences of such a case are noise: use more starts, a quieter machine, or another placement"
-    return outcome("noise", not over, finding, advice)
+    found = {case: ratio for case, ratio in found.items() if not math.isnan(ratio)}
+    if not found:
+        return "no case was measured twice, and none has starts enough for two halves"
+    worst = max(found, key=lambda case: found[case])
+    finding = "no case was measured twice; by chance alone every other start differs from the rest by "
+    if len(found) == 1:
+        return f"{finding}{found[worst]:.1%}"
+    usual = np.median(list(found.values()))
+    return f"{finding}{usual:.1%} (median over the cases), at most {found[worst]:.1%} ({run.labels[worst]})"
+
+
+def speed(run: Run) -> Check:
+    """11. The machine was as fast in each sixth of the run as in the others, within 5 % (p10 to p90 of their medians).
+
+    A fixed loop, system call and switch between threads, before and after each window on the roles' CPUs.
+    """
+    found = speeds.ranges(run)
+    if found.empty:
+        return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
+    each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
+    finding = f"between parts of the run the machine's speed varied by {found['all']:.0%} ({each})"
+    if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
+        finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
+    advice = "times of different parts are of different speeds: compare cases by their ratios, measure in slices, set "
+    advice += "the governor to performance, end other work, or use a machine of your own; see python -m bench doctor"
+    return outcome("speed", float(found["all"]) <= speeds.STEADY, finding, advice)
 
 
 def machine(run: Run) -> Check:
-    """11. Other work used little of the machine, and garbage collections are too few to move a printed quantile.
+    """12. Other work used little of the machine, and garbage collections are too few to move a printed quantile.
 
     Bounds: steal 1 % of the CPU time, other processes 10 % of a CPU, no throttling, fewer collections than half of the
     calls above the highest quantile that is printed of their case. Of several hosts each is looked at, and named.
@@ -493,7 +558,7 @@ def _machines(run: Run) -> Check:
 
 @of_samples
 def instrument(run: Run) -> Check:
-    """12. The instrument overhead (clock and loop) is at most 1 % of the shortest median RTT."""
+    """13. The instrument overhead (clock and loop) is at most 1 % of the shortest median RTT."""
     cases = run.cases.dropna(subset=column(0.5))
     cases = cases[cases["n"] > 0]
     loopback, measured = cases[cases["system"] == "loopback"], cases[cases["system"] != "loopback"]
@@ -511,47 +576,68 @@ def instrument(run: Run) -> Check:
 
 
 def clocks(run: Run) -> Check:
-    """13. Of several hosts: their clocks were not set, and instants of two hosts agree within 1 % of the window."""
+    """Of several hosts: their clocks were not set, and instants of two hosts agree within 1 % of the window."""
     return agreement(run.hosts, run.ledger["window_s"])
 
 
 def hosts(run: Run) -> Check:
-    """14. Of several hosts: those that load agree on the quantiles, so that their calls may be pooled."""
+    """Of several hosts: those that load agree on the quantiles, so that their calls may be pooled."""
     return per_host.agreement(run)
 
 
 def stalls(run: Run) -> Check:
-    """15. Of several hosts: replies came to each of them throughout."""
+    """Of several hosts: replies came to each of them throughout."""
     return per_host.stalls(run)
 
 
 def turns(run: Run) -> Check:
-    """16. Of a run in slices: levels in slices and alone differ by at most 2 %, and cases that sleep do not work."""
+    """Of a run in slices: levels in slices and alone differ by at most 2 %, and cases that sleep do not work.
+
+    False-alarm rate of the levels: at most 5 % of runs, as for ``noise``.
+    """
     found, busy = turns_of.interference(run), turns_of.awake(run)
     finding = f"while they slept, the processes of a case used at most {busy.max():.2%} of a CPU"
-    disturbed = {
-        case: level
-        for case, level in found.items()
-        if abs(math.log(level.middle)) > turns_of.MOST_INTERFERENCE and level.excludes(1)
-    }
-    if (worst := turns_of.most_disturbed(run)) is not None:
+    disturbed = turns_of.beyond(turns_of.interference_logs(run), turns_of.MOST_INTERFERENCE)
+    if (worst := disturbed[0] if disturbed else turns_of.most_disturbed(run)) is not None:
         times = f"{found[worst].middle:.3f} times the level that it has alone"
         finding += f"; in its slices {run.labels[worst]} has {times}"
     quiet = not disturbed and busy.max() <= turns_of.MOST_AWAKE
     return outcome("turns", bool(quiet), finding, "measure these cases in starts of their own: -p slice_ms 0")
 
 
+def order(run: Run) -> Check:
+    """Of both placements: no two cases are in one order on the same CPU and in the other order on two.
+
+    By the median RTT, beyond 5 % each way with the whole interval of the ratio.
+    """
+    matched = rankings.in_both(run)
+    found = rankings.reversed_pairs(run)
+    if not found:
+        return Check("order", PASS, f"no two of {len(matched)} cases change their order with the placement, beyond 5 %")
+    first = found[0]
+    finding = f"{run.labels[first.other]} divided by {run.labels[first.base]} is {first.same:.2f} on the same CPU and "
+    finding += f"{first.split:.2f} with a CPU each"
+    finding += f"; {len(found) - 1} more of {len(matched)} cases' pairs change their order" if len(found) > 1 else ""
+    return Check("order", CAUTION, finding, "the ranking holds for its placement only: name it, and choose by yours")
+
+
 ALL: tuple[Callable[[Run], Check], ...] = (
-    answers, rate, pacing, client, limit, settled, independence, samples, starts, noise, machine, instrument,
+    answers, rate, pacing, client, limit, settled, levels, samples, starts, noise, speed, machine, instrument,
 )  # fmt: skip
 OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks, hosts, stalls)
 
 
 @once
 def check(run: Run) -> list[Check]:
-    """Return the outcome of every check, in the order of the card; of hosts and of slices only where these were."""
+    """Return the outcome of every check, in the order of the card; those of what not every run has only where it is."""
+    return [examine(run) for examine in of(run)]
+
+
+def of(run: Run) -> tuple[Callable[[Run], Check], ...]:
+    """Return the checks of a run."""
     in_slices = (turns,) if len(run.stored_slices) else ()
-    return [examine(run) for examine in (*ALL, *(OF_HOSTS if len(run.hosts) else ()), *in_slices)]
+    placed = (order,) if len(rankings.in_both(run)) > 1 else ()
+    return (*ALL, *(OF_HOSTS if len(run.hosts) else ()), *in_slices, *placed)
 
 
 def tally(run: Run) -> Tally:

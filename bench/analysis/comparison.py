@@ -231,7 +231,8 @@ def _logs_of_ratio(base: "pd.Series[float]", other: "pd.Series[float]") -> "pd.S
     return (np.log(other[other > 0]) - np.log(base[base > 0])).dropna()
 
 
-def _key(run: Run, case: int) -> str:
+def key(run: Run, case: int) -> str:
+    """Return what a case measures, the same in runs of other versions: its factors without those that mean nothing."""
     of = asdict(run.case(case))
     of["options"] = {name: value for name, value in of["options"].items() if value not in LATER.get(name, ())}
     of["hosts"] = {name: value for name, value in of["hosts"].items() if name != "scheduler"} or sorted(of["hosts"])
@@ -240,8 +241,8 @@ def _key(run: Run, case: int) -> str:
 
 def _pairs(run_a: Run, run_b: Run) -> list[tuple[int, int]]:
     """Return the pairs of cases that are the same in both runs, without loopback."""
-    ours = {_key(run_b, case): case for case in run_b.numbers}
-    pairs = [(case, ours[_key(run_a, case)]) for case in run_a.numbers if _key(run_a, case) in ours]
+    ours = {key(run_b, case): case for case in run_b.numbers}
+    pairs = [(case, ours[key(run_a, case)]) for case in run_a.numbers if key(run_a, case) in ours]
     pairs = [pair for pair in pairs if run_a.case(pair[0]).system != "loopback"]
     if not pairs:
         raise DataError(

@@ -21,7 +21,6 @@ LEVEL_BINS = 100
 PARTS = 5  # a window is divided into so many parts
 STEP = 0.05  # a level that differs by less than this share is the same, as in ``steady_state``
 DRIFT = 0.02  # a drift of less than this share of the median is accepted
-QUIET_SPREAD = 0.05  # standard deviation of ln(start median) that a quiet machine may show
 
 
 @dataclass(frozen=True)
@@ -145,14 +144,3 @@ def _log_bins(values: Array) -> Array:
     mean of ln(median) depends on how many calls a bin holds.
     """
     return np.asarray(np.log(steady_state.bins(values, LEVEL_BINS)[0]))
-
-
-def aa_allowance(starts: int, cases: int) -> float:
-    """Return the A/A ratio (minus 1) that chance explains on a quiet machine, with an error of 5 % over all cases.
-
-    Two halves of the starts differ by chance: ln(ratio) of their medians has a standard deviation of at most
-    ``QUIET_SPREAD`` sqrt(pi/2 (1/n + 1/m)) with n and m starts in the halves. Normal quantile, Bonferroni over cases.
-    """
-    first, second = (starts + 1) // 2, starts // 2
-    deviation = QUIET_SPREAD * math.sqrt(math.pi / 2 * (1 / first + 1 / second))
-    return math.expm1(float(special.ndtri(1 - ALARMS / 2 / cases)) * deviation)

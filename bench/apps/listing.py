@@ -125,7 +125,7 @@ def _system_text(name: str) -> str:
 
 def run_text(name: str, is_verified: bool = True) -> str:
     """Return a run's plan, machine, checks and results; of an altered run only if it need not be verified."""
-    from bench.analysis import checks
+    from bench.analysis import checks, earlier
     from bench.analysis import per_host as machines
     from bench.experiments import sentences, tables
     from bench.run.frames import Run
@@ -146,7 +146,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     lines += [f"checks    {passed.passed}/{passed.judged} passed{nothing}"]
     lines += [
         f"  {check.verdict:8}{check.name}: {check.found}{'; ' + check.advice if check.advice else ''}"
-        for check in checks.check(run)
+        for check in (*checks.check(run), *filter(None, [earlier.replication(run)]))
     ]
     lines += [f"kept although  {missed}" for missed in manifest.get("kept_although", [])]
     lines += [f"failure   start {failure['start']}: {failure['error']}" for failure in manifest.get("failures", [])]

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from bench import paths
-from bench.analysis import budget, checks, trust_card
+from bench.analysis import budget, checks, earlier, trust_card
 from bench.apps import code, listing
 from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
@@ -203,13 +203,17 @@ def answer(run: Run, *panels: str) -> None:
 
 
 def trust(run: Run) -> None:
-    """Show the trust card, folded: how many checks passed, and within it the outcome of each, with advice."""
+    """Show the trust card, folded: how many checks passed, and within it the outcome of each, with advice.
+
+    Below the checks: whether the last comparable run said the same, which does not count among them.
+    """
     outcomes = checks.check(run)
     tally = trust_card.tally(outcomes)
     line = [f"Trust card: {tally.passed} of {tally.judged} checks PASS"]
     line += [f"{name} {tally.verdicts[name]}" for name in tally.others]
     line += [f"{tally.idle} had nothing to check"] if tally.idle else []
-    display(Folded("; ".join(line), _html(tables.card(outcomes), wrap=True)))
+    again = earlier.replication(run)
+    display(Folded("; ".join(line), _html(tables.card([*outcomes, *filter(None, [again])]), wrap=True)))
 
 
 def method(run: Run, system: str = "") -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import psutil
 
 from bench.errors import SystemFailedError
+from bench.measurement import speed
 from bench.measurement.hosts.host import HERE, HostWindow, Metered, counters
 from bench.measurement.routers import Routers
 from bench.measurement.start import (
@@ -182,15 +183,19 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
             with _failing(place, starts, children):
                 prepared = starts[place].get_ready(spawned[place])
                 residents[place] = Resident(starts[place], spawned[place], prepared)
+        cpus = speed.cpus_of(of.places for of in spawned.values())
+        speed_before = speed.probe(cpus)
         left = Counter(turn.place for turn in turns)
         for turn in turns:
             left[turn.place] -= 1
             with _failing(turn.place, starts, children):
                 residents[turn.place].take(turn, plan.slice_s, more=left[turn.place] > 0)
+        speeds = speed.mean(speed_before, speed.probe(cpus))
         go_ns, records = min(resident.slices[0]["at_ns"] for resident in residents.values()), []
         for place, resident in sorted(residents.items()):
             with _failing(place, starts, children):
                 records.append(resident.record(go_ns))
+                records[-1].ledger |= speeds
                 disconnect(resident.spawned)
         return records
     finally:

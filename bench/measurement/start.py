@@ -7,7 +7,7 @@ Each step returns what is known after it: ``Spawned``, ``Prepared``, ``Window``,
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from operator import itemgetter
@@ -17,6 +17,7 @@ import psutil
 
 from bench import credentials, stats, systems
 from bench.errors import SystemFailedError
+from bench.measurement import speed
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import LOCAL, Assignment, Host, HostWindow, WindowMeter, bound, clocks_of
 from bench.measurement.hosts.rows import rows
@@ -148,7 +149,8 @@ class Prepared:
 class Window:
     """The result of a window: its beginning, reports of both ends, and what was metered on each host.
 
-    server_go_ns, go_ns: the instant *go* by the clock of the server's host, and by that of each client's.
+    server_go_ns, go_ns: the instant *go* by the clock of the server's host, and by that of each client's. speed: of the
+    CPUs where the roles ran, before and after.
     """
 
     utc: str
@@ -157,6 +159,7 @@ class Window:
     done: tuple[Done, ...]
     arrived: tuple[Arrived, ...]
     metered: tuple[HostWindow, ...]
+    speed: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def used(self) -> dict[str, int]:
@@ -323,6 +326,8 @@ class Start:
         CPU clocks are read at both edges, as the warm-up ends, and about every 0.2 s after it.
         """
         hosts = [host for host, _ in prepared.pids]
+        cpus = speed.cpus_of([spawned.places])
+        speed_before = speed.probe(cpus) if self.hosts.is_here else {}
         before = clocks_of(hosts)
         utc = datetime.now(UTC).isoformat(timespec="milliseconds")
         asked_ns = time.perf_counter_ns()
@@ -354,7 +359,9 @@ class Start:
         if not self.hosts.is_here:
             _refuse_late(self.of_clients, done, ahead_ns)
         go_ns = tuple(go_of[id(host)] for host in self.of_clients)
-        return Window(utc, go_of[id(self.hosts.server)], go_ns, fetch(spawned.clients, done), arrived, windows)
+        speeds = speed.mean(speed_before, speed.probe(cpus)) if speed_before else {}
+        done = fetch(spawned.clients, done)
+        return Window(utc, go_of[id(self.hosts.server)], go_ns, done, arrived, windows, speeds)
 
     def _wait(
         self, spawned: Spawned, meters: Sequence[WindowMeter], warmed_up_ns: int
@@ -479,6 +486,7 @@ class Start:
             **inside,
             **window.done[0].codec,
             **window.used,
+            **window.speed,
         }
 
     def failure(self, error: Exception, children: Sequence[ChildHandle]) -> SystemFailedError:

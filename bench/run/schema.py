@@ -180,7 +180,9 @@ HOSTS = _schema(
         _field("after_offset_ns", pa.int64(), "ns", f"{_CLOCK}, after the window"),
         _field("after_bound_ns", pa.int64(), "ns", "how much the true offset can differ from that at most"),
         _field("after_at_ns", pa.int64(), "ns", "when that was read, by this machine's clock"),
-        _field("machine_busy_ns", pa.int64(), "ns", "CPU time of all processes of the host in the window"),
+        _field(
+            "machine_busy_ns", pa.int64(), "ns", "CPU time of all processes of the host in the window but the agent's"
+        ),
         _field("steal_ns", pa.int64(), "ns", "steal: CPU time that its hypervisor gave to other guests"),
         _field("pressure_ns", pa.int64(), "ns", "time in which some task of the host waited for a CPU"),
         _field("throttled_ns", pa.int64(), "ns", "time in which its control group's CPU limit throttled tasks"),
@@ -208,6 +210,8 @@ SLICES = _schema(
           ("client", "server", "router", "controller")),
     ],
 )  # fmt: skip
+
+_PROBE = "speed of the roles' CPUs, mean of before and after the window or block of slices"
 
 LEDGER = _schema(
     "ledger",
@@ -264,7 +268,12 @@ LEDGER = _schema(
         _field("involuntary_switches", pa.int64(), "1", "involuntary context switches of the clients' processes"),
         _field("server_voluntary_switches", pa.int64(), "1", "voluntary context switches of the server"),
         _field("server_involuntary_switches", pa.int64(), "1", "involuntary context switches of the server"),
-        _field("machine_busy_ns", pa.int64(), "ns", "CPU time of all processes of the machine in the window"),
+        _field(
+            "machine_busy_ns",
+            pa.int64(),
+            "ns",
+            "CPU time of all processes of the machine in the window but the conductor's",
+        ),
         _field("steal_ns", pa.int64(), "ns", "steal: CPU time that the hypervisor gave to other guests"),
         _field("pressure_ns", pa.int64(), "ns", "time in which some task of the machine waited for a CPU"),
         _field("throttled_ns", pa.int64(), "ns", "time in which the control group's CPU limit throttled tasks"),
@@ -306,6 +315,9 @@ LEDGER = _schema(
             "asleep_s", pa.float64(), "s", "how long its processes slept while other cases had their slices; else null"
         ),
         _field("asleep_cpu_ns", pa.int64(), "ns", "CPU time that they used meanwhile, a shared router's left out"),
+        _field("spin_ns", pa.float64(), "ns", f"{_PROBE}: a fixed loop; null: not probed"),
+        _field("syscall_ns", pa.float64(), "ns", f"{_PROBE}: a system call; null: not probed"),
+        _field("switch_ns", pa.float64(), "ns", f"{_PROBE}: a switch between two threads; null: not probed"),
     ],
 )
 
@@ -366,9 +378,10 @@ def misfit(table: pa.Table, name: str) -> str | None:
     return None
 
 
-MAY_BE_NEGATIVE = (  # what counts from *go*, is a number of others, or lost the count of a thread or server that ended
+# what counts from *go*, is a number of others, is a difference of ticks, or lost the count of what ended
+MAY_BE_NEGATIVE = (
     *("lag_ns", "t_ns", "server_calls", "voluntary_switches", "involuntary_switches"),
-    *("server_voluntary_switches", "server_involuntary_switches", "tcp_time_wait"),
+    *("server_voluntary_switches", "server_involuntary_switches", "tcp_time_wait", "machine_busy_ns"),
     *("offset_ns", "after_offset_ns", "at_ns", "after_at_ns"),
 )
 

@@ -75,7 +75,7 @@ def test_a_report_is_stored_and_told_as_reported(engine, resource):
     assert quantiles.quantile(run, 0, 0.5, "response").over == ""
     found = {one.name: one for one in checks.check(run)}
     assert found["answers"].verdict == checks.PASS and engine in found["answers"].found
-    for name in ("rate", "settled", "independence", "samples", "instrument"):
+    for name in ("rate", "settled", "samples", "instrument"):
         assert found[name].verdict == checks.NOTHING and engine in found[name].found
 
 

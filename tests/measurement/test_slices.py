@@ -9,10 +9,12 @@ from conftest import descendants
 
 from bench.errors import SystemFailedError
 from bench.experiments import registry
-from bench.measurement import runner
+from bench.measurement import runner, speed
+from bench.plan.placement import Placement
 from bench.run import stored
 from bench.run.frames import Run
 
+PROBED = ["spin_ns", "syscall_ns", "switch_ns"]
 pytestmark = pytest.mark.timeout(60)
 
 
@@ -35,6 +37,7 @@ def test_cases_take_turns_and_every_call_is_counted_and_belongs_to_a_slice():
         sent, rtt = calls["t_send_ns"].to_numpy(), calls["rtt_ns"].to_numpy()
         assert (sent[1:] >= sent[:-1] + rtt[:-1]).all()
     assert np.isfinite(run.contrasts(0, 2, "cpu_us_per_call")).all()
+    assert run.ledger.groupby("block")[PROBED].nunique().eq(1).all(axis=None)  # one probe for all of a block
 
 
 def test_a_case_that_makes_few_calls_has_a_start_of_its_own():
@@ -42,6 +45,15 @@ def test_a_case_that_makes_few_calls_has_a_start_of_its_own():
     plan = replace(plan, cases=(*plan.cases, replace(plan.cases[0], max_calls=50)))
     run = Run(runner.run(plan))
     assert set(run.slices["case"]) == {0, 1, 2} and run.ledger_of(3)["calls"].between(1, 50).all()
+    assert run.ledger_of(3)[PROBED].gt(0).all(axis=None)
+
+
+def test_a_probe_leaves_the_conductor_where_it_was():
+    before = os.sched_getaffinity(0)
+    one, all_ = speed.probe([max(before)]), speed.probe()
+    assert list(one) == PROBED == list(all_) and os.sched_getaffinity(0) == before
+    assert speed.mean({"spin_ns": 1.0}, {"spin_ns": 3.0}) == {"spin_ns": 2.0}
+    assert speed.cpus_of([Placement((2,), ((0,), (1,)), (2,)), Placement(None, (None,))]) == (0, 2)
 
 
 def test_a_block_that_lacks_a_start_is_measured_again_as_a_whole():

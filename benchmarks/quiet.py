@@ -1,0 +1,103 @@
+"""How often each check of the trust card fires: ``python -m benchmarks.quiet FOLDER [REPETITIONS] [--write]``.
+
+It measures a few small plans so many times into FOLDER, a new run each, with nothing else on the machine; then it
+judges every run that is there. With 0 repetitions it only judges, as after a change of a check. ``--write`` keeps the
+verdicts in docs/quiet.json. A check that is a statistical test should fire in at most 5 % of runs, the others in none,
+unless they are right: the findings are printed.
+"""
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from bench import paths
+from bench.analysis import checks, earlier
+from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, Check
+from bench.experiments import registry
+from bench.measurement import machine, runner
+from bench.plan.plan import Plan
+from bench.run import stored
+from bench.run.frames import Run
+from bench.text import listed
+
+FILE = "docs/quiet.json"
+SHORT = {"starts": 6, "window_s": 0.3}
+PLANS: dict[str, dict[str, Any]] = {
+    "compare": {"starts": 24},
+    "overview": {"system": "[sockets, zeromq]", **SHORT},
+    "openload": {"rates": "[300]", "clients": 4, **SHORT},
+    "throughput": {"transport": "ipc", "payload_bytes": "[100]", "clients": "[1, 2]", **SHORT},
+}
+
+
+def plans() -> list[Plan]:
+    """Return the plans of one repetition."""
+    return [registry.plan(notebook, **given) for notebook, given in PLANS.items()]
+
+
+def judged(run: Run) -> dict[str, Any]:
+    """Return a run's notebook, and the outcome of each check."""
+    return {"notebook": run.plan.notebook, "checks": {one.name: one.verdict for one in card(run)}}
+
+
+def card(run: Run) -> list[Check]:
+    """Return the outcome of each check of a run, and of its comparison with the run before it."""
+    return [*checks.check(run), *filter(None, [earlier.replication(run)])]
+
+
+def of(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """Return for each check in how many runs it fired, and in how many it had something to check."""
+    names = dict.fromkeys(name for run in found for name in run["checks"])
+    rows = []
+    for name in names:
+        verdicts = [(run["notebook"], run["checks"].get(name, NOTHING)) for run in found]
+        fired = Counter(notebook for notebook, verdict in verdicts if verdict in (CAUTION, INVALID))
+        looked_at = sum(verdict != NOTHING for _, verdict in verdicts)
+        where = ", ".join(f"{notebook} {count}" for notebook, count in fired.items())
+        rows.append([f"`{name}`", looked_at, sum(fired.values()), where])
+    return pd.DataFrame(rows, columns=["check", "runs with something to check", "CAUTION", "in"]).set_index("check")
+
+
+def table() -> tuple[pd.DataFrame, str]:
+    """Return the table of what was kept last, and how it was measured."""
+    kept = json.loads((paths.home() / FILE).read_text("utf-8"))
+    runs = Counter(run["notebook"] for run in kept["runs"])
+    what = listed(f"{count} of `{notebook}`" for notebook, count in runs.items())
+    return of(kept["runs"]), f"{len(kept['runs'])} runs: {what}; measured {kept['measured']} on {kept['machine']}."
+
+
+def write(found: Sequence[dict[str, Any]]) -> None:
+    """Keep the verdicts."""
+    record = machine.record()
+    where = f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
+    kept = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": where, "runs": found}
+    (paths.home() / FILE).write_text(json.dumps(kept) + "\n", "utf-8")
+
+
+def main() -> None:
+    """Measure, judge, print."""
+    folder, *rest = [word for word in sys.argv[1:] if not word.startswith("--")]
+    os.environ["ROUNDTRIP_RUNS"] = folder
+    for number in range(int(rest[0]) if rest else 0):
+        for plan in plans():
+            runner.run(plan)
+        print(f"repetition {number + 1}", flush=True)
+    runs = [Run(of_run) for of_run in stored.all_runs() if of_run.manifest()["finished"]]
+    for run in runs:
+        for one in card(run):
+            if one.verdict in (CAUTION, INVALID):
+                print(f"{run.id[:16]} {run.plan.notebook}: {one.name} {one.verdict}: {one.found}")
+    found = [judged(run) for run in runs]
+    print(of(found).to_string())
+    if "--write" in sys.argv:
+        write(found)
+
+
+if __name__ == "__main__":
+    main()
