@@ -7,15 +7,16 @@ from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation.amount import Amount
+from bench.validation.amount import InTurns
 from bench.validation.cases import COMPARED, case_of, client_count, offered, payload, placement_of
 
+NOT_TAKEN = ("placement", "hosts")  # each case has its own
 PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
 DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
 
 
 def plan(
-    given: Amount,
+    given: InTurns,
     cases: object = DEFAULT,
 ) -> Plan:
     """Plan the cases that mappings spell, and nothing else: neither the baseline nor the instrument itself."""
