@@ -1,15 +1,17 @@
 """What a run in slices shows while it is measured: medians and ratios that become more exact with each block."""
 
+import math
 from collections import defaultdict, deque
 
 import numpy as np
 import pyarrow.compute as pc
 
+from bench import stats
 from bench.plan import slicing
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
 from bench.run.slices import Levels, levels
-from bench.stats import intervals
+from bench.stats import Array, intervals
 from bench.stats.intervals import Interval
 
 
@@ -30,7 +32,7 @@ class Converging:
         self._logs: dict[tuple[int, int], list[float]] = defaultdict(list)
 
     def step(self) -> bool:
-        """Take note that one more start is on disk, in the plan's order; return whether a block is complete with it."""
+        """Take note that one more start is on disk, in the plan's order; return whether its whole group is."""
         part, is_last = self._awaited[0]
         self._stored += 1
         if self._stored < len(part):
@@ -40,7 +42,7 @@ class Converging:
         if len(part) > 1:
             self._read(part)
         self.blocks += is_last
-        return is_last
+        return True
 
     def _read(self, part: list[tuple[int, int]]) -> None:
         """Read what a group has measured in its turns: the contrasts with its first case, and each case's median."""
@@ -61,17 +63,18 @@ class Converging:
         columns = (samples["t_send_ns"], samples["rtt_ns"], slices["begin_ns"], rounds)
         return levels(*(column.to_numpy() for column in columns))
 
-    def median_us(self, case: int) -> Interval | None:
-        """Return the median of a case's start medians in us, with its 95 % interval from six on; None without any."""
-        return of_medians(self._medians_us[case]) if case in self._medians_us else None
+    def medians_us(self, case: int) -> Array:
+        """Return the median RTT of each start of a case, in us."""
+        return np.array(self._medians_us.get(case, []))
 
     def ratios(self) -> dict[tuple[int, int], Interval]:
         """Return the ratio of the p50 RTT of each pair (base, other) that took turns: other over base."""
         return {pair: intervals.paired_shift(np.array(logs)).exp() for pair, logs in self._logs.items()}
 
 
-def of_medians(values: "list[float] | np.ndarray[tuple[int], np.dtype[np.float64]]") -> Interval:
-    """Return the median of some start medians, with its 95 % interval from order statistics if there are six."""
-    array = np.asarray(values, float)
-    low, high = intervals.quantile_interval(array, 0.5) or (np.nan, np.nan)
-    return Interval(float(np.median(array)), float(low), float(high))
+def of_medians(medians: Array) -> Interval:
+    """Return the median of start medians, with its 95 % interval from order statistics where there are enough."""
+    middle = stats.across_starts(medians).middle
+    independent = np.arange(len(medians))  # each is of fresh processes
+    low, high = (len(medians) and intervals.quantile_interval(medians, 0.5, independent)) or (math.nan, math.nan)
+    return Interval(middle, low, high)
