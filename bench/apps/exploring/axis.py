@@ -15,7 +15,7 @@ from bench.experiments.explore.figure import colour
 from bench.stats.intervals import Interval
 from bench.text import duration, plain
 
-LEAST = math.log(1.01)  # the axis reaches at least so far to both sides of what it shows
+LEAST_RATIO, LEAST_TIME = math.log(1.01), math.log(1.05)  # the axis reaches at least so far beyond what it shows
 ROOM = 0.06  # of the axis, beyond the intervals
 NARROW = 2.5  # ends of an axis that are closer are labelled at equal distances
 
@@ -70,7 +70,8 @@ def axis(shown: Sequence[Shown], before: Axis | None = None) -> Axis | None:
     if not ends:
         return None
     logs = [math.log(end) for end in ends]
-    low, high = min(logs) - LEAST, max(logs) + LEAST
+    least = LEAST_RATIO if is_of_ratios else LEAST_TIME
+    low, high = min(logs) - least, max(logs) + least
     room = ROOM * (high - low)
     low, high = math.exp(low - room), math.exp(high + room)
     if before and before.is_of_ratios == is_of_ratios:
@@ -118,8 +119,8 @@ def _numbers(row: Shown, on: Axis | None) -> str:
         of = of_medians(row.medians)
         ends = f" [{duration(of.low)}, {duration(of.high)}]" if of.has_ends else ""
         return f'<div class="rt-value">{time}{ends}</div>'
-    ratio = "" if row.is_base else growing.in_words(row.ratio) if row.ratio else "took no turns: no ratio"
-    return f'<div class="rt-value">{time}<br>{"1 (the others are divided by it)" if row.is_base else ratio}</div>'
+    ratio = "1" if row.is_base else growing.in_words(row.ratio) if row.ratio else "took no turns: no ratio"
+    return f'<div class="rt-value">{time}<br>{ratio}</div>'
 
 
 def below(shown: Sequence[Shown], on: Axis | None) -> str:
@@ -138,7 +139,7 @@ def below(shown: Sequence[Shown], on: Axis | None) -> str:
         else "median RTT (open loop: median response time); bar: 95 % confidence interval"
     )
     return (
-        f'<div class="rt-row"><div class="rt-name"></div><div class="rt-ticks">{labels}</div>'
+        f'<div class="rt-row rt-axis"><div class="rt-name"></div><div class="rt-ticks">{labels}</div>'
         f'<div class="rt-value"></div></div><div class="rt-what">{what}</div>'
     )
 

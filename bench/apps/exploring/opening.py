@@ -29,7 +29,7 @@ class Still:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        notebook.show(run, "medians", "distributions")
+        notebook.show(run, *(["ratios"] if len(run.numbers) > 1 else []), "medians", "distributions")
 
     def trust(self) -> None:
         """Show the trust card."""

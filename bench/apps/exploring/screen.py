@@ -1,6 +1,7 @@
 """The page: inputs, Run and Stop, results that grow more exact, their trust cards, and a command to copy."""
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -81,7 +82,7 @@ class Page:
         self._bar = widgets.FloatProgress(0, min=0, max=1, layout=widgets.Layout(width="318px", height="16px"))
         self._status, self._error = (widgets.HTML(layout=widgets.Layout(width="318px")) for _ in range(2))
         self._commands = widgets.HTML()
-        self._heading, self._below = widgets.HTML(), widgets.HTML(layout=widgets.Layout(width="100%"))
+        self._heading, self._below = widgets.HTML(), widgets.HTML(layout=_rest())
         self._rows = widgets.VBox(layout=widgets.Layout(width="100%"))
         self._picture = widgets.Image(
             format="png", layout=widgets.Layout(width="100%", max_width="760px", object_fit="contain")
@@ -93,7 +94,9 @@ class Page:
         left = [self._choice.box, self._until, buttons, self._bar, self._status, self._error]
         column = widgets.VBox(left, layout=widgets.Layout(width="330px", flex="0 0 330px"))
         wide = widgets.Layout(flex="1 1 0", min_width="0", max_width="900px")
-        right = widgets.VBox([self._heading, self._rows, self._below, self._picture], layout=wide)
+        room = widgets.Layout(width="30px", visibility="hidden")  # as wide as a button, so that the axis fits the rows
+        below_rows = widgets.HBox([self._below, widgets.Button(layout=room)], layout=widgets.Layout(width="100%"))
+        right = widgets.VBox([self._heading, self._rows, below_rows, self._picture], layout=wide)
         below = [widgets.HBox([self._save, self._forget]), self._commands]
         self._box = widgets.VBox([widgets.HTML(showing.STYLE), widgets.HBox([column, right]), *below])
         self._box.add_class("rt-page")
@@ -176,6 +179,7 @@ class Page:
             self._make_rows(len(self._kept) + len(plan.cases))
             self._picture.layout.visibility = "hidden"  # its colours are those of the results before
             self._on_block(self._measurement)
+            self._show_commands()
             self._measurement.start()
         except BenchError as error:
             self._error.value, self._status.value = showing.error(error), ""
@@ -259,12 +263,14 @@ class Page:
         threading.Thread(target=self._draw, args=[entries], name="drawing", daemon=True).start()
 
     def _make_rows(self, count: int, entries: Sequence[Entry] = ()) -> None:
-        """Make the lines of the results; those that are not being measured have a button that takes them off."""
-        lines = [widgets.HBox([widgets.HTML(layout={"flex": "1 1 0", "min_width": "0"})]) for _ in range(count)]
-        for line, entry in zip(lines, entries, strict=False):
-            forget = self._button("✕", lambda _, entry=entry: self.forget(entry))
-            forget.tooltip, forget.layout = f"forget {entry.row.name}", {"width": "30px", "padding": "0"}
-            line.children = [*line.children, forget]
+        """Make the lines of the results, each with a button that takes it off, once it is measured."""
+        lines = [widgets.HBox([widgets.HTML(layout=_rest()), self._button("✕", lambda _: None)]) for _ in range(count)]
+        for line, entry in itertools.zip_longest(lines, entries):
+            forget = line.children[1]
+            forget.layout, forget.disabled = widgets.Layout(width="30px", padding="0"), entry is None
+            if entry is not None:
+                forget.tooltip = f"forget {entry.row.name}"
+                forget.on_click(lambda _, entry=entry: self.forget(entry))
         self._rows.children = lines
 
     def _show_rows(self, rows: Sequence[Shown], heading: str) -> None:
@@ -284,8 +290,10 @@ class Page:
         line = ""
         with contextlib.suppress(BenchError):  # of a choice that cannot be measured there is no command
             self._plan()
-            kept = [] if self._is_example else self._entries
-            spelled = [command.spelled(entry.result.of) for entry in kept] or [self._choice.spelled()]
+            kept = [] if self._is_example else [entry.result.of for entry in self._entries]
+            if self._measurement:
+                kept = list(self._measurement.plan.cases)
+            spelled = list(map(command.spelled, kept)) or [self._choice.spelled()]
             what = "these results" if kept else "the choice above"
             measuring = command.measuring(spelled, command.unusual(self._given(spelled)))
             line = showing.command(f"In a shell, in <code>notebooks/</code>, {what}:", measuring)
@@ -297,6 +305,11 @@ class Page:
         self._run.disabled, self._stop.disabled = runs, not runs
         self._save.disabled = runs or not self._entries
         self._forget.disabled = runs or not self._entries
+
+
+def _rest() -> widgets.Layout:
+    """Return the layout of what takes the rest of a line."""
+    return widgets.Layout(flex="1 1 0", min_width="0")
 
 
 def _entries(run: Run) -> list[Entry]:

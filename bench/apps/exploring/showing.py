@@ -2,7 +2,6 @@
 
 import html
 import io
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +16,8 @@ from bench.apps.exploring.axis import Shown
 from bench.apps.exploring.result_set import Result
 from bench.drawing.axes import style
 from bench.experiments import tables
-from bench.experiments.case_ratios import P50, ratio
 from bench.experiments.explore.figure import draw_distributions
-from bench.experiments.explore.findings import Row, row, time_of
+from bench.experiments.explore.findings import Row, ratio_of, row
 from bench.experiments.explore.text import sentences
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
@@ -36,6 +34,7 @@ STYLE = (
 .rt-error {line-height: 1.3; color: #b00020; font-weight: 600; overflow-wrap: anywhere}
 .rt-status {line-height: 1.3; min-height: 2.6em; overflow-wrap: anywhere}
 .rt-row {display: flex; align-items: center; line-height: 1.25; min-height: 36px}
+.rt-axis {min-height: 0}
 .rt-name {flex: 0 0 27%; overflow-wrap: anywhere; padding-right: 6px}
 .rt-small {font-size: 11px; color: #555}
 .rt-track, .rt-ticks {flex: 1 1 0; min-width: 60px; position: relative}
@@ -82,6 +81,12 @@ class Entry:
         """How many checks passed, the names of those that did not, and how many had nothing to check."""
         return tally(self.card).words
 
+    @property
+    def checks_passed(self) -> str:
+        """How many checks passed, for the line of the result."""
+        counts = tally(self.card)
+        return f"{'INVALID: ' * counts.is_invalid}{counts.passed} of {counts.judged} checks passed"
+
 
 def entry(result: Result) -> Entry:
     """Return a result with what is drawn of it and its trust card, which is kept beside the run."""
@@ -97,24 +102,18 @@ def shown(entries: Sequence[Entry]) -> list[Shown]:
     base = next((entry for entry in entries if runs.count(entry.result.run) > 1), None)
     rows = []
     for entry in entries:
-        is_base, note = entry is base, f"{counted(len(entry.row.medians), 'start')}; {entry.score}"
-        interval = None if is_base or base is None else ratio_of(base, entry)
+        is_base, note = entry is base, f"{counted(len(entry.row.medians), 'start')}; {entry.checks_passed}"
+        interval = None if is_base or base is None else _ratio(base, entry)
         rows.append(Shown(entry.row.name, entry.row.medians, interval, is_base, note, entry.row.over))
     has_ratio = any(row.ratio for row in rows)
     return rows if has_ratio else [replace(row, is_base=False) for row in rows]
 
 
-def ratio_of(base: Entry, other: Entry) -> Interval | None:
-    """Return the ratio of two results' medians, other over base, as ``comparison.effect``; None where there is none.
-
-    Of different runs, of different times, or where one is overloaded.
-    """
-    (run, first), second = (base.result.run, base.result.case), other.result.case
-    if run is not other.result.run or base.row.over or other.row.over:
+def _ratio(base: Entry, other: Entry) -> Interval | None:
+    """Return the ratio of two results' medians, other over base; None of different runs, or where there is none."""
+    if base.result.run is not other.result.run:
         return None
-    times = {time_of(run.case(case)) for case in (first, second)}
-    found = ratio(run, first, second, P50.replace("rtt", times.pop())).interval if len(times) == 1 else None
-    return None if found is None or math.isnan(found.middle) else found
+    return ratio_of(base.result.run, base.result.case, other.result.case)
 
 
 def picture(rows: Sequence[Row]) -> bytes:
@@ -135,7 +134,7 @@ def heading(entries: Sequence[Entry], is_example: bool) -> str:
         return "Nothing is measured yet: press <b>Run</b>"
     if is_example:
         when = html.escape(entries[0].result.run.manifest["created"][:10])
-        return f"<b>Example</b>, stored on {when}, of another machine: press <b>Run</b> to measure your choice here"
+        return f"<b>Example</b>: the project's stored run of {when}. Press <b>Run</b> to measure your choice here"
     return "<b>Measured here</b>: choose another setting and press <b>Run</b> to measure all of these in turns"
 
 
@@ -169,7 +168,7 @@ def _paired(entries: Sequence[Entry]) -> dict[tuple[str, str], Interval]:
     """Return the ratios to the shortest result of those that were measured in one run with it, by their names."""
     known = [entry for entry in entries if entry.carries and not entry.row.over]
     base = min(known, key=lambda entry: stats.across_starts(entry.row.medians).middle, default=None)
-    found = {entry.row.name: ratio_of(base, entry) for entry in known if base and entry is not base}
+    found = {entry.row.name: _ratio(base, entry) for entry in known if base and entry is not base}
     return {(base.row.name, name): ratio for name, ratio in found.items() if base and ratio}
 
 
