@@ -43,7 +43,7 @@ def collect(results: Sequence[Result]) -> Run:
     ]:
         return run
     cases, most = tuple(result.of for result in results), max(len(result.starts()) for result in results)
-    plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={})
+    plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={}, groups=())
     facts = {name: run.manifest[name] for name in ("machine", "versions", "git")}
     records = {name: record for result in results for name, record in result.run.manifest.get("hosts", {}).items()}
     facts |= {"hosts": records} if records else {}

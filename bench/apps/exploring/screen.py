@@ -25,9 +25,10 @@ from bench.errors import BenchError, UsageError
 from bench.experiments import panels, registry
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
-from bench.plan.slicing import MOST, can_take_turns
+from bench.plan.slicing import MOST
 from bench.run import stored
 from bench.run.frames import Run
+from bench.validation.profiles import takes_turns
 
 IN_STARTS = {"starts": 12, "window_s": 0.5}  # of what takes no turns: its first result is wanted soon, more follow
 UNTIL = "until_width"  # the parameter that ends a measurement when it is precise
@@ -145,7 +146,7 @@ class Page:
     def _plan(self) -> Plan:
         """Return the plan of what is chosen: with the kept results where all of them can take turns, else alone."""
         (chosen,) = registry.plan("explore", cases=[self._choice.spelled()]).cases
-        others = [entry.result.of for entry in self._in_turns()] if can_take_turns(chosen) else []
+        others = [entry.result.of for entry in self._in_turns()] if takes_turns(chosen) else []
         if len(others) == MOST:
             raise UsageError(f"at most {MOST} results take turns: take one off the page (✕)")
         return self._plan_of([*map(command.spelled, others), self._choice.spelled()])
@@ -164,7 +165,7 @@ class Page:
 
     def _in_turns(self) -> list[Entry]:
         """Return the results that are measured again with what is chosen."""
-        return [entry for entry in self._entries if can_take_turns(entry.result.of)] if not self._is_example else []
+        return [entry for entry in self._entries if takes_turns(entry.result.of)] if not self._is_example else []
 
     def _on_run(self, _: Any) -> None:
         """Measure what is chosen."""

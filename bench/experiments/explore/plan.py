@@ -8,9 +8,9 @@ from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.plan.slicing import can_take_turns
 from bench.validation.amount import InTurns
 from bench.validation.cases import COMPARED, case_of, client_count, offered, payload, placement_of
+from bench.validation.profiles import takes_turns
 
 NOT_TAKEN = ("placement", "hosts")  # each case has its own
 PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
@@ -28,7 +28,7 @@ def plan(
     chosen = [case(spelled) for spelled in parameters.as_list(cases)]
     if not chosen:
         raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
-    if not all(map(can_take_turns, chosen)):
+    if not all(map(takes_turns, chosen)):
         given = replace(given, slice_ms=0)
     return given.plan("explore", chosen)
 
