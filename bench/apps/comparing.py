@@ -1,26 +1,22 @@
 """``bench compare BASE HEAD`` of two states of somebody's files: both measured now, taking turns in slices."""
 
 import json
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from tqdm import tqdm
-
 from bench import paths
 from bench.analysis import budget, checks, trust_card, verdicts
 from bench.analysis.comparison import Comparison
-from bench.apps import revisions
+from bench.apps import growing, revisions
 from bench.errors import UsageError
 from bench.experiments import registry
 from bench.experiments.compare import findings
 from bench.experiments.compare.text import turns
 from bench.measurement import runner
 from bench.plan import parameters as params
-from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.process.sources import Source
 from bench.run import stored
@@ -83,13 +79,10 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
         plan = begun or budget.spend(plan, given["budget_s"], lambda pilot: Run(runner.run(pilot)), say)
     estimate.refuse_too_long(plan)
     say(f"{case.system} over {case.transport}: {estimate.described(plan)}")
-    with tqdm(total=plan.all_starts, unit="start", leave=False, disable=not sys.stderr.isatty()) as bar:
-        unfinished = stored.unfinished(plan) if is_resumed else None
-
-        def step(case: Case) -> None:
-            bar.update()
-
-        run = Run(runner.run(plan, unfinished, step))
+    unfinished = stored.unfinished(plan) if is_resumed else None
+    folder = unfinished or stored.create(plan, runner.facts(plan))
+    with growing.terminal_or(say) as show, growing.followed(folder, show) as step:
+        run = Run(runner.run(plan, folder, step))
     run.folder.update(checks=[outcome.as_dict() for outcome in checks.check(run)])
     say(f"It took {time.monotonic() - began:.0f} s. Stored in {paths.shown(run.folder.path)}")
     say(f"Drawn by: python -m bench run compare -p source {run.id}")

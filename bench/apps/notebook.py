@@ -7,7 +7,7 @@ import ast
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
@@ -16,11 +16,10 @@ from typing import Any
 import pandas as pd
 from IPython.display import HTML, Code, Image, Markdown, display
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from bench import paths
 from bench.analysis import budget, checks, earlier, trust_card
-from bench.apps import code, listing
+from bench.apps import code, growing, listing
 from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
 from bench.errors import UsageError
@@ -120,11 +119,13 @@ def show_hosts(plan: Plan) -> None:
 
 
 def _run(plan: Plan, unfinished: Folder | None = None, parameters: dict[str, Any] | None = None) -> Run:
-    with _progress(plan) as step:
-        folder = runner.run(plan, unfinished, progress=step, parameters=parameters, width=precision.half_width)
+    folder = unfinished or stored.create(plan, runner.facts(plan) | runner.asked(parameters))
+    with _progress(folder, estimate.expected_s(plan)) as step:
+        runner.run(plan, folder, progress=step, width=precision.half_width)
+    run = Run(folder)
     if plan.until_width:
-        print(precision.reached(Run(folder), plan))
-    return Run(folder)
+        print(precision.reached(run, plan))
+    return run
 
 
 def _budgeted(plan: Plan, budget_s: object, again: bool, parameters: dict[str, Any]) -> Plan:
@@ -155,27 +156,22 @@ def _load(notebook: str, source: str) -> Run:
 
 
 @contextmanager
-def _progress(plan: Plan) -> Iterator[Any]:
-    """Show a bar while measuring takes longer than two seconds, where a person can see it."""
-    total = plan.all_starts
-    with _bar(total, estimate.expected_s(plan)) as bar:
+def _progress(folder: Folder, expected_s: float) -> Iterator[Callable[[Case], None]]:
+    """Show how far measuring is where a person can see it; a bar in a notebook if it takes longer than two seconds."""
+    if growing.PIPE in os.environ:
+        with growing.followed(folder, growing.sent) as step:
+            yield step
+    elif is_watched():
+        from tqdm.notebook import tqdm
 
-        def step(case: Case) -> None:
-            bar.set_postfix_str(runner.describe(case), refresh=False)
-            bar.update()
-
-        yield step
-
-
-def _bar(total: int, expected_s: float) -> Any:
-    options: dict[str, Any] = {"total": total, "unit": "start", "leave": False, "disable": expected_s < 2}
-    if terminal := os.environ.get("ROUNDTRIP_TERMINAL"):  # set by `bench run`: the terminal it was typed in
-        return tqdm(**options, file=open(terminal, "w"), dynamic_ncols=True)  # noqa: PTH123
-    if is_watched():
-        from tqdm.notebook import tqdm as in_notebook
-
-        return in_notebook(**options)
-    return tqdm(**options | {"disable": options["disable"] or not sys.stderr.isatty()})
+        with (
+            tqdm(total=folder.plan().all_starts, unit="start", leave=False, disable=expected_s < 2) as bar,
+            growing.followed(folder, lambda line: bar.set_postfix_str(line, refresh=False)) as step,
+        ):
+            yield lambda case: (step(case), bar.update())[0]
+    else:
+        with growing.terminal_or(lambda line: None) as show, growing.followed(folder, show) as step:
+            yield step
 
 
 def is_watched() -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import bench
 from bench import paths, systems
-from bench.apps import scenarios, threads
+from bench.apps import growing, scenarios, threads
 from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError
 from bench.experiments import registry
@@ -55,7 +55,8 @@ def execute(
         if subject.is_scenario and subject.parameters.get("source", "measure") != "measure":
             say(f"{name}: a stored run is drawn, with its own plan; what the scenario says of the plan is not used")
         began = time.monotonic()
-        target = _execute_one(subject)
+        with growing.terminal_or(say) as show:
+            target = _execute_one(subject, show)
         say(f"{name}: took {time.monotonic() - began:.0f} s; executed notebook {paths.shown(target)}")
         for figure in sorted(file for file in paths.figures().glob(f"{name}.*") if file.stem == name):
             say(f"{name}: figure {paths.shown(figure)}")
@@ -221,21 +222,23 @@ def _removed_at_the_end(folder: str) -> Iterator[None]:
         yield
 
 
-def _execute_one(subject: Chosen) -> Path:
-    """Execute one notebook by papermill; its own error, without the traceback, becomes the BenchError."""
+def _execute_one(subject: Chosen, show: Callable[[str], None]) -> Path:
+    """Execute one notebook by papermill; its own error, without the traceback, becomes the BenchError.
+
+    ``show`` gets a line each time when more is measured.
+    """
     import papermill
     from traitlets.config import Config
 
     name = f"{subject.name}.ipynb"
     target = paths.executed() / name
-    if sys.stderr.isatty():
-        os.environ["ROUNDTRIP_TERMINAL"] = os.ttyname(sys.stderr.fileno())
     try:
         with (
             warnings.catch_warnings(action="ignore"),
             _quiet_kernel(),
             _private_temporary() as sockets,
-            _variables(**_of_kernels(subject.name)),
+            growing.received(sockets, show) as pipe,
+            _variables(**_of_kernels(subject.name), **pipe),
         ):
             papermill.execute_notebook(
                 str(subject.notebook),

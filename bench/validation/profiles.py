@@ -68,6 +68,11 @@ def make_plan(
     return Plan(notebook, tuple(cases), starts, window_s, order, profile, absent or {})
 
 
+def takes_turns(case: Case) -> bool:
+    """Return whether a case is measured in slices where others are: it can be, and its system sleeps meanwhile."""
+    return slicing.can_take_turns(case) and not systems.constant(case.system, "AWAKE", False)
+
+
 def in_slices(
     plan: Plan,
     slice_s: float,
@@ -82,8 +87,8 @@ def in_slices(
     ``seconds`` have time for. Cases of a system that works while it sleeps have starts of their own: its file says so
     by ``AWAKE``. alike: see ``slicing.groups``.
     """
-    awake = {place for place, case in enumerate(plan.cases) if systems.constant(case.system, "AWAKE", False)}
-    groups = slicing.groups(plan.cases, alike, awake) if slice_s else []
+    apart = {place for place, case in enumerate(plan.cases) if not takes_turns(case)}
+    groups = slicing.groups(plan.cases, alike, apart) if slice_s else []
     if not groups:
         return plan
     length_s = ROUNDS * slice_s if parameters.literal(window_s) is None else plan.window_s

@@ -12,14 +12,14 @@ from bench.message_types import BYTES
 from bench.plan import placement
 from bench.plan.case import Case
 
-USUAL = {"profile": "class", "starts": None, "window_s": None, "seed": 1}  # as all notebooks have it
+USUAL = {"profile": "class", "starts": None, "window_s": None, "seed": 1, "slice_ms": 25}  # as all notebooks have it
 
 Spelled = dict[str, Any]
 
 
 def unusual(amount: Spelled) -> Spelled:
     """Return the parameters that say how much is measured where they are not the notebooks' defaults."""
-    return {name: value for name, value in amount.items() if value != USUAL[name]}
+    return {name: value for name, value in amount.items() if value != USUAL.get(name)}
 
 
 def measuring(cases: Sequence[Spelled], amount: Spelled) -> str:

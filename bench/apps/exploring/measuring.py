@@ -6,8 +6,12 @@ import time
 import traceback
 from collections.abc import Callable
 
+import numpy as np
+
 from bench import paths, systems
+from bench.analysis.converging import Converging
 from bench.errors import BenchError
+from bench.experiments.explore.findings import time_of
 from bench.installation import environments
 from bench.measurement import runner
 from bench.plan.case import Case
@@ -15,43 +19,45 @@ from bench.plan.plan import Plan
 from bench.process import child_process
 from bench.run import stored
 from bench.run.folder import Folder
-from bench.run.frames import Run
-from bench.validation.estimate import expected_s
+from bench.run.frames import Run, column
+from bench.stats import Array
+from bench.stats.intervals import Interval
+from bench.text import counted
 
-TICK_S = 0.2
-
-Say = Callable[[str, float], None]
+DRAWN_S = 1.0  # at most so often a block is followed by a drawing
 
 
 class Measurement:
-    """One plan being measured; what it has measured is on disk after each start, whatever happens then.
+    """One plan being measured; what it has measured is on disk after each block, whatever happens then.
 
-    ``say(text, share)`` is called with the state and the progress, about five times a second;
-    ``on_start(run)`` when a start is on disk, before the next begins, so that drawing does not disturb a window;
-    ``on_end(measurement)`` last. The thread is a daemon: a kernel that ends does not wait for it, and the processes of
-    the start under way leave with their parent.
+    ``say(text)`` is called while something is prepared; ``on_block(measurement)`` when a block is on disk, before the
+    processes of the next begin, so that drawing disturbs no slice, and at most once a second; ``on_end(measurement)``
+    last. The thread is a daemon: a kernel that ends does not wait for it, and the processes of the block under way
+    leave with their parent.
     """
 
     def __init__(
-        self, plan: Plan, say: Say, on_start: Callable[[Run], None], on_end: "Callable[[Measurement], None]"
+        self,
+        plan: Plan,
+        say: Callable[[str], None],
+        on_block: "Callable[[Measurement], None]",
+        on_end: "Callable[[Measurement], None]",
     ) -> None:
         self.plan = plan
         self.error = ""
         self.is_stopped = False
-        self._say, self._on_start, self._on_end = say, on_start, on_end
+        self._say, self._on_block, self._on_end = say, on_block, on_end
         self._wish, self._ended = threading.Event(), threading.Event()
-        self._doing, self._done, self._began = "Starting", 0, time.monotonic()
+        self._began = self._drawn = 0.0
         self._folder: Folder | None = None
-        self._teller = threading.Thread(target=self._tell, name="progress", daemon=True)
+        self._converging: Converging | None = None
 
     def start(self) -> None:
         """Begin to measure."""
-        self._teller.start()
         threading.Thread(target=self._work, name="measuring", daemon=True).start()
 
     def stop(self) -> None:
-        """Ask for the end: the start under way is given up, its processes are ended."""
-        self._doing = "Stopping"
+        """Ask for the end: the block under way is given up, its processes are ended."""
         self._wish.set()
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -64,12 +70,35 @@ class Measurement:
         return Run(self._folder) if self._folder and self._folder.done() else None
 
     @property
+    def blocks(self) -> int:
+        """How many blocks are complete."""
+        return self._converging.blocks if self._converging else 0
+
+    @property
+    def state(self) -> str:
+        """How far it is, and how long the rest takes at most."""
+        left_s = (time.monotonic() - self._began) / max(1, self.blocks) * (self.plan.starts - self.blocks)
+        return f"Block {self.blocks} of {self.plan.starts}; {left_s:.0f} s left. Stop keeps what is measured."
+
+    @property
     def ending(self) -> str:
-        """How it ended, and where what was measured is; nothing if an error ended it before the first start."""
+        """How it ended, and where what was measured is; nothing if an error ended it before the first block."""
         if self.run is None:
-            return "Stopped before the first start was complete" if self.is_stopped else ""
+            return "Stopped before the first block was complete" if self.is_stopped else ""
         how = "Stopped" if self.is_stopped else "Failed" if self.error else "Done"
-        return f"{how}: {len(self.run.ledger)} of {self.plan.starts} starts are in {paths.shown(self.run.folder.path)}"
+        blocks = counted(self.plan.starts, "block")
+        return f"{how}: {self.blocks} of {blocks} are in {paths.shown(self.run.folder.path)}"
+
+    def medians_us(self, case: int) -> Array:
+        """Return the median of each start so far, in us: of the RTT, or of the response time under an open loop."""
+        if self._converging and len(found := self._converging.medians_us(case)):
+            return found
+        name = column(0.5).replace("rtt", time_of(self.plan.cases[case]))
+        return self.run.starts_of(case)[name].to_numpy(float) if self.run else np.empty(0)
+
+    def ratios(self) -> dict[tuple[int, int], Interval]:
+        """Return the ratio of each pair (base, other) of cases that take turns."""
+        return self._converging.ratios() if self._converging else {}
 
     def _work(self) -> None:
         """Measure; whatever goes wrong becomes one line on the page."""
@@ -85,37 +114,27 @@ class Measurement:
             self.error = f"{type(error).__name__}: {error}; the traceback is in the terminal of the server"
         finally:
             self._ended.set()
-            self._teller.join()
             self._on_end(self)
 
     def _measure(self) -> None:
         for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in self.plan.cases} - {None}:
             environments.ensure(name, self._prepared)
         self._folder = stored.create(self.plan, runner.facts(self.plan))
-        self._doing, self._began = "Measuring", time.monotonic()
+        self._converging, self._began = Converging(self.plan, self._folder), time.monotonic()
         runner.run(self.plan, self._folder, progress=self._step)
 
     def _prepared(self, text: str) -> None:
-        self._doing = text
+        self._say(text)
         if self._wish.is_set():
             raise KeyboardInterrupt
 
     def _step(self, case: Case) -> None:
-        """Show the result of the start; continue unless stopping is asked for."""
-        self._began = time.monotonic()
-        self._done += 1
-        if run := self.run:
-            self._on_start(run)
+        """Show the results after a block; continue unless stopping is asked for."""
+        assert self._converging
+        before = self._converging.blocks
+        self._converging.step()
+        if self._converging.blocks > before and time.monotonic() - self._drawn >= DRAWN_S:
+            self._drawn = time.monotonic()
+            self._on_block(self)
         if self._wish.is_set():
             raise KeyboardInterrupt
-
-    def _tell(self) -> None:
-        """Report the progress of the measurement until it has ended: complete starts, time of the current one."""
-        total = self.plan.all_starts
-        each_s = max(0.1, expected_s(self.plan) / total)
-        share = 0.0
-        while not self._ended.wait(TICK_S):
-            within = min(0.95, (time.monotonic() - self._began) / each_s)
-            share = max(share, min(1.0, (self._done + within) / total))  # what was shown is never taken back
-            text = f"{self._doing}: start {min(self._done + 1, total)} of {total}" if self._folder else self._doing
-            self._say(text, share)

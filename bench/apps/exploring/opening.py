@@ -9,8 +9,6 @@ from bench.apps.exploring.screen import Page
 from bench.plan.parameters import literal
 from bench.run.frames import Run
 
-SHORT_S = 0.5  # the window of a start on the page: its first dot is wanted soon
-
 
 def page(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> "Page | Still":
     """Show the page; where nobody can click (papermill), measure the ``cases`` of the parameters at once instead.
@@ -22,8 +20,7 @@ def page(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> "P
         return Still(notebook.measure("explore", namespace, **parameters))
     parameters = {**(namespace or {}), **parameters}
     amount = {name: parameters.get(name, usual) for name, usual in USUAL.items()}
-    if amount["profile"] == "class" and literal(amount["window_s"]) is None:
-        amount["window_s"] = SHORT_S
+    amount = {name: literal(value) for name, value in amount.items()}
     return Page(parameters.get("source", "measure"), amount)
 
 
@@ -32,7 +29,7 @@ class Still:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        notebook.show(run, "medians", "distributions")
+        notebook.show(run, *(["ratios"] if len(run.numbers) > 1 else []), "medians", "distributions")
 
     def trust(self) -> None:
         """Show the trust card."""

@@ -1,6 +1,7 @@
-"""The page: inputs, Run and Stop, the figure that grows, results with their trust cards, and commands to copy."""
+"""The page: inputs, Run and Stop, results that grow more exact, their trust cards, and a command to copy."""
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,22 +13,34 @@ from IPython.display import display
 
 from bench import paths
 from bench.analysis import checks
+from bench.analysis.trust_card import tally
 from bench.apps import notebook
-from bench.apps.exploring import command, showing
+from bench.apps.exploring import axis, command, inputs, showing
+from bench.apps.exploring.axis import Axis, Shown
 from bench.apps.exploring.choice import Choice
 from bench.apps.exploring.measuring import Measurement
 from bench.apps.exploring.result_set import Result, collect
 from bench.apps.exploring.showing import Entry
-from bench.errors import BenchError
+from bench.errors import BenchError, UsageError
 from bench.experiments import panels, registry
-from bench.experiments.explore.findings import Row, row
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
+from bench.plan.slicing import MOST
+from bench.run import stored
 from bench.run.frames import Run
+from bench.validation.profiles import takes_turns
+
+IN_STARTS = {"starts": 12, "window_s": 0.5}  # of what takes no turns: its first result is wanted soon, more follow
+UNTIL = "until_width"  # the parameter that ends a measurement when it is precise
+WIDTHS = [("all blocks are measured", None), ("within ±5 %", "5%"), ("within ±2 %", "2%"), ("within ±1 %", "1%")]
 
 
 class Page:
-    """The page in a notebook or a browser that a person has open."""
+    """The page in a notebook or a browser that a person has open.
+
+    What is chosen is measured together with the results that are kept on the page, in turns, so that each can be
+    divided by the first. What cannot take turns is measured alone.
+    """
 
     _latest: "Page | None" = None
 
@@ -37,41 +50,54 @@ class Page:
         Page._latest = self
         self._amount = amount
         self._entries: list[Entry] = []
-        self._growing: Row | None = None
+        self._is_example = False  # whether the results are the stored ones of the project: the first Run replaces them
+        self._kept: list[Entry] = []  # beside what is being measured
+        self._axis: Axis | None = None
         self._measurement: Measurement | None = None
         self._lock = threading.RLock()
         self._make_widgets()
-        if source != "measure":
-            run = notebook.measure("explore", source=source)
-            self._entries = [
-                showing.entry(Result(run, case)) for case in range(len(run.plan.cases)) if case in run.cases.index
-            ]
+        self._begin_with(source)
         self._refresh()
         _on_interrupt(self.stop)
         display(self._box)
 
+    def _begin_with(self, source: object) -> None:
+        """Show a stored run: the example where the page is to measure, if it is there."""
+        if source != "measure":
+            self._entries = _entries(notebook.measure("explore", source=source))
+            return
+        with contextlib.suppress(BenchError):
+            self._entries, self._is_example = _entries(Run(stored.find("reference/explore"))), True
+
     def _make_widgets(self) -> None:
         """Make everything that the page consists of."""
         self._choice = Choice(self._on_choice)
+        self._until = widgets.Dropdown(
+            options=WIDTHS, description="until", style=inputs.WIDE, layout=inputs.layout(), value=None
+        )
+        self._until.layout.display = None if UNTIL in registry.plan_parameters("explore") else "none"
         self._run = self._button("Run", self._on_run, "primary")
         self._stop = self._button("Stop", lambda _: self.stop(), "warning")
         self._save = self._button("Save figure", self._on_save)
         self._forget = self._button("Forget all", lambda _: self.forget())
-        self._bar = widgets.FloatProgress(0, min=0, max=1, layout=widgets.Layout(width="318px"))
+        self._bar = widgets.FloatProgress(0, min=0, max=1, layout=widgets.Layout(width="318px", height="16px"))
         self._status, self._error = (widgets.HTML(layout=widgets.Layout(width="318px")) for _ in range(2))
         self._commands = widgets.HTML()
+        self._heading, self._below = widgets.HTML(), widgets.HTML(layout=_rest())
+        self._rows = widgets.VBox(layout=widgets.Layout(width="100%"))
         self._picture = widgets.Image(
-            format="png", layout=widgets.Layout(width="100%", max_width="660px", object_fit="contain")
+            format="png", layout=widgets.Layout(width="100%", max_width="760px", object_fit="contain")
         )
-        self._list, self._cards, self._trust = widgets.VBox(), widgets.Accordion(), widgets.VBox()
+        self._cards, self._trust = widgets.Accordion(), widgets.VBox()
         self._numbers = widgets.HTML(layout=widgets.Layout(width="100%"))
         self._saved = widgets.VBox([widgets.HTML(showing.status("Press <b>Save figure</b> on the page."))])
         buttons = widgets.HBox([self._run, self._stop])
-        left = [self._choice.box, buttons, self._bar, self._status, self._error]
+        left = [self._choice.box, self._until, buttons, self._bar, self._status, self._error]
         column = widgets.VBox(left, layout=widgets.Layout(width="330px", flex="0 0 330px"))
-        self._list.layout = widgets.Layout(flex="1 1 240px")
-        wide = widgets.Layout(flex="1 1 0", min_width="0", flex_flow="row wrap", align_items="flex-start")
-        right = widgets.HBox([self._picture, self._list], layout=wide)
+        wide = widgets.Layout(flex="1 1 0", min_width="0", max_width="900px")
+        room = widgets.Layout(width="30px", visibility="hidden")  # as wide as a button, so that the axis fits the rows
+        below_rows = widgets.HBox([self._below, widgets.Button(layout=room)], layout=widgets.Layout(width="100%"))
+        right = widgets.VBox([self._heading, self._rows, below_rows, self._picture], layout=wide)
         below = [widgets.HBox([self._save, self._forget]), self._commands]
         self._box = widgets.VBox([widgets.HTML(showing.STYLE), widgets.HBox([column, right]), *below])
         self._box.add_class("rt-page")
@@ -101,7 +127,9 @@ class Page:
             measurement.stop()
 
     def forget(self, entry: Entry | None = None) -> None:
-        """Take a result off the page, or all; their runs stay on disk."""
+        """Take a result off the page, or all; their runs stay on disk. Not while results are being measured."""
+        if self._measurement:
+            return
         with self._lock:
             self._entries = [kept for kept in self._entries if entry and kept is not entry]
         self._refresh()
@@ -116,8 +144,28 @@ class Page:
         self._show_commands()
 
     def _plan(self) -> Plan:
-        """Return the plan of what is chosen."""
-        return registry.plan("explore", cases=[self._choice.spelled()], **self._amount)
+        """Return the plan of what is chosen: with the kept results where all of them can take turns, else alone."""
+        (chosen,) = registry.plan("explore", cases=[self._choice.spelled()]).cases
+        others = [entry.result.of for entry in self._in_turns()] if takes_turns(chosen) else []
+        if len(others) == MOST:
+            raise UsageError(f"at most {MOST} results take turns: take one off the page (✕)")
+        return self._plan_of([*map(command.spelled, others), self._choice.spelled()])
+
+    def _plan_of(self, spelled: Sequence[command.Spelled]) -> Plan:
+        return registry.plan("explore", cases=list(spelled), **self._given(spelled))
+
+    def _given(self, spelled: Sequence[command.Spelled]) -> dict[str, Any]:
+        """Return the parameters that say how much of these cases is measured."""
+        until = {UNTIL: self._until.value} if self._until.value else {}
+        plan = registry.plan("explore", cases=list(spelled), **self._amount)
+        if plan.slice_s:
+            return self._amount | until
+        usual = IN_STARTS if self._amount["profile"] == "class" else {}
+        return self._amount | {name: value for name, value in usual.items() if self._amount[name] is None}
+
+    def _in_turns(self) -> list[Entry]:
+        """Return the results that are measured again with what is chosen."""
+        return [entry for entry in self._entries if takes_turns(entry.result.of)] if not self._is_example else []
 
     def _on_run(self, _: Any) -> None:
         """Measure what is chosen."""
@@ -125,33 +173,53 @@ class Page:
             return
         self._run.disabled, self._error.value, self._status.value = True, "", showing.status("Starting")
         try:
-            self._measurement = Measurement(self._plan(), self._say, self._on_start, self._on_end)
+            plan = self._plan()
+            again = self._in_turns() if len(plan.cases) > 1 else []
+            self._kept = [] if self._is_example else [entry for entry in self._entries if entry not in again]
+            self._measurement, self._axis = Measurement(plan, self._say, self._on_block, self._on_end), None
+            self._make_rows(len(self._kept) + len(plan.cases))
+            self._picture.layout.visibility = "hidden"  # its colours are those of the results before
+            self._on_block(self._measurement)
+            self._show_commands()
             self._measurement.start()
         except BenchError as error:
             self._error.value, self._status.value = showing.error(error), ""
         self._able()
 
-    def _say(self, text: str, share: float) -> None:
-        if self._measurement:
-            self._status.value, self._bar.value = showing.status(text), share
+    def _say(self, text: str) -> None:
+        self._status.value = showing.status(text)
 
-    def _on_start(self, run: Run) -> None:
-        """Draw the result of a start."""
-        self._growing = row(run, 0, "")
-        self._draw()
+    def _on_block(self, measurement: Measurement) -> None:
+        """Show what is measured so far: as HTML, which is drawn in a thousandth of the time of a picture."""
+        plan = measurement.plan
+        kept = [replace(row, ratio=None, is_base=False) for row in showing.shown(self._kept)]
+        ratios, blocks = measurement.ratios(), measurement.blocks
+        base = next(iter(ratios), (None, None))[0]
+        new = [
+            Shown("", measurement.medians_us(case), ratios.get((base, case)) if base is not None else None,
+                  case == base, f"block {blocks} of {plan.starts}")
+            for case in range(len(plan.cases))
+        ]  # fmt: skip
+        cases = [*(entry.result.of for entry in self._kept), *plan.cases]
+        rows = [replace(row, name=name) for row, name in zip([*kept, *new], labels(tuple(cases)), strict=True)]
+        self._show_rows(rows, "<b>Measuring</b>")
+        self._axis = self._axis if axis.have_ends(rows) else None  # from then on it keeps its ends
+        if blocks:
+            self._status.value, self._bar.value = showing.status(measurement.state), blocks / plan.starts
 
     def _on_end(self, measurement: Measurement) -> None:
         """Add the measurement to the results, and report how it ended."""
-        run, self._growing, self._measurement = measurement.run, None, None
-        self._bar.value, self._status.value = 0, showing.status(measurement.ending)
-        self._error.value = showing.error(measurement.error) if measurement.error else ""
+        self._status.value = showing.status("Drawing")
+        run, self._measurement, self._axis = measurement.run, None, None
         try:
             if run:
-                new = showing.entry(Result(run, 0))
                 with self._lock:
-                    self._entries = [*_of_this_machine(self._entries, run), new]
+                    self._entries = [*_of_this_machine(self._kept, run), *_entries(run)]
+                    self._is_example = False
             self._refresh()
         finally:
+            self._bar.value, self._status.value = 0, showing.status(measurement.ending)
+            self._error.value = showing.error(measurement.error) if measurement.error else ""
             self._able()
 
     def _on_save(self, _: Any) -> None:
@@ -176,60 +244,78 @@ class Page:
 
     def _refresh(self) -> None:
         """Show all results as they are now; the picture is drawn beside, because it takes longer than a click may."""
-        rows = self._rows()
         with self._lock:
+            names = labels(tuple(entry.result.of for entry in self._entries))
             entries = self._entries = [
-                replace(entry, row=named) for entry, named in zip(self._entries, rows, strict=False)
+                replace(entry, row=replace(entry.row, name=name))
+                for entry, name in zip(self._entries, names, strict=True)
             ]
-        self._list.children = [self._line(place, entry) for place, entry in enumerate(entries)]
-        self._cards.children = [widgets.HTML(showing.card(entry), layout={"width": "100%"}) for entry in entries]
-        self._cards.titles = [f"{entry.row.name}: {entry.score}" for entry in entries]
+        self._make_rows(len(entries), entries)
+        self._show_rows(showing.shown(entries), showing.heading(entries, self._is_example))
+        runs = {entry.result.run.id: entry for entry in entries}
+        self._cards.children = [widgets.HTML(showing.card(entry), layout={"width": "100%"}) for entry in runs.values()]
+        self._cards.titles = [
+            f"{', '.join(entry.row.name for entry in entries if entry.result.run.id == run)}: {tally(of.card).words}"
+            for run, of in runs.items()
+        ]
         self._trust.children = [self._cards] if entries else [widgets.HTML(showing.NOTHING_YET)]
         self._show_commands()
         self._able()
-        threading.Thread(target=self._draw, args=[True], name="drawing", daemon=True).start()
+        threading.Thread(target=self._draw, args=[entries], name="drawing", daemon=True).start()
 
-    def _line(self, place: int, entry: Entry) -> widgets.HBox:
-        forget = self._button("Forget", lambda _: self.forget(entry))
-        forget.tooltip = f"forget {entry.row.name}"
-        forget.layout.flex = "0 0 70px"
-        name = widgets.HTML(showing.named(place, entry), layout=widgets.Layout(flex="1 1 0", min_width="0"))
-        return widgets.HBox([name, forget])
+    def _make_rows(self, count: int, entries: Sequence[Entry] = ()) -> None:
+        """Make the lines of the results, each with a button that takes it off, once it is measured."""
+        lines = [widgets.HBox([widgets.HTML(layout=_rest()), self._button("✕", lambda _: None)]) for _ in range(count)]
+        for line, entry in itertools.zip_longest(lines, entries):
+            forget = line.children[1]
+            forget.layout, forget.disabled = widgets.Layout(width="30px", padding="0"), entry is None
+            if entry is not None:
+                forget.tooltip = f"forget {entry.row.name}"
+                forget.on_click(lambda _, entry=entry: self.forget(entry))
+        self._rows.children = lines
 
-    def _rows(self) -> list[Row]:
-        """Return the drawn results, each with the shortest name that distinguishes it from the others."""
-        with self._lock:
-            cases = [entry.result.of for entry in self._entries]
-            rows = [entry.row for entry in self._entries]
-            if self._growing is not None and self._measurement:
-                cases.append(self._measurement.plan.cases[0])
-                rows.append(self._growing)
-        return [replace(row, name=name) for row, name in zip(rows, labels(tuple(cases)), strict=True)]
+    def _show_rows(self, rows: Sequence[Shown], heading: str) -> None:
+        self._axis = on = axis.axis(rows, self._axis)
+        for place, (line, row) in enumerate(zip(self._rows.children, rows, strict=True)):
+            line.children[0].value = axis.drawn(row, place, on)
+        self._heading.value = showing.heading_of(heading)
+        self._below.value = axis.below(rows, on)
 
-    def _draw(self, numbers: bool = False) -> None:
-        self._picture.value = showing.picture(self._rows())
-        if numbers:
-            self._numbers.value = showing.numbers(self._entries)
+    def _draw(self, entries: Sequence[Entry]) -> None:
+        self._picture.value = showing.picture([entry.row for entry in entries])
+        self._picture.layout.visibility = "hidden" if self._measurement else None
+        self._numbers.value = showing.numbers(entries)
 
     def _show_commands(self) -> None:
-        """Show the commands that measure the same in a shell."""
-        amount = command.unusual(self._amount)
-        lines = []
-        with contextlib.suppress(BenchError):
-            self._plan()  # of a choice that cannot be measured there is no command
-            line = command.measuring([self._choice.spelled()], amount)
-            lines.append(showing.command("In a shell, in <code>notebooks/</code>, the choice above:", line))
-        if len(self._entries) > 1:
-            spelled = [command.spelled(entry.result.of) for entry in self._entries]
-            lines.append(showing.command("All results, in turns:", command.measuring(spelled, amount)))
-        self._commands.value = "".join(lines)
+        """Show the command that measures the results in a shell, or without any the choice."""
+        line = ""
+        with contextlib.suppress(BenchError):  # of a choice that cannot be measured there is no command
+            self._plan()
+            kept = [] if self._is_example else [entry.result.of for entry in self._entries]
+            if self._measurement:
+                kept = list(self._measurement.plan.cases)
+            spelled = list(map(command.spelled, kept)) or [self._choice.spelled()]
+            what = "these results" if kept else "the choice above"
+            measuring = command.measuring(spelled, command.unusual(self._given(spelled)))
+            line = showing.command(f"In a shell, in <code>notebooks/</code>, {what}:", measuring)
+        self._commands.value = line
 
     def _able(self) -> None:
         """Enable the buttons that can be used now."""
         runs = self._measurement is not None
         self._run.disabled, self._stop.disabled = runs, not runs
         self._save.disabled = runs or not self._entries
-        self._forget.disabled = not self._entries
+        self._forget.disabled = runs or not self._entries
+
+
+def _rest() -> widgets.Layout:
+    """Return the layout of what takes the rest of a line."""
+    return widgets.Layout(flex="1 1 0", min_width="0")
+
+
+def _entries(run: Run) -> list[Entry]:
+    """Return the results of all measured cases of a run."""
+    return [showing.entry(Result(run, case)) for case in run.numbers]
 
 
 def _of_this_machine(entries: Sequence[Entry], run: Run) -> list[Entry]:

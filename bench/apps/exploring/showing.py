@@ -1,27 +1,27 @@
-"""What the page shows of its results: the picture, rows, trust cards, tables and commands, as bytes and HTML."""
+"""What the page shows of its results: rows, the picture, trust cards, tables and commands, as HTML and bytes."""
 
 import html
 import io
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from bench import stats
 from bench.analysis import checks
 from bench.analysis.trust_card import Check, tally
+from bench.apps.exploring.axis import Shown
 from bench.apps.exploring.result_set import Result
 from bench.drawing.axes import style
 from bench.experiments import tables
-from bench.experiments.explore.figure import colour, draw_distributions, draw_medians
-from bench.experiments.explore.findings import Row, row, wrapped
+from bench.experiments.explore.figure import draw_distributions
+from bench.experiments.explore.findings import Row, ratio_of, row
 from bench.experiments.explore.text import sentences
 from bench.run.frames import Run
-from bench.text import duration
+from bench.stats.intervals import Interval
+from bench.text import counted
 
 # Keys typed into an input are its own: JupyterLab would take those of a list or a button for its shortcuts.
 OWN_KEYS = (
@@ -33,7 +33,22 @@ STYLE = (
 .rt-note {line-height: 1.3; color: #555; padding: 0 2px 4px}
 .rt-error {line-height: 1.3; color: #b00020; font-weight: 600; overflow-wrap: anywhere}
 .rt-status {line-height: 1.3; min-height: 2.6em; overflow-wrap: anywhere}
-.rt-name {line-height: 1.3}
+.rt-row {display: flex; align-items: center; line-height: 1.25; min-height: 36px}
+.rt-axis {min-height: 0}
+.rt-name {flex: 0 0 27%; overflow-wrap: anywhere; padding-right: 6px}
+.rt-small {font-size: 11px; color: #555}
+.rt-track, .rt-ticks {flex: 1 1 0; min-width: 60px; position: relative}
+.rt-track {align-self: stretch; border-left: 1px solid #ddd; border-right: 1px solid #ddd}
+.rt-ticks {height: 16px; font-size: 11px}
+.rt-ticks span {position: absolute; transform: translateX(-50%); white-space: nowrap}
+.rt-track i {position: absolute}
+.rt-grid {top: 0; bottom: 0; width: 1px; background: #e4e4e4}
+.rt-one {top: 0; bottom: 0; width: 2px; margin-left: -1px; background: #444}
+.rt-bar {top: calc(50% - 5px); height: 10px; min-width: 2px; opacity: .35; border-radius: 2px}
+.rt-dot {top: calc(50% - 5px); width: 10px; height: 10px; margin-left: -5px; border-radius: 50%}
+.rt-value {flex: 0 0 148px; padding-left: 8px; font-variant-numeric: tabular-nums}
+.rt-what {font-size: 12px; color: #333; text-align: center; padding: 2px 0 4px}
+.rt-heading {line-height: 1.3; padding: 2px 0 4px}
 .rt-swatch {display: inline-block; width: .8em; height: .8em; border-radius: 50%; margin-right: .5em}
 .rt-command {display: flex; gap: 8px; align-items: flex-start; margin: 2px 0}
 .rt-command code {flex: 1; line-height: 1.35; background: #f3f3f3; color: #111; padding: 3px 6px; user-select: all;
@@ -66,6 +81,12 @@ class Entry:
         """How many checks passed, the names of those that did not, and how many had nothing to check."""
         return tally(self.card).words
 
+    @property
+    def checks_passed(self) -> str:
+        """How many checks passed, for the line of the result."""
+        counts = tally(self.card)
+        return f"{'INVALID: ' * counts.is_invalid}{counts.passed} of {counts.judged} checks passed"
+
 
 def entry(result: Result) -> Entry:
     """Return a result with what is drawn of it and its trust card, which is kept beside the run."""
@@ -75,46 +96,51 @@ def entry(result: Result) -> Entry:
     return Entry(result, row(result.run, result.case, ""), card)
 
 
+def shown(entries: Sequence[Entry]) -> list[Shown]:
+    """Return the rows of results: each divided by the first of its run, in the run that holds most of them."""
+    runs = [entry.result.run for entry in entries]
+    base = next((entry for entry in entries if runs.count(entry.result.run) > 1), None)
+    rows = []
+    for entry in entries:
+        is_base, note = entry is base, f"{counted(len(entry.row.medians), 'start')}; {entry.checks_passed}"
+        interval = None if is_base or base is None else _ratio(base, entry)
+        rows.append(Shown(entry.row.name, entry.row.medians, interval, is_base, note, entry.row.over))
+    has_ratio = any(row.ratio for row in rows)
+    return rows if has_ratio else [replace(row, is_base=False) for row in rows]
+
+
+def _ratio(base: Entry, other: Entry) -> Interval | None:
+    """Return the ratio of two results' medians, other over base; None of different runs, or where there is none."""
+    if base.result.run is not other.result.run:
+        return None
+    return ratio_of(base.result.run, base.result.case, other.result.case)
+
+
 def picture(rows: Sequence[Row]) -> bytes:
-    """Return the comparison as a PNG: medians with their ranges above, empirical CDFs below in the same colours."""
-    names = [name.splitlines() for name in wrapped(row.name for row in rows)]
-    widest = max((len(line) for lines in names for line in lines), default=4)
-    left = 0.05 + 0.0135 * widest
+    """Return the empirical CDFs as a PNG, in the colours of the rows above it, whose names are its legend."""
     with style():
-        figure = Figure(figsize=(6.4, 5.6))
-        above, below = (figure.add_axes(place) for place in ((left, 0.65, 0.97 - left, 0.3), (0.16, 0.09, 0.81, 0.41)))
-        draw_medians(rows, above)
-        draw_distributions(rows, below)
-        if rows:
-            above.set_title("Median RTT of each start", x=-left / (0.97 - left))
-            above.set_xlabel(above.get_xlabel().partition(";")[0])
-            below.xaxis.label.set_fontsize(9.5)
-            most = len(rows) * max(map(len, names))  # lines of names, one above the other
-            fontsize = max(6, min(10.5, 85 / most))
-            above.tick_params(axis="y", labelsize=fontsize)
-            for text in above.texts:
-                text.set_fontsize(fontsize)
-            _make_room(figure, above)
+        figure = Figure(figsize=(7.4, 3.5), layout="constrained")
+        axes = figure.subplots()
+        draw_distributions(rows, axes)
+        axes.xaxis.label.set_fontsize(9.5)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=120)
         return buffer.getvalue()
 
 
-def _make_room(figure: Figure, above: Axes) -> None:
-    """Make room on the right for the words beside the rows above; the names of these rows are the legend of both."""
-    figure.draw_without_rendering()
-    words = max((text.get_window_extent().x1 for text in above.texts), default=0.0) / figure.bbox.width
-    place = above.get_position()
-    above.set_position((place.x0, place.y0, max(0.15, place.width - max(0.0, words - 0.985)), place.height))
+def heading(entries: Sequence[Entry], is_example: bool) -> str:
+    """Return what the results are: the stored example, or what was measured here."""
+    if not entries:
+        return "Nothing is measured yet: press <b>Run</b>"
+    if is_example:
+        when = html.escape(entries[0].result.run.manifest["created"][:10])
+        return f"<b>Example</b>: the project's stored run of {when}. Press <b>Run</b> to measure your choice here"
+    return "<b>Measured here</b>: choose another setting and press <b>Run</b> to measure all of these in turns"
 
 
-def named(place: int, entry: Entry) -> str:
-    """Return a result's line: its colour, name, median with its range, and how its checks ended."""
-    of = stats.across_starts(list(entry.row.medians))
-    time = "overloaded" if entry.row.over else f"{of.words(duration)} [{duration(of.low)}, {duration(of.high)}]"
-    starts = f"{len(entry.row.medians)} start{'s' * (len(entry.row.medians) > 1)}"
-    swatch = f'<span class="rt-swatch" style="background:{to_hex(colour(place))}"></span>'
-    return f'<div class="rt-name">{swatch}<b>{html.escape(entry.row.name)}</b> {time}, {starts}; {entry.score}</div>'
+def heading_of(text: str) -> str:
+    """Return the line above the results."""
+    return f'<div class="rt-heading">{text}</div>'
 
 
 def card(of: Entry) -> str:
@@ -126,7 +152,7 @@ def numbers(entries: Sequence[Entry]) -> str:
     """Return the conclusions from the results, and their tables."""
     if not entries:
         return NOTHING_YET
-    said = [sentences([entry.row for entry in entries if entry.carries])]
+    said = [sentences([entry.row for entry in entries if entry.carries], _paired(entries))]
     said += [
         f"**No conclusion** from {entry.row.name}: {len(entry.row.medians)} starts, {entry.score}."
         for entry in entries
@@ -134,7 +160,16 @@ def numbers(entries: Sequence[Entry]) -> str:
     ]
     text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(" ".join(said)))
     frames = [frame for make in (tables.calls, tables.loads, tables.costs) if len(frame := _frame(entries, make))]
-    return f'<div class="rt-numbers"><p>{text}</p>{"<br>".join(map(_table, frames))}</div>'
+    folded = f"<details><summary>Tables</summary>{'<br>'.join(map(_table, frames))}</details>"
+    return f'<div class="rt-numbers"><p>{text}</p>{folded}</div>'
+
+
+def _paired(entries: Sequence[Entry]) -> dict[tuple[str, str], Interval]:
+    """Return the ratios to the shortest result of those that were measured in one run with it, by their names."""
+    known = [entry for entry in entries if entry.carries and not entry.row.over]
+    base = min(known, key=lambda entry: stats.across_starts(entry.row.medians).middle, default=None)
+    found = {entry.row.name: _ratio(base, entry) for entry in known if base and entry is not base}
+    return {(base.row.name, name): ratio for name, ratio in found.items() if base and ratio}
 
 
 def _frame(entries: Sequence[Entry], make: Callable[[Run], pd.DataFrame]) -> pd.DataFrame:

@@ -13,15 +13,19 @@ from bench.drawing.axes import (
     cpu_bars,
     curve,
     distribution_axes,
+    ends_of,
+    interval_row,
     log_axis,
     look,
     median_rows,
     name_rows,
     quantile_marks,
     range_rows,
+    ratio_axis,
+    ratio_text,
     say_why_empty,
 )
-from bench.experiments.explore.findings import Row, rows, wrapped
+from bench.experiments.explore.findings import Row, ratio_of, rows, wrapped
 from bench.run.frames import Run
 from bench.text import quantity
 
@@ -76,6 +80,20 @@ def medians(run: Run, axes: Axes) -> None:
 def distributions(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT of each case."""
     draw_distributions(rows(run), axes)
+
+
+def ratios(run: Run, axes: Axes) -> None:
+    """Draw the median RTT of each case divided by that of the first one, with its 95 % interval."""
+    drawn = [(case, found) for case in run.numbers if (found := ratio_of(run, run.numbers[0], case))]
+    if not drawn:
+        return say_why_empty(axes, "no two cases share blocks: there is no ratio")
+    for y, (case, found) in enumerate(drawn):
+        interval_row(axes, y, ends_of(found), look(run.numbers.index(case)), ratio_text(found))
+    ratio_axis(axes)
+    name_rows(axes, wrapped(run.labels[case] for case, _ in drawn))
+    axes.set_xlabel(f"median RTT divided by that of {run.labels[run.numbers[0]]}; bar: 95 % confidence interval")
+    axes.set_title("Ratios of the median RTT")
+    return None
 
 
 def rates(run: Run, axes: Axes) -> None:

@@ -1,14 +1,17 @@
 """Any cases side by side: the numbers that are drawn of each, whichever run it comes from."""
 
+import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench import stats
 from bench.analysis import overload
+from bench.analysis.comparison import effect
 from bench.analysis.quantiles import Quantile, quantile, times
 from bench.plan.case import Case
 from bench.run.frames import Run, column
+from bench.stats.intervals import Interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,18 @@ def row(run: Run, case: int, name: str) -> Row:
 def rows(run: Run) -> list[Row]:
     """Return what is drawn of each case of a run."""
     return [row(run, case, run.labels[case]) for case in run.numbers]
+
+
+def ratio_of(run: Run, base: int, other: int) -> Interval | None:
+    """Return the ratio of the medians of two cases, other over base; None where there is none.
+
+    Of different times (see ``time_of``), without a common block, or where one is overloaded.
+    """
+    time, of_base = (time_of(run.case(case)) for case in (other, base))
+    if base == other or time != of_base or {base, other} & set(overload.overloaded(run)):
+        return None
+    found = effect(run, base, other, column(0.5).replace("rtt", time))
+    return None if math.isnan(found.middle) else found
 
 
 def wrapped(names: Iterable[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """What is measured for explore.ipynb: any cases side by side, under closed or open loads."""
 
+from dataclasses import replace
 from typing import Any
 
 from bench.errors import UsageError, unknown
@@ -7,21 +8,28 @@ from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation.amount import Amount
+from bench.validation.amount import InTurns
 from bench.validation.cases import COMPARED, case_of, client_count, offered, payload, placement_of
+from bench.validation.profiles import takes_turns
 
+NOT_TAKEN = ("placement", "hosts")  # each case has its own
 PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
 DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
 
 
 def plan(
-    given: Amount,
+    given: InTurns,
     cases: object = DEFAULT,
 ) -> Plan:
-    """Plan the cases that mappings spell, and nothing else: neither the baseline nor the instrument itself."""
+    """Plan the cases that mappings spell, and nothing else: neither the baseline nor the instrument itself.
+
+    They take turns if all of them can; else each start has a window, which those need that cannot.
+    """
     chosen = [case(spelled) for spelled in parameters.as_list(cases)]
     if not chosen:
         raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
+    if not all(map(takes_turns, chosen)):
+        given = replace(given, slice_ms=0)
     return given.plan("explore", chosen)
 
 

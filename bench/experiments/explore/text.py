@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from bench import stats
-from bench.experiments.case_ratios import confidence, ratio
-from bench.experiments.explore.findings import Row, rows, time_of
+from bench.experiments.case_ratios import confidence
+from bench.experiments.explore.findings import Row, ratio_of, rows
 from bench.experiments.sentences import ranged
-from bench.run.frames import Run, column
+from bench.run.frames import Run
 from bench.stats import intervals
 from bench.stats.intervals import Interval
 from bench.text import quantity
@@ -17,22 +17,19 @@ from bench.text import quantity
 
 def conclusion(run: Run) -> str:
     """Return the shortest median and the ratio of every other case to it; a warning where cases did not take turns."""
-    if "collected" not in run.manifest:
+    if len(set(run.manifest.get("collected", ()))) < 2:
         return sentences(rows(run), paired(run))
-    return sentences(rows(run)) + (
-        " These cases were measured one after another: a change of the machine in between looks like a "
+    return sentences(rows(run), paired(run)) + (
+        " Cases of different runs were measured one after another: a change of the machine in between looks like a "
         "difference. The page gives the command that measures them in turns."
     )
 
 
 def paired(run: Run) -> dict[tuple[str, str], Interval]:
-    """Return the ratio of the medians of all pairs of cases with the same load, paired by block; by (base, other)."""
-    times = {case: column(0.5).replace("rtt", time_of(run.case(case))) for case in run.numbers}
+    """Return the ratio of the medians of all pairs of cases with the same load that share blocks; by (base, other)."""
+    pairs = [(base, other) for base in run.numbers for other in run.numbers]
     return {
-        (run.labels[base], run.labels[other]): ratio(run, base, other, times[base]).interval
-        for base in run.numbers
-        for other in run.numbers
-        if base != other and times[base] == times[other]
+        (run.labels[base], run.labels[other]): found for base, other in pairs if (found := ratio_of(run, base, other))
     }
 
 

@@ -1,0 +1,150 @@
+"""A line that grows more exact while a plan is measured: in a terminal, beside a bar in a notebook, or in a log."""
+
+import contextlib
+import math
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TextIO
+
+from bench.analysis.converging import Converging
+from bench.experiments.compare.findings import AGAIN, A, B
+from bench.measurement import runner
+from bench.plan.case import Case
+from bench.plan.labels import labels
+from bench.run.folder import Folder
+from bench.stats import intervals
+from bench.stats.intervals import Interval
+from bench.text import ratio_ends
+
+PIPE = "ROUNDTRIP_PROGRESS"  # set by `bench run`: the pipe by which a notebook's kernel sends it the line
+GROWS_S, LOGGED_S = 0.5, 10.0  # how often the line is made anew, and said where there is no terminal
+NAMES = {"compare": {A: "A", AGAIN: "A again", B: "B"}}  # of cases that a notebook's reader knows by these
+
+
+def text(converging: Converging, case: Case, left_s: float = math.nan) -> str:
+    """Return how far a plan is, and a ratio with its interval: the least exact one; the case where there is no ratio.
+
+    "block 12 of 68: B/A 1.031 [1.012, 1.050]; 31 s left"
+    """
+    plan = converging.plan
+    shown = _least_exact(converging) or runner.describe(case)
+    left = "" if math.isnan(left_s) else f"; {left_s:.0f} s left"
+    return f"block {converging.blocks} of {plan.starts}: {shown}{left}"
+
+
+def _least_exact(converging: Converging) -> str:
+    """Return the ratio with the widest interval in words; of a case to its twin (A/A) only where there is no other."""
+    plan, ratios = converging.plan, converging.ratios()
+    others = {pair: ratio for pair, ratio in ratios.items() if plan.cases[pair[0]] != plan.cases[pair[1]]} or ratios
+    if not others:
+        return ""
+    pair = max(others, key=lambda pair: math.log(others[pair].high / others[pair].low) if others[pair].has_ends else 0)
+    known = NAMES.get(plan.notebook, dict(enumerate(labels(plan.cases))))
+    said = f"{known[pair[1]]}/{known[pair[0]]} {in_words(others[pair])}"
+    return said if len(others) == 1 else f"{len(others)} ratios, the least exact {said}"
+
+
+def in_words(ratio: Interval) -> str:
+    """Return a ratio with its interval: 1.031 [1.012, 1.050]; or from which block on it has one."""
+    middle, low, high = ratio_ends(ratio.middle, ratio.low, ratio.high)
+    if not ratio.has_ends:
+        return f"{middle} (95 % CI from block {intervals.LEAST_PAIRS} on)"
+    return f"{middle} [{low}, {high}]"
+
+
+class Line:
+    """A line that is replaced on a ``terminal``; without one, ``say`` gets it every ten seconds."""
+
+    def __init__(self, terminal: TextIO | None, say: Callable[[str], None] = lambda line: None) -> None:
+        self._terminal, self._say = terminal, say
+        self._shown, self._said_at = "", time.monotonic()
+
+    def show(self, line: str) -> None:
+        """Show the line as it is now."""
+        if self._terminal:
+            self._write(line[: shutil.get_terminal_size().columns - 1])
+        elif time.monotonic() - self._said_at >= LOGGED_S:
+            self._said_at = time.monotonic()
+            self._say(line)
+
+    def clear(self) -> None:
+        """Take the line away; what comes next begins where it began."""
+        if self._terminal and self._shown:
+            self._write("")
+            self._terminal.write("\r")
+            self._terminal.flush()
+
+    def _write(self, line: str) -> None:
+        assert self._terminal
+        self._terminal.write(f"\r{line.ljust(len(self._shown))}")
+        self._terminal.flush()
+        self._shown = line
+
+
+@contextlib.contextmanager
+def followed(folder: Folder, show: Callable[[str], None]) -> Iterator[Callable[[Case], None]]:
+    """Yield what ``runner.run`` calls after each start of a plan: it shows the line."""
+    converging, began, done, shown_at = Converging(folder.plan(), folder), time.monotonic(), 0, 0.0
+
+    def step(case: Case) -> None:
+        nonlocal done, shown_at
+        is_whole, now = converging.step(), time.monotonic()
+        done += 1
+        if is_whole and now - shown_at >= GROWS_S:
+            shown_at = now
+            show(text(converging, case, (now - began) / done * (converging.plan.all_starts - done)))
+
+    yield step
+
+
+@contextlib.contextmanager
+def terminal_or(say: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
+    """Yield what shows the line: on the terminal of the error output, or by ``say`` where that is none."""
+    if not sys.stderr.isatty():
+        yield Line(None, say).show
+        return
+    with open(os.dup(sys.stderr.fileno()), "w") as terminal:  # noqa: PTH123 (its own: a kernel's is made quiet)
+        line = Line(terminal)
+        try:
+            yield line.show
+        finally:
+            line.clear()
+
+
+@contextlib.contextmanager
+def received(folder: str, show: Callable[[str], None]) -> Iterator[dict[str, str]]:
+    """Show each line that a kernel writes into a pipe in this folder; yield the variable that names the pipe."""
+    path = f"{folder}/progress"
+    os.mkfifo(path, 0o600)
+    with open(os.open(path, os.O_RDWR), "r+b", buffering=0) as pipe:  # noqa: PTH123 (a writer, too: no end in between)
+        reader = threading.Thread(target=_read, args=[pipe, show], name="progress", daemon=True)
+        reader.start()
+        try:
+            yield {PIPE: path}
+        finally:
+            pipe.write(END)
+            reader.join()
+
+
+END = b"\0\n"
+
+
+def _read(pipe: Any, show: Callable[[str], None]) -> None:
+    for line in pipe:
+        if line == END:
+            return
+        show(line.decode(errors="replace").rstrip("\n"))
+
+
+def sent(line: str) -> None:
+    """Write a line into the pipe of who executes this kernel, unless that one has ended or does not read."""
+    with contextlib.suppress(OSError):
+        pipe = os.open(os.environ[PIPE], os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            os.write(pipe, f"{line}\n".encode())
+        finally:
+            os.close(pipe)
