@@ -1,13 +1,11 @@
 """Whether a run may become a reference run, which documents quote: what it misses."""
 
-import itertools
 import math
-
-import numpy as np
 
 from bench.analysis.comparison import ratios
 from bench.analysis.replication import P50, baselines
-from bench.plan import slicing
+from bench.analysis.speed import speed_range
+from bench.analysis.turns import halves, twins
 from bench.run.frames import Run
 from bench.stats import intervals
 
@@ -38,22 +36,7 @@ def aa_ratio(run: Run) -> float:
     Of a case over its twin, the same case under another name. Of a run without twins the largest of the cases that
     others are divided by: its odd rounds over its even ones. Hodges-Lehmann medians over the blocks.
     """
-    twins = [
-        (first, second) for first, second in itertools.combinations(run.numbers, 2)
-        if run.case(first) == run.case(second)
-    ]  # fmt: skip
     bases = sorted({base for base, _ in baselines(run).values()})
-    logs = [ratios(run, *pair, P50).to_numpy() for pair in twins] or [_halves(run, base) for base in bases]
+    logs = [ratios(run, *pair, P50).to_numpy() for pair in twins(run)] or [halves(run, base) for base in bases]
     return max((math.expm1(abs(intervals.paired_shift(of).middle)) for of in logs if len(of)), default=0.0)
 
-
-def _halves(run: Run, case: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """Return ln(odd rounds / even rounds) of a case's median RTT in each block."""
-    turns = run.slices[(run.slices["case"] == case) & (run.slices["round"] > slicing.WARM_UP)]
-    level = np.log(turns[P50]).groupby([turns["block"], turns["round"] % 2 == 1]).median().unstack()
-    return (level[True] - level[False]).dropna().to_numpy() if level.shape[1] == 2 else np.array([])
-
-
-def speed_range(run: Run) -> float | None:
-    """Return by which share the machine's speed differs between the blocks of a run; None where nothing probed it."""
-    return None  # until runs hold speed probes

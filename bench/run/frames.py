@@ -161,12 +161,9 @@ class Run(Tables):
 
         Twins that are compared with each other stand alone: theirs is the A/A ratio.
         """
-        if self.case(base) == self.case(other):
-            return [base], [other]
-        base_twins, other_twins = (
-            [number for number in self.numbers if self.case(number) == self.case(case)] for case in (base, other)
-        )
-        return base_twins, other_twins
+        bases, others = slicing.sides(self.plan.cases, base, other)
+        measured = set(self.numbers)
+        return [case for case in bases if case in measured], [case for case in others if case in measured]
 
     @cached_property
     def merged(self) -> dict[int, merging.Merged]:

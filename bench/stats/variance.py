@@ -59,7 +59,8 @@ def spread(found: Interval, starts: int, deviation: float) -> float:
     """
     if not found.has_ends:
         return deviation
-    return float((found.high - found.low) / 2 * math.sqrt(starts) / special.stdtrit(starts - 1, (1 + found.confidence) / 2))
+    t = special.stdtrit(starts - 1, (1 + found.confidence) / 2)
+    return float((found.high - found.low) / 2 * math.sqrt(starts) / t)
 
 
 def detectable(spread: float, starts: int) -> float:
@@ -70,7 +71,7 @@ def detectable(spread: float, starts: int) -> float:
     """
     if starts < 2:
         return math.inf
-    t = special.stdtrit(starts - 1, (1 + found.confidence) / 2) + special.stdtrit(starts - 1, POWER)
+    t = special.stdtrit(starts - 1, (1 + CONFIDENCE) / 2) + special.stdtrit(starts - 1, POWER)
     return float(math.expm1(t * spread / math.sqrt(starts)))
 
 
