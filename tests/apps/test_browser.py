@@ -19,6 +19,7 @@ import psutil
 import pytest
 from conftest import ROOT, is_gone, wait_for
 
+from bench import systems
 from bench.run import stored
 from bench.run.frames import Run
 
@@ -236,13 +237,13 @@ def status(page, text):
     try:
         page.locator(".rt-status").filter(has_text=re.compile(text)).first.wait_for()
     except sync_api.TimeoutError:
-        said = page.locator(".rt-status, .rt-error, .rt-name").all_inner_texts()
+        said = page.locator(".rt-status, .rt-error, .rt-row").all_inner_texts()
         raise AssertionError(f"not {text!r}: {said}, cells: {errors(page)}") from None
 
 
 RUN = "button.mod-primary"
-ENDED = "of 6 .*-explore-"  # in a status after a count: how many starts are in which run
-MEASURING = "of 6(?!.*-explore-)"
+ENDED = "of 6 blocks.*-explore-"  # in a status after a count: how many blocks are in which run
+MEASURING = "of 6;"
 
 
 def ready(page):
@@ -253,7 +254,7 @@ def ready(page):
 def measure(page, system, until=f"6 {ENDED}"):
     """Measure a system, over ipc, until the page says so."""
     page.get_by_label("system", exact=True).select_option(system)
-    page.get_by_text(f"{{system: {system}, ").first.wait_for()  # until then buttons move, away from under a click
+    page.get_by_text(systems.describe(system).partition(": ")[2]).first.wait_for()  # until then buttons move
     page.locator(RUN).first.click()
     status(page, until)
 
@@ -291,10 +292,11 @@ def test_explore_measures_stops_saves_and_gives_a_command_that_works(page, jupyt
     shot(page, "explore_measuring")
     button(page, "Stop").click()
     status(page, f"[2-5] {ENDED}")
-    rows = page.locator(".rt-name")
+    rows = page.locator(".rt-row:has(.rt-track)")
     sync_api.expect(rows).to_have_count(2)
-    assert rows.nth(0).inner_text().startswith("sockets ipc") and "6 starts" in rows.nth(0).inner_text()
-    assert rows.nth(1).inner_text().startswith("zeromq ipc") and "6 starts" not in rows.nth(1).inner_text()
+    first, second = rows.all_inner_texts()
+    assert first.startswith("sockets ipc") and "6 starts" not in first
+    assert second.startswith("zeromq ipc") and "CI from block 6" in second
     assert children(jupyterlab[0]) == []
     button(page, "Save figure").click()
     status(page, r"explore\.svg")
@@ -313,7 +315,7 @@ def test_explore_measures_stops_saves_and_gives_a_command_that_works(page, jupyt
 
 def under_way(page, server):
     """Begin to measure; return the processes of a start, when the first is on disk."""
-    measure(page, "sockets", until=f"[2-5] {MEASURING}")
+    measure(page, "sockets", until=f"[1-5] {MEASURING}")
     assert wait_for(lambda: children(server))
     return children(server)
 
@@ -332,7 +334,7 @@ def test_no_process_is_left_by_a_kernel_that_is_interrupted_restarted_or_killed(
     page.locator(".jp-Dialog").wait_for()
     page.keyboard.press("Enter")
     assert wait_for(lambda: all(is_gone(pid) for pid in left), 20)
-    page.locator(".rt-name").first.wait_for(state="detached")
+    page.locator(".rt-heading").filter(has_text="Example").wait_for()
     ready(page)
     left = under_way(page, server)
     psutil.Process(left[0]).parent().kill()

@@ -3,6 +3,7 @@
 import os
 import shlex
 import threading
+from dataclasses import replace
 
 import ipywidgets as widgets
 import numpy as np
@@ -11,14 +12,15 @@ from conftest import descendants, wait_for
 from papermill.cli import _resolve_type
 
 from bench import systems
-from bench.apps.exploring import command, inputs, showing
+from bench.apps.exploring import axis, command, inputs, showing
+from bench.apps.exploring.axis import Shown
 from bench.apps.exploring.choice import Choice
 from bench.apps.exploring.measuring import Measurement
 from bench.apps.exploring.result_set import Result, collect
 from bench.apps.exploring.screen import Page
 from bench.errors import UsageError
 from bench.experiments import panels, registry
-from bench.experiments.explore.findings import Row, rows
+from bench.experiments.explore.findings import Row, ratio_of, rows
 from bench.experiments.explore.text import sentences
 from bench.measurement import runner
 from bench.plan.case import Case
@@ -29,7 +31,7 @@ from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 
-NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
+NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1, "slice_ms": 25}
 
 
 def plan(*cases, starts=2, window_s=0.05):
@@ -152,34 +154,42 @@ def finished(measurement, seconds=30):
     return measurement
 
 
-def test_a_measurement_shows_each_start_when_it_is_on_disk():
-    said, seen = [], []
-    of = plan({"system": "sockets"}, starts=3, window_s=0.3)
-    measurement = Measurement(of, lambda *told: said.append(told), lambda run: seen.append(len(run.ledger)), print)
-    assert not finished(measurement).error and seen == [1, 2, 3]
-    assert measurement.run.manifest["finished"] and len(measurement.run.ledger) == 3
-    assert any("2 of 3" in text for text, _ in said)
-    shares = [share for _, share in said]
-    assert shares == sorted(shares) and shares[0] >= 0 and shares[-1] <= 1
+SOCKETS = [{"system": "sockets"}, {"system": "sockets", "transport": "tcp"}]
 
 
-def test_a_measurement_that_is_stopped_keeps_its_starts_and_leaves_no_process(private_parent):
+def test_a_measurement_in_turns_shows_ratios_between_its_blocks():
+    seen = []
+    measurement = Measurement(plan(*SOCKETS, starts=6, window_s=0.1), print, lambda now: seen.append(
+        (now.blocks, {*now.ratios()}, len(now.medians_us(0)), now.state)), print)  # fmt: skip
+    assert not finished(measurement).error and measurement.blocks == 6 and measurement.run.manifest["finished"]
+    assert seen[0][:3] == (1, {(0, 1)}, 1) and "Block 1 of 6" in seen[0][3]
+    assert measurement.ratios()[0, 1].has_ends and "6 of 6 blocks" in measurement.ending
+
+
+def test_a_case_alone_is_shown_start_by_start():
+    seen = []
+    of = plan({"system": "sockets"}, starts=2)
+    measurement = Measurement(of, print, lambda now: seen.append((now.ratios(), len(now.medians_us(0)))), print)
+    assert not finished(measurement).error and seen[0] == ({}, 1) and len(measurement.medians_us(0)) == 2
+
+
+def test_a_measurement_that_is_stopped_keeps_its_blocks_and_leaves_no_process(private_parent):
     first, ended, before = threading.Event(), threading.Event(), set(descendants(os.getpid()))
-    of = plan({"system": "sockets"}, starts=5, window_s=1)
-    measurement = Measurement(of, lambda *told: None, lambda run: first.set(), lambda measurement: ended.set())
+    of = plan(*SOCKETS, starts=5, window_s=1)
+    measurement = Measurement(of, print, lambda now: first.set(), lambda measurement: ended.set())
     measurement.start()
     assert first.wait(30) and wait_for(lambda: set(descendants(os.getpid())) - before)
     measurement.stop()
     assert ended.wait(10) and measurement.is_stopped and not measurement.error
     assert not set(descendants(os.getpid())) - before and not list(private_parent.glob("roundtrip-*"))
-    assert 0 < len(measurement.run.ledger) < 5 and not measurement.run.manifest["finished"]
+    assert 0 < len(measurement.run.ledger) < 10 and not measurement.run.manifest["finished"]
     assert stored.unfinished(of).path == measurement.run.folder.path
 
 
 def test_a_measurement_that_fails_is_one_line(with_systems):
     with_systems()
     of = make_plan("explore", [Case("faulty", "tcp", 100, {"fault": "dies_at_once"})], starts=1, window_s=0.1)
-    measurement = finished(Measurement(of, lambda *told: None, lambda run: None, lambda measurement: None))
+    measurement = finished(Measurement(of, print, print, lambda measurement: None))
     assert "status 7" in measurement.error and "\n" not in showing.error(measurement.error)
     assert measurement.run is None and not measurement.is_stopped
 
@@ -197,6 +207,19 @@ def test_collected_results_are_a_run_that_draws_the_same(tmp_path):
     assert [row.paced for row in drawn] == [True, False] and [len(row.medians) for row in drawn] == [3, 2]
     assert panels.save(run)[1].stat().st_size > 50_000
     assert panels.provenance(run)["Description"].startswith(f"run={run.id} ")
+
+
+def test_results_of_one_run_that_took_turns_keep_their_ratio_when_one_is_taken_away():
+    run = measured(*SOCKETS, {"system": "zeromq"}, starts=6, window_s=0.05)
+    part = collect([Result(run, 2), Result(run, 1)])
+    before, after = ratio_of(run, 2, 1), ratio_of(part, 0, 1)
+    assert part is not run and after == before and after.has_ends
+
+
+def test_cases_take_turns_if_all_of_them_can():
+    paced = {"system": "sockets", "rate": 300, "clients": 2}
+    assert registry.plan("explore", cases=SOCKETS).slice_s and not registry.plan("explore", cases=[paced]).slice_s
+    assert not registry.plan("explore", cases=[*SOCKETS, paced]).slice_s
 
 
 def test_a_whole_run_needs_no_copy():
@@ -235,20 +258,76 @@ def run_to_the_end(page):
     assert wait_for(lambda: page._measurement is None and not page._run.disabled, 30)
 
 
-def test_results_pile_up_are_forgotten_and_saved(page, tmp_path):
+def names(page):
+    return [entry.row.name for entry in page._entries]
+
+
+def test_a_stored_example_opens_the_page_and_is_replaced_by_results_of_one_run(page, tmp_path):
+    assert page._is_example and len(page._entries) > 1 and "Example" in page._heading.value
     page._choice.system.value = "sockets"
     run_to_the_end(page)
+    assert names(page) == ["sockets ipc"] and "Measured here" in page._heading.value
     page._choice.transport.value = "tcp"
     run_to_the_end(page)
-    assert [entry.row.name for entry in page._entries] == ["sockets ipc", "sockets tcp"]
-    assert "papermill explore.ipynb out.ipynb -p cases" in page._commands.value
+    assert names(page) == ["sockets ipc", "sockets tcp"] and len({entry.result.run.id for entry in page._entries}) == 1
+    assert "divided by that of <b>sockets ipc</b>" in page._below.value
+    assert page._commands.value.count("transport: ") >= 2 and "papermill explore.ipynb" in page._commands.value
     page._save.click()
     assert wait_for(lambda: "explore.svg" in page._status.value, 30)
     assert (tmp_path / "figures" / "explore.svg").is_file()
-    page._list.children[0].children[1].click()
-    assert [entry.row.name for entry in page._entries] == ["sockets tcp"]
+    page._rows.children[0].children[1].click()
+    assert names(page) == ["sockets tcp"]
+    page._choice.load.value = "open"  # it takes no turns, and what does is not measured again
+    run_to_the_end(page)
+    assert len(names(page)) == 2 and len({entry.result.run.id for entry in page._entries}) == 2
     page._forget.click()
     assert page._entries == [] and page._save.disabled and len(stored.all_runs()) == 3
+
+
+def test_a_ninth_result_is_refused(page):
+    run = measured(*SOCKETS)
+    page._entries, page._is_example = 4 * [showing.entry(Result(run, case)) for case in (0, 1)], False
+    page._choice.system.value = "zeromq"
+    assert "at most 8" in page._error.value
+
+
+def test_a_case_that_fails_between_others_is_named_and_the_results_before_stay(page, with_systems):
+    page._choice.system.value = "sockets"
+    run_to_the_end(page)
+    with_systems()
+    failing = registry.plan("explore", cases=[{"system": "sockets"}, {"system": "faulty", "transport": "tcp",
+                            "options": {"fault": "dies_at_once"}}], **page._amount)  # fmt: skip
+    page._plan = lambda: failing
+    run_to_the_end(page)
+    assert "faulty over tcp" in page._error.value and names(page) == ["sockets ipc"]
+
+
+def shown(*ratios):
+    """Return a base of 10 us, and a row with each ratio to it."""
+    rows = [Shown(f"<{place}>", np.full(9, 10 * each.middle), each) for place, each in enumerate(ratios)]
+    return [Shown("base", np.full(9, 10.0), is_base=bool(rows)), *rows]
+
+
+def test_the_axis_holds_all_intervals_and_one_and_keeps_its_ends_as_they_become_narrower():
+    wide, narrow = Interval(1.3, 1.1, 1.6), Interval(1.3, 1.29, 1.31)
+    on = axis.axis(shown(wide, Interval(0.9, 0.8, 0.95)))
+    assert all(0 < on.place(value) < 100 for value in (0.8, 1, 1.6)) and 1 in on.ticks() and on.is_of_ratios
+    assert axis.axis(shown(narrow), on) == on and axis.axis(shown(narrow)).high < 1.4
+    time = axis.axis(shown())
+    assert not time.is_of_ratios and 0 < time.place(10) < 100 and axis.axis([]) is None
+    assert axis.have_ends(shown(narrow)) and not axis.have_ends(shown(Interval(1.3)))
+    for low, high in ((1, 1.0004), (0.98, 1.03), (1, 7), (0.02, 400)):
+        ticks = axis.Axis(low, high, True).ticks()
+        assert 2 <= len(ticks) <= 8 and all(low <= tick <= high for tick in ticks)
+
+
+def test_a_row_has_its_numbers_and_an_error_no_markup():
+    rows = shown(Interval(1.031, 1.012, 1.05))
+    on = axis.axis(rows)
+    drawn = axis.drawn(rows[1], 1, on)
+    assert all(part in drawn for part in ("1.03 [1.01, 1.05]", "10.3 µs", "&lt;0&gt;", "rt-bar"))
+    assert "rt-bar" not in axis.drawn(rows[0], 0, on) and "overloaded" in axis.drawn(replace(rows[1], over=True), 1, on)
+    assert "took no turns" in axis.drawn(replace(rows[1], ratio=None), 1, on)
 
 
 def test_an_error_is_shown_and_nothing_is_measured(page, with_systems):

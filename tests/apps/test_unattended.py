@@ -22,7 +22,7 @@ def events(monkeypatch):
     monkeypatch.setattr(systems, "prepare", lambda name: happened.append(f"prepare {name}"))
     monkeypatch.setattr(environments, "ensure", lambda name, tell=None: happened.append(f"make {name}"))
 
-    def execute_one(subject):
+    def execute_one(subject, show):
         happened.append(f"run {subject.name}")
         paths.figures().mkdir(exist_ok=True)
         (paths.figures() / f"{subject.name}.png").touch()

@@ -1,0 +1,47 @@
+"""What a run in slices shows while it is measured: the same ratios as the whole run, and narrower with each block."""
+
+import math
+
+import numpy as np
+import pytest
+from handmade import in_turns
+
+from bench.analysis.comparison import effect
+from bench.analysis.converging import Converging, of_medians
+from bench.run.frames import column
+
+LEVELS = [20.0, 30.0]
+
+
+def growing(run, blocks):
+    """Return what is known after so many blocks."""
+    converging = Converging(run.plan, run.folder)
+    stored = [converging.step() for _ in range(2 * blocks)]
+    assert stored == [False, True] * blocks and converging.blocks == blocks
+    return converging
+
+
+def test_after_the_last_block_ratios_and_medians_are_those_of_the_run():
+    run = in_turns(LEVELS, drift=0.004, interference=1.02)
+    converging = growing(run, 8)
+    (pair,) = converging.ratios()
+    found, whole = converging.ratios()[pair], effect(run, *pair, column(0.5))
+    assert (found.middle, found.low, found.high) == pytest.approx((whole.middle, whole.low, whole.high), rel=1e-12)
+    for case in (0, 1):
+        assert sorted(converging.medians_us(case)) == sorted(run.starts_of(case)[column(0.5)])
+
+
+def test_there_is_a_ratio_from_the_first_block_and_an_interval_from_the_sixth():
+    run = in_turns(LEVELS)
+    (first,) = growing(run, 1).ratios().values()
+    assert max(first.middle, 1 / first.middle) == pytest.approx(1.5) and not first.has_ends
+    assert [growing(run, blocks).ratios().popitem()[1].has_ends for blocks in (5, 6)] == [False, True]
+    nothing = Converging(run.plan, run.folder)
+    assert nothing.ratios() == {} and not len(nothing.medians_us(0)) and nothing.blocks == 0
+
+
+def test_the_interval_of_a_median_becomes_narrower_with_its_starts():
+    medians = np.exp(0.05 * np.random.default_rng(1).standard_normal(200))
+    widths = [(found := of_medians(medians[:count])).high - found.low for count in (6, 24, 200)]
+    assert widths == sorted(widths, reverse=True) and widths[-1] < widths[0] / 4
+    assert math.isnan(of_medians(medians[:5]).low) and math.isnan(of_medians(medians[:0]).middle)

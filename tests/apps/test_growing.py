@@ -1,0 +1,84 @@
+"""The line that grows more exact: its words, on a terminal, in a log, and from a notebook's kernel."""
+
+import io
+import re
+
+from handmade import handmade, in_turns
+
+from bench.analysis.converging import Converging
+from bench.apps import growing
+from bench.plan.case import Case
+from bench.stats.intervals import Interval
+
+
+def after(run, starts):
+    converging = Converging(run.plan, run.folder)
+    for _ in range(starts):
+        converging.step()
+    return growing.text(converging, run.plan.cases[0], 31.4)
+
+
+def test_the_line_has_the_block_the_ratio_with_its_interval_and_the_time_that_is_left():
+    run = in_turns([20.0, 30.0], drift=0.01)
+    assert re.fullmatch(r"block 1 of 8: \S.*/\S.* \d\.\d+ \(95 % CI from block 6 on\); 31 s left", after(run, 2))
+    assert re.fullmatch(r"block 8 of 8: \S.*/\S.* \d\.\d+ \[\d\.\d+, \d\.\d+\]; 31 s left", after(run, 16))
+
+
+def test_without_turns_the_line_names_the_case():
+    run = handmade([Case("sockets", "ipc"), Case("zeromq", "ipc")], [10, 20])
+    assert after(run, 3) == "block 1 of 6: sockets over ipc, 1000 B; 31 s left"
+
+
+class Several:
+    """Ratios of three cases, of which the first two are the same."""
+
+    def __init__(self, plan, *ratios):
+        self.plan, self.blocks = plan, 9
+        self._ratios = dict(zip([(0, 1), (0, 2)], ratios, strict=False))
+
+    def ratios(self):
+        return self._ratios
+
+
+A_A, EXACT, WIDE = Interval(1.0, 0.9, 1.1), Interval(1.5, 1.499, 1.501), Interval(2, 1.8, 2.2)
+
+
+def test_of_several_ratios_the_least_exact_is_shown_and_a_case_with_itself_only_alone():
+    again = in_turns([20.0, 30.0]).plan
+    twins = handmade([Case("sockets", "ipc")] * 2 + [Case("zeromq", "ipc")], [1, 1, 2], notebook="compare").plan
+    others = handmade([Case("sockets", "ipc"), Case("sockets", "tcp"), Case("zeromq", "ipc")], [1, 2, 3]).plan
+    case = again.cases[0]
+    assert growing.text(Several(twins, A_A, EXACT), case) == "block 9 of 6: B/A 1.5000 [1.4990, 1.5010]"
+    assert growing.text(Several(twins, A_A), case) == "block 9 of 6: A again/A 1.00 [0.90, 1.10]"
+    said = growing.text(Several(others, WIDE, EXACT), case)
+    assert said == "block 9 of 6: 2 ratios, the least exact sockets tcp/sockets ipc 2.00 [1.80, 2.20]"
+
+
+def test_a_terminal_has_one_line_that_is_replaced_and_taken_away():
+    terminal = io.StringIO()
+    line = growing.Line(terminal)
+    for text in ("block 10", "block 9", "x" * 500):
+        line.show(text)
+    line.clear()
+    first, second, long, last, end = terminal.getvalue().split("\r")[1:]
+    assert (first, second, end) == ("block 10", "block 9 ", "") and len(long) < 500 and last == " " * len(long)
+
+
+def test_a_log_has_a_line_every_so_often(monkeypatch):
+    now, said = [0.0], []
+    monkeypatch.setattr(growing.time, "monotonic", lambda: now[0])
+    line = growing.Line(None, said.append)
+    for second in range(25):
+        now[0] = float(second)
+        line.show(f"at {second}")
+    assert said == ["at 10", "at 20"]
+
+
+def test_a_kernel_sends_its_lines_and_does_not_wait_for_who_has_ended(tmp_path, monkeypatch):
+    seen = []
+    with growing.received(str(tmp_path), seen.append) as variable:
+        monkeypatch.setenv(growing.PIPE, variable[growing.PIPE])
+        growing.sent("block 1 of 2: B/A 1.03 µs")
+        growing.sent("block 2 of 2")
+    assert seen == ["block 1 of 2: B/A 1.03 µs", "block 2 of 2"]
+    growing.sent("nobody reads this")
