@@ -39,4 +39,3 @@ def aa_ratio(run: Run) -> float:
     bases = sorted({base for base, _ in baselines(run).values()})
     logs = [ratios(run, *pair, P50).to_numpy() for pair in twins(run)] or [halves(run, base) for base in bases]
     return max((math.expm1(abs(intervals.paired_shift(of).middle)) for of in logs if len(of)), default=0.0)
-
