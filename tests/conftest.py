@@ -162,7 +162,7 @@ def forked_children(request, monkeypatch, fork_server):
 
     def popen(words, *, env=None, stderr=None, **options):
         system = getattr(wanted, "system", None)
-        is_own = {"ROUNDTRIP_SYSTEMS", "ROUNDTRIP_SOURCE"} & set(env)
+        is_own = {"ROUNDTRIP_SYSTEMS", "ROUNDTRIP_SOURCE"} & set(env or ())
         if system is not None and words[-1] in MODULES and not is_own and fork_server.is_like_this:
             return fork_server.child(words[-1], system, env, stderr)
         return subprocess.Popen(words, env=env, stderr=stderr, **options)
