@@ -18,7 +18,7 @@ import pandas as pd
 
 from bench import paths
 from bench.analysis import checks, earlier
-from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, Check
+from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check
 from bench.experiments import registry
 from bench.measurement import machine, runner
 from bench.plan.plan import Plan
@@ -27,6 +27,7 @@ from bench.run.frames import Run
 from bench.text import listed
 
 FILE = "docs/quiet.json"
+RATES = dict.fromkeys(("settled", "levels", "noise", "turns", "replication"), "a test: at most 5 % of runs")
 SHORT = {"starts": 6, "window_s": 0.3}
 PLANS: dict[str, dict[str, Any]] = {
     "compare": {"starts": 24},
@@ -52,16 +53,20 @@ def card(run: Run) -> list[Check]:
 
 
 def of(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Return for each check in how many runs it fired, and in how many it had something to check."""
+    """Return for each check in how many runs it fired: in quiet ones, whose check ``machine`` passed, and in others."""
     names = dict.fromkeys(name for run in found for name in run["checks"])
-    rows = []
+    rows = {}
     for name in names:
-        verdicts = [(run["notebook"], run["checks"].get(name, NOTHING)) for run in found]
-        fired = Counter(notebook for notebook, verdict in verdicts if verdict in (CAUTION, INVALID))
-        looked_at = sum(verdict != NOTHING for _, verdict in verdicts)
-        where = ", ".join(f"{notebook} {count}" for notebook, count in fired.items())
-        rows.append([f"`{name}`", looked_at, sum(fired.values()), where])
-    return pd.DataFrame(rows, columns=["check", "runs with something to check", "CAUTION", "in"]).set_index("check")
+        row = rows[f"`{name}`"] = [RATES.get(name, "compares with a bound")]
+        for is_quiet in (True, False):
+            runs = [run for run in found if (run["checks"]["machine"] == PASS) == is_quiet]
+            verdicts = [(run["notebook"], run["checks"].get(name, NOTHING)) for run in runs]
+            fired = Counter(notebook for notebook, verdict in verdicts if verdict in (CAUTION, INVALID))
+            where = ", ".join(f"{notebook} {count}" for notebook, count in fired.items())
+            looked_at = sum(verdict != NOTHING for _, verdict in verdicts)
+            row.append(f"{sum(fired.values())} of {looked_at}" + f" ({where})" * bool(fired) if looked_at else "-")
+    columns = ["false alarms by design", "CAUTION in quiet runs", "CAUTION beside other work"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("check")
 
 
 def table() -> tuple[pd.DataFrame, str]:
@@ -69,7 +74,8 @@ def table() -> tuple[pd.DataFrame, str]:
     kept = json.loads((paths.home() / FILE).read_text("utf-8"))
     runs = Counter(run["notebook"] for run in kept["runs"])
     what = listed(f"{count} of `{notebook}`" for notebook, count in runs.items())
-    return of(kept["runs"]), f"{len(kept['runs'])} runs: {what}; measured {kept['measured']} on {kept['machine']}."
+    said = f"{len(kept['runs'])} runs: {what}; quiet are those in which `machine` passed. "
+    return of(kept["runs"]), f"{said}Measured {kept['measured']} on {kept['machine']}."
 
 
 def write(found: Sequence[dict[str, Any]]) -> None:

@@ -30,7 +30,7 @@ def interference_logs(run: Run) -> dict[int, Array]:
 
 @once
 def interference(run: Run) -> dict[int, Interval]:
-    """Return for each case in slices its level there over its level alone: the Hodges-Lehmann median over the blocks."""
+    """Return for each case its level in slices over its level alone: the Hodges-Lehmann median over the blocks."""
     return {case: intervals.paired_shift(logs).exp() for case, logs in interference_logs(run).items()}
 
 

@@ -201,7 +201,7 @@ def test_cpus_of_two_speeds_are_one_machine_and_one_disturbed_block_is_no_other_
         cpus = {"client_cpus": str(index), "server_cpus": str(index)}
         return StartRecord(usual(200, 0.02, **STEADY | cpus | {"spin_ns": spin_ns}), [in_order(np.full(200, 100_000))])
 
-    assert speed.speed_range(recorded("latency", PAIR, record, starts=12)) == pytest.approx(0)
+    assert speed.speed_range(recorded("latency", PAIR, record, starts=24)) == pytest.approx(0)
     assert speed.speed_range(handmade(PAIR, [100, 50])) is None
     assert outcome(handmade(PAIR, [100, 50]), "speed").verdict == NOTHING
 
