@@ -78,7 +78,7 @@ def test_a_system_that_works_while_it_sleeps_has_starts_of_its_own(tmp_path, wit
 @pytest.mark.parametrize("notebook", ["overview", "latency", "messages", "languages", "tls", "placement"])
 def test_the_default_plans_take_turns_where_their_cases_can(notebook):
     plan = registry.plan(notebook)
-    assert plan.starts >= LEAST_BLOCKS and plan.slice_s == 0.025
+    assert plan.starts >= LEAST_BLOCKS and plan.slice_s == 0.02
     assert all(not slicing.can_take_turns(plan.cases[place]) for place in plan.apart)
     assert Plan.from_dict(plan.as_dict()) == plan
     assert not registry.plan(notebook, slice_ms=0).groups
