@@ -287,7 +287,7 @@ def test_a_stored_example_opens_the_page_and_is_replaced_by_results_of_one_run(p
 def test_a_ninth_result_is_refused(page):
     run = measured(*SOCKETS)
     page._entries, page._is_example = 4 * [showing.entry(Result(run, case)) for case in (0, 1)], False
-    page._choice.system.value = "zeromq"
+    page._choice.system.value = "sockets"
     assert "at most 8" in page._error.value
 
 

@@ -210,6 +210,7 @@ class Page:
     def _on_end(self, measurement: Measurement) -> None:
         """Add the measurement to the results, and report how it ended."""
         self._status.value = showing.status("Drawing")
+        self._error.value = showing.error(measurement.error) if measurement.error else ""
         run, self._measurement, self._axis = measurement.run, None, None
         try:
             if run:
@@ -219,7 +220,6 @@ class Page:
             self._refresh()
         finally:
             self._bar.value, self._status.value = 0, showing.status(measurement.ending)
-            self._error.value = showing.error(measurement.error) if measurement.error else ""
             self._able()
 
     def _on_save(self, _: Any) -> None:
