@@ -15,7 +15,7 @@ from bench.analysis import budget, checks, trust_card, verdicts
 from bench.analysis.comparison import Comparison
 from bench.apps import revisions
 from bench.errors import UsageError
-from bench.experiments import registry
+from bench.experiments import precision, registry
 from bench.experiments.compare import findings
 from bench.experiments.compare.text import turns
 from bench.measurement import runner
@@ -89,7 +89,9 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
         def step(case: Case) -> None:
             bar.update()
 
-        run = Run(runner.run(plan, unfinished, step))
+        run = Run(runner.run(plan, unfinished, step, width=precision.half_width))
+    if plan.until_width:
+        say(precision.reached(run, plan))
     run.folder.update(checks=[outcome.as_dict() for outcome in checks.check(run)])
     say(f"It took {time.monotonic() - began:.0f} s. Stored in {paths.shown(run.folder.path)}")
     say(f"Drawn by: python -m bench run compare -p source {run.id}")
