@@ -36,7 +36,7 @@ MOST_FAILED = 0.001  # share of a run's requests that may fail before the result
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
 COLLECTED = "collections are part of what the client's library costs, and can move the quantile: no other work did"
 ALARM = 0.05  # chance of a false alarm of the checks that are tests
-MOST_AA = 0.02  # by which a case in slices may differ from itself
+MOST_AA = 0.02  # A/A ratio of a case in slices that is accepted, less 1
 HEADLINE = 0.99  # the highest quantile that every case must have enough calls for
 
 
@@ -444,7 +444,7 @@ def starts(run: Run) -> Check:
 
 
 def noise(run: Run) -> Check:
-    """10. The A/A ratio is 1: a case differs from itself by no more than 2 %.
+    """10. The A/A ratio of each case is 1, within 2 %.
 
     Of a case and its twin, the same case under another name; without a twin, of every second round of slices and the
     rest. CAUTION where the interval over the blocks lies beyond 2 %; the chances of all cases are adjusted (false
@@ -465,7 +465,7 @@ def noise(run: Run) -> Check:
     ratio = found[worst].exp()
     finding = f"A/A ratio of {run.labels[worst]}: {ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
     finding += f", the furthest from 1 of {len(found)} cases" if len(found) > 1 else ""
-    advice = "a case differs from itself, so smaller differences mean nothing: measure it again on a quieter machine"
+    advice = "smaller differences than this A/A ratio mean nothing: measure again on a quieter machine"
     return outcome("noise", not apart, finding, advice)
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from bench.plan import slicing
 from bench.run.frames import Run, column, number_of, once
-from bench.stats import intervals
-from bench.stats.intervals import Array, Interval
+from bench.stats import Array, intervals
+from bench.stats.intervals import Interval
 
 MOST_INTERFERENCE = 0.02  # of a level, above which it is a caution
 MOST_AWAKE = 0.01  # of a CPU that the processes of a sleeping case may use
