@@ -599,7 +599,9 @@ def turns(run: Run) -> Check:
     finding = f"while they slept, the processes of a case used at most {busy.max():.2%} of a CPU"
     disturbed = turns_of.beyond(turns_of.interference_logs(run), turns_of.MOST_INTERFERENCE)
     if (worst := disturbed[0] if disturbed else turns_of.most_disturbed(run)) is not None:
-        times = f"{found[worst].middle:.3f} times the level that it has alone"
+        of = found[worst]
+        ends = f" [{of.low:.3f}, {of.high:.3f}]" if of.has_ends else ""
+        times = f"{of.middle:.3f}{ends} times the level that it has alone"
         finding += f"; in its slices {run.labels[worst]} has {times}"
     quiet = not disturbed and busy.max() <= turns_of.MOST_AWAKE
     return outcome("turns", bool(quiet), finding, "measure these cases in starts of their own: -p slice_ms 0")
