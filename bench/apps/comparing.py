@@ -12,7 +12,7 @@ from bench.analysis import budget, checks, trust_card, verdicts
 from bench.analysis.comparison import Comparison
 from bench.apps import growing, revisions
 from bench.errors import UsageError
-from bench.experiments import registry
+from bench.experiments import precision, registry
 from bench.experiments.compare import findings
 from bench.experiments.compare.text import turns
 from bench.measurement import runner
@@ -82,7 +82,7 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
     unfinished = stored.unfinished(plan) if is_resumed else None
     folder = unfinished or stored.create(plan, runner.facts(plan))
     with growing.terminal_or(say) as show, growing.followed(folder, show) as step:
-        run = Run(runner.run(plan, folder, step))
+        run = Run(runner.run(plan, folder, step, width=precision.half_width))
     run.folder.update(checks=[outcome.as_dict() for outcome in checks.check(run)])
     say(f"It took {time.monotonic() - began:.0f} s. Stored in {paths.shown(run.folder.path)}")
     say(f"Drawn by: python -m bench run compare -p source {run.id}")
