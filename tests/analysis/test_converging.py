@@ -50,7 +50,7 @@ def test_a_plan_that_stops_when_precise_shows_the_interval_of_its_next_look():
         until.step()
         fixed.step()
     (wide,), (narrow,) = until.ratios().values(), fixed.ratios().values()
-    assert wide.middle == narrow.middle and wide.low < narrow.low and wide.high > narrow.high
+    assert wide.middle == narrow.middle and wide.low <= narrow.low and wide.high >= narrow.high
     assert wide.confidence >= looks.confidences(40)[looks.looks(40).index(27)] > narrow.confidence
 
 

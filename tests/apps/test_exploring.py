@@ -251,6 +251,9 @@ def page(monkeypatch):
     made = Page("measure", NOTHING | {"starts": 2, "window_s": 0.05})
     yield made
     made.stop()
+    for thread in threading.enumerate():
+        if thread.name in ("drawing", "systems"):
+            thread.join(30)
 
 
 def run_to_the_end(page):
