@@ -1,5 +1,6 @@
 """What a run in slices shows while it is measured: medians and ratios that become more exact with each block."""
 
+import bisect
 import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from bench.plan import slicing
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
 from bench.run.slices import Levels, levels
-from bench.stats import Array, intervals
+from bench.stats import Array, intervals, looks
 from bench.stats.intervals import Interval
 
 
@@ -74,7 +75,17 @@ class Converging:
 
     def ratios(self) -> dict[tuple[int, int], Interval]:
         """Return the ratio of the p50 RTT of each pair (base, other) that took turns: other over base."""
-        return {pair: intervals.paired_shift(np.array(logs)).exp() for pair, logs in self._logs.items()}
+        return {
+            pair: intervals.paired_shift(np.array(logs), self._confidence).exp() for pair, logs in self._logs.items()
+        }
+
+    @property
+    def _confidence(self) -> float:
+        """The confidence of each interval: of a plan that stops when it is precise, that of the look that is next."""
+        if not self.plan.until_width:
+            return intervals.CONFIDENCE
+        next_look = bisect.bisect_left(looks.looks(self.plan.starts)[:-1], self.blocks)
+        return looks.confidences(self.plan.starts)[next_look]
 
 
 def of_medians(medians: Array) -> Interval:

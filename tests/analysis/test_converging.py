@@ -1,6 +1,7 @@
 """What a run in slices shows while it is measured: the same ratios as the whole run, and narrower with each block."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from handmade import in_turns
 from bench.analysis.comparison import effect
 from bench.analysis.converging import Converging, of_medians
 from bench.run.frames import column
+from bench.stats import looks
 
 LEVELS = [20.0, 30.0]
 
@@ -38,6 +40,18 @@ def test_there_is_a_ratio_from_the_first_block_and_an_interval_from_the_sixth():
     assert [growing(run, blocks).ratios().popitem()[1].has_ends for blocks in (5, 6)] == [False, True]
     nothing = Converging(run.plan, run.folder)
     assert nothing.ratios() == {} and not len(nothing.medians_us(0)) and nothing.blocks == 0
+
+
+def test_a_plan_that_stops_when_precise_shows_the_interval_of_its_next_look():
+    run = in_turns([20.0, 30.0], drift=0.01, blocks=20, rounds=2, calls=40)
+    until = Converging(replace(run.plan, until_width=0.02, starts=40), run.folder)
+    fixed = Converging(run.plan, run.folder)
+    for _ in range(40):
+        until.step()
+        fixed.step()
+    (wide,), (narrow,) = until.ratios().values(), fixed.ratios().values()
+    assert wide.middle == narrow.middle and wide.low <= narrow.low and wide.high >= narrow.high
+    assert wide.confidence >= looks.confidences(40)[looks.looks(40).index(27)] > narrow.confidence
 
 
 def test_the_interval_of_a_median_becomes_narrower_with_its_starts():

@@ -31,7 +31,7 @@ from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 
-NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1, "slice_ms": 25}
+NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
 
 
 def plan(*cases, starts=2, window_s=0.05):
@@ -251,6 +251,9 @@ def page(monkeypatch):
     made = Page("measure", NOTHING | {"starts": 2, "window_s": 0.05})
     yield made
     made.stop()
+    for thread in threading.enumerate():
+        if thread.name in ("drawing", "systems"):
+            thread.join(30)
 
 
 def run_to_the_end(page):
@@ -282,6 +285,19 @@ def test_a_stored_example_opens_the_page_and_is_replaced_by_results_of_one_run(p
     assert len(names(page)) == 2 and len({entry.result.run.id for entry in page._entries}) == 2
     page._forget.click()
     assert page._entries == [] and page._save.disabled and len(stored.all_runs()) == 3
+
+
+def test_a_measurement_can_be_left_to_end_when_its_ratios_are_precise(page):
+    page._amount = NOTHING
+    page._choice.system.value = "sockets"
+    page._until.value = "2%"
+    assert page._plan().until_width == 0  # of one case there is no ratio
+    page._entries, page._is_example = [showing.entry(Result(measured({"system": "zeromq"}), 0))], False
+    assert (page._plan().until_width, len(page._plan().cases)) == (0.02, 2)
+    page._on_choice()
+    assert "until_width 2%" not in page._commands.value  # of the one result that there is
+    page._until.value = None
+    assert page._plan().until_width == 0
 
 
 def test_a_ninth_result_is_refused(page):

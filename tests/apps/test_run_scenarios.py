@@ -84,7 +84,7 @@ def test_all_scenarios_are_listed_with_what_they_show():
 
 def test_parameters_on_the_command_line_override_the_scenarios(executed, monkeypatch):
     happened = []
-    monkeypatch.setattr(unattended, "_execute_one", lambda subject: happened.append(subject) or subject.notebook)
+    monkeypatch.setattr(unattended, "_execute_one", lambda subject, show: happened.append(subject) or subject.notebook)
     executed("latency.quick-lecture", starts="3")
     assert [one.parameters for one in happened] == [{"transport": "ipc", "starts": "3"}]
     with pytest.raises(UsageError, match=r"latency\.ipynb.*'window'.*window_s\?"):

@@ -12,7 +12,7 @@ from bench.message_types import BYTES
 from bench.plan import placement
 from bench.plan.case import Case
 
-USUAL = {"profile": "class", "starts": None, "window_s": None, "seed": 1, "slice_ms": 25}  # as all notebooks have it
+USUAL = {"profile": "class", "starts": None, "window_s": None, "seed": 1}  # as all notebooks have it
 
 Spelled = dict[str, Any]
 

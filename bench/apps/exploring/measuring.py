@@ -11,6 +11,7 @@ import numpy as np
 from bench import paths, systems
 from bench.analysis.converging import Converging
 from bench.errors import BenchError
+from bench.experiments import precision
 from bench.experiments.explore.findings import time_of
 from bench.installation import environments
 from bench.measurement import runner
@@ -78,7 +79,8 @@ class Measurement:
     def state(self) -> str:
         """How far it is, and how long the rest takes at most."""
         left_s = (time.monotonic() - self._began) / max(1, self.blocks) * (self.plan.starts - self.blocks)
-        return f"Block {self.blocks} of {self.plan.starts}; {left_s:.0f} s left. Stop keeps what is measured."
+        left = f"{'at most ' * bool(self.plan.until_width)}{left_s:.0f} s left"
+        return f"Block {self.blocks} of {self.plan.starts}; {left}. Stop keeps what is measured."
 
     @property
     def ending(self) -> str:
@@ -86,8 +88,9 @@ class Measurement:
         if self.run is None:
             return "Stopped before the first block was complete" if self.is_stopped else ""
         how = "Stopped" if self.is_stopped else "Failed" if self.error else "Done"
-        blocks = counted(self.plan.starts, "block")
-        return f"{how}: {self.blocks} of {blocks} are in {paths.shown(self.run.folder.path)}"
+        blocks, where = counted(self.plan.starts, "block"), paths.shown(self.run.folder.path)
+        reached = f". {precision.reached(self.run, self.plan)}" if self.plan.until_width and how == "Done" else ""
+        return f"{how}: {self.blocks} of {blocks} are in {where}{reached}"
 
     def medians_us(self, case: int) -> Array:
         """Return the median of each start so far, in us: of the RTT, or of the response time under an open loop."""
@@ -121,7 +124,7 @@ class Measurement:
             environments.ensure(name, self._prepared)
         self._folder = stored.create(self.plan, runner.facts(self.plan))
         self._converging, self._began = Converging(self.plan, self._folder), time.monotonic()
-        runner.run(self.plan, self._folder, progress=self._step)
+        runner.run(self.plan, self._folder, progress=self._step, width=precision.half_width)
 
     def _prepared(self, text: str) -> None:
         self._say(text)

@@ -21,6 +21,7 @@ def page(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> "P
     parameters = {**(namespace or {}), **parameters}
     amount = {name: parameters.get(name, usual) for name, usual in USUAL.items()}
     amount = {name: literal(value) for name, value in amount.items()}
+    amount |= {name: parameters[name] for name in ("slice_ms",) if name in parameters}
     return Page(parameters.get("source", "measure"), amount)
 
 
