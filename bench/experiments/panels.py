@@ -113,7 +113,12 @@ def _windows(run: Run) -> str:
         return f"{_starts(run.cases)} starts of each case, {run.plan.windows}"
     blocks = run.ledger.loc[run.stored_slices["start"].unique(), "block"].nunique()
     alone = [run.labels[case] for case in run.plan.windows_apart if case in run.numbers]
-    rest = f"; {listed(alone)}: {run.plan.windows}" if alone else ""
+    windows = run.plan.windows
+    if alone and "collected" in run.manifest:  # the plan is that of the cases that took turns
+        lengths_s = run.ledger.loc[run.ledger["case"].isin(run.plan.windows_apart), "window_s"]
+        windows = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (lengths_s.min(), lengths_s.max())))
+        windows = f"windows of {windows} s"
+    rest = f"; {listed(alone)}: {windows}" if alone else ""
     each = "each case" if {case.load for case in run.plan.cases} == {"closed"} else "each case of calls"
     return f"{counted(blocks, 'block')} of {run.plan.slices} of {each}{rest}"
 

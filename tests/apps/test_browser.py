@@ -351,10 +351,10 @@ def test_the_page_is_served_to_a_class_by_voila_without_a_network(page, own_runs
         page.on("request", lambda request: asked.append(request.url))
         page.goto(address)
         ready(page)
-        measure(page, "sockets")
+        measure(page, "sockets", until="12 of 12 blocks.*-explore-")
         assert page.locator(".rt-error").all_inner_texts() == [] and errors(page) == []
         outside = [url for url in asked if not re.match(rf"{origin}|ws:|data:|blob:", url)]
         assert outside == []
     finally:
         ended(server)
-    assert len(Run(stored.find("latest")).ledger) == 6
+    assert len(Run(stored.find("latest")).ledger) == 12

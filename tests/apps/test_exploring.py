@@ -241,6 +241,7 @@ def test_sentences_decide_by_the_interval_of_the_ratio():
     assert "1.01 times" in unpaired and "not distinguishable" in unpaired
     paired = sentences([quick, near], {("quick", "near"): Interval(1.01, 1.005, 1.015, 0.95)})
     assert "1.01 times" in paired and "1.00 to 1.01" in paired and "not distinguishable" not in paired
+    assert "near**: 10.1 µs" in (apart := sentences([quick, near], {})) and "no ratio" in apart and "times" not in apart
     assert sentences([]) == ""
 
 
@@ -283,6 +284,7 @@ def test_a_stored_example_opens_the_page_and_is_replaced_by_results_of_one_run(p
     page._choice.load.value = "open"  # it takes no turns, and what does is not measured again
     run_to_the_end(page)
     assert len(names(page)) == 2 and len({entry.result.run.id for entry in page._entries}) == 2
+    assert page._commands.value.count("papermill explore.ipynb") == 4  # two, each with its button
     page._forget.click()
     assert page._entries == [] and page._save.disabled and len(stored.all_runs()) == 3
 
@@ -296,7 +298,7 @@ def test_a_measurement_can_be_left_to_end_when_its_ratios_are_precise(page):
     assert (page._plan().until_width, len(page._plan().cases)) == (0.02, 2)
     page._on_choice()
     assert "until_width 2%" not in page._commands.value  # of the one result that there is
-    page._until.value = None
+    page._until.value = ""
     assert page._plan().until_width == 0
 
 

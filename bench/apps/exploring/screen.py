@@ -32,7 +32,7 @@ from bench.validation.profiles import takes_turns
 
 IN_STARTS = {"starts": 12, "window_s": 0.5}  # of what takes no turns: its first result is wanted soon, more follow
 UNTIL = "until_width"  # the parameter that ends a measurement when it is precise
-WIDTHS = [("all blocks are measured", None), ("within ±5 %", "5%"), ("within ±2 %", "2%"), ("within ±1 %", "1%")]
+WIDTHS = [("all blocks", ""), ("within ±5 %", "5%"), ("within ±2 %", "2%"), ("within ±1 %", "1%")]
 
 
 class Page:
@@ -73,7 +73,7 @@ class Page:
         """Make everything that the page consists of."""
         self._choice = Choice(self._on_choice)
         self._until = widgets.Dropdown(
-            options=WIDTHS, description="until", style=inputs.WIDE, layout=inputs.layout(), value=None
+            options=WIDTHS, description="until", style=inputs.WIDE, layout=inputs.layout(), value=""
         )
         self._until.layout.display = None if UNTIL in registry.plan_parameters("explore") else "none"
         self._run = self._button("Run", self._on_run, "primary")
@@ -288,17 +288,19 @@ class Page:
 
     def _show_commands(self) -> None:
         """Show the command that measures the results in a shell, or without any the choice."""
-        line = ""
+        lines = []
         with contextlib.suppress(BenchError):  # of a choice that cannot be measured there is no command
             self._plan()
             kept = [] if self._is_example else [entry.result.of for entry in self._entries]
             if self._measurement:
                 kept = list(self._measurement.plan.cases)
-            spelled = list(map(command.spelled, kept)) or [self._choice.spelled()]
+            alike = [[case for case in kept if takes_turns(case) == turn] for turn in (True, False)]
             what = "these results" if kept else "the choice above"
-            measuring = command.measuring(spelled, command.unusual(self._given(spelled)))
-            line = showing.command(f"In a shell, in <code>notebooks/</code>, {what}:", measuring)
-        self._commands.value = line
+            for group in [list(map(command.spelled, cases)) for cases in alike if cases] or [[self._choice.spelled()]]:
+                measuring = command.measuring(group, command.unusual(self._given(group)))
+                lines.append(showing.command(f"In a shell, in <code>notebooks/</code>, {what}:", measuring))
+                what = "and those that take no turns"
+        self._commands.value = "".join(lines)
 
     def _able(self) -> None:
         """Enable the buttons that can be used now."""

@@ -55,7 +55,7 @@ STYLE = (
   overflow-wrap: anywhere; white-space: pre-wrap}
 .rt-command button {flex: none; cursor: pointer; padding: 3px 10px}
 .rt-card, .rt-numbers {overflow-x: auto; contain: inline-size}
-.rt-numbers p {line-height: 1.4}
+.rt-numbers p {line-height: 1.4; padding-right: 12px}
 .rt-card table, .rt-numbers table {border-collapse: collapse; font-size: 13px}
 .rt-card td, .rt-card th, .rt-numbers td, .rt-numbers th {text-align: left; padding: 2px 10px; line-height: 1.3;
   border-bottom: 1px solid #ddd; vertical-align: top}

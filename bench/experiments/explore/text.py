@@ -14,6 +14,8 @@ from bench.stats import intervals
 from bench.stats.intervals import Interval
 from bench.text import quantity
 
+NO_RATIO = "measured apart, or another time: no ratio"
+
 
 def conclusion(run: Run) -> str:
     """Return the shortest median and the ratio of every other case to it; a warning where cases did not take turns."""
@@ -36,7 +38,8 @@ def paired(run: Run) -> dict[tuple[str, str], Interval]:
 def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | None = None) -> str:
     """Return the shortest median, and of every other its ratio to it with the 95 % interval.
 
-    known: ratios paired by block; for pairs that it lacks, starts are compared without pairing (Mann-Whitney).
+    known: ratios paired by block; pairs that it lacks have no ratio. Without any of them starts are compared without
+    pairing (Mann-Whitney).
     """
     over = [f"**{row.name}** is overloaded at its rate: no time is reported." for row in shown if row.over]
     medians = [(row, stats.across_starts(row.medians)) for row in shown if not row.over]
@@ -47,8 +50,8 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
     said = [f"{'The' if len(medians) == 1 else 'The shortest'} median is that of **{first.name}**: "
             f"{ranged(shortest)}."]  # fmt: skip
     for row, spread in medians[1:]:
-        interval = (known or {}).get((first.name, row.name)) or unpaired(first, row)
-        said.append(f"**{row.name}**: {ranged(spread)}, {_ratio(interval)}.")
+        interval = unpaired(first, row) if known is None else known.get((first.name, row.name))
+        said.append(f"**{row.name}**: {ranged(spread)}, {_ratio(interval) if interval else NO_RATIO}.")
     return " ".join([*said, *over])
 
 
