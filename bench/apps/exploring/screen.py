@@ -190,7 +190,7 @@ class Page:
         self._status.value = showing.status(text)
 
     def _on_block(self, measurement: Measurement) -> None:
-        """Show what is measured so far: as HTML, which is drawn in a thousandth of the time of a picture."""
+        """Show what is measured so far: as HTML, which takes far less time than a picture."""
         plan = measurement.plan
         kept = [replace(row, ratio=None, is_base=False) for row in showing.shown(self._kept)]
         ratios, blocks = measurement.ratios(), measurement.blocks
