@@ -182,7 +182,7 @@ def ratios(run: Run, base: int, other: int, name: str) -> "pd.Series[float]":
         return of_turns.groupby(level="block").median()
     pairs = itertools.product(*run.sides(base, other))
     logs = [_logs_of_ratio(values(run, one, name), values(run, another, name)) for one, another in pairs]
-    return pd.concat(logs).groupby(level=0).mean()
+    return pd.concat(logs).groupby(level=0).mean() if logs else pd.Series(dtype=float)
 
 
 def _itself(run: Run, cases: tuple[int, int], name: str) -> tuple[float, float]:

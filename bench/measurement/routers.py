@@ -115,7 +115,8 @@ class Routers:
         if case.fresh_router:
             self._end(key)
         if key not in self._routers:
-            offered = any(name in case.options for name in credentials.OPTIONS)
+            known = case.options if case.source else systems.load(case.system).Options.__dataclass_fields__
+            offered = any(name in known for name in credentials.OPTIONS)
             texts = self._made(host) if (key[-1] if is_one else offered) else {}  # for this case, or a later one
             self._routers[key] = start(case, bound(host), texts, host)
         return self._routers[key]

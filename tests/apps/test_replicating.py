@@ -1,6 +1,7 @@
 """The commands that replicate a plan and renew reference runs: what is measured, kept, refused and printed."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from handmade import FACTS, PAIR, handmade, in_turns
@@ -38,7 +39,7 @@ def test_occasions_that_are_here_count_and_a_second_call_continues(monkeypatch, 
     assert measured == [("latency", True, {"window_s": "0.01"})] and first.returncode == 0
     assert "Already here: 1 occasion of this plan; wanted: 2" in first.stdout and "hours apart" in first.stdout
     assert "A prediction needs at least 3 occasions" in first.stdout
-    monkeypatch.setattr(replicating.time, "sleep", lambda seconds: measured.append(seconds))
+    monkeypatch.setattr(replicating, "time", SimpleNamespace(sleep=measured.append))
     last = command("replicate", "latency", "--times", "3", "--apart", "1h", "-p", "window_s", "0.01")
     assert 3500 < measured[1] <= 3600 and len(measured) == 3  # after a wait
     assert "sockets ipc same" in last.stdout and "2.0001 [" in last.stdout

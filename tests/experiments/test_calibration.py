@@ -23,7 +23,7 @@ LAW = {"law": "exponential", "mean_us": 1000}
 def test_the_certificate_passes():
     lines = list(certificate.certificate(40))
     assert [str(line) for line in lines if not line.passed] == []
-    assert len(lines) == 20 and len({line.tried for line in lines}) == 20
+    assert len({line.tried for line in lines}) == len(lines)
 
 
 BROKEN = {
@@ -57,7 +57,7 @@ def test_a_broken_instrument_gets_no_certificate(name, monkeypatch):
 @pytest.mark.slow
 def test_broken_verdicts_get_no_certificate(monkeypatch):
     monkeypatch.setattr(
-        intervals, "paired_shift", lambda d: intervals.Interval(float(np.median(d)), d.min(), d.min() + 1e-9, 0.95)
+        intervals, "paired_shift", lambda d, confidence=0.95: intervals.Interval(float(np.median(d)), d.min(), d.min() + 1e-9, confidence)
     )
     monkeypatch.setattr(stats, "across_starts", lambda values: stats.Spread(*(values or [0.0])[:1] * 3))
     failed = {line.tried for line in certificate.verdicts(10) if not line.passed}
