@@ -14,6 +14,7 @@ from hostile_runs import HALVES, HOSTILE, hostile
 from nbconvert import HTMLExporter
 from papermilling import papermill_here
 
+from bench.apps.exploring import command, showing
 from bench.apps.exploring.screen import Page
 from bench.apps.teaching import slides
 from bench.process.pipes import python
@@ -109,7 +110,9 @@ def test_the_page_that_voila_serves(text, monkeypatch):
     page = Page(run.id, NOTHING)
     page.trust()
     page.numbers()
+    cases = [command.spelled(case) for case in run.plan.cases]  # the page shows no command where options are unknown
     shown = "".join(strings(page._box)) + "".join(strings(page._trust)) + page._numbers.value
+    shown += showing.command("In a shell:", command.measuring(cases, {}))
     assert "alert" in shown or "evil" in shown
     assert live(shown) == []
     assert live(json.dumps([one.tooltip for one in _all(page._box) if getattr(one, "tooltip", None)])) == []
