@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 TRIES = 3
 WINDOWS_S = {  # in the order in which they are measured; None: the notebook's own. Short ones keep each below 2 MB
     "overview": None,
-    "explore": 0.25,
+    "explore": None,
     "latency": None,
     **dict.fromkeys(("throughput", "clients", "wamp", "noise"), 0.25),
     **dict.fromkeys(("placement", "compare", "messages", "streaming", "tls"), None),
