@@ -33,7 +33,11 @@ WINDOWS_S = {  # in the order in which they are measured; None: the notebook's o
     "origins": 0.5,
     **dict.fromkeys(("marginal", "fanin", "languages", "network"), None),
 }
-MORE: dict[str, dict[str, Any]] = {"overview": {"two_clients": True}}
+MORE: dict[str, dict[str, Any]] = {  # of runs in slices so many blocks as fit into that size
+    "overview": {"two_clients": True},
+    **dict.fromkeys(("explore", "latency", "placement"), {"starts": 12}),
+    "compare": {"starts": 40},
+}
 
 
 @dataclass(frozen=True)
