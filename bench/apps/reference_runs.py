@@ -35,7 +35,7 @@ WINDOWS_S = {  # in the order in which they are measured; None: the notebook's o
 }
 MORE: dict[str, dict[str, Any]] = {  # of runs in slices so many blocks as fit into that size
     "overview": {"two_clients": True},
-    **dict.fromkeys(("explore", "latency", "placement"), {"starts": 12}),
+    **{name: {"starts": 12} for name in ("explore", "latency", "placement")},
     "compare": {"starts": 40},
 }
 
