@@ -102,7 +102,7 @@ def _wait(last: Folder, apart_s: float, say: Say) -> None:
 
 def file_of(name: str, notebook: str) -> Path:
     """Return the file of occasions that a name means: a path, or ``reference``, the one that comes with the project."""
-    return paths.reference() / "replicated" / f"{notebook}.json" if name == REFERENCE else Path(name)
+    return paths.reference().parent / "replicated" / f"{notebook}.json" if name == REFERENCE else Path(name)
 
 
 def load(file: Path) -> Replicated:

@@ -53,7 +53,7 @@ def test_the_score_is_what_the_sentences_say(question):
 
 
 SAID = {  # the value and the two ends of a score in a sentence of the same run
-    "latency q1": r"\*\*zeromq ipc\*\* [^.]*{} µs [^.]*{} µs to {} µs",
+    "latency q1": r"\*\*zeromq ipc\*\* [^.]*{}(?:\.0)? µs [^.]*{}(?:\.0)? µs to {}(?:\.0)? µs",
     "messages q2": r"{} times \([^)]*{} to {}\)",
     "network q1": r"{} times \([^)]*{} to {}\)",
 }
