@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from lint.tree import Finding, Tree, line_of
 
 OF_A_MACHINE = re.compile(r"pypi[.]org|pythonhosted[.]org|conda[.]anaconda[.]org|/root[/]|/home[/]")
-GENERATED = re.compile(r"figures/(?!README\.md$)|data/(?!README\.md$|reference/)|notebooks/out|.*/__pycache__/")
+GENERATED = re.compile(
+    r"figures/(?!README\.md$)|data/(?!README\.md$|reference/|replicated/)|notebooks/out|.*/__pycache__/"
+)
 
 
 def check(tree: Tree) -> Iterator[Finding]:
