@@ -1,6 +1,5 @@
 """What a system's file declares: the values of its options, its largest payload, its programs, and their versions."""
 
-import shutil
 import sys
 import textwrap
 
@@ -154,8 +153,8 @@ def test_a_router_is_needed_always_or_where_an_option_says_so(declaring):
 
 @pytest.mark.parametrize("notebook", [file.stem for file in sorted((ROOT / "notebooks").glob("[a-z]*.ipynb"))])
 def test_a_notebook_that_cannot_measure_here_says_why_or_nothing(notebook):
-    if notebook == "languages" and not shutil.which("g++"):
-        pytest.skip("its servers are compiled: apt-get install g++")
+    if notebook == "languages" and (reason := cases.why_absent("sockets_c")):  # its servers are compiled
+        pytest.skip(reason)
     if (ROOT / "bench" / "experiments" / notebook).is_dir():
         expected = namespaces.why_not() if notebook == "network" else None  # needs root
         assert registry.why_not(notebook, system="all", transport="all") == expected
