@@ -1,13 +1,15 @@
 """Runs of one plan on several occasions: the ratios of each, what a new occasion will measure, and tiers.
 
-An interval from one occasion covers that occasion. Between occasions the machine, its other load and the layout of
-memory differ; the prediction interval covers what another occasion will measure.
+An interval from one occasion covers that occasion. Between occasions the machine's state, its other load and the
+layout of memory differ; the prediction interval covers what another occasion on the same machine will measure. Between
+machines ratios differ by more than that, so each machine is predicted by its own occasions, and systems are ordered
+only where all machines order them alike.
 """
 
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar
@@ -210,11 +212,15 @@ def key(*parts: object) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One headline ratio in all occasions that have it, in their order; None where one lacks it."""
+    """One headline ratio in all occasions that have it, in their order; None where one lacks it.
+
+    machines: the machine_id of each occasion.
+    """
 
     measured: Measured
     quantity: str
     estimates: tuple[Estimate | None, ...]
+    machines: tuple[str, ...]
 
     @property
     def system(self) -> str:
@@ -228,18 +234,43 @@ class Row:
         return case["transport"], case.get("placement", "same"), case.get("clients", 1)
 
     @cached_property
+    def predictions(self) -> tuple[Prediction, ...]:
+        """What a new occasion will measure, on each machine: those with enough occasions, all if none has them."""
+        return _by_machine([(of.ln, of.error) if of else None for of in self.estimates], self.machines)
+
+    @cached_property
     def prediction(self) -> Prediction:
-        """What a new occasion will measure."""
-        return _predicted([(of.ln, of.error) for of in self.estimates if of])
+        """What a new occasion will measure on one of the machines: the outermost ends."""
+        return _outermost(self.predictions)
 
     def order(self, other: "Row") -> Prediction:
-        """Return what a new occasion will measure of ln(other / this), from the occasions that have both."""
-        both = [(a, b) for a, b in zip(self.estimates, other.estimates, strict=True) if a and b]
-        return _predicted([(b.ln - a.ln, math.hypot(a.error, b.error)) for a, b in both])
+        """Return what a new occasion will measure of ln(other / this) on one of the machines that have both."""
+        both = [
+            (b.ln - a.ln, math.hypot(a.error, b.error)) if a and b else None
+            for a, b in zip(self.estimates, other.estimates, strict=True)
+        ]
+        return _outermost(_by_machine(both, self.machines))
 
 
-def _predicted(effects: Sequence[tuple[float, float]]) -> Prediction:
-    return predict([effect for effect, _ in effects], [error for _, error in effects])
+def _by_machine(effects: Sequence[tuple[float, float] | None], machines: Sequence[str]) -> tuple[Prediction, ...]:
+    """Return the prediction of each machine from its occasions; those without ends only if no machine has enough."""
+    of_each: dict[str, list[tuple[float, float]]] = {}
+    for effect, machine in zip(effects, machines, strict=True):
+        if effect:
+            of_each.setdefault(machine, []).append(effect)
+    found = [predict(*zip(*known, strict=True)) for known in of_each.values()]
+    return tuple(of for of in found if of.has_ends) or tuple(found)
+
+
+def _outermost(predictions: Sequence[Prediction]) -> Prediction:
+    """Return one prediction for all machines: the mean of their estimates, and the outermost ends."""
+    return Prediction(
+        k=sum(of.k for of in predictions),
+        middle=sum(of.middle for of in predictions) / len(predictions) if predictions else math.nan,
+        low=min((of.low for of in predictions), default=math.nan),
+        high=max((of.high for of in predictions), default=math.nan),
+        tau=max((of.tau for of in predictions), default=math.nan),
+    )
 
 
 def rows(occasions: Sequence[Occasion]) -> list[Row]:
@@ -252,8 +283,9 @@ def rows(occasions: Sequence[Occasion]) -> list[Row]:
                 same = key(measured.case, measured.over, quantity)
                 cases.setdefault(same, (measured, quantity))
                 found.setdefault(same, {}).setdefault(place, estimate)  # of a case that is there twice the first
+    machines = tuple(occasion.machine.machine_id for occasion in occasions)
     return [
-        Row(measured, quantity, tuple(found[same].get(place) for place in range(len(occasions))))
+        Row(measured, quantity, tuple(found[same].get(place) for place in range(len(occasions))), machines)
         for same, (measured, quantity) in cases.items()
     ]
 
@@ -281,8 +313,8 @@ def in_tiers(found: Iterable[Row], transport: str, placement: str) -> list[list[
     """Return the RTT ratios of one client over a transport under a placement, in tiers, the shortest RTT first.
 
     Raw sockets, by which they are divided, are among them. Two systems are ordered where the prediction interval of the
-    ratio of their RTTs excludes 1: a new occasion will measure them in this order. Without three occasions nothing is
-    ordered.
+    ratio of their RTTs excludes 1 on each machine, on the same side: a new occasion will measure them in this order.
+    Without three occasions on one machine nothing is ordered.
     """
     alike = [row for row in found if (*row.place, row.quantity) == (transport, placement, 1, RTT_RATIO)]
     ordered = sorted([*map(_itself, alike[:1]), *alike], key=lambda row: row.prediction.middle)
@@ -301,7 +333,7 @@ def _itself(row: Row) -> Row:
     """Return the ratio of a row's baseline to itself."""
     transport, placement, _ = row.place
     case = {"system": BASELINE, "transport": transport, "placement": placement}
-    return Row(Measured(case), row.quantity, (Estimate(0.0, 0.0, 0),) * len(row.estimates))
+    return Row(Measured(case), row.quantity, (Estimate(0.0, 0.0, 0),) * len(row.estimates), row.machines)
 
 
 def places(found: Iterable[Row]) -> list[tuple[str, str]]:
@@ -333,7 +365,7 @@ def table(occasions: Sequence[Occasion]) -> pd.DataFrame:
             for number, estimate in enumerate(row.estimates, 1)
         }
         case = {"case": row.measured.words, "over": row.measured.over, "quantity": row.quantity}
-        shown.append(case | of_each | {"new occasion [95 %]": ratio_text(row.prediction)})
+        shown.append(case | of_each | {"new occasion [95 %]": ratio_text(*row.predictions)})
     return pd.DataFrame(shown).set_index("case") if shown else pd.DataFrame()
 
 
@@ -358,8 +390,14 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
             "On each machine they are within one hour: a prediction holds for that hour, not for another day. Measure "
             "hours apart (--apart 3h)."
         )
-    if len(machines) == 1:
-        found.append("Another machine can lie outside the intervals.")
+    few = [
+        machine for machine in machines if sum(of.machine.machine_id == machine for of in occasions) < LEAST_OCCASIONS
+    ]
+    if few and len(few) < len(machines):
+        found.append(f"A machine with fewer than {LEAST_OCCASIONS} occasions predicts nothing here.")
+    found.append("Another machine can lie outside the intervals.")
+    if found_elsewhere := elsewhere_text(occasions):
+        found.append(found_elsewhere)
     return found
 
 
@@ -371,10 +409,23 @@ def _are_close(occasions: Sequence[Occasion], machine: str) -> bool:
 
 @dataclass(frozen=True)
 class Against:
-    """How a new occasion's ratios lie in the prediction intervals of earlier ones."""
+    """How a new occasion agrees with earlier ones.
 
+    pairs: how many pairs of systems with one client over one baseline the earlier ones order. reversed: those that the
+    new one has in the other order. inside: how many ratios lie in their prediction intervals. outside:
+    the others. is_here: the earlier ones have occasions of the new one's machine, which alone then count.
+    """
+
+    pairs: int
+    reversed: list[tuple[Row, Row]]
     inside: int
     outside: list[tuple[Row, Estimate]]
+    is_here: bool
+
+    @property
+    def order_share(self) -> float:
+        """The share of the ordered pairs that keep their order; NaN of none."""
+        return 1 - len(self.reversed) / self.pairs if self.pairs else math.nan
 
     @property
     def share(self) -> float:
@@ -383,37 +434,96 @@ class Against:
         return self.inside / count if count else math.nan
 
 
-HOLDS = 0.9  # of the ratios inside their intervals, at least
+HOLDS = 0.9  # of what was published, at least
 
 
 def against(published: Sequence[Occasion], new: Occasion) -> Against:
-    """Return how many of the ratios that both have lie inside the prediction intervals of the published ones."""
+    """Return which published orders and ratios a new occasion repeats: those of its own machine, if there are any."""
+    here = [of for of in published if of.machine.machine_id == new.machine.machine_id]
+    found = rows([new, *(here if len(here) >= LEAST_OCCASIONS else published)])
+    both = [(replace(row, estimates=(None, *row.estimates[1:])), row.estimates[0]) for row in found]
+    common = [(row, measured) for row, measured in both if measured and any(row.estimates)]
     inside, outside = 0, []
-    for row in rows([new, *published]):
-        (measured, *earlier), known = row.estimates, Row(row.measured, row.quantity, row.estimates[1:])
-        if measured and any(earlier) and known.prediction.has_ends:
-            if known.prediction.low <= measured.ln <= known.prediction.high:
-                inside += 1
-            else:
-                outside.append((known, measured))
-    return Against(inside, outside)
+    for row, measured in common:
+        if row.prediction.has_ends and row.prediction.low <= measured.ln <= row.prediction.high:
+            inside += 1
+        elif row.prediction.has_ends:
+            outside.append((row, measured))
+    pairs, changed = 0, []
+    for (first, one), (second, two) in itertools.combinations(common, 2):
+        order = first.order(second)
+        if _are_alike(first, second) and (order.low > 0 or order.high < 0):
+            pairs += 1
+            if (two.ln > one.ln) != (order.low > 0):
+                changed.append((first, second) if order.low > 0 else (second, first))
+    return Against(pairs, changed, inside, outside, len(here) >= LEAST_OCCASIONS)
+
+
+def _are_alike(first: Row, second: Row) -> bool:
+    """Return whether two ratios are of one client's RTTs over one baseline, so that their order means something."""
+    of_each = [(row.quantity, row.place, row.measured.over) for row in (first, second)]
+    return of_each[0] == of_each[1] and first.quantity == RTT_RATIO
 
 
 def against_text(found: Against, new: Occasion) -> str:
-    """Return the share of ratios inside their intervals, the verdict, and the ratios outside."""
+    """Return how many orders and ratios hold, and those that do not."""
     if math.isnan(found.share):
         return f"{new.run}: no ratio in common that has a prediction interval"
+    lines = [f"{new.run}, compared with occasions of {'this machine' if found.is_here else 'other machines'}:"]
+    if found.pairs:
+        lines.append(
+            _share_text(found.pairs - len(found.reversed), found.pairs, "ordered pairs of systems", "keep their order")
+        )
+        lines += [
+            f"  reversed: {first.measured.words} was published as faster than {second.measured.words}"
+            for first, second in found.reversed
+        ]
     count = found.inside + len(found.outside)
-    holds = "hold" if found.share >= HOLDS else "do not hold"
-    head = (
-        f"{new.run}: {found.inside} of {count} ratios ({found.share:.0%}) lie inside the published prediction "
-        f"intervals: the published ratios {holds} here (wanted: {HOLDS:.0%})"
+    lines.append(_share_text(found.inside, count, "ratios", "lie inside their prediction intervals"))
+    lines += [
+        f"  outside: {row.measured.words} over {row.measured.over}, {row.quantity}: "
+        f"{times(measured.ln):.3g} here, published {ratio_text(*row.predictions)}"
+        for row, measured in found.outside
+    ]
+    return "\n".join(lines)
+
+
+def elsewhere(occasions: Sequence[Occasion]) -> Against | None:
+    """Return how the occasions of each machine agree with what those of the other machines predict; None of one."""
+    of_each: dict[str, list[Occasion]] = {}
+    for of in occasions:
+        of_each.setdefault(of.machine.machine_id, []).append(of)
+    found = [
+        against([other for machine, many in of_each.items() if machine != here for other in many], new)
+        for here, own in of_each.items()
+        for new in own
+    ]
+    found = [of for of in found if of.inside or of.outside]
+    if len(of_each) < 2 or not found:
+        return None
+    return Against(
+        pairs=sum(of.pairs for of in found),
+        reversed=[pair for of in found for pair in of.reversed],
+        inside=sum(of.inside for of in found),
+        outside=[row for of in found for row in of.outside],
+        is_here=False,
     )
-    return "\n".join([
-        head,
-        *(
-            f"  outside: {row.measured.words} over {row.measured.over}, {row.quantity}: "
-            f"{times(measured.ln):.3g} here, published {ratio_text(row.prediction)}"
-            for row, measured in found.outside
-        ),
-    ])  # fmt: skip
+
+
+def elsewhere_text(occasions: Sequence[Occasion]) -> str:
+    """Return in a sentence how well one machine predicts another; "" of one machine."""
+    found = elsewhere(occasions)
+    if found is None:
+        return ""
+    return (
+        f"How well one of these machines predicts the other: {found.order_share:.0%} of the pairs of systems that one "
+        f"orders have this order on the other, and {found.share:.0%} of the ratios lie inside the intervals of the one."
+    )
+
+
+def _share_text(good: int, count: int, what: str, doing: str) -> str:
+    """Return which part of what was published holds, and whether that is enough."""
+    holds = "holds" if good >= HOLDS * count else "does not hold"
+    return (
+        f"{good} of {count} {what} ({good / count:.0%}) {doing}: what was published {holds} here (wanted: {HOLDS:.0%})"
+    )

@@ -185,4 +185,4 @@ def _tiers_text(occasions: Sequence[Occasion]) -> list[str]:
 
 
 def _member(row: Row) -> str:
-    return f"{row.system} {replication.ratio_text(row.prediction) if row.measured.over else '(baseline)'}"
+    return f"{row.system} {replication.ratio_text(*row.predictions) if row.measured.over else '(baseline)'}"

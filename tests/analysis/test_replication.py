@@ -4,7 +4,7 @@ import math
 
 import pytest
 from handmade import handmade, in_turns
-from occasions import drawn, occasion
+from occasions import HERE, drawn, occasion
 
 from bench.analysis import acceptance, replication
 from bench.analysis.replication import RTT_RATIO, Machine
@@ -57,7 +57,10 @@ def test_a_new_occasion_lies_inside_its_prediction_and_another_level_does_not():
     holds = replication.against(published, drawn(2, 1, truths, tau=0.05)[0])
     assert holds.share >= replication.HOLDS and holds.inside + len(holds.outside) == 50
     moved = replication.against(published, occasion(9, {name: ln + 1 for name, ln in truths.items()}))
-    assert moved.share == 0 and "do not hold" in replication.against_text(moved, published[0])
+    assert moved.share == 0 and "does not hold" in replication.against_text(moved, published[0])
+    assert moved.order_share > replication.HOLDS  # all ratios are larger, and the systems in the same order
+    reverse = replication.against(published, occasion(9, {name: -ln for name, ln in truths.items()}))
+    assert reverse.order_share < 0.1 and len(reverse.reversed) > 200
     assert math.isnan(replication.against(published[:2], published[3]).share)  # two occasions predict nothing
 
 
@@ -106,6 +109,42 @@ def test_systems_of_different_tiers_keep_their_order_on_a_new_occasion():
     assert pairs > 100 and reversed_ / pairs < 0.05
 
 
+def on_two_machines(here, there):
+    """Return three occasions on each of two machines, with these ln of ratios."""
+    other = Machine("2", "Intel", 2, "Linux", "6")
+    return [
+        occasion(number, {name: ln + number / 100 for name, ln in ratios.items()}, machine=machine)
+        for ratios, machine in ((here, HERE), (there, other))
+        for number in range(3)
+    ]
+
+
+def test_each_machine_is_predicted_by_its_own_occasions_and_the_outermost_ends_count():
+    occasions = on_two_machines({"a": 1.0}, {"a": 2.0})
+    row = replication.rows(occasions)[0]
+    first, second = row.predictions
+    assert (first.k, second.k) == (3, 3) and first.high < second.low
+    assert first.middle == pytest.approx(1.01) and second.middle == pytest.approx(2.01)
+    assert (row.prediction.low, row.prediction.high) == (first.low, second.high)
+    few = replication.rows(occasions[:5])[0]  # two occasions of the other machine predict nothing
+    assert [prediction.k for prediction in few.predictions] == [3]
+
+
+def test_systems_are_ordered_only_where_all_machines_order_them_alike():
+    occasions = on_two_machines({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 2.0, "b": 1.0, "c": 4.0})
+    tiers = replication.in_tiers(replication.rows(occasions), "ipc", "split")
+    assert [[row.system for row in tier] for tier in tiers] == [["sockets"], ["a", "b"], ["c"]]
+    alone = replication.in_tiers(replication.rows(occasions[:3]), "ipc", "split")
+    assert [[row.system for row in tier] for tier in alone] == [["sockets"], ["a"], ["b"], ["c"]]
+
+
+def test_what_one_machine_predicts_of_another_is_counted():
+    found = replication.elsewhere(on_two_machines({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 2.0, "b": 1.0, "c": 4.0}))
+    assert found.order_share == pytest.approx(2 / 3) and found.share == 0  # a and b change their order
+    assert replication.elsewhere(on_two_machines({"a": 1.0}, {"a": 1.0})).share == 1
+    assert replication.elsewhere([occasion(number, {"a": 1.0}) for number in range(3)]) is None
+
+
 def test_what_limits_a_prediction_is_said():
     other = Machine("2", "Intel", 4, "Linux", "6")
     here = [occasion(number, {"a": 1.0}) for number in range(3)]
@@ -114,7 +153,7 @@ def test_what_limits_a_prediction_is_said():
     close = [occasion(number, {"a": 1.0}, hours=0) for number in range(3)]
     assert "hours apart" in replication.described(close)
     two = [*here, occasion(1, {"a": 1.0}, machine=other)]
-    assert "2 machines" in replication.described(two) and "Another machine" not in replication.described(two)
+    assert "2 machines" in replication.described(two) and "fewer than 3" in replication.described(two)
     assert "at least 3 occasions" in replication.described(here[:2])
 
 

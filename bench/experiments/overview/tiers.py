@@ -59,7 +59,7 @@ class Published:
             row.p50_us
             for occasion in self.occasions
             for row in occasion.rows
-            if (row.case["system"], *Row(row, "", ()).place) == of and row.p50_us is not None
+            if (row.case["system"], *Row(row, "", (), ()).place) == of and row.p50_us is not None
         ]
         return median(found) if found else math.nan
 
@@ -115,7 +115,7 @@ def gains(published: Published) -> pd.DataFrame:
     found = [row for row in published.rows if row.quantity == RATE_RATIO]
     ordered = sorted(found, key=lambda row: row.prediction.middle, reverse=True)
     made = [
-        {"system": row.system, "transport": row.place[0], "two clients / one": ratio_text(row.prediction)}
+        {"system": row.system, "transport": row.place[0], "two clients / one": ratio_text(*row.predictions)}
         for row in ordered
     ]
     return pd.DataFrame(made).set_index("system") if made else pd.DataFrame()
@@ -128,7 +128,7 @@ def _name(row: Row) -> str:
 def _ratios(published: Published, tier: Iterable[Row], quantity: str, placement: str) -> str:
     """Return the ratios of a tier's systems by a quantity under a placement; 1 of the baseline alone."""
     asked = [published.of(row.system, row.place[0], placement, quantity) if row.measured.over else row for row in tier]
-    found = [row.prediction for row in asked if row]
+    found = [of for row in asked if row for of in row.predictions]
     is_baseline = [row.measured.over for row in asked if row] == [""]
     return "1" if is_baseline else ratio_text(*found) if found else "not measured"
 
@@ -137,10 +137,15 @@ def heading(published: Published) -> str:
     """Return what the numbers of the tables are, and what a tier is."""
     return (
         f"Ratios to raw sockets over the same transport, one client, payload {_payload(published)}; in brackets the "
-        "95 % prediction interval: what another occasion will measure (of several systems the outermost ends). Two "
-        "systems in different tiers are expected to keep their order on another occasion (95 % for each pair, a CPU "
-        f"each); two in one tier may not. Median RTT of raw sockets: {_levels(published)}."
+        f"95 % prediction interval: what another occasion will measure ({_outermost(published)}the outermost ends). "
+        "Two systems in different tiers are expected to keep their order on another occasion (95 % for each pair, a "
+        f"CPU each); two in one tier may not. Median RTT of raw sockets: {_levels(published)}."
     )
+
+
+def _outermost(published: Published) -> str:
+    several = len({occasion.machine.machine_id for occasion in published.occasions}) > 1
+    return "of several systems or machines " if several else "of several systems "
 
 
 def _payload(published: Published) -> str:
@@ -180,5 +185,5 @@ def again(published: Published) -> str:
     """Return the command that measures another occasion and compares it with these, and how long it takes."""
     return (
         f"`.venv/bin/python -m bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
-        f"in about {counted(published.minutes, 'minute')}, and reports how many of these ratios hold there."
+        f"in about {counted(published.minutes, 'minute')}, and reports how many of these orders and ratios hold there."
     )
