@@ -170,7 +170,7 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
     children: list[list[ChildHandle]] = [[] for _ in cases]
     starts: list[Start] = []
     turns = slicing.turns(len(cases), plan.rounds, block, plan.seed)
-    order = [turn.place for turn in turns if turn.round == slicing.WARM_UP]  # at random: no case always starts first
+    order = [turn.place for turn in turns[: len(cases)]]  # at random: no case always starts first
     try:
         for place, (case, seed) in enumerate(zip(cases, seeds, strict=True)):
             with _failing(place, starts, children):

@@ -54,7 +54,7 @@ def _block_s(plan: Plan) -> float:
 def _part_s(plan: Plan, cases: list[Case]) -> float:
     if len(cases) == 1:
         return _start_s(cases[0], plan.window_s)
-    slices = (plan.rounds + 1) * len(cases) + slicing.STRETCH / slicing.blocks_per_stretch(len(cases))
+    slices = (slicing.WARM_UPS + plan.rounds) * len(cases) + slicing.STRETCH / slicing.blocks_per_stretch(len(cases))
     processes_s = sum(_process_s(case) * (1 + case.processes) for case in cases)
     processes_s /= AT_ONCE * min(2, os.cpu_count() or 1)
     return slices * (plan.slice_s + SWITCH_S) + processes_s + BLOCK_S

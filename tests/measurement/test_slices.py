@@ -10,6 +10,7 @@ from conftest import descendants
 from bench.errors import SystemFailedError
 from bench.experiments import registry
 from bench.measurement import runner, speed
+from bench.plan import slicing
 from bench.plan.placement import Placement
 from bench.run import stored
 from bench.run.frames import Run
@@ -29,7 +30,9 @@ def test_cases_take_turns_and_every_call_is_counted_and_belongs_to_a_slice():
     assert len(run.ledger) == 6 and (run.ledger["calls"] == run.ledger["server_calls"]).all()
     turns = run.stored_slices.join(run.ledger[["block", "case"]], on="start").sort_values(["block", "at_ns"])
     rounds = turns.dropna(subset="round").groupby(["block", "round"])["case"].agg(list)
+    warm_ups = [rounds.pop((block, slicing.WARM_UP)) for block in range(2)]
     assert all(sorted(cases) == [0, 1, 2] for cases in rounds)
+    assert all(sorted(cases) == sorted([0, 1, 2] * slicing.WARM_UPS) for cases in warm_ups)
     assert all(rounds[block, 2] == rounds[block, 1][::-1] for block in range(2))
     assert run.stored_slices.groupby("start")["calls"].sum().equals(run.ledger["calls"].astype("i8"))
     assert (run.ledger["asleep_s"] > 0).all() and run.stored_slices["server_cpu_ns"].gt(0).all()
